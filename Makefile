@@ -31,7 +31,7 @@ hours := 2
 restart-minutes := 5
 by_default := not fuzz and not faults
 
-.PHONY: help demo delta-demo kafka-demo postgres-demo redis-demo test test-matrix faults soak soak-hours fuzz bench-smoke check docs dist clean java browser moved
+.PHONY: help demo delta-demo kafka-demo postgres-demo redis-demo test test-matrix faults soak soak-hours fuzz bench-smoke check docs docs-site dist clean java browser moved
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile
@@ -88,8 +88,12 @@ docs: $(installed) browser ## Write the pages that are generated from the source
 	@$(python) -m penstock.config.reference > docs/configuration.md
 	@$(python) -m tools.support.page > docs/api-support.md
 	@$(python) -m tools.support.monitoring
+	@$(python) -m tools.site.drawings
 	@$(python) -m tools.support.screenshots docs/images
 	@$(python) -m benchmarks.reporting.plots docs/images benchmarks/results/*.jsonl
+
+docs-site: $(installed) ## Build the documentation as a site in build/site/html; a dead link is an error
+	@$(python) -m tools.site.build
 
 dist: $(installed) ## Build the wheel and the source distribution into dist/
 	@rm -rf dist

@@ -13,9 +13,17 @@ ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 _BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
-RUN_ELSEWHERE = {"README.md", "cookbook.md", "kafka.md", "postgres.md", "redis.md"}
-"""Pages whose programs need Spark, which `tests/spark/test_readme.py` and `test_cookbook.py` run, or a server, which
-`tests/connectors` has."""
+RUN_ELSEWHERE = {
+    "README.md",
+    "cookbook.md",
+    "first-job.md",
+    "first-kafka-job.md",
+    "kafka.md",
+    "postgres.md",
+    "redis.md",
+}
+"""Pages that show programs of others (`test_site.py`), and those whose programs need Spark, which
+`tests/spark/test_readme.py` and `test_cookbook.py` run, or a server, which `tests/connectors` has."""
 
 
 def blocks() -> list[tuple[str, str]]:

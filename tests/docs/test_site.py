@@ -1,0 +1,160 @@
+"""The site is complete, its links lead somewhere, and what code knows is made from code."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+import pytest
+from typer.main import get_command
+
+from penstock.cli.main import app
+from penstock.errors import PenstockError
+from tools.public_api import public_modules
+from tools.site import drawings
+from tools.site.api_pages import PAGES, document, render_api
+from tools.site.command_pages import render_commands
+from tools.site.error_pages import catalogue, messages, render_errors
+from tools.site.pages import DOCS, TOP, write_pages
+
+_LINK = re.compile(r"\]\((docs/[^)#]+)\.md#([^)]+)\)")
+_ELSEWHERE = re.compile(r"""<(?:script|img|iframe|source)\b[^>]*\bsrc=["']?(?:https?:)?//[^>]*>""")
+_STYLES = re.compile(r"""<link\b[^>]*\bhref=["']?(?:https?:)?//[^>]*>""")
+_BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
+
+
+def paths_of(nav: Any) -> Iterator[str]:
+    """Yield the pages of a navigation, whatever they are inside."""
+    if isinstance(nav, str):
+        yield nav
+    elif isinstance(nav, dict):
+        for each in nav.values():
+            yield from paths_of(each)
+    else:
+        for each in nav:
+            yield from paths_of(each)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the site strictly, as `make docs-site` does."""
+    top = tmp_path_factory.mktemp("site")
+    shutil.copy(TOP / "zensical.toml", top)
+    write_pages(top / "build" / "site" / "pages")
+    command = [sys.executable, "-m", "zensical", "build", "--strict", "--clean"]
+    built = subprocess.run(command, cwd=top, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stdout + built.stderr
+    return top / "build" / "site"
+
+
+def test_every_page_has_one_place_in_the_navigation(site: Path) -> None:
+    listed = list(paths_of(tomllib.loads((TOP / "zensical.toml").read_text())["project"]["nav"]))
+    assert len(listed) == len(set(listed))
+    there = {path.relative_to(site / "pages").as_posix() for path in (site / "pages").rglob("*.md")}
+    reached = {page for page in there if not page.startswith(("decisions/", "files/"))}
+    assert set(listed) == reached
+
+
+def test_nothing_comes_from_another_host(site: Path) -> None:
+    pages = {path: path.read_text(encoding="utf-8") for path in (site / "html").rglob("*.html")}
+    assert len(pages) > 80
+    found = {
+        path.name: [*_ELSEWHERE.findall(text), *_STYLES.findall(text)]
+        for path, text in pages.items()
+    }
+    assert {name: tags for name, tags in found.items() if tags} == {}
+    assert not any('class="mermaid"' in text for text in pages.values())
+
+
+def test_anchors_of_the_readme_are_there(site: Path) -> None:
+    for page in ("README.md", "CHANGELOG.md"):
+        for path, anchor in _LINK.findall((TOP / page).read_text(encoding="utf-8")):
+            made = site / "html" / f"{path.removeprefix('docs/')}.html"
+            assert f'id="{anchor}"' in made.read_text(encoding="utf-8"), f"{page}: {path}#{anchor}"
+
+
+def test_a_file_of_the_project_that_a_page_links_to_is_a_page(site: Path) -> None:
+    shown = site / "pages" / "files" / "examples" / "regular_join.py.md"
+    assert "def joined(orders, refunds):" in shown.read_text(encoding="utf-8")
+    assert "](files/examples/regular_join.py.md)" in (site / "pages" / "semantics.md").read_text()
+
+
+def test_every_error_code_has_a_section() -> None:
+    registered = PenstockError._by_code.items()
+    ours = {code for code, each in registered if each.__module__.startswith("penstock.")}
+    assert catalogue().keys() - {"PENSTOCK"} == ours
+    page = render_errors()
+    assert all(f"\n## {code} {{ #{code.lower()} }}\n" in page for code in catalogue())
+
+
+def test_a_message_has_its_hint_and_its_place() -> None:
+    (message,) = messages()["GRAPH_EMPTY"]
+    assert "no sink" in message.problem
+    assert message.hint
+    assert message.module == "graph/logical.py"
+    lacking = [each for of in messages().values() for each in of if not each.hint]
+    assert lacking == []
+
+
+def test_every_command_and_option_is_listed() -> None:
+    page = render_commands()
+    for name, command in get_command(app).commands.items():  # type: ignore[attr-defined]
+        inner = getattr(command, "commands", {"": command})
+        for each in inner.values():
+            for option in each.params:
+                assert f"`{option.opts[0]}`" in page, f"{name} {option.opts}"
+
+
+def test_every_public_class_has_an_entry() -> None:
+    text = "".join(render_api().values())
+    exported = {
+        name
+        for module in map(importlib.import_module, public_modules())
+        for name in getattr(module, "__all__", ())
+        if isinstance(vars(module)[name], (type, FunctionType))
+        and vars(module)[name].__module__.startswith("penstock")
+    }
+    assert {"DataStream", "KafkaSource", "Row", "run_in_process"} <= exported
+    assert [name for name in sorted(exported) if f"\n## {name} {{ #" not in text] == []
+
+
+def test_every_example_of_a_public_class_is_shown() -> None:
+    pages = render_api()
+    assert pages.keys() == PAGES.keys()
+    assert ">>> totals = orders.key_by(lambda order: order[0]).sum(1)" in pages["streams"]
+
+
+def test_sections_of_a_docstring_become_lists() -> None:
+    text = "Add.\n\nArgs:\n    a: One,\n        or two.\n    b: More.\n\nReturns:\n    The sum.\n"
+    assert document(text).split("\n") == [
+        *("Add.", "", "**Args**", "", "* `a`: One, or two.", "* `b`: More.", ""),
+        *("**Returns**", "", "The sum.", ""),
+    ]
+
+
+@pytest.mark.parametrize("name", drawings.DRAWINGS)
+def test_drawings_are_those_of_the_programs(name: str) -> None:
+    stored = DOCS / "images" / f"concept-{name}.svg"
+    assert stored.read_text(encoding="utf-8") == drawings.DRAWINGS[name]()
+    assert f"concept-{name}.svg" in (DOCS / "concepts" / f"{name}.md").read_text(encoding="utf-8")
+
+
+def test_the_first_job_is_that_of_a_new_project() -> None:
+    template = TOP / "src" / "penstock" / "cli" / "project" / "spent.py.template"
+    program = template.read_text(encoding="utf-8")
+    blocks = _BLOCK.findall((DOCS / "start" / "first-job.md").read_text(encoding="utf-8"))
+    assert len(blocks) == 5
+    assert [block for block in blocks if block not in program] == []
+
+
+def test_the_first_kafka_job_is_that_of_the_readme() -> None:
+    shown = _BLOCK.findall((DOCS / "start" / "first-kafka-job.md").read_text(encoding="utf-8"))
+    assert shown == _BLOCK.findall((TOP / "README.md").read_text(encoding="utf-8"))[1:2]
