@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -63,6 +64,10 @@ def in_pandas(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(twice=frame["n"] * 2)
 
 
+def in_polars(frame: pl.DataFrame) -> pl.DataFrame:
+    return frame.with_columns(twice=pl.col("n") * 2)
+
+
 def in_numpy(columns: dict[str, np.ndarray]) -> dict[str, Any]:
     return {"name": columns["name"], "twice": columns["n"] * 2}
 
@@ -78,7 +83,7 @@ class Model(MapBatchFunction):
         return {"name": batch["name"], "twice": batch["n"] * self.factor}
 
 
-@pytest.mark.parametrize("function", [plain, as_table, in_pandas, in_numpy, Model()])
+@pytest.mark.parametrize("function", [plain, as_table, in_pandas, in_polars, in_numpy, Model()])
 @pytest.mark.parametrize("mode", ["BATCH", "STREAMING"])
 def test_every_form_in_every_mode(function: Any, mode: str) -> None:
     stream = stream_of(ROWS, {"execution.runtime-mode": mode})
