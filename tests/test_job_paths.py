@@ -117,6 +117,7 @@ TOUCHING: dict[str, str] = {
     "spark/driver/recovery.py": USERS,
     "spark/driver/requirements.py": USERS,
     "spark/inspect/state_diff.py": USERS,
+    "graph/dataset.py": USERS,
     "spark/inspect/state_reader.py": USERS,
     "spark/savepoints/offline_savepoint.py": USERS,
     "spark/savepoints/savepoint_requests.py": USERS,
