@@ -19,7 +19,7 @@ from typer.main import get_command
 from penstock.cli.main import app
 from penstock.errors import PenstockError
 from tools.public_api import public_modules
-from tools.site import drawings
+from tools.site import drawings, numbers
 from tools.site.api_pages import PAGES, document, render_api
 from tools.site.command_pages import render_commands
 from tools.site.error_pages import catalogue, messages, render_errors
@@ -155,6 +155,22 @@ def test_the_first_job_is_that_of_a_new_project() -> None:
     assert [block for block in blocks if block not in program] == []
 
 
-def test_the_first_kafka_job_is_that_of_the_readme() -> None:
-    shown = _BLOCK.findall((DOCS / "start" / "first-kafka-job.md").read_text(encoding="utf-8"))
-    assert shown == _BLOCK.findall((TOP / "README.md").read_text(encoding="utf-8"))[1:2]
+def test_the_readme_shows_a_part_of_the_first_kafka_job() -> None:
+    (program,) = _BLOCK.findall((DOCS / "start" / "first-kafka-job.md").read_text(encoding="utf-8"))
+    _, shown = _BLOCK.findall((TOP / "README.md").read_text(encoding="utf-8"))
+    function, source = shown.split("\n\n\n")
+    assert function in program
+    assert source in program
+
+
+@pytest.mark.parametrize("name", numbers.PAGES)
+def test_speeds_are_those_that_were_measured(name: str) -> None:
+    text = (TOP / name).read_text(encoding="utf-8")
+    assert text.count("<!-- numbers -->") == 1
+    made = numbers.with_numbers(text, numbers.PAGES[name])
+    assert text == made, "run python -m tools.site.numbers"
+
+
+def test_the_readme_is_one_screen() -> None:
+    text = (TOP / "README.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 100

@@ -1,4 +1,4 @@
-"""The programs of the README do what the README says."""
+"""The program of the README and the first job with Kafka do what the pages say."""
 
 from __future__ import annotations
 
@@ -14,30 +14,32 @@ from pyspark.sql import SparkSession
 
 from tests.kafka_broker import HOUR_AGO_MS, Broker
 
-README = Path(__file__).parents[2] / "README.md"
+TOP = Path(__file__).parents[2]
 FLIGHTS: dict[str, list[tuple[Any, ...]]] = {
-    "history": [("UA", 5, False), ("AA", 1, False), ("UA", None, True)],
-    "live": [("UA", 10, False), ("AA", 2, False)],
+    "history": [("JFK", 5, False), ("EWR", 1, False), ("JFK", None, True), ("JFK", 3, False)],
+    "live": [("JFK", 10, False), ("EWR", 2, False)],
 }
 
 
-PRINTED = sorted(["('UA', 1, 5)", "('AA', 1, 1)", "('UA', 2, 15)", "('AA', 2, 3)"])
+PRINTED = sorted(["('JFK', 2, 8)", "('EWR', 1, 1)", "('JFK', 3, 18)", "('EWR', 2, 3)"])
+"""Each airport once for all of history, and once live."""
 
 
-BLOCKS: list[str] = re.findall(
-    r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL
-)
+def first_block(page: str) -> str:
+    text = (TOP / page).read_text(encoding="utf-8")
+    return re.findall(r"```python\n(.*?)```", text, re.DOTALL)[0]
 
 
 def readme_program() -> str:
-    """Return the first program of the README, over input that ends."""
-    assert ".monitor_continuously()" in BLOCKS[0]
-    return BLOCKS[0].replace(".monitor_continuously()", "")  # or the test would never end
+    """Return the program of the README, over input that ends."""
+    program = first_block("README.md")
+    assert ".monitor_continuously()" in program
+    return program.replace(".monitor_continuously()", "")  # or the test would never end
 
 
 def kafka_program(servers: str, topic: str) -> str:
-    """Return the second program, over input that ends."""
-    program = BLOCKS[1]
+    """Return the first job with Kafka, over input that ends; the README shows a part of it."""
+    program = first_block("docs/start/first-kafka-job.md")
     for old, new in {
         "localhost:9092": servers,
         '.set_topics("orders")': f'.set_topics("{topic}")'
@@ -52,10 +54,10 @@ def kafka_program(servers: str, topic: str) -> str:
 def write_flights(directory: Path) -> None:
     """Write what the program reads."""
     for name, flights in FLIGHTS.items():
-        carriers, delays, cancelled = zip(*flights, strict=True)
-        table = {"carrier": carriers, "dep_delay": delays, "cancelled": cancelled}
-        (directory / name).mkdir()
-        pq.write_table(pa.table(table), directory / name / "0.parquet")
+        origins, delays, cancelled = zip(*flights, strict=True)
+        table = {"origin": origins, "dep_delay": delays, "cancelled": cancelled}
+        (directory / "demo-data" / name).mkdir(parents=True)
+        pq.write_table(pa.table(table), directory / "demo-data" / name / "0.parquet")
 
 
 def test_the_program_of_the_readme(
@@ -92,7 +94,7 @@ def test_the_program_that_goes_on_with_kafka(
     (tmp_path / "orders").mkdir()
     pq.write_table(pa.Table.from_pylist(orders[:2]), tmp_path / "orders" / "0.parquet")
     monkeypatch.chdir(tmp_path)
-    exec(compile(kafka_program(kafka.servers, topic), "README.md", "exec"), {})  # noqa: S102
+    exec(compile(kafka_program(kafka.servers, topic), "first-kafka-job.md", "exec"), {})  # noqa: S102
     printed = [line.split("> ")[-1] for line in capsys.readouterr().out.splitlines()]
     assert sorted(printed) == sorted(["('ann', 5)", "('bob', 3)", "('ann', 7)", "('ann', 8)"])
     assert (tmp_path / "checkpoint-orders" / "finished.json").exists()

@@ -28,7 +28,7 @@ _LATER = 8
 
 
 def main() -> None:
-    """Write page.png, page-failure.png and page-narrow.png."""
+    """Write page.png, page-failure.png, page-narrow.png, and page-switch.png, which is the time line alone."""
     program = installed_browser()
     if program is None:
         sys.exit("There is no browser here: see scripts/ensure_chromium.sh.")
@@ -36,6 +36,8 @@ def main() -> None:
     with browser(program) as context:
         with shown("live") as job:
             take(context, job, target / "page.png", width=1100)
+        with shown("live") as job:
+            take(context, job, target / "page-switch.png", width=900, part="section:has(#runs)")
         with shown("live") as job:
             take(context, job, target / "page-narrow.png", width=400, is_dark=True)
         with shown("failed") as job:
@@ -69,8 +71,9 @@ def take(
     width: int,
     height: int | None = None,
     is_dark: bool = False,
+    part: str | None = None,
 ) -> None:
-    """Take one picture; without a height of the whole page."""
+    """Take one picture; without a height of the whole page, or of the part that a selector finds."""
     page: Page = context.new_page()
     page.emulate_media(color_scheme="dark" if is_dark else "light")
     page.set_viewport_size({"width": width, "height": height or 900})
@@ -79,7 +82,10 @@ def take(
     page.wait_for_selector("#graph svg")
     report()
     page.wait_for_timeout(2_500)
-    page.screenshot(path=path, full_page=height is None)
+    if part is None:
+        page.screenshot(path=path, full_page=height is None)
+    else:
+        page.locator(part).screenshot(path=path)
     page.close()
 
 
