@@ -11,10 +11,12 @@ from benchmarks.programs import (
     coded_join,
     coded_rows,
     delayed_deploy,
+    expressions,
     isolation,
     kafka,
     latency,
     live_state,
+    map_batches,
     object_reuse,
     postgres,
     reduce,
@@ -28,6 +30,8 @@ PROGRAMS: dict[str, BenchProgram] = {
     program.name: program
     for program in (
         reduce.PROGRAM,
+        expressions.PROGRAM,
+        map_batches.PROGRAM,
         window_reduce.PROGRAM,
         co_process.PROGRAM,
         co_group.PROGRAM,

@@ -35,6 +35,9 @@ class Smoke:
 
 _BATCH, _MIXED, _STREAMING = "penstock batch", "penstock mixed", "penstock streaming"
 
+_LIVE_STATE = f"penstock {STATE_BACKEND.default}"
+_LIVE_COLUMNS = f"{_LIVE_STATE} expressions"
+
 RUNS: tuple[Smoke, ...] = (
     Smoke(
         BenchRequest(
@@ -63,12 +66,31 @@ RUNS: tuple[Smoke, ...] = (
         BenchRequest(
             records=100_000,
             keys=(20_000,),
-            systems=(f"penstock {STATE_BACKEND.default}",),
+            systems=(_LIVE_STATE, _LIVE_COLUMNS),
             peers=("tws-row",),
             rounds=1,
             options={"micro-batch": 50_000, "warm-up-batches": 1, "slow-batches": 1},
         ),
-        (Throughput(id="S5", program="live-state", goal=1.5, against=("tws-row",)),),
+        (
+            Throughput(id="S5", program="live-state", goal=1.5, against=("tws-row",)),
+            Throughput(
+                id="S7", program="live-state", goal=0.3, of=_LIVE_COLUMNS, against=(_LIVE_STATE,)
+            ),
+        ),
+    ),
+    Smoke(
+        BenchRequest(
+            records=500_000, keys=(1000,), systems=(_BATCH,), peers=("sql-files",), rounds=1
+        ),
+        (Throughput(id="S8", program="expressions", goal=0.2, of=_BATCH, against=("sql-files",)),),
+    ),
+    Smoke(
+        BenchRequest(records=500_000, systems=(_BATCH,), peers=("map-in-arrow",), rounds=1),
+        (
+            Throughput(
+                id="S9", program="map-batches", goal=0.03, of=_BATCH, against=("map-in-arrow",)
+            ),
+        ),
     ),
     Smoke(
         BenchRequest(records=200_000, systems=(_MIXED, UNCUT), rounds=1),

@@ -41,6 +41,7 @@ def co_group(context: SparkContext, shape: Shape) -> RDD[Any]:
 
 PROGRAMS: dict[str, Callable[[SparkContext, Shape], RDD[Any]]] = {
     "reduce": reduce,
+    "expressions": reduce,
     "co-group": co_group,
 }
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 
 from frame_peer import FramePeer
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from benchmarks.inputs.record_files import FILES
 from benchmarks.model.shape import Shape
 from benchmarks.systems.serve import serve
 
@@ -20,6 +22,13 @@ def numbers(session: SparkSession, shape: Shape) -> DataFrame:
 def reduce(session: SparkSession, shape: Shape) -> DataFrame:
     """Return (key, greatest v, count)."""
     records = numbers(session, shape).selectExpr(f"id % {shape.keys} AS key", "id AS v")
+    return records.groupBy("key").agg(sf.max("v"), sf.count("v"))
+
+
+def reduce_files(session: SparkSession, shape: Shape) -> DataFrame:
+    """Return the same of the records in files."""
+    del shape
+    records = session.read.parquet(os.environ[FILES])
     return records.groupBy("key").agg(sf.max("v"), sf.count("v"))
 
 
@@ -47,10 +56,14 @@ def co_group(session: SparkSession, shape: Shape) -> DataFrame:
 
 PROGRAMS: dict[str, Callable[[SparkSession, Shape], DataFrame]] = {
     "reduce": reduce,
+    "expressions": reduce,
     "aggregate": aggregate,
     "window-reduce": window_reduce,
     "co-group": co_group,
 }
+
+OF_FILES = {"expressions": reduce_files}
+"""Programs of systems whose option `input` is `files`."""
 
 
 class SqlPeer(FramePeer):
@@ -58,7 +71,9 @@ class SqlPeer(FramePeer):
 
     def outputs(self) -> DataFrame:
         """Return the program's rows."""
-        return PROGRAMS[self.specification.program](self.session, self.shape)
+        of_files = self.specification.options.get("input") == "files"
+        programs = OF_FILES if of_files else PROGRAMS
+        return programs[self.specification.program](self.session, self.shape)
 
 
 if __name__ == "__main__":

@@ -30,6 +30,7 @@ WRITE_FEED = "benchmarks.inputs.feed_files:write_feed"
 """A name, because every command imports this module and few need Parquet."""
 
 _JOB = "benchmarks.systems.live_state_job"
+_COLUMNS_JOB = "benchmarks.systems.live_state_columns_job"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,17 @@ def _ours(backend: str) -> BenchSystem:
     )
 
 
+def _expressions(backend: str, *, by_default: bool) -> BenchSystem:
+    return BenchSystem(
+        name=f"penstock {backend} expressions",
+        command=module(_COLUMNS_JOB),
+        is_peer=False,
+        by_default=by_default,
+        options={STATE_BACKEND.key: backend},
+        note="key_by(col.key).aggregate(count, sum): no function of Python, one output row per changed key, as sql.",
+    )
+
+
 _SAME = "Same files, cores, driver memory and micro-batches; state in RocksDB with change log."
 
 PROGRAM = BenchProgram(
@@ -100,6 +112,8 @@ PROGRAM = BenchProgram(
     systems=(
         _ours("hashmap"),
         _ours("lmdb"),
+        _expressions("hashmap", by_default=STATE_BACKEND.default == "hashmap"),
+        _expressions("lmdb", by_default=STATE_BACKEND.default == "lmdb"),
         BenchSystem(
             name="tws-row",
             command=peer_script("live_state_tws_row.py"),

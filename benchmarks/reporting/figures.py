@@ -11,6 +11,7 @@ from benchmarks.reporting.judging import (
     Reported,
     Throughput,
 )
+from penstock.config.options import STATE_BACKEND
 
 _PYFLINK = ("pyflink-process", "pyflink-thread")
 _MIXED, _BATCH, _STREAMING = "penstock mixed", "penstock batch", "penstock streaming"
@@ -19,6 +20,8 @@ _LATEST = f"{_MIXED} latest"
 _UNCUT = f"{_STREAMING} uncut"
 _WORKERS = "workers"
 _ROCKSDB, _JAVA_BATCH = "flink-java-rocksdb", "flink-java-batch"
+_JAVA = ("flink-java-heap", _JAVA_BATCH)
+_COLUMNS = f"penstock {STATE_BACKEND.default} expressions"
 
 
 def _over(
@@ -81,4 +84,10 @@ FIGURES: tuple[Figure, ...] = (
     ),
     _over("R10", "reduce", 0.5, "loop", of=_BATCH, keys=1_000),
     _over("R10", "reduce", 0.25, "loop", of=_BATCH, keys=1_000_000),
+    _over("R11", "expressions", 0.7, "sql-files", of=_BATCH),
+    _over("R11", "expressions", 0.7, "sql", of=f"{_BATCH} frame"),
+    _over("R11", "expressions", 1.5, *_JAVA, of=_BATCH),
+    _over("R11", "expressions", 0.8, _BATCH, of=_LATEST),
+    _over("R12", "live-state", 2.0, "sql", "sql-memory", of=_COLUMNS),
+    _over("R13", "map-batches", 0.9, "map-in-arrow", of=_BATCH),
 )

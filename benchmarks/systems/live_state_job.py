@@ -10,8 +10,9 @@ from benchmarks.model.program import Outputs
 from benchmarks.systems.digest_sink import DigestSink, read_outputs
 from benchmarks.systems.file_stream import FileStreamSystem
 from benchmarks.systems.serve import serve
-from penstock.common import Configuration, JobStatus, Types, WatermarkStrategy
+from penstock.common import Configuration, JobStatus, Row, Types, WatermarkStrategy
 from penstock.datastream import (
+    DataStream,
     KeyedProcessFunction,
     RuntimeContext,
     StreamExecutionEnvironment,
@@ -66,13 +67,14 @@ class PenstockLiveState(FileStreamSystem, JobListener):
             Configuration.from_dict(settings)
         )
         source = FileSource.parquet(self.delivery.pattern, RECORD).monitor_continuously()
-        (
-            env.from_source(source, WatermarkStrategy.no_watermarks(), "records")
-            .key_by(lambda record: record[0])
-            .process(CountAndSum())
-            .sink_to(DigestSink(str(self.flag), str(self.work / "results.jsonl")))
-        )
+        records = env.from_source(source, WatermarkStrategy.no_watermarks(), "records")
+        results = self.compute(records)
+        results.sink_to(DigestSink(str(self.flag), str(self.work / "results.jsonl")))
         self._job = env.execute_async("live-state")
+
+    def compute(self, records: DataStream[Row]) -> DataStream[Any]:
+        """Return (key, count, sum): a row per record."""
+        return records.key_by(lambda record: record[0]).process(CountAndSum())
 
     def on_event(self, event: JobEvent) -> None:
         """Report a commit, and keep where the time had gone by then."""

@@ -9,17 +9,27 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.answers import reduce_records
+from benchmarks.inputs.record_files import FILES, write_record_files
 from benchmarks.model.digest import as_text, digest_of
 from benchmarks.model.digest_parts import added_up, digest_rows
 from benchmarks.model.errors import SystemMissingError
 from benchmarks.model.program import Case, Outputs, Point
 from benchmarks.model.shape import BATCH, MIXED, MODES, STREAMING, Shape
-from benchmarks.programs import aggregate, co_group, co_process, reduce, window_reduce
+from benchmarks.programs import (
+    aggregate,
+    co_group,
+    co_process,
+    expressions,
+    map_batches,
+    reduce,
+    window_reduce,
+)
 from benchmarks.programs.pipeline import Pipeline, PipelineWorkload, all_modes, ours, peer
 from benchmarks.systems.digest_sink import DigestSink, read_outputs
 from benchmarks.systems.flink_peers import (
@@ -28,9 +38,9 @@ from benchmarks.systems.flink_peers import (
     java_command,
     pyflink_command,
 )
-from penstock.common import Configuration, Types
+from penstock.common import Configuration, Row, Types
 from penstock.datastream import StreamExecutionEnvironment
-from penstock.datastream.connectors import SinkContext
+from penstock.datastream.connectors import CollectionSource, SinkContext
 from penstock.testing import run_in_process
 
 CONTEXT = SinkContext("j", "s", 0, Types.LONG(), "sink", None, Path())
@@ -38,6 +48,18 @@ PROGRAMS = {
     module.PROGRAM.name: module
     for module in (reduce, aggregate, window_reduce, co_group, co_process)
 }
+OF_FILES = {"expressions": expressions.build, "map-batches": map_batches.build}
+OF_FILES["expressions in Python"] = expressions.build_in_python
+"""Streams of the records in files."""
+
+
+class InProcess:
+    """Reads in process what the program reads with Spark."""
+
+    @staticmethod
+    def parquet(path, type_info):
+        rows = pq.read_table(path).to_pylist()
+        return CollectionSource.of([Row(**row) for row in rows], type_info)
 
 
 def outputs_of(rows, keep=None):
@@ -49,10 +71,10 @@ def outputs_of(rows, keep=None):
     return Outputs(columns.shape[1], as_text(digest_of(*columns)))
 
 
-def run(module, shape):
+def run(module, shape, build=None):
     conf = Configuration.from_dict(MODES[shape.mode]).set("parallelism.default", shape.parallelism)
     env = StreamExecutionEnvironment.get_execution_environment(conf)
-    module.build(env, shape).sink_to(DigestSink("flag", "results")).name("out")
+    (build or module.build)(env, shape).sink_to(DigestSink("flag", "results")).name("out")
     is_output = getattr(module, "is_output", None)
     keep = None if is_output is None else lambda columns: is_output(shape, columns)
     return outputs_of(run_in_process(env).of("out"), keep)
@@ -71,6 +93,20 @@ def test_outputs_are_those_expected(name, mode, records, live, keys, parallelism
     live = live if mode == MIXED else 0
     shape = Shape(records, live, keys, parallelism, mode)
     assert run(PROGRAMS[name], shape) == PROGRAMS[name].expected(shape)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", OF_FILES)
+@pytest.mark.parametrize("keys", [1, 7])
+def test_outputs_of_records_in_files(name, mode, keys, tmp_path, monkeypatch):
+    monkeypatch.setenv(FILES, "unset")  # so that what the next line sets is taken back
+    module = map_batches if name == "map-batches" else expressions
+    if module is map_batches and mode == MIXED:
+        pytest.skip("it has no system of this mode")
+    write_record_files(Case(50, keys, 2, 1, {}), tmp_path)
+    monkeypatch.setattr(expressions, "FileSource", InProcess)
+    shape = Shape(50, 10 if mode == MIXED else 0, keys, 2, mode)
+    assert run(module, shape, OF_FILES[name]) == module.expected(shape)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -27,6 +27,7 @@ final class Programs {
     static final Map<String, Program> BY_NAME =
             Map.of(
                     "reduce", Programs::reduce,
+                    "expressions", Programs::reduce,
                     "aggregate", Programs::aggregate,
                     "window-reduce", Programs::windowReduce,
                     "co-group", Programs::coGroup);
