@@ -28,6 +28,7 @@ DECLARED = {
     "ui": EXTRAS["ui"],
     "otel": EXTRAS["otel"],
     "openlineage": EXTRAS["openlineage"],
+    "sql": EXTRAS["sql"],
     "dev": [*EXTRAS["dev"], *PROJECT["build-system"]["requires"]],
 }
 INCLUDES = {
@@ -40,6 +41,7 @@ INCLUDES = {
     "s3": ["runtime"],
     "ui": ["runtime"],
     "otel": ["runtime", "s3", "ui"],
+    "sql": ["runtime"],
     "openlineage": ["runtime", "demo", "s3", "ui", "otel"],
     "dev": ["runtime", *(each for each in DECLARED if each not in {"runtime", "dev"})],
 }

@@ -49,6 +49,8 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "common": _BASE | {"api", "config", "connectors", "program", "types"},
     "datastream": _BASE
     | {"api", "config", "connectors", "expressions", "graph", "program", "types"},
+    "sql": _BASE
+    | {"api", "config", "connectors", "expressions", "graph", "program", "state", "types"},
     "testing": _BASE
     | {
         "api",
@@ -209,6 +211,25 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
         "windows": frozenset({"functions", "state", "user_code"}) | STREAMS,
         "streams": frozenset({"functions", "state", "user_code"}) | STREAMS,
     },
+    "sql": {
+        "column_types": frozenset(),
+        "place": frozenset(),
+        "type_names": frozenset({"column_types", "place"}),
+        "statements": frozenset({"column_types", "place"}),
+        "catalogue": frozenset({"column_types"}),
+        "dialect": frozenset({"column_types", "place", "statements", "type_names"}),
+        # What workers import: it knows nothing of sqlglot.
+        "scalars": frozenset({"column_types"}),
+        "binding": frozenset({"catalogue", "column_types", "place", "scalars", "type_names"}),
+        "relations": frozenset(
+            {"binding", "catalogue", "column_types", "place", "scalars", "type_names"}
+        ),
+        "lowering": frozenset({"catalogue", "column_types", "place", "relations", "scalars"}),
+        "streams": frozenset({"catalogue", "column_types"}),
+        "queries": frozenset(
+            {"catalogue", "dialect", "lowering", "place", "relations", "statements", "streams"}
+        ),
+    },
     "spark": {
         "session": frozenset(),
         "failures": frozenset({"session"}),
@@ -258,6 +279,8 @@ THIRD_PARTY: dict[str, frozenset[str]] = {
     "uvicorn": frozenset({"ui"}),
     "prometheus_client": frozenset({"ui"}),
     "graphlay": frozenset({"ui"}),
+    "sqlglot": frozenset({"sql"}),
+    "duckdb": frozenset(),
     "pandas": frozenset(),
     "rich": frozenset({"cli"}),
     "typer": frozenset({"cli"}),

@@ -16,6 +16,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "s3": ("botocore",),
     "otel": ("opentelemetry-sdk", "opentelemetry-exporter-otlp-proto-http"),
     "openlineage": ("openlineage-python",),
+    "sql": ("sqlglot",),
     "ui": ("starlette", "uvicorn", "prometheus-client", "graphlay"),
 }
 """The extras for systems, and the distributions that each of them installs."""

@@ -222,6 +222,12 @@ class TimestampUnsupportedError(PenstockError):
     code = "TIME_NO_TIMESTAMPS"
 
 
+class SqlError(GraphError):
+    """A statement of SQL is wrong, or uses what is not supported; names its place in the text."""
+
+    code = "SQL"
+
+
 class UnboundedBatchError(GraphError):
     """BATCH mode was set for a program with an unbounded source."""
 

@@ -1,0 +1,369 @@
+"""The table of functions that are called by name: which arguments they take, and what they return."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from penstock.errors import SqlError, did_you_mean
+from penstock.sql.binding import conversions as types
+from penstock.sql.binding.arithmetic import arithmetic
+from penstock.sql.binding.binder import Binder
+from penstock.sql.binding.intervals import shifted
+from penstock.sql.catalogue import FunctionKind
+from penstock.sql.column_types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INT,
+    NULL,
+    NUMBERS,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_LTZ,
+    TIMESTAMPS,
+    SqlType,
+    array,
+)
+from penstock.sql.place import unsupported, wrong
+from penstock.sql.scalars.functions import USER
+from penstock.sql.scalars.times import MILLIS, MONTHS, PARTS
+from penstock.sql.scalars.tree import Constant, Scalar, ScalarCall
+
+Arguments = Sequence[Scalar]
+Rule = Callable[[str, Arguments, exp.Expr], Scalar]
+"""Types a call of a name with arguments."""
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """What a function takes.
+
+    Attributes:
+        function: Its name in the table of scalar functions.
+        takes: Type of each argument; the last one is that of all that follow, if `is_variadic`.
+        result: Type of the result.
+        optional: How many of the last arguments may be missing.
+        is_variadic: Whether more arguments may follow.
+        parameters: Constants that are part of the function.
+    """
+
+    function: str
+    takes: tuple[SqlType, ...]
+    result: SqlType
+    optional: int = 0
+    is_variadic: bool = False
+    parameters: tuple[object, ...] = ()
+
+    def __call__(self, name: str, arguments: Arguments, node: exp.Expr) -> Scalar:
+        """Return the typed call."""
+        most, least = len(self.takes), len(self.takes) - self.optional
+        if not least <= len(arguments) or (len(arguments) > most and not self.is_variadic):
+            raise _wrong_count(
+                name, arguments, node, f"{least}" if least == most else f"{least} to {most}"
+            )
+        wanted = [*self.takes, *self.takes[-1:] * max(0, len(arguments) - most)]
+        given = tuple(_taken(name, *pair, node) for pair in zip(arguments, wanted, strict=False))
+        return types.folded(ScalarCall(self.function, given, self.result, self.parameters))
+
+
+def _taken(name: str, given: Scalar, wanted: SqlType, node: exp.Expr) -> Scalar:
+    kind = given.type
+    if kind == wanted:
+        return given
+    if kind == NULL:
+        return Constant(None, wanted)
+    is_number = kind.name in NUMBERS and wanted.name in NUMBERS
+    is_text_constant = isinstance(given, Constant) and kind == STRING and wanted.name != "BOOLEAN"
+    if (
+        types.common_type(kind, wanted) == wanted
+        or (is_number and wanted != INT)
+        or is_text_constant
+    ):
+        return types.converted(given, wanted)
+    if is_number and kind.name in {"TINYINT", "SMALLINT", "BIGINT"}:
+        return types.converted(given, wanted)
+    raise wrong(f"{name} got {kind} where it takes {wanted}", node, hint="CAST the argument.")
+
+
+def _wrong_count(name: str, arguments: Arguments, node: exp.Expr, wanted: str) -> SqlError:
+    return wrong(
+        f"{name} got {len(arguments)} arguments, and takes {wanted}", node, hint="Correct the call."
+    )
+
+
+def _of_number(function: str) -> Rule:
+    def rule(name: str, arguments: Arguments, node: exp.Expr) -> Scalar:
+        if len(arguments) != 1:
+            raise _wrong_count(name, arguments, node, "1")
+        (value,) = arguments
+        value = Constant(None, INT) if value.type == NULL else value
+        if value.type.name not in NUMBERS:
+            raise wrong(f"{name} got {value.type}, no number", node, hint="CAST it to a number.")
+        if function in {"floor", "ceil"}:
+            if value.type.name not in {"DECIMAL", "FLOAT", "DOUBLE"}:
+                return value
+            if value.type.name == "DECIMAL":
+                kind = SqlType("DECIMAL", min(38, value.type.precision - value.type.scale + 1), 0)
+                return types.folded(ScalarCall(function, (value,), kind))
+        return types.folded(ScalarCall(function, (value,), value.type))
+
+    return rule
+
+
+def _round(name: str, arguments: Arguments, node: exp.Expr) -> Scalar:
+    if len(arguments) not in {1, 2}:
+        raise _wrong_count(name, arguments, node, "1 or 2")
+    value, digits = (*arguments, Constant(0, INT))[:2]
+    if value.type.name not in NUMBERS:
+        raise wrong(f"{name} got {value.type}, no number", node, hint="CAST it to a number.")
+    kind = value.type
+    if kind.name == "DECIMAL" and isinstance(digits, Constant) and digits.value is not None:
+        scale = max(0, min(kind.scale, digits.value))
+        kind = SqlType("DECIMAL", min(38, kind.precision - kind.scale + scale + 1), scale)
+    return types.folded(ScalarCall("round", (value, _taken(name, digits, INT, node)), kind))
+
+
+def _modulo(name: str, arguments: Arguments, node: exp.Expr) -> Scalar:
+    if len(arguments) != 2:  # noqa: PLR2004
+        raise _wrong_count(name, arguments, node, "2")
+    return arithmetic("modulo", types.remainder_type, (arguments[0], arguments[1]), node)
+
+
+def _alike(function: str) -> Rule:
+    """Return the rule of functions whose arguments and result have one type."""
+
+    def rule(name: str, arguments: Arguments, node: exp.Expr) -> Scalar:
+        if not arguments:
+            raise _wrong_count(name, arguments, node, "at least 1")
+        given, kind = types.together(arguments, node, name)
+        if kind == NULL:
+            return Constant(None)
+        return given[0] if len(given) == 1 else types.folded(ScalarCall(function, given, kind))
+
+    return rule
+
+
+def _nullif(name: str, arguments: Arguments, node: exp.Expr) -> Scalar:
+    if len(arguments) != 2:  # noqa: PLR2004
+        raise _wrong_count(name, arguments, node, "2")
+    (left, right), kind = types.together(arguments, node, name)
+    if kind == NULL:
+        return Constant(None)
+    same = ScalarCall("equal", (left, right), BOOLEAN)
+    null = Constant(None, arguments[0].type)
+    return ScalarCall("case", (same, null, arguments[0]), arguments[0].type)
+
+
+def _part(unit: str) -> Rule:
+    def rule(name: str, arguments: Arguments, node: exp.Expr) -> Scalar:
+        if len(arguments) != 1:
+            raise _wrong_count(name, arguments, node, "1")
+        (value,) = arguments
+        if value.type.name not in {"DATE", *TIMESTAMPS}:
+            raise wrong(f"{name} got {value.type}", node, hint="Pass a date or timestamp.")
+        if value.type == DATE and unit in {"HOUR", "MINUTE", "SECOND"}:
+            raise wrong(f"a DATE has no {unit}", node, hint="CAST it to TIMESTAMP.")
+        return types.folded(ScalarCall("extract", (value,), BIGINT, (unit,)))
+
+    return rule
+
+
+def _of_moment(function: str, result: SqlType, *more: SqlType) -> Rule:
+    """Return the rule of functions of a date or timestamp and more."""
+
+    def rule(name: str, arguments: Arguments, node: exp.Expr) -> Scalar:
+        if len(arguments) != 1 + len(more):
+            raise _wrong_count(name, arguments, node, str(1 + len(more)))
+        value, *others = arguments
+        if value.type == STRING:
+            value = types.converted(value, TIMESTAMP)
+        if value.type.name not in {"DATE", *TIMESTAMPS}:
+            raise wrong(f"{name} got {value.type}", node, hint="Pass a date or timestamp.")
+        given = [_taken(name, *pair, node) for pair in zip(others, more, strict=True)]
+        return types.folded(ScalarCall(function, (value, *given), result))
+
+    return rule
+
+
+def _cardinality(name: str, arguments: Arguments, node: exp.Expr) -> Scalar:
+    if len(arguments) != 1 or arguments[0].type.name not in {"ARRAY", "MAP"}:
+        raise wrong(f"{name} takes an ARRAY or a MAP", node, hint="Correct the call.")
+    return ScalarCall("cardinality", tuple(arguments), INT)
+
+
+def _element(name: str, arguments: Arguments, node: exp.Expr) -> Scalar:
+    if len(arguments) != 1 or arguments[0].type.name != "ARRAY":
+        raise wrong(f"{name} takes an ARRAY", node, hint="Correct the call.")
+    return ScalarCall("element", tuple(arguments), arguments[0].type.components[0])
+
+
+def _array_contains(name: str, arguments: Arguments, node: exp.Expr) -> Scalar:
+    if len(arguments) != 2 or arguments[0].type.name != "ARRAY":  # noqa: PLR2004
+        raise wrong(f"{name} takes an ARRAY and a value", node, hint="Correct the call.")
+    wanted = arguments[0].type.components[0]
+    return ScalarCall(
+        "array_contains", (arguments[0], _taken(name, arguments[1], wanted, node)), BOOLEAN
+    )
+
+
+_TEXT = (STRING,)
+FUNCTIONS: Mapping[str, Rule] = {
+    "ABS": _of_number("abs"),
+    "FLOOR": _of_number("floor"),
+    "CEIL": _of_number("ceil"),
+    "CEILING": _of_number("ceil"),
+    "SIGN": _of_number("sign"),
+    "ROUND": _round,
+    "MOD": _modulo,
+    "POWER": Signature("power", (DOUBLE, DOUBLE), DOUBLE),
+    "SQRT": Signature("sqrt", (DOUBLE,), DOUBLE),
+    "EXP": Signature("exp", (DOUBLE,), DOUBLE),
+    "LN": Signature("ln", (DOUBLE,), DOUBLE),
+    "LOG10": Signature("log10", (DOUBLE,), DOUBLE),
+    "LOG2": Signature("log2", (DOUBLE,), DOUBLE),
+    "LOG": Signature("log", (DOUBLE, DOUBLE), DOUBLE),
+    "GREATEST": _alike("greatest"),
+    "LEAST": _alike("least"),
+    "COALESCE": _alike("coalesce"),
+    "IFNULL": _alike("coalesce"),
+    "NULLIF": _nullif,
+    "UPPER": Signature("upper", _TEXT, STRING),
+    "LOWER": Signature("lower", _TEXT, STRING),
+    "INITCAP": Signature("initcap", _TEXT, STRING),
+    "REVERSE": Signature("reverse", _TEXT, STRING),
+    "TRIM": Signature("strip", (STRING, STRING), STRING, optional=1),
+    "BTRIM": Signature("strip", (STRING, STRING), STRING, optional=1),
+    "LTRIM": Signature("lstrip", (STRING, STRING), STRING, optional=1),
+    "RTRIM": Signature("rstrip", (STRING, STRING), STRING, optional=1),
+    "CHAR_LENGTH": Signature("length", _TEXT, INT),
+    "CHARACTER_LENGTH": Signature("length", _TEXT, INT),
+    "CONCAT": Signature("concat", _TEXT, STRING, is_variadic=True),
+    "CONCAT_WS": Signature("concat_ws", _TEXT, STRING, is_variadic=True),
+    "SUBSTRING": Signature("substring", (STRING, INT, INT), STRING, optional=1),
+    "SUBSTR": Signature("substring", (STRING, INT, INT), STRING, optional=1),
+    "LEFT": Signature("left", (STRING, INT), STRING),
+    "RIGHT": Signature("right", (STRING, INT), STRING),
+    "LPAD": Signature("lpad", (STRING, INT, STRING), STRING),
+    "RPAD": Signature("rpad", (STRING, INT, STRING), STRING),
+    "REPEAT": Signature("repeat", (STRING, INT), STRING),
+    "REPLACE": Signature("replace", (STRING, STRING, STRING), STRING),
+    "POSITION": Signature("position", (STRING, STRING, INT), INT, optional=1),
+    "LOCATE": Signature("position", (STRING, STRING, INT), INT, optional=1),
+    "INSTR": lambda name, values, node: Signature("position", (STRING, STRING), INT)(
+        name, values[::-1], node
+    ),
+    "LIKE": Signature("like", (STRING, STRING, STRING), BOOLEAN, optional=1),
+    "REGEXP": Signature("matches", (STRING, STRING), BOOLEAN),
+    "REGEXP_EXTRACT": Signature("regexp_extract", (STRING, STRING, INT), STRING, optional=1),
+    "REGEXP_REPLACE": Signature("regexp_replace", (STRING, STRING, STRING), STRING),
+    "SPLIT_INDEX": Signature("split_index", (STRING, STRING, INT), STRING),
+    "SPLIT": Signature("split", (STRING, STRING), array(STRING)),
+    "STARTSWITH": Signature("starts_with", (STRING, STRING), BOOLEAN),
+    "ENDSWITH": Signature("ends_with", (STRING, STRING), BOOLEAN),
+    "JSON_VALUE": Signature("json_value", (STRING, STRING), STRING),
+    "MD5": Signature("digest", _TEXT, STRING, parameters=("md5",)),
+    "SHA1": Signature("digest", _TEXT, STRING, parameters=("sha1",)),
+    "SHA224": Signature("digest", _TEXT, STRING, parameters=("sha224",)),
+    "SHA256": Signature("digest", _TEXT, STRING, parameters=("sha256",)),
+    "SHA384": Signature("digest", _TEXT, STRING, parameters=("sha384",)),
+    "SHA512": Signature("digest", _TEXT, STRING, parameters=("sha512",)),
+    "YEAR": _part("YEAR"),
+    "QUARTER": _part("QUARTER"),
+    "MONTH": _part("MONTH"),
+    "WEEK": _part("WEEK"),
+    "DAYOFMONTH": _part("DAY"),
+    "DAYOFYEAR": _part("DOY"),
+    "DAYOFWEEK": _part("DOW"),
+    "HOUR": _part("HOUR"),
+    "MINUTE": _part("MINUTE"),
+    "SECOND": _part("SECOND"),
+    "DATE_FORMAT": _of_moment("date_format", STRING, STRING),
+    "TO_TIMESTAMP": Signature("to_timestamp", (STRING, STRING), TIMESTAMP, optional=1),
+    "TO_DATE": Signature("to_date", (STRING, STRING), DATE, optional=1),
+    "TO_TIMESTAMP_LTZ": Signature("to_timestamp_ltz", (BIGINT, INT), TIMESTAMP_LTZ, optional=1),
+    "FROM_UNIXTIME": Signature("from_unixtime", (BIGINT, STRING), STRING, optional=1),
+    "UNIX_TIMESTAMP": Signature("unix_timestamp", (STRING, STRING), BIGINT, optional=1),
+    "CARDINALITY": _cardinality,
+    "ELEMENT": _element,
+    "ARRAY_CONTAINS": _array_contains,
+}
+"""Name to rule."""
+
+UNPREDICTABLE = frozenset(
+    {
+        "NOW",
+        "RAND",
+        "RAND_INTEGER",
+        "UUID",
+        "PROCTIME",
+        "CURRENT_ROW_TIMESTAMP",
+        "CURRENT_WATERMARK",
+    }
+)
+"""Functions whose values depend on when they are computed."""
+
+_SPANS = ("TIMESTAMPDIFF", "TIMESTAMPADD")
+
+
+def call_named(name: str, arguments: Arguments, node: exp.Expr) -> Scalar:
+    """Return a call of a function of the table."""
+    return FUNCTIONS[name](name, arguments, node)
+
+
+def anonymous(binder: Binder, node: exp.Expr) -> Scalar:
+    """Return the call of a function by its name.
+
+    Raises:
+        SqlError: There is no such function, or it does not take the arguments.
+    """
+    name = node.name.upper()
+    own = binder.catalogue.find_function(node.name)
+    if own is not None:
+        if own.kind is not FunctionKind.SCALAR:
+            raise wrong(
+                f"{node.name} is a function of kind {own.kind.value}",
+                node,
+                hint="ScalarCall a scalar function.",
+            )
+        arguments = tuple(binder.scalar(each) for each in node.expressions)
+        return ScalarCall(f"{USER}{own.name}", arguments, own.result_type, (own.function,))
+    if name in UNPREDICTABLE or (name == "UNIX_TIMESTAMP" and not node.expressions):
+        raise unsupported(
+            f"{name}, whose value depends on when it is computed,",
+            node,
+            hint="Take the time of the rows: history and live must have the same answer.",
+        )
+    if name in _SPANS:
+        return _span(binder, name, node)
+    if name not in FUNCTIONS:
+        near = did_you_mean(name, tuple(FUNCTIONS))
+        raise wrong(
+            f"there is no function {name}{near}", node, hint="CREATE FUNCTION makes one of Python."
+        )
+    return call_named(name, [binder.scalar(each) for each in node.expressions], node)
+
+
+def _span(binder: Binder, name: str, node: exp.Expr) -> Scalar:
+    if len(node.expressions) != 3:  # noqa: PLR2004
+        raise wrong(f"{name} takes a unit and two more arguments", node, hint="Correct the call.")
+    unit = node.expressions[0].name.upper()
+    if unit not in {*MILLIS, *MONTHS, "WEEK"}:
+        raise unsupported(f"the unit {unit}", node, hint=f"Use one of {', '.join(PARTS)}.")
+    first, second = (binder.scalar(each) for each in node.expressions[1:])
+    if name == "TIMESTAMPDIFF":
+        moments = [
+            types.converted(each, TIMESTAMP) if each.type == STRING else each
+            for each in (first, second)
+        ]
+        for each in moments:
+            if each.type.name not in {"DATE", *TIMESTAMPS}:
+                raise wrong(f"{name} got {each.type}", node, hint="Pass dates or timestamps.")
+        return types.folded(ScalarCall("timestampdiff", tuple(moments), INT, (unit,)))
+    if not isinstance(first, Constant):
+        raise unsupported("TIMESTAMPADD of an amount that is no constant", node)
+    amount = first.value * (MONTHS.get(unit) or MILLIS.get(unit) or 7 * MILLIS["DAY"])
+    return shifted(second, amount, node, counts_months=unit in MONTHS)

@@ -1,0 +1,242 @@
+"""The table of nodes with a syntax of their own: operators, CASE, CAST, IN, BETWEEN and others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+
+from sqlglot import exp
+
+from penstock.sql.binding import conditions
+from penstock.sql.binding import conversions as types
+from penstock.sql.binding.arithmetic import arithmetic
+from penstock.sql.binding.binder import Binder, Build
+from penstock.sql.binding.calls import anonymous, call_named
+from penstock.sql.binding.intervals import is_interval, shifted_by
+from penstock.sql.binding.scope import member
+from penstock.sql.column_types import (
+    BIGINT,
+    BOOLEAN,
+    BYTES,
+    DATE,
+    DOUBLE,
+    INT,
+    MOST_DIGITS,
+    NULL,
+    NUMBERS,
+    STRING,
+    TIMESTAMPS,
+    SqlType,
+    array,
+    decimal,
+)
+from penstock.sql.place import unsupported, wrong
+from penstock.sql.scalars.casts import cast
+from penstock.sql.scalars.times import FLOORED, PARTS
+from penstock.sql.scalars.tree import Constant, Scalar, ScalarCall
+from penstock.sql.type_names import of_sqlglot
+
+_INTS = ((31, INT), (63, BIGINT))
+
+
+def _literal(_: Binder, node: exp.Expr) -> Scalar:
+    text = node.name
+    if node.is_string:
+        return Constant(text, STRING)
+    if "e" in text.lower():
+        return Constant(float(text), DOUBLE)
+    if "." not in text:
+        for bits, kind in _INTS:
+            if int(text) < 1 << bits:
+                return Constant(int(text), kind)
+    value = Decimal(text)
+    digits = value.as_tuple()
+    scale = max(0, -int(digits.exponent))
+    precision = max(len(digits.digits), scale, 1)
+    if precision > MOST_DIGITS:
+        raise unsupported(f"a number of {precision} digits", node, hint="Use 38 digits.")
+    return Constant(value, decimal(precision, scale))
+
+
+def _arithmetic(name: str, decimal_type: Callable[[SqlType, SqlType], SqlType]) -> Build:
+    def build(binder: Binder, node: exp.Expr) -> Scalar:
+        if name in {"add", "subtract"} and (is_interval(node.this) or is_interval(node.expression)):
+            return shifted_by(binder, node, is_negative=name == "subtract")
+        operands = binder.scalar(node.this), binder.scalar(node.expression)
+        return arithmetic(name, decimal_type, operands, node)
+
+    return build
+
+
+def _cast(name: str) -> Build:
+    def build(binder: Binder, node: exp.Expr) -> Scalar:
+        value, wanted = binder.scalar(node.this), of_sqlglot(node.args["to"])
+        if value.type == wanted:
+            return value
+        if value.type == NULL:
+            return Constant(None, wanted)
+        if cast(value.type, wanted) is None:
+            raise wrong(
+                f"{value.type} cannot be cast to {wanted}", node, hint="Cast to another type."
+            )
+        return types.folded(ScalarCall(name, (value,), wanted))
+
+    return build
+
+
+def _dpipe(binder: Binder, node: exp.Expr) -> Scalar:
+    return call_named("CONCAT", [binder.scalar(node.this), binder.scalar(node.expression)], node)
+
+
+def _negative(binder: Binder, node: exp.Expr) -> Scalar:
+    value = binder.scalar(node.this)
+    if value.type.name not in NUMBERS:
+        raise wrong(f"- got {value.type}, no number", node, hint="CAST it to a number.")
+    return types.folded(ScalarCall("negate", (value,), value.type))
+
+
+def _bracket(binder: Binder, node: exp.Expr) -> Scalar:
+    if isinstance(node.this, exp.Column) and node.this.sql().upper() == "MAP":
+        raise unsupported("the constructor MAP[…]", node)
+    if len(node.expressions) != 1:
+        raise unsupported("several positions in brackets", node)
+    value, index = binder.scalar(node.this), binder.scalar(node.expressions[0])
+    if value.type.name == "ARRAY":
+        offset = node.args.get("offset")
+        if isinstance(index, Constant) and offset is None:
+            index = Constant(index.value + 1, index.type)  # sqlglot has made it a position from 0
+        (index,) = (types.converted(index, BIGINT),)
+        return ScalarCall("element_at", (value, index), value.type.components[0])
+    if value.type.name == "MAP":
+        key = types.converted(index, value.type.components[0])
+        return ScalarCall("map_get", (value, key), value.type.components[1])
+    raise wrong(f"{value.type} has no elements", node, hint="Take elements of an ARRAY or a MAP.")
+
+
+def _array(binder: Binder, node: exp.Expr) -> Scalar:
+    if not node.expressions:
+        raise unsupported("an empty ARRAY[]", node)
+    values, kind = types.together([binder.scalar(each) for each in node.expressions], node, "ARRAY")
+    return ScalarCall("array", values, array(kind))
+
+
+def _extract(binder: Binder, node: exp.Expr) -> Scalar:
+    return extracted(node.name.upper(), binder.scalar(node.expression), node)
+
+
+def extracted(unit: str, value: Scalar, node: exp.Expr) -> Scalar:
+    """Return a part of a date or time.
+
+    Raises:
+        SqlError: There is no such part.
+    """
+    if unit not in PARTS:
+        raise unsupported(f"EXTRACT of {unit}", node, hint=f"Use one of {', '.join(PARTS)}.")
+    if value.type.name not in {"DATE", "TIME", *TIMESTAMPS}:
+        raise wrong(f"EXTRACT got {value.type}", node, hint="Pass a date or time.")
+    if value.type == DATE and unit in {"HOUR", "MINUTE", "SECOND", "MILLISECOND"}:
+        raise wrong(f"a DATE has no {unit}", node, hint="CAST it to TIMESTAMP.")
+    return types.folded(ScalarCall("extract", (value,), BIGINT, (unit,)))
+
+
+def _rounding(name: str) -> Build:
+    def build(binder: Binder, node: exp.Expr) -> Scalar:
+        value, unit = binder.scalar(node.this), node.args.get("to")
+        if unit is None:
+            return call_named(name, [value], node)
+        word = unit.name.upper()
+        if name != "FLOOR" or word not in FLOORED or value.type.name not in TIMESTAMPS:
+            raise unsupported(f"{name}({value.type} TO {word})", node)
+        return types.folded(ScalarCall("floor_to", (value,), value.type, (word,)))
+
+    return build
+
+
+def _substring(binder: Binder, node: exp.Expr) -> Scalar:
+    keys = [key for key in ("this", "start", "length") if node.args.get(key) is not None]
+    return call_named("SUBSTRING", [binder.scalar(node.args[key]) for key in keys], node)
+
+
+def _position(binder: Binder, node: exp.Expr) -> Scalar:
+    values = [binder.scalar(node.args["substr"]), binder.scalar(node.this)]
+    return call_named("POSITION", values, node)
+
+
+def _trim(binder: Binder, node: exp.Expr) -> Scalar:
+    side = str(node.args.get("position") or "BOTH").upper()
+    name = {"BOTH": "TRIM", "LEADING": "LTRIM", "TRAILING": "RTRIM"}[side]
+    values = [binder.scalar(node.this)]
+    if node.expression is not None:
+        values.append(binder.scalar(node.expression))
+    return call_named(name, values, node)
+
+
+def _dot(binder: Binder, node: exp.Expr) -> Scalar:
+    if not isinstance(node.expression, exp.Identifier):
+        raise unsupported("a call behind a point", node)
+    return member(binder.scalar(node.this), node.expression.name, node)
+
+
+def _column(binder: Binder, node: exp.Expr) -> Scalar:
+    assert isinstance(node, exp.Column)
+    return binder.scope.resolve(node)
+
+
+def _unpredictable(_: Binder, node: exp.Expr) -> Scalar:
+    raise unsupported(
+        f"{node.sql()}, whose value depends on when it is computed,",
+        node,
+        hint="Take the time of the rows: history and live must have the same answer.",
+    )
+
+
+BUILDERS: Mapping[type, Build] = {
+    exp.Literal: _literal,
+    exp.Null: lambda _, __: Constant(None),
+    exp.Boolean: lambda _, node: Constant(bool(node.this), BOOLEAN),
+    exp.HexString: lambda _, node: Constant(bytes.fromhex(node.name), BYTES),
+    exp.Column: _column,
+    exp.Dot: _dot,
+    exp.Paren: lambda binder, node: binder.scalar(node.this),
+    exp.Add: _arithmetic("add", types.sum_type),
+    exp.Sub: _arithmetic("subtract", types.sum_type),
+    exp.Mul: _arithmetic("multiply", types.product_type),
+    exp.Div: _arithmetic("divide", types.quotient_type),
+    exp.Mod: _arithmetic("modulo", types.remainder_type),
+    exp.Neg: _negative,
+    exp.EQ: conditions.bind_comparison("equal", needs_order=False),
+    exp.NEQ: conditions.bind_comparison("not_equal", needs_order=False),
+    exp.LT: conditions.bind_comparison("less"),
+    exp.LTE: conditions.bind_comparison("less_equal"),
+    exp.GT: conditions.bind_comparison("greater"),
+    exp.GTE: conditions.bind_comparison("greater_equal"),
+    exp.And: conditions.bind_logic("and"),
+    exp.Or: conditions.bind_logic("or"),
+    exp.Not: conditions.bind_not,
+    exp.Is: conditions.bind_is,
+    exp.NullSafeEQ: conditions.bind_distinct(is_negated=True),
+    exp.NullSafeNEQ: conditions.bind_distinct(is_negated=False),
+    exp.Between: conditions.bind_between,
+    exp.In: conditions.bind_in,
+    exp.Like: conditions.bind_like,
+    exp.Escape: conditions.bind_escape,
+    exp.Case: conditions.bind_case,
+    exp.If: conditions.bind_if,
+    exp.Cast: _cast("cast"),
+    exp.TryCast: _cast("try_cast"),
+    exp.DPipe: _dpipe,
+    exp.Bracket: _bracket,
+    exp.Array: _array,
+    exp.Extract: _extract,
+    exp.Floor: _rounding("FLOOR"),
+    exp.Ceil: _rounding("CEIL"),
+    exp.Substring: _substring,
+    exp.StrPosition: _position,
+    exp.Trim: _trim,
+    exp.Anonymous: anonymous,
+    **dict.fromkeys(
+        (exp.CurrentTimestamp, exp.CurrentDate, exp.CurrentTime, exp.Localtime, exp.Localtimestamp),
+        _unpredictable,
+    ),
+}
+"""Class of a node to what binds it; every other class is an error that names it and its place."""

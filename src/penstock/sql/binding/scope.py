@@ -1,0 +1,148 @@
+"""What names of columns mean in a query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from penstock.errors import did_you_mean
+from penstock.sql.catalogue import SqlColumn
+from penstock.sql.place import wrong
+from penstock.sql.scalars.tree import InputColumn, Scalar, ScalarCall
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeTable:
+    """A table of FROM.
+
+    Attributes:
+        name: Its alias or name; None if it has none.
+        columns: Names of its columns with what they mean, in order.
+        hidden: Names that `*` leaves out, because USING has merged them with those of another table.
+    """
+
+    name: str | None
+    columns: tuple[tuple[str, Scalar], ...]
+    hidden: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The tables of a query.
+
+    Attributes:
+        tables: In order.
+        merged: Names of columns that USING has merged, with what they mean.
+        outer: The scope of the query that a subquery is in.
+    """
+
+    tables: tuple[ScopeTable, ...] = ()
+    merged: Mapping[str, Scalar] = field(default_factory=dict)
+    outer: Scope | None = None
+
+    @staticmethod
+    def of(name: str | None, columns: Sequence[SqlColumn], offset: int = 0) -> Scope:
+        """Return the scope of one table whose columns begin at a position."""
+        found = tuple(
+            (each.name, InputColumn(at, each.type, each.name))
+            for at, each in enumerate(columns, offset)
+        )
+        return Scope((ScopeTable(name, found),))
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names of all columns."""
+        return tuple(name for table in self.tables for name, _ in table.columns)
+
+    def find(self, node: exp.Column) -> Scalar | None:
+        """Return what the name of a column means, None if there is no such column.
+
+        Raises:
+            SqlError: Several tables have it.
+        """
+        parts = [part.name for part in node.parts]
+        for taken, found in self._candidates(parts, node):
+            value = found
+            for name in parts[taken:]:
+                value = member(value, name, node)
+            return value
+        return None
+
+    def _candidates(self, parts: list[str], node: exp.Column) -> Iterator[tuple[int, Scalar]]:
+        if len(parts) > 1:
+            for table in self.tables:
+                if table.name == parts[0]:
+                    for name, found in table.columns:
+                        if name == parts[1]:
+                            yield 2, found
+        if parts[0] in self.merged:
+            yield 1, self.merged[parts[0]]
+        found_ones = [
+            found for table in self.tables for name, found in table.columns if name == parts[0]
+        ]
+        if len(found_ones) > 1:
+            raise wrong(
+                f"the column {parts[0]!r} is in several tables", node, hint="Write table.column."
+            )
+        if found_ones:
+            yield 1, found_ones[0]
+
+    def resolve(self, node: exp.Column) -> Scalar:
+        """Return what the name of a column means.
+
+        Raises:
+            SqlError: There is no such column, several tables have it, or it is that of an outer query.
+        """
+        found = self.find(node)
+        if found is not None:
+            return found
+        if self.outer is not None and self.outer.find(node) is not None:
+            raise wrong(
+                "a subquery that reads a column of the query around it is supported as an equality in WHERE"
+                " of EXISTS and IN only",
+                node,
+                hint="Write a JOIN.",
+            )
+        near = did_you_mean(node.name, self.names())
+        known = ", ".join(self.names()) or "none"
+        raise wrong(f"there is no column {node.sql()!r}{near}", node, hint=f"Use one of: {known}.")
+
+    def star(self, node: exp.Expr, table: str | None = None) -> list[tuple[str, Scalar]]:
+        """Return the columns of `*`, or of `table.*`.
+
+        Raises:
+            SqlError: There is no such table.
+        """
+        chosen = [each for each in self.tables if table is None or each.name == table]
+        if not chosen:
+            names = [each.name for each in self.tables if each.name is not None]
+            raise wrong(
+                f"there is no table {table!r}", node, hint=f"Use one of: {', '.join(names)}."
+            )
+        return [
+            (name, self.merged.get(name, found) if table is None else found)
+            for each in chosen
+            for name, found in each.columns
+            if table is not None or name not in each.hidden
+        ]
+
+
+def member(value: Scalar, name: str, node: exp.Expr) -> Scalar:
+    """Return a field of a ROW.
+
+    Raises:
+        SqlError: The value is no ROW, or has no such field.
+    """
+    kind = value.type
+    if kind.name != "ROW":
+        raise wrong(f"{value} is {kind}, which has no fields", node, hint="Take fields of a ROW.")
+    if name not in kind.fields:
+        near = did_you_mean(name, kind.fields)
+        raise wrong(
+            f"{value} has no field {name!r}{near}",
+            node,
+            hint=f"Use one of {', '.join(kind.fields)}.",
+        )
+    position = kind.fields.index(name)
+    return ScalarCall("field", (value,), kind.components[position], (name, position))

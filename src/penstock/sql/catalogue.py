@@ -1,0 +1,164 @@
+"""What names in statements mean: tables, views and functions.
+
+A query asks a `SqlCatalogue`. A table says what its rows are and makes a stream or takes one; so a table of a
+connector, a stream of the program and a table of a test are the same to a query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Protocol
+
+from penstock.api.streams.data_stream import DataStream
+from penstock.sql.column_types import SqlType
+from penstock.types.row import Row
+
+
+class Changelog(Enum):
+    """How the rows of a stream change what was there before: Flink's changelog modes."""
+
+    INSERT_ONLY = "insert-only"
+    """Every row is `+I`: nothing is taken back."""
+
+    UPSERT = "upsert"
+    """A row of a key replaces the one before; `-D` removes it, and may have no more than the key."""
+
+    RETRACT = "retract"
+    """A row that changes is first taken back as it was, by `-U` or `-D`."""
+
+
+class FunctionKind(Enum):
+    """What a function of the user is called for."""
+
+    SCALAR = "scalar"
+    """A value per row."""
+
+    TABLE = "table"
+    """Any number of rows per row, in LATERAL TABLE."""
+
+    AGGREGATE = "aggregate"
+    """A value per group: an `AggregateFunction`, with `retract` if its rows change."""
+
+
+@dataclass(frozen=True, slots=True)
+class SqlColumn:
+    """A column of a table or of a relation.
+
+    Attributes:
+        name: As statements write it.
+        type: Its type.
+        is_time: Whether it is the event time of the rows: their timestamps are its values, and watermarks
+            are about it.
+    """
+
+    name: str
+    type: SqlType
+    is_time: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TableSchema:
+    """What the rows of a table are.
+
+    Attributes:
+        columns: In order, computed and metadata columns included.
+        primary_key: Names of the columns of its key; empty if it has none.
+        changelog: How its rows change those before, as a source.
+        written: Names of the columns that a sink takes, in order; None is all.
+    """
+
+    columns: tuple[SqlColumn, ...]
+    primary_key: tuple[str, ...] = ()
+    changelog: Changelog = Changelog.INSERT_ONLY
+    written: tuple[str, ...] | None = None
+
+
+class SqlTable(Protocol):
+    """A table of a catalogue."""
+
+    @property
+    def schema(self) -> TableSchema:
+        """What its rows are."""
+
+    def make_stream(self, environment: Any, name: str) -> DataStream[Row]:
+        """Return its rows: all columns of the schema, in order and by name.
+
+        If a column is the event time, the rows have timestamps and watermarks.
+
+        Args:
+            environment: The `StreamExecutionEnvironment`.
+            name: Of the table, for messages and plans.
+
+        Raises:
+            SqlError: It cannot be read.
+        """
+
+    def accepts(self, changelog: Changelog, key: Sequence[str]) -> str | None:
+        """Return why rows that change so cannot be written to it, None if they can.
+
+        Args:
+            changelog: How the rows change those before.
+            key: Names of the columns of the table by which they are unique; empty if none are known.
+        """
+
+    def write(self, stream: DataStream[Row], changelog: Changelog, name: str) -> None:
+        """Add a sink for rows of the columns that it takes, in their order and types.
+
+        Args:
+            stream: The rows.
+            changelog: How they change those before; `accepts` has agreed.
+            name: Of the table, for messages and plans.
+
+        Raises:
+            SqlError: It cannot be written.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class SqlView:
+    """A view: a query with a name.
+
+    Attributes:
+        query: The tree of sqlglot.
+        columns: Names of its columns; empty takes those of the query.
+    """
+
+    query: Any
+    columns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SqlFunction:
+    """A function of the user.
+
+    Attributes:
+        name: As statements write it.
+        kind: What it is called for.
+        function: A function, or an object with the methods of its kind: `eval` of scalar and table functions;
+            `create_accumulator`, `accumulate`, `retract` and `get_value` of aggregates, as in PyFlink.
+        result_type: Type of its values; of a table function a ROW.
+        is_deterministic: Whether equal arguments have equal results. Rows that are taken back need it.
+        takes_batches: Whether it is given columns of many rows, as in `map_batches`.
+    """
+
+    name: str
+    kind: FunctionKind
+    function: Callable[..., Any] | Any
+    result_type: SqlType
+    is_deterministic: bool = True
+    takes_batches: bool = False
+
+
+class SqlCatalogue(Protocol):
+    """Names of tables, views and functions."""
+
+    def find(self, name: tuple[str, ...]) -> SqlTable | SqlView | None:
+        """Return what a name means, None if there is nothing of that name."""
+
+    def find_function(self, name: str) -> SqlFunction | None:
+        """Return a function of the user, None if there is none of that name."""
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names of all tables and views, for messages."""

@@ -1,0 +1,185 @@
+"""Types of SQL, and what they are as type information.
+
+    BOOLEAN  TINYINT  SMALLINT  INT  BIGINT  FLOAT  DOUBLE  DECIMAL(p, s)  STRING  BYTES
+    DATE  TIME  TIMESTAMP  TIMESTAMP_LTZ  ARRAY<t>  MAP<k, v>  ROW<name t, …>  ANY
+
+`TIMESTAMP` has no zone, `TIMESTAMP_LTZ` is an instant. Times have microseconds. `CHAR(n)` and `VARCHAR(n)` are
+`STRING`: a length is neither padded nor cut. `ANY` is a value that is only passed on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from penstock.types import TypeInformation, Types
+from penstock.types.containers import (
+    BasicArrayTypeInfo,
+    ListTypeInfo,
+    MapTypeInfo,
+    ObjectArrayTypeInfo,
+    PrimitiveArrayTypeInfo,
+)
+from penstock.types.records import RowTypeInfo, TupleTypeInfo
+from penstock.types.scalars import BasicTypeInfo
+
+MOST_DIGITS = 38
+
+
+@dataclass(frozen=True, slots=True)
+class SqlType:
+    """A type of SQL.
+
+    Attributes:
+        name: Such as `INT`.
+        precision: Digits of a DECIMAL.
+        scale: Of these, those behind the point.
+        components: Types of elements, of keys and values, or of fields.
+        fields: Names of the fields of a ROW.
+        stored: Type information of an ANY.
+    """
+
+    name: str
+    precision: int = 0
+    scale: int = 0
+    components: tuple[SqlType, ...] = ()
+    fields: tuple[str, ...] = ()
+    stored: TypeInformation | None = None
+
+    @property
+    def type_info(self) -> TypeInformation:
+        """The type of its values in records."""
+        simple = _TYPE_INFO.get(self.name)
+        if simple is not None:
+            return simple
+        if self.stored is not None:
+            return self.stored
+        parts = [each.type_info for each in self.components]
+        if self.name == "ARRAY":
+            return Types.LIST(parts[0])
+        if self.name == "MAP":
+            return Types.MAP(parts[0], parts[1])
+        if self.name == "ROW":
+            return Types.ROW_NAMED(list(self.fields), parts)
+        return Types.PICKLED_BYTE_ARRAY()
+
+    def __str__(self) -> str:
+        if self.name == "DECIMAL":
+            return f"DECIMAL({self.precision}, {self.scale})"
+        if self.name == "ROW":
+            inside = zip(self.fields, self.components, strict=True)
+            return f"ROW<{', '.join(f'{name} {kind}' for name, kind in inside)}>"
+        if self.components:
+            return f"{self.name}<{', '.join(map(str, self.components))}>"
+        return self.name
+
+
+BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE, STRING, BYTES, DATE, TIME, TIMESTAMP = map(
+    SqlType,
+    (
+        "BOOLEAN",
+        "TINYINT",
+        "SMALLINT",
+        "INT",
+        "BIGINT",
+        "FLOAT",
+        "DOUBLE",
+        "STRING",
+        "BYTES",
+        "DATE",
+        "TIME",
+        "TIMESTAMP",
+    ),
+)
+TIMESTAMP_LTZ = SqlType("TIMESTAMP_LTZ")
+NULL = SqlType("NULL")
+"""Type of a NULL that no context has given a type yet."""
+
+_TYPE_INFO: Mapping[str, TypeInformation] = {
+    "BOOLEAN": Types.BOOLEAN(),
+    "TINYINT": Types.BYTE(),
+    "SMALLINT": Types.SHORT(),
+    "INT": Types.INT(),
+    "BIGINT": Types.LONG(),
+    "FLOAT": Types.FLOAT(),
+    "DOUBLE": Types.DOUBLE(),
+    "DECIMAL": Types.BIG_DEC(),
+    "STRING": Types.STRING(),
+    "BYTES": Types.PRIMITIVE_ARRAY(Types.BYTE()),
+    "DATE": Types.SQL_DATE(),
+    "TIME": Types.SQL_TIME(),
+    "TIMESTAMP": Types.SQL_TIMESTAMP(),
+    "TIMESTAMP_LTZ": Types.TIMESTAMP_LTZ(),
+}
+
+WHOLE = ("TINYINT", "SMALLINT", "INT", "BIGINT")
+"""Names of the types of whole numbers, narrow ones first."""
+
+FLOATS = ("FLOAT", "DOUBLE")
+NUMBERS = frozenset({*WHOLE, *FLOATS, "DECIMAL"})
+TIMESTAMPS = frozenset({"TIMESTAMP", "TIMESTAMP_LTZ"})
+DIGITS = {"TINYINT": 3, "SMALLINT": 5, "INT": 10, "BIGINT": 19}
+"""Digits of the whole numbers, when they are computed with as decimals."""
+
+
+def decimal(precision: int, scale: int) -> SqlType:
+    """Return a decimal type; one of too many digits loses those behind the point, of which six stay."""
+    if precision > MOST_DIGITS:
+        before = precision - scale
+        scale = max(MOST_DIGITS - before, min(scale, 6))
+        precision = MOST_DIGITS
+    return SqlType("DECIMAL", precision, scale)
+
+
+def array(component: SqlType) -> SqlType:
+    """Return the type of lists of values of a type."""
+    return SqlType("ARRAY", components=(component,))
+
+
+def row(names: tuple[str, ...], types: tuple[SqlType, ...]) -> SqlType:
+    """Return the type of rows."""
+    return SqlType("ROW", components=types, fields=names)
+
+
+def as_decimal(kind: SqlType) -> SqlType:
+    """Return the decimal type that has all values of a type of exact numbers."""
+    return kind if kind.name == "DECIMAL" else decimal(DIGITS[kind.name], 0)
+
+
+_OF_BASIC = {
+    "Boolean": BOOLEAN,
+    "Byte": TINYINT,
+    "Short": SMALLINT,
+    "Integer": INT,
+    "Long": BIGINT,
+    "Float": FLOAT,
+    "Double": DOUBLE,
+    "String": STRING,
+    "Char": STRING,
+    "BigDecimal": decimal(38, 18),
+    "BigInteger": decimal(38, 0),
+    "SqlDate": DATE,
+    "SqlTime": TIME,
+    "SqlTimestamp": TIMESTAMP,
+    "TimestampLtz": TIMESTAMP_LTZ,
+}
+
+
+def of_type_info(found: TypeInformation) -> SqlType:
+    """Return the type of SQL of values of a type; `ANY` of values that are only passed on."""
+    if isinstance(found, BasicTypeInfo) and found.name in _OF_BASIC:
+        return _OF_BASIC[found.name]
+    if isinstance(found, PrimitiveArrayTypeInfo) and found.is_bytes:
+        return BYTES
+    if isinstance(
+        found, ListTypeInfo | BasicArrayTypeInfo | ObjectArrayTypeInfo | PrimitiveArrayTypeInfo
+    ):
+        return array(of_type_info(found.element_type))
+    if isinstance(found, MapTypeInfo):
+        return SqlType(
+            "MAP", components=(of_type_info(found.key_type), of_type_info(found.value_type))
+        )
+    if isinstance(found, RowTypeInfo | TupleTypeInfo):
+        types = tuple(map(of_type_info, found.field_types))
+        return row(tuple(found.field_names), types)
+    return SqlType("ANY", stored=found)

@@ -1,0 +1,1 @@
+"""From relations to operators of a DataStream program."""

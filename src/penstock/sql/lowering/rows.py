@@ -1,0 +1,53 @@
+"""Functions that compute rows in Python, where expressions of columns have no counterpart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from penstock.sql.scalars.evaluation import RowCondition, RowValues
+from penstock.sql.scalars.tree import Scalar
+from penstock.types.row import Row, row_factory, values_of_row
+
+
+class ProjectRows:
+    """Makes a row of expressions; its kind is that of the row that they read."""
+
+    def __init__(self, outputs: Sequence[Scalar], names: Sequence[str]) -> None:
+        """Make the function.
+
+        Args:
+            outputs: An expression per field.
+            names: Of the fields.
+        """
+        self._values = RowValues(outputs)
+        self._names = tuple(names)
+        self._make = row_factory(self._names)
+
+    def __call__(self, row: Row) -> Row:
+        """Return the row that is made of a row."""
+        (made,) = self._make((self._values.of(values_of_row(row)),))
+        made.set_row_kind(row.get_row_kind())
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ProjectRows, (self._values.scalars, self._names)
+
+
+class KeepRows:
+    """Returns whether a condition is true of a row."""
+
+    def __init__(self, condition: Scalar) -> None:
+        """Make the function.
+
+        Args:
+            condition: Of type BOOLEAN.
+        """
+        self._condition = RowCondition(condition)
+
+    def __call__(self, row: Row) -> bool:
+        """Return whether the condition is true."""
+        return self._condition.holds(values_of_row(row))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return KeepRows, (self._condition.condition,)

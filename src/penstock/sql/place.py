@@ -1,0 +1,85 @@
+"""Where in a text of SQL something stands, and errors that say so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from penstock.errors import SqlError
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+_LONGEST = 120
+
+
+@dataclass(frozen=True, slots=True)
+class TextPlace:
+    """A position in a text.
+
+    Attributes:
+        line: From 1.
+        column: From 1.
+        file: Name of the file; None if the text is not from a file.
+    """
+
+    line: int
+    column: int
+    file: str | None = None
+
+    def __str__(self) -> str:
+        where = f"line {self.line}, column {self.column}"
+        return where if self.file is None else f"{self.file}, {where}"
+
+    def behind(self, start: TextPlace) -> TextPlace:
+        """Return a place relative to `start` as one of the text that `start` is in."""
+        column = self.column + start.column - 1 if self.line == 1 else self.column
+        return TextPlace(self.line + start.line - 1, column, start.file)
+
+
+def place_of(node: exp.Expr) -> TextPlace | None:
+    """Return the first place that sqlglot knows of a node or of what is in it, None if of nothing."""
+    found = list(_known(node))
+    return min(found, key=lambda each: (each.line, each.column)) if found else None
+
+
+def _known(node: exp.Expr) -> Iterator[TextPlace]:
+    for part in node.walk():
+        meta = part.meta
+        if "line" in meta and "start" in meta:
+            width = meta["end"] - meta["start"]
+            # sqlglot's column is that of the last character of the token
+            yield TextPlace(meta["line"], max(1, meta["col"] - width), meta.get("file"))
+
+
+def wrong(problem: str, node: exp.Expr | None, *, hint: str) -> SqlError:
+    """Return the error of a part of a statement.
+
+    Args:
+        problem: What is wrong.
+        node: The part; its text and place are named.
+        hint: What to do about it, in the imperative.
+    """
+    return SqlError.here(f"{problem}{_shown(node)}", hint=hint)
+
+
+def unsupported(construct: str, node: exp.Expr | None, *, hint: str | None = None) -> SqlError:
+    """Return the error of a construct that is not supported.
+
+    Args:
+        construct: Its name.
+        node: Where it is used.
+        hint: What to do instead.
+    """
+    without = "Write it without: docs/sql.md says what there is."
+    return wrong(f"{construct} is not supported", node, hint=hint or without)
+
+
+def _shown(node: exp.Expr | None) -> str:
+    if node is None:
+        return ""
+    place = place_of(node)
+    text = node.sql()
+    text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    return f": {text}" + (f" ({place})" if place is not None else "")

@@ -1,0 +1,39 @@
+"""Queries of a program: from a text and tables to a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from penstock.api.streams.data_stream import DataStream
+from penstock.errors import ArgumentError
+from penstock.sql.catalogue import SqlCatalogue
+from penstock.sql.dialect import parse_query
+from penstock.sql.lowering.lower import Lowering
+from penstock.sql.relations.select import QueryTranslator
+from penstock.sql.relations.tree import SqlRelation
+from penstock.sql.streams import StreamCatalogue, StreamTable
+from penstock.types.row import Row
+
+
+def query_streams(environment: Any, text: str, tables: Mapping[str, Any]) -> DataStream[Row]:
+    """Return the rows of a query over streams; see `StreamExecutionEnvironment.sql`."""
+    made = {}
+    for name, each in tables.items():
+        if not isinstance(each, DataStream | StreamTable):
+            raise ArgumentError.here(
+                f"sql got the table {name!r}, which is {type(each).__name__}",
+                hint="Pass streams of declared rows or tuples.",
+            )
+        made[name] = each if isinstance(each, StreamTable) else StreamTable(each)
+    relation = relation_of(text, StreamCatalogue(made, {}))
+    return Lowering(environment).stream(relation)
+
+
+def relation_of(text: str, catalogue: SqlCatalogue) -> SqlRelation:
+    """Return the relation of a query.
+
+    Raises:
+        SqlError: The query is wrong; the error names the place.
+    """
+    return QueryTranslator(catalogue).relation(parse_query(text))

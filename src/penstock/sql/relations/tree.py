@@ -1,0 +1,156 @@
+"""The tree of relations.
+
+Each relation knows its columns, by which sets of columns its rows are unique, and how its rows change. `lowering` makes
+operators of it, and EXPLAIN shows it. Scalar expressions in it read columns by position.
+
+    Filter #2 > 10 [insert-only]
+      Scan orders [insert-only]
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from penstock.sql.catalogue import Changelog, SqlColumn, SqlTable
+from penstock.sql.scalars.tree import InputColumn, Scalar
+
+Key = frozenset[int]
+"""Positions of columns by which rows are unique."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SqlRelation:
+    """Base of relations.
+
+    Attributes:
+        columns: In order.
+        keys: Sets of columns by which rows are unique; empty if none are known.
+        changelog: How rows change those before.
+    """
+
+    columns: tuple[SqlColumn, ...]
+    keys: frozenset[Key] = frozenset()
+    changelog: Changelog = Changelog.INSERT_ONLY
+
+    @property
+    def inputs(self) -> tuple[SqlRelation, ...]:
+        """The relations it reads."""
+        return ()
+
+    @property
+    def state(self) -> str | None:
+        """What it keeps, in words; None if nothing."""
+        return None
+
+    @property
+    def is_insert_only(self) -> bool:
+        """Whether nothing is taken back."""
+        return self.changelog is Changelog.INSERT_ONLY
+
+    def __str__(self) -> str:
+        return type(self).__name__
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scan(SqlRelation):
+    """The rows of a table.
+
+    Attributes:
+        name: Of the table.
+        table: The table.
+    """
+
+    name: str
+    table: SqlTable = field(compare=False)
+
+    def __str__(self) -> str:
+        return f"Scan {self.name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Values(SqlRelation):
+    """Constant rows.
+
+    Attributes:
+        rows: Values of each row.
+    """
+
+    rows: tuple[tuple[Any, ...], ...]
+
+    def __str__(self) -> str:
+        return f"Values {len(self.rows)} rows"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter(SqlRelation):
+    """The rows for which a condition is true.
+
+    Attributes:
+        input: The rows.
+        condition: Of type BOOLEAN.
+    """
+
+    input: SqlRelation
+    condition: Scalar
+
+    @property
+    def inputs(self) -> tuple[SqlRelation, ...]:
+        """The relations it reads."""
+        return (self.input,)
+
+    def __str__(self) -> str:
+        return f"Filter {self.condition}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Project(SqlRelation):
+    """Rows of expressions.
+
+    Attributes:
+        input: The rows.
+        outputs: An expression per column.
+    """
+
+    input: SqlRelation
+    outputs: tuple[Scalar, ...]
+
+    @property
+    def inputs(self) -> tuple[SqlRelation, ...]:
+        """The relations it reads."""
+        return (self.input,)
+
+    def __str__(self) -> str:
+        def shown(column: SqlColumn, made: Scalar) -> str:
+            is_same = isinstance(made, InputColumn) and str(made) == column.name
+            return column.name if is_same else f"{column.name}={made}"
+
+        pairs = zip(self.columns, self.outputs, strict=True)
+        return f"Project {', '.join(shown(*pair) for pair in pairs)}"
+
+
+def filtered(relation: SqlRelation, condition: Scalar) -> Filter:
+    """Return the rows of a relation for which a condition is true."""
+    return Filter(
+        input=relation,
+        condition=condition,
+        columns=relation.columns,
+        keys=relation.keys,
+        changelog=relation.changelog,
+    )
+
+
+def projected(
+    relation: SqlRelation, columns: tuple[SqlColumn, ...], outputs: tuple[Scalar, ...]
+) -> Project:
+    """Return rows of expressions; a key stays one if all its columns are among them."""
+    places: dict[int, int] = {}
+    for at, each in enumerate(outputs):
+        if isinstance(each, InputColumn):
+            places.setdefault(each.position, at)
+    keys = frozenset(
+        frozenset(places[at] for at in key) for key in relation.keys if key <= places.keys()
+    )
+    return Project(
+        input=relation, outputs=outputs, columns=columns, keys=keys, changelog=relation.changelog
+    )

@@ -1,0 +1,1 @@
+"""Scalar expressions: values computed of the columns of one row."""

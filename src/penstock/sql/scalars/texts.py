@@ -1,0 +1,147 @@
+"""Functions of texts, on values that are not NULL. Positions count code points, from 1."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable
+from functools import lru_cache
+
+from penstock.errors import ExpressionError
+
+
+@lru_cache(maxsize=256)
+def _like(pattern: str, escape: str) -> re.Pattern[str]:
+    made, position = [], iter(pattern)
+    for each in position:
+        if escape and each == escape:
+            following = next(position, None)
+            if following is None or following not in {"%", "_", escape}:
+                raise ExpressionError(
+                    f"the pattern {pattern!r} has the escape {escape!r} before no wildcard",
+                    hint="Escape only %, _ and the escape itself.",
+                )
+            made.append(re.escape(following))
+        else:
+            made.append({"%": ".*", "_": "."}.get(each) or re.escape(each))
+    return re.compile("".join(made), re.DOTALL)
+
+
+def like(text: str, pattern: str, escape: str = "") -> bool:
+    """Return whether a text is like a pattern with % and _."""
+    return _like(pattern, escape).fullmatch(text) is not None
+
+
+@lru_cache(maxsize=256)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    try:
+        return re.compile(pattern)
+    except re.error as wrong:
+        raise ExpressionError(
+            f"{pattern!r} is no regular expression: {wrong}", hint="Correct the pattern."
+        ) from wrong
+
+
+def matches(text: str, pattern: str) -> bool:
+    """Return whether a regular expression is found in a text."""
+    return _compiled(pattern).search(text) is not None
+
+
+def regexp_extract(text: str, pattern: str, group: int = 0) -> str | None:
+    """Return a group of the first match, None if there is none."""
+    found = _compiled(pattern).search(text)
+    if found is None or not 0 <= group <= (found.re.groups):
+        return None
+    return found[group]
+
+
+def regexp_replace(text: str, pattern: str, replacement: str) -> str:
+    """Return a text with all matches replaced; `$1` is a group."""
+    return _compiled(pattern).sub(re.sub(r"\$(\d+)", r"\\g<\1>", replacement), text)
+
+
+def substring(text: str, start: int, length: int | None = None) -> str | None:
+    """Return the part from a position; a negative one counts from the end."""
+    if length is not None and length < 0:
+        return None
+    if start > 0:
+        begin = start - 1
+    elif start < 0:
+        begin = len(text) + start
+        if begin < 0:
+            return ""
+    else:
+        begin = 0
+    return text[begin:] if length is None else text[begin : begin + length]
+
+
+def position(part: str, text: str, start: int = 1) -> int:
+    """Return where a part begins, 0 if it is not there."""
+    return text.find(part, start - 1) + 1 if start > 0 else 0
+
+
+def left(text: str, length: int) -> str:
+    """Return the first code points."""
+    return text[: max(0, length)]
+
+
+def right(text: str, length: int) -> str:
+    """Return the last code points."""
+    return text[-length:] if length > 0 else ""
+
+
+def lpad(text: str, length: int, fill: str) -> str | None:
+    """Return a text filled or cut to a length, at its begin."""
+    if length < 0 or (not fill and length > len(text)):
+        return None
+    missing = length - len(text)
+    return text[:length] if missing <= 0 else (fill * missing)[:missing] + text
+
+
+def rpad(text: str, length: int, fill: str) -> str | None:
+    """Return a text filled or cut to a length, at its end."""
+    if length < 0 or (not fill and length > len(text)):
+        return None
+    missing = length - len(text)
+    return text[:length] if missing <= 0 else text + (fill * missing)[:missing]
+
+
+def split_index(text: str, separator: str, index: int) -> str | None:
+    """Return a part of a text, from 0; None if there is none."""
+    parts = text.split(separator) if separator else [text]
+    return parts[index] if 0 <= index < len(parts) else None
+
+
+def repeat(text: str, times: int) -> str:
+    """Return a text some times."""
+    return text * max(0, times)
+
+
+def concat_ws(separator: str | None, *texts: str | None) -> str | None:
+    """Return the texts that are not NULL with a separator between them."""
+    return None if separator is None else separator.join(each for each in texts if each is not None)
+
+
+def initcap(text: str) -> str:
+    """Return a text whose words begin with a capital."""
+    return re.sub(r"[A-Za-z0-9]+", lambda word: word[0][:1].upper() + word[0][1:].lower(), text)
+
+
+def digest(algorithm: str) -> Callable[[str], str]:
+    """Return a function of the digest of a text, as hexadecimal digits."""
+    return lambda text: hashlib.new(algorithm, text.encode(), usedforsecurity=False).hexdigest()
+
+
+def strip(text: str, characters: str = " ") -> str:
+    """Return a text without some characters at both ends."""
+    return text.strip(characters)
+
+
+def lstrip(text: str, characters: str = " ") -> str:
+    """Return a text without some characters at its begin."""
+    return text.lstrip(characters)
+
+
+def rstrip(text: str, characters: str = " ") -> str:
+    """Return a text without some characters at its end."""
+    return text.rstrip(characters)

@@ -1,0 +1,238 @@
+"""Statements, as frozen values: what a script says before anything is looked up.
+
+`dialect.parse` makes them of a text. Each has the tree of sqlglot that it was made of and its place, so that an
+error of any later step can name what it is about.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from sqlglot import exp
+
+from penstock.sql.column_types import SqlType
+from penstock.sql.place import TextPlace
+
+Name = tuple[str, ...]
+"""The parts of the name of a table, view or function, such as `("catalog", "database", "orders")`."""
+
+
+class ColumnKind(Enum):
+    """Where the values of a column of a table come from."""
+
+    PHYSICAL = "physical"
+    """From the records of the table."""
+
+    COMPUTED = "computed"
+    """From an expression, `cost AS price * amount`."""
+
+    METADATA = "metadata"
+    """From what the connector knows of a record, `ts TIMESTAMP_LTZ(3) METADATA FROM 'timestamp'`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnDefinition:
+    """A column of CREATE TABLE.
+
+    Attributes:
+        name: Of the column.
+        kind: Where its values come from.
+        type: Its type; None of a computed column, which has that of its expression.
+        expression: Of a computed column.
+        metadata_key: Of a metadata column: what it is called by the connector.
+        is_virtual: Whether a metadata column is not written.
+        is_nullable: Whether it may be NULL.
+        place: In the text.
+    """
+
+    name: str
+    kind: ColumnKind
+    type: SqlType | None
+    expression: exp.Expr | None = None
+    metadata_key: str | None = None
+    is_virtual: bool = False
+    is_nullable: bool = True
+    place: TextPlace | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WatermarkDefinition:
+    """`WATERMARK FOR column AS expression`.
+
+    Attributes:
+        column: The time of the rows.
+        expression: The watermark that a row allows, such as `ts - INTERVAL '5' SECOND`.
+        place: In the text.
+    """
+
+    column: str
+    expression: exp.Expr
+    place: TextPlace | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTable:
+    """CREATE TABLE.
+
+    Attributes:
+        name: Of the table.
+        columns: In order.
+        primary_key: Columns of PRIMARY KEY … NOT ENFORCED; none if there is no key.
+        watermark: None if there is none.
+        options: What is in WITH, in order.
+        if_not_exists: Whether a table of that name is left as it is.
+        expression: The statement.
+        place: In the text.
+    """
+
+    name: Name
+    columns: tuple[ColumnDefinition, ...]
+    primary_key: tuple[str, ...]
+    watermark: WatermarkDefinition | None
+    options: tuple[tuple[str, str], ...]
+    if_not_exists: bool
+    expression: exp.Expr | None
+    place: TextPlace
+
+
+@dataclass(frozen=True, slots=True)
+class CreateView:
+    """CREATE VIEW.
+
+    Attributes:
+        name: Of the view.
+        columns: Names of its columns; empty takes those of the query.
+        query: What it is of.
+        is_replacing: Whether a view of that name is replaced.
+        if_not_exists: Whether one is left as it is.
+        place: In the text.
+    """
+
+    name: Name
+    columns: tuple[str, ...]
+    query: exp.Query
+    is_replacing: bool
+    if_not_exists: bool
+    place: TextPlace
+
+
+@dataclass(frozen=True, slots=True)
+class CreateFunction:
+    """CREATE FUNCTION … AS 'module.name' LANGUAGE PYTHON.
+
+    Attributes:
+        name: Of the function.
+        target: What implements it, `module.name` or `module:name`.
+        is_replacing: Whether a function of that name is replaced.
+        if_not_exists: Whether one is left as it is.
+        place: In the text.
+    """
+
+    name: Name
+    target: str
+    is_replacing: bool
+    if_not_exists: bool
+    place: TextPlace
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """DROP TABLE, VIEW or FUNCTION.
+
+    Attributes:
+        kind: `TABLE`, `VIEW` or `FUNCTION`.
+        name: Of what is dropped.
+        if_exists: Whether it may be missing.
+        place: In the text.
+    """
+
+    kind: str
+    name: Name
+    if_exists: bool
+    place: TextPlace
+
+
+@dataclass(frozen=True, slots=True)
+class Insert:
+    """INSERT INTO.
+
+    Attributes:
+        target: Name of the table.
+        columns: Of the table, that the query has; empty is all in order.
+        query: The rows.
+        place: In the text.
+    """
+
+    target: Name
+    columns: tuple[str, ...]
+    query: exp.Query
+    place: TextPlace
+
+
+@dataclass(frozen=True, slots=True)
+class StatementSet:
+    """EXECUTE STATEMENT SET BEGIN … END, or BEGIN STATEMENT SET; … END: one job of several insertions.
+
+    Attributes:
+        inserts: At least one.
+        place: In the text.
+    """
+
+    inserts: tuple[Insert, ...]
+    place: TextPlace
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """A query whose rows are shown.
+
+    Attributes:
+        query: The query.
+        place: In the text.
+    """
+
+    query: exp.Query
+    place: TextPlace
+
+
+@dataclass(frozen=True, slots=True)
+class SetOption:
+    """SET 'key' = 'value', or RESET 'key'.
+
+    Attributes:
+        key: The setting; None sets nothing and shows all.
+        value: What it becomes; None resets it.
+        place: In the text.
+    """
+
+    key: str | None
+    value: str | None
+    place: TextPlace
+
+
+@dataclass(frozen=True, slots=True)
+class Explain:
+    """EXPLAIN of a statement.
+
+    Attributes:
+        statement: What is explained.
+        place: In the text.
+    """
+
+    statement: Select | Insert | StatementSet
+    place: TextPlace
+
+
+Statement = (
+    CreateTable
+    | CreateView
+    | CreateFunction
+    | Drop
+    | Insert
+    | StatementSet
+    | Select
+    | SetOption
+    | Explain
+)
+"""Everything a script consists of."""

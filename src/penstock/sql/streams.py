@@ -1,0 +1,101 @@
+"""Streams of the program as tables, and a catalogue of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from penstock.api.streams.data_stream import DataStream
+from penstock.errors import ArgumentError
+from penstock.expressions.steps import ExpressionChain, SelectStep
+from penstock.expressions.tree import Field
+from penstock.expressions.typing import record_type
+from penstock.sql.catalogue import Changelog, SqlColumn, SqlFunction, SqlTable, SqlView, TableSchema
+from penstock.sql.column_types import of_type_info
+from penstock.types.row import Row
+
+
+class StreamTable:
+    """A stream of rows or tuples as a table.
+
+    Attributes:
+        schema: What its rows are.
+    """
+
+    def __init__(
+        self,
+        stream: DataStream[Any],
+        changelog: Changelog = Changelog.INSERT_ONLY,
+        primary_key: Sequence[str] = (),
+    ) -> None:
+        """Make a table of a stream.
+
+        Args:
+            stream: Of declared rows or tuples.
+            changelog: How its rows change those before. Of an INSERT_ONLY one, other rows are an error.
+            primary_key: Names of the columns of its key.
+
+        Raises:
+            ArgumentError: The stream has no columns.
+        """
+        records = record_type(stream.get_type(), "a table of SQL")
+        self._stream = stream
+        self._records = records
+        self.schema = TableSchema(
+            columns=tuple(
+                SqlColumn(name, of_type_info(kind))
+                for name, kind in zip(records.field_names, records.field_types, strict=True)
+            ),
+            primary_key=tuple(primary_key),
+            changelog=changelog,
+        )
+
+    def make_stream(self, environment: Any, name: str) -> DataStream[Row]:
+        """Return its rows. One that is no `+I` fails the job if the table is insert-only."""
+        if self._stream.get_execution_environment() is not environment:
+            raise ArgumentError.here(
+                f"the table {name!r} is a stream of another environment",
+                hint="Make all streams with one environment.",
+            )
+        records = self._records
+        fields = zip(records.field_names, records.field_types, strict=True)
+        step = SelectStep(tuple((name, Field(name, kind)) for name, kind in fields))
+        takes_changes = self.schema.changelog is not Changelog.INSERT_ONLY
+        chain = ExpressionChain(records, (step,), takes_changes=takes_changes)
+        return self._stream._evaluate(chain, f"table {name}")  # noqa: SLF001 - as streams do
+
+    def accepts(self, changelog: Changelog, key: Sequence[str]) -> str | None:
+        """Return why no rows can be written to it."""
+        return "it is a stream of the program"
+
+    def write(self, stream: DataStream[Row], changelog: Changelog, name: str) -> None:
+        """Refuse: `accepts` has said so."""
+        raise AssertionError(name)
+
+
+class StreamCatalogue:
+    """Tables by their names, and functions of the user."""
+
+    def __init__(
+        self, tables: Mapping[str, SqlTable | SqlView], functions: Mapping[str, SqlFunction]
+    ) -> None:
+        """Make a catalogue.
+
+        Args:
+            tables: Name to table or view.
+            functions: Name to function.
+        """
+        self._tables = dict(tables)
+        self._functions = dict(functions)
+
+    def find(self, name: tuple[str, ...]) -> SqlTable | SqlView | None:
+        """Return what a name means, None if there is nothing of that name."""
+        return self._tables.get(".".join(name))
+
+    def find_function(self, name: str) -> SqlFunction | None:
+        """Return a function of the user, None if there is none of that name."""
+        return self._functions.get(name)
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names of all tables and views."""
+        return tuple(self._tables)

@@ -1,0 +1,80 @@
+"""Names of types in statements."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from penstock.sql.column_types import (
+    BIGINT,
+    BOOLEAN,
+    BYTES,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    MOST_DIGITS,
+    SMALLINT,
+    STRING,
+    TIME,
+    TIMESTAMP,
+    TIMESTAMP_LTZ,
+    TINYINT,
+    SqlType,
+    array,
+    row,
+)
+from penstock.sql.place import unsupported
+
+_KIND = exp.DType
+_OF_SQLGLOT: dict[exp.DType, SqlType] = {
+    _KIND.BOOLEAN: BOOLEAN,
+    _KIND.TINYINT: TINYINT,
+    _KIND.SMALLINT: SMALLINT,
+    _KIND.INT: INT,
+    _KIND.BIGINT: BIGINT,
+    _KIND.FLOAT: FLOAT,
+    _KIND.DOUBLE: DOUBLE,
+    _KIND.CHAR: STRING,
+    _KIND.VARCHAR: STRING,
+    _KIND.TEXT: STRING,
+    _KIND.BINARY: BYTES,
+    _KIND.VARBINARY: BYTES,
+    _KIND.DATE: DATE,
+    _KIND.TIME: TIME,
+    _KIND.TIMESTAMP: TIMESTAMP,
+    _KIND.TIMESTAMPNTZ: TIMESTAMP,
+    _KIND.DATETIME: TIMESTAMP,
+    _KIND.TIMESTAMPTZ: TIMESTAMP_LTZ,
+    _KIND.TIMESTAMPLTZ: TIMESTAMP_LTZ,
+}
+
+
+def of_sqlglot(found: exp.DataType) -> SqlType:
+    """Return the type that a statement names.
+
+    Raises:
+        SqlError: It is not supported.
+    """
+    kind = found.this
+    simple = _OF_SQLGLOT.get(kind)
+    if simple is not None:
+        return simple
+    inside = found.expressions
+    if kind == _KIND.USERDEFINED and str(found.args.get("kind", "")).upper() == "BYTES":
+        return BYTES
+    if kind == _KIND.DECIMAL:
+        digits = [int(each.name) for each in inside]
+        precision, scale = [*digits, *(10, 0)[len(digits) :]]
+        if not 1 <= precision <= MOST_DIGITS or not 0 <= scale <= precision:
+            raise unsupported(f"DECIMAL({precision}, {scale})", found, hint="Use 1 to 38 digits.")
+        return SqlType("DECIMAL", precision, scale)
+    if kind == _KIND.ARRAY:
+        return array(of_sqlglot(inside[0]))
+    if kind == _KIND.MAP:
+        return SqlType("MAP", components=tuple(map(of_sqlglot, inside)))
+    if kind == _KIND.STRUCT:
+        return row(
+            tuple(each.name for each in inside),
+            tuple(of_sqlglot(each.args["kind"]) for each in inside),
+        )
+    raise unsupported(f"the type {found.sql()}", found, hint="Use one of docs/sql.md.")

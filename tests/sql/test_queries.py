@@ -1,0 +1,57 @@
+"""Queries over streams: SELECT, WHERE and scalar expressions."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock.common import Row, Types
+from penstock.datastream import StreamExecutionEnvironment
+from penstock.errors import SqlError
+from penstock.testing import collect
+
+ORDERS = Types.ROW_NAMED(["who", "n"], [Types.STRING(), Types.INT()])
+
+
+def rows_of(query, rows=(("ann", 5), ("bob", 3), ("ann", None)), kind=ORDERS):
+    env = StreamExecutionEnvironment.get_execution_environment().set_parallelism(1)
+    stream = env.sql(query, {"o": env.from_collection([Row(*row) for row in rows], kind)})
+    return [tuple(row) for row in collect(stream)]
+
+
+def test_conditions_and_columns():
+    assert rows_of("SELECT n * 2 AS twice, who FROM o WHERE n > 3") == [(10, "ann")]
+
+
+def test_null_is_not_true():
+    assert rows_of("SELECT n FROM o WHERE NOT n > 3") == [(3,)]
+    assert rows_of("SELECT n > 3 OR n IS NULL, n > 3 AND FALSE FROM o") == [
+        (True, False),
+        (False, False),
+        (True, False),
+    ]
+
+
+def test_whole_numbers_are_divided_as_by_flink():
+    assert rows_of("SELECT -n / 2, MOD(-n, 3), n % -3 FROM o WHERE n IS NOT NULL") == [
+        (-2, -2, 2),
+        (-1, 0, 0),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("query", "problem"),
+    [
+        ("SELECT x FROM o", "there is no column 'x': x (line 1, column 8)"),
+        ("SELECT n\nFROM p", "there is no table 'p': p (line 2, column 6)"),
+        ("SELECT who + 1 FROM o", "add got STRING, no number: who + 1 (line 1, column 8)"),
+        ("SELECT n FROM o WHERE n", "the condition of WHERE is INT, no BOOLEAN: n"),
+        ("SELECT FOO(n) FROM o", "there is no function FOO"),
+        ("SELECT NOW() FROM o", "whose value depends on when it is computed"),
+        ("SELECT FROM", "the text is no SQL"),
+        ("SELECT n FROM o; SELECT n FROM o", "2 statements are no query"),
+    ],
+)
+def test_errors_name_the_place(query, problem):
+    with pytest.raises(SqlError) as refused:
+        rows_of(query)
+    assert problem in refused.value.problem
