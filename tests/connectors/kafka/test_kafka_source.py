@@ -422,6 +422,21 @@ def test_a_forked_process_makes_clients_of_its_own(kafka: Broker) -> None:
     assert all_of(source) == ["a", "b"]
 
 
+def test_readers_that_another_job_has_left_are_closed(kafka: Broker) -> None:
+    readers.close_readers()
+    topic = kafka.topic()
+    kafka.add(topic, b"a")
+    ended = builder(kafka, topic).set_client_id_prefix("ended").build()
+    assert read(ended, f"{topic}-0", 0, 1) == ["a"]
+    ((left,),) = readers._readers.values()
+    left.used_seconds -= readers._IDLE_SECONDS
+    assert read(builder(kafka, topic).build(), f"{topic}-0", 0, 1) == ["a"]
+    ((kept,),) = readers._readers.values()
+    assert kept is not left
+    with pytest.raises(RuntimeError, match="closed"):
+        left._consumer.poll(0)
+
+
 def test_readers_are_kept_and_few(kafka: Broker) -> None:
     readers.close_readers()
     topic = kafka.topic(12)

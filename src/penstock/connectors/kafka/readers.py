@@ -208,13 +208,26 @@ def _borrowed(
         rest = sorted(
             (each for each in kept if each.partition != partition), key=_last_use, reverse=True
         )
-        stays = [each for each in rest[: _KEPT - 1] if now - each.used_seconds < _IDLE_SECONDS]
+        stays = rest[: _KEPT - 1]
         if stays:
             _readers[properties] = stays
-    for each in kept:
-        if each is not found and each not in stays:
-            each.close()
+        idle = _idle_readers(now)
+    for each in [*idle, *(each for each in kept if each is not found and each not in stays)]:
+        each.close()
     return PartitionReader(properties, partition, start) if found is None else found
+
+
+def _idle_readers(now_seconds: float) -> list[PartitionReader]:
+    """Take out what nobody used for long, also readers of jobs that have ended: each keeps asking its broker."""
+    idle = []
+    for properties, kept in list(_readers.items()):
+        used = [each for each in kept if now_seconds - each.used_seconds < _IDLE_SECONDS]
+        idle += [each for each in kept if each not in used]
+        if used:
+            _readers[properties] = used
+        else:
+            del _readers[properties]
+    return idle
 
 
 def _last_use(reader: PartitionReader) -> float:
