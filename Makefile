@@ -90,6 +90,8 @@ docs: $(installed) browser ## Write the pages that are generated from the source
 	@$(python) -m tools.support.monitoring
 	@$(python) -m tools.site.drawings
 	@$(python) -m tools.site.numbers
+	@$(python) -m tools.site.outputs
+	@$(python) -m tools.site.cookbook_page
 	@$(python) -m tools.support.screenshots docs/images
 	@$(python) -m benchmarks.reporting.plots docs/images benchmarks/results/*.jsonl
 

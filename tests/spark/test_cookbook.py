@@ -1,4 +1,4 @@
-"""The programs of the cookbook do what it says, against the systems of the tests."""
+"""The programs of the cookbook that connect systems do what it says, against the systems of the tests."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.postgres_server import Database
 from tests.spark.test_logs import stop
 from tests.spark.waiting import wait_for
 
-PAGE = Path(__file__).parents[2] / "docs" / "cookbook.md"
+PAGE = Path(__file__).parents[2] / "docs" / "cookbook" / "systems.md"
 PROGRAMS = dict(
     re.findall(
         r"^## ([^\n]+)\n(?:(?!^## ).)*?^```python\n(.*?)^```",
