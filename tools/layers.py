@@ -156,8 +156,9 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
         "os_errors": frozenset(),
         "process_table": frozenset(),
         "rows": frozenset(),
-        "pickled_file": frozenset({"os_errors"}),
-        "spool": frozenset({"os_errors", "pickled_file"}),
+        "staged_bytes": frozenset({"os_errors"}),
+        "pickled_file": frozenset({"staged_bytes"}),
+        "spool": frozenset({"os_errors", "pickled_file", "staged_bytes"}),
         "cache": frozenset({"os_errors", "pickled_file"}),
         "blocking_result": frozenset({"cache", "os_errors"}),
         "spark_source": frozenset({"column_positions"}),
@@ -173,10 +174,13 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
                 "process_table",
                 "python",
                 "rows",
+                "staged_bytes",
             }
         ),
         "postgres": frozenset({"client_library", "delivery", "epoch_marks", "process_table"}),
-        "redis": frozenset({"client_library", "epoch_marks", "os_errors", "process_table"}),
+        "redis": frozenset(
+            {"client_library", "epoch_marks", "os_errors", "process_table", "staged_bytes"}
+        ),
     },
     "plan": {
         "physical": frozenset(),

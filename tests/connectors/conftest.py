@@ -1,4 +1,4 @@
-"""Sink contexts for the tests of connectors."""
+"""Sink contexts for the tests of connectors, and where they stage."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from penstock.connectors.staged_bytes import StagedBytesWriter
 from penstock.errors import CallSite
 from penstock.graph.endpoints import SinkContext
 from penstock.types.information import PickledBytesTypeInfo, TypeInformation
@@ -30,3 +31,16 @@ def make_context(tmp_path: Path) -> MakeContext:
         )
 
     return make
+
+
+@pytest.fixture
+def in_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let all that is staged be files, however little it is."""
+    monkeypatch.setattr(StagedBytesWriter, "most_kept_bytes", 0)
+
+
+@pytest.fixture(params=["kept", "in files"])
+def staged_both_ways(request: pytest.FixtureRequest) -> None:
+    """Run a test twice: little that is staged stays with its handle, or is a file."""
+    if request.param == "in files":
+        request.getfixturevalue("in_files")

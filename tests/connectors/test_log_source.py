@@ -171,6 +171,15 @@ def test_known_splits_come_first_and_new_ones_as_they_are_found() -> None:
     assert [each.id for each in source.exact_discover({"c": 0, "a": 0})] == ["c", "a", "d", "b"]
 
 
+def test_splits_of_a_job_that_found_none_begin_at_their_first_record() -> None:
+    latest = log_of(discover=lambda _, known: [LogSplit("a", 1, 9, None if known else 9)])
+    assert latest.exact_discover({})[0].start == 9
+    assert latest.exact_discover({}, is_again=True)[0].start == 1
+    told = log_of(discover=gives([LogSplit("a", 1, 9), LogSplit("b", 1, 9, start=4)]))
+    known, new = told.exact_discover({"a": 5}, is_again=True)
+    assert (known.id, new.start) == ("a", 4)  # the source knows that the job has begun
+
+
 def test_a_log_starts_where_it_says_and_a_bounded_one_ends_at_its_heads() -> None:
     for bounded, ends in ((False, (None, None)), (True, (7, 3))):
         start = WorldLog.of(DEMO, bounded=bounded).exact_start(2)

@@ -17,6 +17,7 @@ from penstock.connectors.python.collect_sink import CollectSink
 from penstock.connectors.python.discard import DiscardingSink
 from penstock.connectors.python.print_sink import PrintSink
 from penstock.connectors.spool import spool_directory
+from penstock.connectors.staged_bytes import KeptBytes, StagedBytesWriter
 from penstock.errors import SinkError
 from penstock.filesystem.stored_path import mounted
 from penstock.graph.endpoints import Sink, SinkContext
@@ -62,15 +63,19 @@ def spool_files(context: SinkContext) -> list[Path]:
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-@given(tasks=st.lists(st.lists(st.lists(st.integers(), max_size=9)), max_size=3))
+@given(
+    tasks=st.lists(st.lists(st.lists(st.integers(), max_size=9)), max_size=3),
+    kept=st.sampled_from([0, 50, 1 << 20]),
+)
 def test_collect_delivers_every_value_once_in_order(
-    make_context: MakeContext, collected: Collected, tasks: list[list[list[int]]]
+    make_context: MakeContext, collected: Collected, tasks: list[list[list[int]]], kept: int
 ) -> None:
     sink, collected.chunks = CollectSink("token"), []
     committer = sink.create_committer(make_context())
     committer.recover()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(spool, "CHUNK_VALUES", 4)
+        patch.setattr(StagedBytesWriter, "most_kept_bytes", kept)
         prepared = [
             handle
             for subtask, batches in reversed(list(enumerate(tasks)))
@@ -79,7 +84,9 @@ def test_collect_delivers_every_value_once_in_order(
     committer.commit("live-0", prepared)
     assert collected.values == [v for batches in tasks for batch in batches for v in batch]
     assert max(map(len, collected.chunks), default=0) <= 4
-    assert sum(handle.record_count for handle in prepared) == len(collected.values)
+    staged = [len(handle.content) for handle in prepared if isinstance(handle, KeptBytes)]
+    assert max(staged, default=0) <= kept
+    assert kept or not staged
     assert spool_files(make_context()) == []
 
 
@@ -110,6 +117,21 @@ def test_values_changed_after_writing_are_delivered_as_written(
     assert collected.values == [[1], [1, 2]]
 
 
+def test_few_values_need_no_file(make_context: MakeContext, collected: Collected) -> None:
+    sink, context = CollectSink("token"), make_context()
+    committer = sink.create_committer(context)
+    committer.recover()
+    (few,) = task(sink, context, [1, 2])
+    assert isinstance(few, KeptBytes)
+    assert spool_files(context) == []
+    (many,) = task(sink, context, [3], ["x" * 20_000])
+    assert [path.name for path in spool_files(context)] == [many.name]
+    committer.recover()  # a driver that takes over knows what it has recorded
+    committer.commit("live-0", [few])
+    assert collected.values == [1, 2]
+
+
+@pytest.mark.usefixtures("in_files")
 def test_recover_and_abort_delete_spool_files(make_context: MakeContext) -> None:
     sink, context = CollectSink("token"), make_context()
     committer = sink.create_committer(context)
@@ -158,6 +180,7 @@ def test_value_that_cannot_be_pickled_is_refused(make_context: MakeContext) -> N
     assert caught.value.origin == context.origin
 
 
+@pytest.mark.usefixtures("in_files")
 @pytest.mark.parametrize("kept", [3, 9, -1])
 def test_truncated_spool_file_is_refused(
     make_context: MakeContext, collected: Collected, kept: int
@@ -173,6 +196,7 @@ def test_truncated_spool_file_is_refused(
     assert collected.values == []
 
 
+@pytest.mark.usefixtures("in_files")
 def test_missing_spool_file_is_refused(make_context: MakeContext, collected: Collected) -> None:
     sink, context = CollectSink("token"), make_context()
     committer = sink.create_committer(context)

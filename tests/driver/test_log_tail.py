@@ -5,10 +5,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
 
+from penstock.datastream.connectors import LogSplit
 from penstock.errors import JobCancelledError, SourceError
 from penstock.events.job_events import ConfirmFailed, JobEvent
 from penstock.events.listeners import JobEvents, JobListener, also_listening
@@ -64,6 +66,27 @@ def epochs(
         planner.note_read({7: len(found)})
         clock.now += 0.1
         yield at, found
+
+
+@dataclass(frozen=True)
+class LatestLog(WorldLog):
+    """One that begins behind what there is at the first call."""
+
+    def discover(self, known: Mapping[str, int]) -> list[LogSplit]:
+        found = super().discover(known)
+        return [split if known else replace(split, start=split.head) for split in found]
+
+
+def test_a_log_without_splits_has_begun_all_the_same() -> None:
+    log, clock = LatestLog.of({}), Clock()
+    planner = planner_of(log, clock)
+    at = EpochPositions.before(planner.readings)
+    assert planner.next(at) is None
+    log.world.splits["a"] = {n: ("k", n, n) for n in range(5)}
+    clock.now += 60
+    assert [record[1] for _, found in epochs(log, planner, at, clock) for record in found] == [
+        *range(5)
+    ]
 
 
 @pytest.mark.parametrize("gap", [1, 7, 1000, 1 << 20])

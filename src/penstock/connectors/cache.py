@@ -84,6 +84,8 @@ class _CacheWriter(PickledFileWriter):
 
     doing = "cache records"
     file_kind = "cache"
+    most_kept_bytes = 0
+    is_durable = False  # it ends with the program
     refusal = "records of {} cannot be cached"
 
     def __init__(self, directory: JobPath, context: SinkContext) -> None:
@@ -94,16 +96,17 @@ class _CacheWriter(PickledFileWriter):
     def write(self, values: list[Any]) -> None:
         self._waiting += values
         while len(self._waiting) >= BLOCK_RECORDS:
-            self._offsets.append(self._append(self._waiting[:BLOCK_RECORDS]))
+            self._offsets.append(self._append_values(self._waiting[:BLOCK_RECORDS]))
             del self._waiting[:BLOCK_RECORDS]
 
     def prepare_commit(self) -> list[Any]:
         if self._waiting:
-            self._offsets.append(self._append(self._waiting))
-        if not self._close():
-            return []
+            self._offsets.append(self._append_values(self._waiting))
+        return self._handles(self._handle)
+
+    def _handle(self) -> CacheFile:
         offsets = tuple(self._offsets)
-        return [CacheFile(self._path, self._context.subtask, self._record_count, offsets)]
+        return CacheFile(self._path, self._context.subtask, self._record_count, offsets)
 
 
 class _CacheCommitter(Committer):

@@ -1,6 +1,6 @@
-"""Spool files move values from tasks to the driver, one file per task and epoch.
+"""Spools move values from tasks to the driver, one per task and epoch; a small one needs no file (`staged_bytes`).
 
-A spool file is a sequence of chunks, each an 8-byte little-endian length and a pickle
+A spool is a sequence of chunks, each an 8-byte little-endian length and a pickle
 (protocol 5) of a list of values. Writer and reader have at most `CHUNK_VALUES` values in memory.
 Files are below `<scratch>/spool/<sink_id>`. When the job starts again, it deletes the files that
 were not delivered.
@@ -19,6 +19,7 @@ from typing import Any, BinaryIO
 
 from penstock.connectors.os_errors import sink_errors
 from penstock.connectors.pickled_file import PickledFileWriter
+from penstock.connectors.staged_bytes import KeptBytes, Staged, open_staged, remove_staged
 from penstock.errors import SinkError
 from penstock.filesystem.stored_path import JobPath
 from penstock.graph.endpoints import Committer, SinkContext
@@ -42,6 +43,10 @@ class SpooledValues:
     name: str
     subtask: int
     record_count: int
+
+    @property
+    def size_bytes(self) -> None:
+        """None: every chunk says whether it is whole."""
 
 
 def spool_directory(context: SinkContext) -> JobPath:
@@ -75,17 +80,17 @@ class SpoolWriter(PickledFileWriter):
         """
         for start in range(0, len(values), CHUNK_VALUES):
             chunk = values[start : start + CHUNK_VALUES]
-            self._append(self._convert(chunk) if self._convert else chunk)
+            self._append_values(self._convert(chunk) if self._convert else chunk)
 
     def prepare_commit(self) -> list[Any]:
-        """Close the file; returns no handle if there were no values.
+        """Return the handle of the values; none if there were no values.
 
         Raises:
             SinkError: The file system refused.
         """
-        if not self._close():
-            return []
-        return [SpooledValues(self._path.name, self._context.subtask, self._record_count)]
+        return self._handles(
+            lambda: SpooledValues(self._path.name, self._context.subtask, self._record_count)
+        )
 
     def _head_of(self, data: bytes) -> bytes:
         return _LENGTH.pack(len(data))
@@ -125,36 +130,32 @@ class SpoolCommitter(Committer):
         """
         repeated = epoch == self._delivered_epoch
         self._delivered_epoch = epoch
-        spooled: list[SpooledValues] = sorted(committables, key=lambda handle: handle.subtask)
+        spooled: list[Staged] = sorted(committables, key=lambda handle: handle.subtask)
         try:
             if not repeated:
                 for handle in spooled:
-                    self._deliver_file(self._directory / handle.name)
+                    for chunk in self._chunks(handle):
+                        self._deliver(chunk)
         finally:
             with sink_errors(self._directory, "remove spool files", self._context.origin):
-                for handle in spooled:
-                    (self._directory / handle.name).unlink(missing_ok=True)
+                remove_staged(self._directory, spooled)
 
-    def _deliver_file(self, path: JobPath) -> None:
-        for chunk in self._chunks(path):
-            self._deliver(chunk)
-
-    def _chunks(self, path: JobPath) -> Iterator[list[Any]]:
+    def _chunks(self, handle: Staged) -> Iterator[list[Any]]:
         with (
             sink_errors(self._directory, "read spooled values", self._context.origin),
-            path.open("rb") as file,
+            open_staged(self._directory, handle, self._context) as file,
         ):
             while head := file.read(_LENGTH.size):
-                yield self._chunk(file, head, path)
+                yield self._chunk(file, head, handle)
 
-    def _chunk(self, file: BinaryIO, head: bytes, path: JobPath) -> list[Any]:
+    def _chunk(self, file: BinaryIO, head: bytes, handle: Staged) -> list[Any]:
         length = _LENGTH.unpack(head)[0] if len(head) == _LENGTH.size else None
         data = file.read(length) if length is not None else b""
         if length is None or len(data) != length:
+            assert not isinstance(handle, KeptBytes), "a record of an epoch is whole"
             raise SinkError(
-                f"spool file {path} ends within a chunk at byte {file.tell()}",
-                hint="Check the file system the checkpoint directory is on, then start the "
-                "job again; the values are computed again.",
+                f"spool file {self._directory / handle.name} ends within a chunk at byte {file.tell()}",
+                hint="Check the file system the checkpoint directory is on.",
                 origin=self._context.origin,
             )
         chunk: list[Any] = pickle.loads(data)

@@ -31,6 +31,7 @@ from penstock.graph.log_values import (
     exact_batch,
     exact_snapshot,
     exact_splits,
+    known_first,
     lost_records,
 )
 from penstock.graph.source import Batch, PositionedSource, SplitKey, StartSplits
@@ -124,7 +125,7 @@ class LogSource(PositionedSource):
 
         Args:
             known: Id of every split that the job knows, and the position that it has read to. Empty at
-                the first call.
+                the first call, and as long as no split was found.
         """
 
     @abstractmethod
@@ -249,11 +250,14 @@ class LogSource(PositionedSource):
                 raise self._wrong("snapshot", wrong) from wrong
 
     @final
-    def exact_discover(self, known: Mapping[str, int]) -> tuple[LogSplit, ...]:
+    def exact_discover(
+        self, known: Mapping[str, int], *, is_again: bool = False
+    ) -> tuple[LogSplit, ...]:
         """Return `discover(known)`, the known splits first, in their order; the engine calls this method.
 
         Args:
-            known: Id of every known split, and the position that was read to.
+            known: As for `discover`.
+            is_again: Whether the job has called before; see `known_first`.
 
         Raises:
             SourceError: It failed, or did not return splits; or records that are to be read next are
@@ -270,8 +274,7 @@ class LogSource(PositionedSource):
             if lost is not None:
                 origin = CallSite.of_definition(self.discover)
                 raise SourceError(lost.problem, hint=lost.hint, origin=origin)
-        new = (split for name, split in splits.items() if name not in known)
-        return (*(splits[name] for name in known), *new)
+        return known_first(splits, known, is_again=is_again)
 
     @final
     def exact_start(self, parallelism: int) -> StartSplits:

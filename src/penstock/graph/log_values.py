@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from operator import index
 from pathlib import Path
 from typing import Any
@@ -105,6 +105,24 @@ def exact_splits(found: list[Any]) -> dict[str, LogSplit]:
     if len(splits) < len(found):
         raise Wrong(f"returned a split twice: {short(found)}", "Return each split once.")
     return splits
+
+
+def known_first(
+    splits: Mapping[str, LogSplit], known: Iterable[str], *, is_again: bool
+) -> tuple[LogSplit, ...]:
+    """Return splits: those that the job knows, in their order, then the others.
+
+    Args:
+        splits: All, by id.
+        known: Ids of those that the job knows.
+        is_again: Whether the job has asked before. If it found no split then, a source cannot tell the two calls apart. So
+            what has appeared since begins at its first record, and not where the job was to begin.
+    """
+    before = dict.fromkeys(known)
+    new = [split for name, split in splits.items() if name not in before]
+    if is_again and not before:
+        new = [replace(split, start=split.earliest) for split in new]
+    return (*(splits[name] for name in before), *new)
 
 
 def _exact_split(split: Any) -> LogSplit:

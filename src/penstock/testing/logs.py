@@ -45,7 +45,7 @@ class _ReadLog:
 
     def grown(self, left: Sequence[Piece]) -> list[Piece]:
         """Return the pieces of this log that are left, with what was added to it since."""
-        found = self.source.exact_discover(self.positions(left))
+        found = self.source.exact_discover(self.positions(left), is_again=True)
         pieces = {piece.name: piece for piece in left if self.owns(piece)}
         for number, split in enumerate(found):
             start = split.earliest if split.start is None else split.start

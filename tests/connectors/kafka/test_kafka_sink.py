@@ -72,6 +72,7 @@ def expected(*epochs: str) -> list[bytes]:
     return [value.encode() for epoch in epochs for value in named(epoch)]
 
 
+@pytest.mark.usefixtures("staged_both_ways")
 def test_an_epoch_is_visible_as_a_whole_and_once(kafka: Broker, context: SinkContext) -> None:
     topic = kafka.topic()
     sink = sink_of(kafka, topic)
@@ -431,6 +432,7 @@ def test_whatever_a_callable_raises_is_told(
     assert error.value.origin.function == "failing"
 
 
+@pytest.mark.usefixtures("in_files")
 def test_a_staged_file_that_is_lost_is_told(kafka: Broker, context: SinkContext) -> None:
     topic = kafka.topic()
     sink = sink_of(kafka, topic)

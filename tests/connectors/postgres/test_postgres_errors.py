@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import psycopg
 import pytest
 
 from examples.postgres.server import PostgresServer, program
-from penstock.connectors.postgres import changes, client, slots
+from penstock.connectors.postgres import changes, client, postgres_source, slots
 from penstock.connectors.postgres.address import PostgresAddress
 from penstock.connectors.postgres.client import close_sessions
 from penstock.connectors.postgres.deserializing import ChangeFunction
@@ -90,6 +91,44 @@ def test_a_slot_of_somebody_else_is_not_taken(postgres: Database, tmp_path: Path
     one.drop()
     one.drop()
     snapshot(one, tmp_path / "two")
+
+
+def test_a_publication_of_somebody_else_is_not_replaced(postgres: Database, tmp_path: Path) -> None:
+    postgres.run(TABLE, "create table u (id int primary key)")
+    made = source(postgres)
+    postgres.run(f"create publication {made.slot} for table u")
+    with pytest.raises(
+        SourceError, match=r"publication .* is there already, and this job"
+    ) as error:
+        snapshot(made, tmp_path / "s")
+    assert "set_publication" in error.value.hint
+    assert postgres.value("select tablename from pg_publication_tables") == "u"
+    assert not of_database(postgres)
+
+
+@pytest.mark.parametrize("step", ["begun", "published"])
+def test_what_somebody_else_makes_meanwhile_stays_theirs(
+    postgres: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    postgres.run(TABLE)
+    made = source(postgres)
+
+    def meanwhile(place: str) -> None:
+        if place == f"postgres.{step}":
+            other = source(postgres, slot=made.slot)
+            other = replace(other, publication="" if step == "begun" else "p")
+            monkeypatch.setattr(postgres_source, "failpoint", lambda _: None)
+            snapshot(other, tmp_path / "other")
+
+    postgres.run("create publication p for table t")
+    monkeypatch.setattr(postgres_source, "failpoint", meanwhile)
+    with pytest.raises(SourceError, match="42710"):
+        snapshot(made, tmp_path / "s")
+    with pytest.raises(
+        SourceError, match=r"slot .* is there already, and this job has not made it"
+    ):
+        snapshot(made, tmp_path / "s")
+    assert [name for name, *_ in of_database(postgres)] == [made.slot]
 
 
 def has_test_decoding(db: Database) -> bool:

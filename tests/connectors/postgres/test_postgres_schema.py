@@ -6,11 +6,13 @@ columns are as they were.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from penstock.common import Types
+from penstock.connectors.postgres import tables
 from penstock.datastream.connectors.postgres import PostgresSource
 from penstock.errors import PenstockError, SourceError, TypeMismatchError
 from penstock.testing import Schedule, run_in_process
@@ -71,7 +73,34 @@ def test_a_declared_column_of_another_type_is_told(postgres: Database) -> None:
     assert isinstance(told.value, TypeMismatchError)
 
 
-def test_a_table_that_is_renamed_is_told(postgres: Database) -> None:
+def test_a_table_that_is_renamed_is_told(
+    postgres: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tables, "_LOOK_SECONDS", 1e9)  # the change comes before the next look
     with pytest.raises(SourceError, match=r"table public\.u is in publication") as told:
         rows_of(postgres, "alter table t rename to u", "insert into u values (2, 20)")
     assert "rename" in told.value.hint
+
+
+NOT_PUBLISHED = {
+    "renamed": ("alter table t rename to u",),
+    "dropped": ("drop table t",),
+    "dropped and made anew": ("drop table t", TABLE, "insert into t values (2, 20)"),
+    "taken out": ("alter publication {} drop table t", "insert into t values (2, 20)"),
+}
+
+
+@pytest.mark.parametrize("change", NOT_PUBLISHED)
+def test_a_table_whose_changes_do_not_come_any_more_is_told(
+    postgres: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    monkeypatch.setattr(tables, "_LOOK_SECONDS", 0.0)
+    postgres.run(TABLE, "create table other (id int primary key)")
+    named, slot = PostgresSource.builder().set_dsn(postgres.dsn), postgres.slot()
+    source = named.set_tables("t", "other").set_slot(slot).build()
+    at = source.snapshot(tmp_path).positions
+    source.exact_discover(at)
+    postgres.run(*(each.format(slot) for each in NOT_PUBLISHED[change]))
+    with pytest.raises(SourceError, match=r"does not have public\.t any more") as told:
+        source.exact_discover(at)
+    assert "dropped and made anew" in told.value.hint

@@ -102,7 +102,9 @@ def test_streams_that_appear_are_read_from_their_beginning(valkey: Server) -> No
     valkey.add(f"{prefix}:a", 1, 2)
     valkey.client.set(f"{prefix}:text", "no stream")
     (first,) = source.exact_discover({})
-    assert first.start == first.head
+    assert first.start == first.head  # the job starts now
+    (since,) = source.exact_discover({}, is_again=True)
+    assert since.start == since.earliest  # it has started, before there was a stream
     valkey.add(f"{prefix}:b", 3)
     found = source.exact_discover({first.id: first.head})
     assert [split.id for split in found] == [f"{prefix}:a", f"{prefix}:b"]

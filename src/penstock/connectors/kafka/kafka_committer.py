@@ -19,14 +19,10 @@ from typing import Any
 from penstock.connectors.kafka.client import kafka_errors
 from penstock.connectors.kafka.properties import KafkaProperties
 from penstock.connectors.kafka.record_serialization import OutgoingRecord
-from penstock.connectors.kafka.staged_records import (
-    StagedRecords,
-    directory_of,
-    staged_chunks,
-    staging_of,
-)
+from penstock.connectors.kafka.staged_records import directory_of, staged_chunks, staging_of
 from penstock.connectors.kafka.transactions import EpochTransactions, Mark
 from penstock.connectors.os_errors import sink_errors
+from penstock.connectors.staged_bytes import Staged, remove_staged
 from penstock.errors import DecodeError, SinkError
 from penstock.failpoint import failpoint
 from penstock.graph.endpoints import Committer, SinkContext
@@ -83,21 +79,20 @@ class KafkaCommitter(Committer):
             SinkError: The brokers do not answer or refuse them, a staged file is lost, or the mark is gone.
             JobFencedError: Another driver has taken over.
         """
-        staged: list[StagedRecords] = list(committables)
+        staged: list[Staged] = list(committables)
         with self._errors(f"commit epoch {epoch}"):
             self._compare()
             if self._visible is None or self._visible.epoch != epoch:
                 self._commit(epoch, staged)
         directory = staging_of(self._context)
         with sink_errors(directory, "remove staged records", self._context.origin):
-            for handle in staged:
-                (directory / handle.name).unlink(missing_ok=True)
+            remove_staged(directory, staged)
 
     def close(self) -> None:
         """Close the clients."""
         self._transactions.close()
 
-    def _commit(self, epoch: str, staged: list[StagedRecords]) -> None:
+    def _commit(self, epoch: str, staged: list[Staged]) -> None:
         if not staged and (self._decided is None or self._decided.epoch != epoch):
             self._mark_again()
             return
@@ -112,7 +107,7 @@ class KafkaCommitter(Committer):
             failpoint("kafka.decided")
         self._write(decided, staged)
 
-    def _write(self, mark: Mark, staged: list[StagedRecords]) -> None:
+    def _write(self, mark: Mark, staged: list[Staged]) -> None:
         assert self._topic is not None, "there are records"
 
         def chunks() -> Iterator[list[OutgoingRecord]]:
@@ -161,7 +156,7 @@ class KafkaCommitter(Committer):
         self._topic = payload["topic"]
         return Mark(payload["number"], payload["epoch"])
 
-    def _first_topic(self, staged: list[StagedRecords]) -> str:
+    def _first_topic(self, staged: list[Staged]) -> str:
         chunk = next(staged_chunks(staged, self._context))
         return chunk[0][0]
 

@@ -1,6 +1,6 @@
-"""Records that wait for their epoch: one file per task in the job's directory.
+"""Records that wait for their epoch: one file per task in the job's directory, or none if they are few (`staged_bytes`).
 
-It is a sequence of chunks, each an 8-byte little-endian length and a pickle of a list of `OutgoingRecord`.
+They are a sequence of chunks, each an 8-byte little-endian length and a pickle of a list of `OutgoingRecord`.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from penstock.connectors.kafka.record_serialization import (
 )
 from penstock.connectors.os_errors import sink_errors
 from penstock.connectors.pickled_file import PickledFileWriter
+from penstock.connectors.staged_bytes import Staged, open_staged
 from penstock.errors import PenstockError, SinkError
 from penstock.graph.endpoints import SinkContext
 from penstock.user_failure import failure_as, short
@@ -101,7 +102,7 @@ def outgoing(
 
 
 class StagedRecordWriter(PickledFileWriter):
-    """Serializes records into one file, made on the first one."""
+    """Serializes and stages records."""
 
     doing = "stage records"
     file_kind = "staged"
@@ -121,25 +122,23 @@ class StagedRecordWriter(PickledFileWriter):
         for start in range(0, len(values), _CHUNK_RECORDS):
             chunk = values[start : start + _CHUNK_RECORDS]
             records = outgoing(chunk, self._serializer, self._context)
-            self._append(with_epoch(records, self._context))
+            self._append_values(with_epoch(records, self._context))
 
     def prepare_commit(self) -> list[Any]:
-        """Close the file; returns no handle if there were no records.
+        """Return the handle of the records; none if there were no records.
 
         Raises:
             SinkError: The file system refused.
         """
-        if not self._close():
-            return []
-        return [StagedRecords(self._path.name, self._context.subtask, self._byte_count)]
+        return self._handles(
+            lambda: StagedRecords(self._path.name, self._context.subtask, self._size_bytes)
+        )
 
     def _head_of(self, data: bytes) -> bytes:
         return _LENGTH.pack(len(data))
 
 
-def staged_chunks(
-    staged: list[StagedRecords], context: SinkContext
-) -> Iterator[list[OutgoingRecord]]:
+def staged_chunks(staged: list[Staged], context: SinkContext) -> Iterator[list[OutgoingRecord]]:
     """Yield the chunks of staged files, by subtask and then in order of writing.
 
     Raises:
@@ -148,15 +147,6 @@ def staged_chunks(
     directory = staging_of(context)
     with sink_errors(directory, "read staged records", context.origin):
         for handle in sorted(staged, key=lambda each: each.subtask):
-            path = directory / handle.name
-            with path.open("rb") as file:
-                found = path.stat().st_size
-                if found != handle.size_bytes:
-                    raise SinkError(
-                        f"staged file {path} has {found} bytes; its task wrote {handle.size_bytes}",
-                        hint="Keep the checkpoint directory on a file system that the driver and all "
-                        "workers share.",
-                        origin=context.origin,
-                    )
+            with open_staged(directory, handle, context) as file:
                 while head := file.read(_LENGTH.size):
                     yield pickle.loads(file.read(_LENGTH.unpack(head)[0]))

@@ -35,7 +35,7 @@ from penstock.connectors.postgres.slots import (
     snapshot_now,
     snapshot_of_slot,
 )
-from penstock.connectors.postgres.tables import published, table_of
+from penstock.connectors.postgres.tables import check_published, published, table_of
 from penstock.connectors.postgres.values import Run, SourceTable, TableName, TableRows
 from penstock.errors import SourceError
 from penstock.failpoint import failpoint
@@ -142,7 +142,9 @@ class PostgresSource(LogSource):
             try:
                 return self._with_slot(directory, tables)
             except library().errors.DuplicateObject:
-                raise  # somebody else has made it meanwhile
+                # Without the file, the next attempt does not take what somebody else has made for its own.
+                (directory / _ATTEMPT).unlink()
+                raise
             except BaseException:
                 # What keeps the server's log must not stay if nobody starts the job again.
                 with contextlib.suppress(SourceError, library().Error):
@@ -227,9 +229,11 @@ class PostgresSource(LogSource):
         if not self.is_once:
             check_server(connection)
             if attempt.exists():
-                drop_slot(connection, self.slot)
+                self._remove_from(connection)
             elif has_slot(connection, self.slot):
                 raise self._taken(connection)
+            elif not self.publication and has_publication(connection, self._publication):
+                raise self._published_by_others()
             if self.publication:
                 tables = [published(connection, self.publication, table) for table in tables]
         for left_over in directory.iterdir():
@@ -247,6 +251,13 @@ class PostgresSource(LogSource):
             f"replication slot {self.slot!r} is there already, and this job has not made it",
             hint="It is of another job, or of one that nobody continues. Choose another name with set_slot, start from "
             f"a savepoint of that job, or {drop_hint(self.slot)}",
+        )
+
+    def _published_by_others(self) -> SourceError:
+        return SourceError(
+            f"publication {self._publication!r} is there already, and this job has not made it",
+            hint="Choose another name with set_slot; or read by it: set_publication. One that a job has left which nobody "
+            f"continues: DROP PUBLICATION {self._publication}.",
         )
 
     def _with_slot(self, directory: Path, tables: Sequence[SourceTable]) -> LogSnapshot:
@@ -281,7 +292,9 @@ class PostgresSource(LogSource):
 
     def _state(self) -> Any:
         with session(self.address, "driver") as connection:
-            return slot_state(connection, self.slot)
+            state = slot_state(connection, self.slot)
+            check_published(connection, self.address, self._publication, self.tables)
+            return state
 
     def _read(self, start: int, end: int) -> tuple[list[Run], int]:
         with session(self.address, f"reader of {self.slot}") as connection:
@@ -301,9 +314,12 @@ class PostgresSource(LogSource):
 
     def _remove(self) -> None:
         with session(self.address, "driver") as connection:
-            drop_slot(connection, self.slot)
-            if not self.publication:
-                drop_publication(connection, self._publication)
+            self._remove_from(connection)
+
+    def _remove_from(self, connection: Any) -> None:
+        drop_slot(connection, self.slot)
+        if not self.publication:
+            drop_publication(connection, self._publication)
 
     def _errors(self, doing: str) -> AbstractContextManager[None]:
         return postgres_errors(

@@ -161,9 +161,8 @@ def drop_slot(connection: Any, slot: str) -> None:
 
 
 def make_publication(connection: Any, name: str, tables: Sequence[SourceTable]) -> None:
-    """Make a publication of tables, in place of one that is there."""
+    """Make a publication of tables."""
     sql = library().sql
-    drop_publication(connection, name)
     named = sql.SQL(", ").join(sql.Identifier(t.name.schema, t.name.name) for t in tables)
     made = sql.SQL("create publication {} for table {}")
     connection.execute(made.format(sql.Identifier(name), named))

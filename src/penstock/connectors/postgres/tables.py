@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Any
 
+from penstock.connectors.postgres.address import PostgresAddress
 from penstock.connectors.postgres.column_values import base_types
 from penstock.connectors.postgres.values import Column, SourceTable, TableName
+from penstock.connectors.process_table import OfThisProcess
 from penstock.errors import SourceError
 
 _TABLE = """\
@@ -26,6 +29,14 @@ order by a.attnum"""
 _PUBLISHED = """\
 select attnames, rowfilter from pg_catalog.pg_publication_tables
 where pubname = %s and schemaname = %s and tablename = %s"""
+
+_UNPUBLISHED = """\
+select t.schema || '.' || t.name from unnest(%s::text[], %s::text[]) as t (schema, name)
+where not exists (select from pg_catalog.pg_publication_tables p
+                  where p.pubname = %s and p.schemaname = t.schema and p.tablename = t.name)"""
+
+_LOOK_SECONDS = 1.0
+_looked: OfThisProcess = OfThisProcess()
 
 _KINDS = {
     "p": "is partitioned",
@@ -110,6 +121,35 @@ def published(connection: Any, publication: str, table: SourceTable) -> SourceTa
     names, row_filter = found
     columns = tuple(column for column in table.columns if column.name in (names or ()))
     return SourceTable(table.oid, table.name, columns, row_filter)
+
+
+def check_published(
+    connection: Any, address: PostgresAddress, publication: str, tables: Sequence[TableName]
+) -> None:
+    """Refuse to go on without a table whose changes do not come any more; it looks once a second.
+
+    Args:
+        connection: To the database.
+        address: Where it is.
+        publication: The publication.
+        tables: Those that are read.
+
+    Raises:
+        SourceError: A table was dropped, and perhaps made anew; or renamed, or taken out of the publication.
+    """
+    key, now = (address, publication, tables), time.monotonic()
+    if now < _looked.get(key, 0.0):
+        return
+    schemas, names = [each.schema for each in tables], [each.name for each in tables]
+    found = connection.execute(_UNPUBLISHED, (schemas, names, publication)).fetchall()
+    if found:
+        raise SourceError(
+            f"publication {publication!r} does not have {', '.join(name for (name,) in found)} any more, so changes do not "
+            "come",
+            hint="If it was renamed: rename it back. If it was dropped and made anew, or taken out: start in a new checkpoint "
+            "directory with another slot, which captures the table as it is now.",
+        )
+    _looked[key] = now + _LOOK_SECONDS
 
 
 def key_columns(connection: Any, oid: int) -> list[str] | None:

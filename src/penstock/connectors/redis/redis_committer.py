@@ -14,7 +14,8 @@ from typing import Any
 from penstock.connectors.epoch_marks import EpochMark, EpochMarks
 from penstock.connectors.os_errors import sink_errors
 from penstock.connectors.redis.client import RedisAddress, client_of, redis_errors
-from penstock.connectors.redis.staged_writes import StagedWrites, directory_of, staging_of
+from penstock.connectors.redis.staged_writes import directory_of, staging_of
+from penstock.connectors.staged_bytes import Staged, open_staged, remove_staged
 from penstock.errors import SinkError
 from penstock.failpoint import failpoint
 from penstock.graph.endpoints import Committer, SinkContext
@@ -23,7 +24,11 @@ from penstock.wire.atomic_file import create_directory
 
 # KEYS: the mark. ARGV: the mark that is there, the new one, the most entries of a stream, staged files.
 _SCRIPT = r"""
-if (redis.call('GET', KEYS[1]) or '') ~= ARGV[1] then
+local there = redis.call('GET', KEYS[1]) or ''
+if there == ARGV[2] then
+    return 0  -- the answer to an earlier call was lost
+end
+if there ~= ARGV[1] then
     return redis.error_reply('PENSTOCK the mark is not the expected one: another driver has written')
 end
 local writes, types = {}, {}
@@ -106,12 +111,11 @@ class RedisCommitter(Committer):
         Raises:
             SinkError: The server refuses them, a staged file is lost, or the mark is gone.
         """
-        staged: list[StagedWrites] = sorted(committables, key=lambda each: each.subtask)
+        staged: list[Staged] = sorted(committables, key=lambda each: each.subtask)
         self._marks.commit(epoch, partial(self._write, staged) if staged else None)
         staging = staging_of(self._context)
         with sink_errors(staging, "remove staged records", self._context.origin):
-            for each in staged:
-                (staging / each.name).unlink(missing_ok=True)
+            remove_staged(staging, staged)
 
     def kept_outside(self) -> list[KeptOutside]:
         """Return the mark of the sink, if it is there.
@@ -128,7 +132,7 @@ class RedisCommitter(Committer):
         with self._errors("drop the mark"):
             client_of(self._address).delete(self._key)
 
-    def _write(self, staged: list[StagedWrites], mark: EpochMark) -> None:
+    def _write(self, staged: list[Staged], mark: EpochMark) -> None:
         files = [self._content(each) for each in staged]
         failpoint("redis.read")
         before = "" if self._compared is None else str(self._compared)
@@ -139,17 +143,13 @@ class RedisCommitter(Committer):
                 _SCRIPT, 1, self._key, before, str(mark.value), most, *files
             )
 
-    def _content(self, staged: StagedWrites) -> bytes:
-        path = staging_of(self._context) / staged.name
-        with sink_errors(path.parent, "read staged records", self._context.origin):
-            found = path.read_bytes()
-        if len(found) != staged.size_bytes:
-            raise SinkError(
-                f"staged file {path} has {len(found)} bytes; its task wrote {staged.size_bytes}",
-                hint="Keep the checkpoint directory on a file system that the driver and all workers share.",
-                origin=self._context.origin,
-            )
-        return found
+    def _content(self, staged: Staged) -> bytes:
+        directory, context = staging_of(self._context), self._context
+        with (
+            sink_errors(directory, "read staged records", context.origin),
+            open_staged(directory, staged, context) as file,
+        ):
+            return file.read()
 
     def _visible(self) -> int | None:
         with self._errors("read the mark"):

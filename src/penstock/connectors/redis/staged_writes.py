@@ -1,25 +1,22 @@
-"""Writes that wait for their epoch: one file per task in the job's directory, in the form that the server's script reads.
+"""Writes that wait for their epoch: one file per task in the job's directory, or none if they are few (`staged_bytes`).
 
-A write is `kind, key, count, (field, value) * count`: the kind one byte, the count and every length four bytes, big
+They have the form that the server's script reads. A write is `kind, key, count, (field, value) * count`: the kind one byte, the count and every length four bytes, big
 endian. No pickle: the server reads it.
 """
 
 from __future__ import annotations
 
-import contextlib
 import struct
-import uuid
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
-from penstock.connectors.os_errors import sink_errors
+from penstock.connectors.staged_bytes import StagedBytesWriter
 from penstock.errors import PenstockError, SinkError
 from penstock.failpoint import failpoint
-from penstock.graph.endpoints import SinkContext, SinkWriter
+from penstock.graph.endpoints import SinkContext
 from penstock.types.row import Row, RowKind
 from penstock.user_failure import failure_as, short
 
@@ -139,30 +136,38 @@ def staging_of(context: SinkContext) -> Path:
     return directory_of(context) / "staged"
 
 
-class StagedWriteWriter(SinkWriter):
-    """Writes one file, made on the first record."""
+class StagedWriteWriter(StagedBytesWriter):
+    """Stages what records become."""
+
+    doing = "stage records"
+    file_kind = "staged"
 
     def __init__(self, writes: RecordWrites, context: SinkContext) -> None:
-        """Write what records become, in the task of `context`."""
+        """Stage what records become, in the task of `context`."""
+        super().__init__(staging_of(context), context)
         self._writes = writes
-        self._context = context
-        self._path = staging_of(context) / uuid.uuid4().hex
-        self._file: BinaryIO | None = None
 
     def write(self, values: list[Any]) -> None:
-        """Append records.
+        """Stage records.
 
         Raises:
             SinkError: A record has no form, or the file system refused.
         """
         data = b"".join(self._encoded(values))
-        if not data:
-            return
-        with self._os_errors("stage records"):
-            failpoint("redis.write")
-            if self._file is None:
-                self._file = self._path.open("xb")
-            self._file.write(data)
+        if data:
+            with self._os_errors(self.doing):
+                failpoint("redis.write")
+            self._append(data)
+
+    def prepare_commit(self) -> list[Any]:
+        """Return the handle of the records; none if there were no records.
+
+        Raises:
+            SinkError: The file system refused.
+        """
+        return self._handles(
+            lambda: StagedWrites(self._path.name, self._context.subtask, self._size_bytes)
+        )
 
     def _encoded(self, values: list[Any]) -> list[bytes]:
         made: list[bytes] = []
@@ -180,33 +185,3 @@ class StagedWriteWriter(SinkWriter):
             if write is not None:
                 made.append(write)
         return made
-
-    def prepare_commit(self) -> list[Any]:
-        """Close the file; returns no handle if there were no records.
-
-        Raises:
-            SinkError: The file system refused.
-        """
-        if self._file is None:
-            return []
-        with self._os_errors("stage records"):
-            size = self._file.tell()
-            self._file.close()
-        return [StagedWrites(self._path.name, self._context.subtask, size)]
-
-    def abort(self) -> None:
-        """Remove the file.
-
-        Raises:
-            SinkError: The file system refused.
-        """
-        if self._file is None:
-            return
-        with self._os_errors("remove a staged file"):
-            self._path.unlink(missing_ok=True)
-        # Closing flushes, which fails if the disk is full; the bytes are deleted anyway.
-        with contextlib.suppress(OSError):
-            self._file.close()
-
-    def _os_errors(self, doing: str) -> AbstractContextManager[None]:
-        return sink_errors(self._path.parent, doing, self._context.origin)

@@ -119,7 +119,8 @@ class LogTail:
 
     def _look(self, at: Sequence[int], names: tuple[str, ...]) -> None:
         begun = self._now_seconds()
-        found = self._source.exact_discover(dict(zip(names, at, strict=True)))
+        known = dict(zip(names, at, strict=True))
+        found = self._source.exact_discover(known, is_again=True)
         self._found = found[: len(names)] if self._source.is_bounded else found
         now = self._now_seconds()
         pause = max(self._source.discovery_seconds, _SHARE * (now - begun))
