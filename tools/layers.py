@@ -221,7 +221,9 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
         "type_names": frozenset({"column_types", "place"}),
         "statements": frozenset({"column_types", "place"}),
         "catalogue": frozenset({"column_types"}),
-        "dialect": frozenset({"column_types", "place", "statements", "type_names"}),
+        "dialect": frozenset({"place"}),
+        "text_parser": frozenset({"dialect", "place", "statements"}),
+        "grammar": frozenset({"dialect", "place", "statements", "text_parser", "type_names"}),
         # What workers import: it knows nothing of sqlglot.
         "scalars": frozenset({"column_types"}),
         "binding": frozenset({"catalogue", "column_types", "place", "scalars", "type_names"}),
@@ -231,7 +233,7 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
         "lowering": frozenset({"catalogue", "column_types", "place", "relations", "scalars"}),
         "streams": frozenset({"catalogue", "column_types"}),
         "queries": frozenset(
-            {"catalogue", "dialect", "lowering", "place", "relations", "statements", "streams"}
+            {"catalogue", "grammar", "lowering", "place", "relations", "statements", "streams"}
         ),
     },
     "spark": {

@@ -1,66 +1,247 @@
-"""The dialect of Flink SQL, on top of sqlglot's Presto."""
+"""The dialect of Flink SQL, on top of sqlglot's Presto: tokens, queries and expressions.
+
+What Presto has not, or reads otherwise:
+
+    `name` and 'text'; "…" is neither          TUMBLE(TABLE t PARTITION BY a, DESCRIPTOR(c), INTERVAL '1' HOUR)
+    t /*+ OPTIONS('k' = 'v') */                SESSION(DATA => TABLE t, …)
+    SELECT /*+ STATE_TTL('t' = '1d') */        INT NOT NULL, BYTES
+
+A call is `exp.Anonymous` with name and arguments as they were written: sqlglot would make nodes of it whose arguments
+are those of another dialect. `binding.calls` is the table of functions. Functions with a syntax of their own, such as
+EXTRACT, have their nodes.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from sqlglot import ErrorLevel, exp
+from sqlglot import exp
 from sqlglot.dialects.presto import Presto
-from sqlglot.errors import ParseError, TokenError
+from sqlglot.errors import TokenError
+from sqlglot.parser import Parser
 from sqlglot.parsers.presto import PrestoParser
-from sqlglot.tokenizer_core import TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from penstock.errors import SqlError
 from penstock.sql.place import TextPlace
 
+_WITH_KEYWORDS = (
+    *("CAST", "TRY_CAST", "EXTRACT", "TRIM", "SUBSTRING", "POSITION", "CEIL", "FLOOR", "OVERLAY"),
+)
+"""Functions that have, or may have, keywords between their arguments."""
 
-class FlinkParser(PrestoParser):
-    """Calls stay calls: `exp.Anonymous` with a name and arguments, as they were written.
+_NO_TYPES = frozenset({"MULTISET", "RAW", "VARIANT", "BITMAP", "STRUCTURED"})
+"""Types of Flink that are not supported."""
 
-    sqlglot would make nodes of them whose arguments are those of another dialect. `binding.calls` is the
-    table of functions. Functions with a syntax of their own, such as EXTRACT, have their nodes.
+_HINTS = "hints"
+"""Key in `meta` of a table or of the hint of a SELECT."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """`NAME('key' = 'value', …)` or `NAME(a, b)` in a comment that begins with `+`.
+
+    Attributes:
+        name: In upper case, such as OPTIONS or STATE_TTL.
+        arguments: Keys and values; the value of an argument without one is None.
+        place: Of the comment.
     """
 
+    name: str
+    arguments: tuple[tuple[str, str | None], ...]
+    place: TextPlace
+
+
+class TableArgument(exp.Expression):
+    """`TABLE t [PARTITION BY a, b]` as an argument of a function."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "partition_by": False}
+
+
+class FlinkParser(PrestoParser):
+    """Reads queries and expressions."""
+
     FUNCTIONS: ClassVar[dict[str, Any]] = {}
+    FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
+        name: Parser.FUNCTION_PARSERS[name] for name in _WITH_KEYWORDS
+    }
+    FUNC_TOKENS: ClassVar[set[TokenType]] = PrestoParser.FUNC_TOKENS | {TokenType.SESSION}
+    TABLE_POSTFIX_TOKENS = PrestoParser.TABLE_POSTFIX_TOKENS | {TokenType.HINT}
+
+    file: str | None = None
+    """Name of the file of the text, for places."""
+
+    def _place(self, token: Token | None = None) -> TextPlace:
+        """Return where a token begins; without one where the reader is."""
+        found = token or self._curr
+        if found:
+            place = place_of_token(found)
+        else:
+            place = (
+                TextPlace(self._prev.line, self._prev.col + 1) if self._prev else TextPlace(1, 1)
+            )
+        return TextPlace(place.line, place.column, self.file)
+
+    def _parse_types(self, *args: Any, **options: Any) -> exp.Expr | None:
+        name = self._curr.text.upper()
+        if name in _NO_TYPES and self._next.text in {"<", "("}:
+            raise SqlError(
+                f"the type {name} is not supported ({self._place()})",
+                hint="Use one of the types of docs/sql.md.",
+            )
+        found = super()._parse_types(*args, **options)
+        if isinstance(found, exp.DataType) and self._match_text_seq("NOT", "NULL"):
+            found.set("nullable", False)  # noqa: FBT003 - so the tree says it
+        return found
+
+    def _parse_lambda(self, alias: bool = False) -> exp.Expr | None:  # noqa: FBT001, FBT002 - sqlglot's
+        if self._next.token_type is TokenType.FARROW:
+            name = exp.var(self._curr.text.upper())
+            self._advance(2)
+            return self.expression(exp.Kwarg(this=name, expression=self._parse_lambda()))
+        is_table = self._curr.token_type is TokenType.TABLE
+        if is_table and self._next.token_type is not TokenType.L_PAREN:
+            return self._parse_table_argument()
+        return super()._parse_lambda(alias=alias)
+
+    def _parse_table_argument(self) -> exp.Expr:
+        self._advance()
+        table = self._parse_table_parts()
+        columns = None
+        if self._match(TokenType.PARTITION_BY):
+            columns = [self._parse_column()]
+            while self._curr.token_type is TokenType.COMMA and not self._next_is_argument():
+                self._advance()
+                columns.append(self._parse_column())
+        return self.expression(TableArgument(this=table, partition_by=columns))
+
+    def _next_is_argument(self) -> bool:
+        """Whether a call or `NAME =>` is behind the comma, and not a further column."""
+        index = self._index
+        self._advance()
+        found = self._next.token_type in {TokenType.L_PAREN, TokenType.FARROW}
+        self._retreat(index)
+        return found
+
+    def _parse_table_parts(self, *args: Any, **options: Any) -> exp.Table | exp.Dot | None:
+        table = super()._parse_table_parts(*args, **options)
+        if table is not None and self._match(TokenType.HINT):
+            table.meta[_HINTS] = self._hints()
+        return table
+
+    def _hints(self) -> tuple[Hint, ...]:
+        """Return the hints of the comment before the reader."""
+        return tuple(_hints(self._prev, self._place(self._prev)))
+
+    def _parse_hint(self) -> exp.Hint | None:
+        if not self._match(TokenType.HINT):
+            return None
+        found = exp.Hint(expressions=[])
+        found.meta[_HINTS] = self._hints()
+        return found
 
 
 class Flink(Presto):
     """Flink SQL."""
 
     class Tokenizer(Presto.Tokenizer):
-        """Names are quoted with backticks."""
+        """Names are quoted with backticks. A comment that begins with `+` is a hint, wherever it stands."""
 
-        IDENTIFIERS: ClassVar[list[str]] = ["`"]
+        IDENTIFIERS: ClassVar[list[str | tuple[str, str]]] = ["`"]
+        TOKENS_PRECEDING_HINT: ClassVar[set[TokenType]] = set(TokenType)
+        # sqlglot takes what follows such a word for one text.
+        COMMANDS: ClassVar[set[TokenType]] = set()
         KEYWORDS: ClassVar[dict[str, TokenType]] = {
             **Presto.Tokenizer.KEYWORDS,
+            "/*+": TokenType.HINT,
             "BYTES": TokenType.VARBINARY,
         }
 
     Parser = FlinkParser
 
 
-def parse_query(text: str) -> exp.Query:
-    """Return the tree of a query.
+def tokens_of(text: str, file: str | None = None) -> list[Token]:
+    """Return the tokens of a text.
 
     Raises:
-        SqlError: The text is no query.
+        SqlError: A text, a name or a comment in it has no end.
     """
     try:
-        parsed = Flink().parse(text, error_level=ErrorLevel.IMMEDIATE)
-    except (ParseError, TokenError) as failed:
-        raise SqlError.here(
-            f"the text is no SQL: {_said(failed)}", hint="Correct the statement."
-        ) from failed
-    found = [each for each in parsed if each is not None]
-    if len(found) != 1 or not isinstance(found[0], exp.Query):
-        is_one = len(found) == 1
-        what = f"{text[:120]!r} is no query" if is_one else f"{len(found)} statements are no query"
-        raise SqlError.here(what, hint="Pass one SELECT.")
-    return found[0]
+        return Flink().tokenize(text)
+    except TokenError as cause:
+        start = _unclosed(text)
+        line = text.count("\n", 0, start) + 1
+        place = TextPlace(line, start - text.rfind("\n", 0, start), file)
+        raise SqlError(
+            f"what begins with {text[start : start + 20]!r} has no end ({place})",
+            hint="End texts with ', names with ` and comments with */.",
+        ) from cause
 
 
-def _said(failed: ParseError | TokenError) -> str:
-    for each in getattr(failed, "errors", ()):
-        place = TextPlace(each["line"], each["col"])
-        return f"{each['description']} at {each['highlight']!r} ({place})"
-    return str(failed)
+_WHOLE = re.compile(r"'[^']*'|`[^`]*`|/\*.*?\*/|--[^\n]*|[^'`/-]+|[/-](?![*-])", re.DOTALL)
+
+
+def _unclosed(text: str) -> int:
+    """Return where the first text, name or comment begins that has no end."""
+    end = 0
+    while (found := _WHOLE.match(text, end)) is not None:
+        end = found.end()
+    return min(end, max(len(text) - 1, 0))
+
+
+def place_of_token(token: Token) -> TextPlace:
+    """Return where a token begins."""
+    return TextPlace(token.line, token.col - (token.end - token.start))
+
+
+def hints_of(node: exp.Expr) -> tuple[Hint, ...]:
+    """Return the hints of a table or of a SELECT, in order."""
+    holder = node.args.get("hint") if isinstance(node, exp.Select) else node
+    found: tuple[Hint, ...] = () if holder is None else holder.meta.get(_HINTS, ())
+    return found
+
+
+def _hints(token: Token, place: TextPlace) -> Iterator[Hint]:
+    """Yield the hints in a comment.
+
+    Raises:
+        SqlError: It is not a list of `NAME(argument, …)`.
+    """
+    texts = [each.text for each in tokens_of(token.comments[0])]
+    while texts:
+        name, opened, *_ = [*texts, "", ""]
+        if opened != "(" or ")" not in texts:
+            raise SqlError(
+                f"the hint {token.text} cannot be read ({place})",
+                hint="Write /*+ OPTIONS('key' = 'value') */ or /*+ STATE_TTL('table' = '1d') */.",
+            )
+        end = texts.index(")")
+        yield Hint(name.upper(), tuple(_arguments(texts[2:end])), place)
+        del texts[: end + 2 if texts[end + 1 : end + 2] == [","] else end + 1]
+
+
+def _arguments(texts: list[str]) -> Iterator[tuple[str, str | None]]:
+    while texts:
+        key, equals, value, *_ = [*texts, "", "", ""]
+        has_value = equals == "="
+        yield key, value if has_value else None
+        del texts[: 4 if has_value else 2]
+
+
+def options_of(hints: tuple[Hint, ...]) -> tuple[tuple[str, str], ...]:
+    """Return the options of the hints `OPTIONS` among hints.
+
+    Raises:
+        SqlError: One is no `'key' = 'value'`.
+    """
+    found = [pair for hint in hints if hint.name == "OPTIONS" for pair in hint.arguments]
+    for key, value in found:
+        if value is None:
+            raise SqlError(
+                f"the hint OPTIONS has {key!r} without a value ({hints[0].place})",
+                hint="Write OPTIONS('key' = 'value').",
+            )
+    return tuple((key, value or "") for key, value in found)

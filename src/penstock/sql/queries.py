@@ -8,7 +8,7 @@ from typing import Any
 from penstock.api.streams.data_stream import DataStream
 from penstock.errors import ArgumentError
 from penstock.sql.catalogue import SqlCatalogue
-from penstock.sql.dialect import parse_query
+from penstock.sql.grammar import parse_query
 from penstock.sql.lowering.lower import Lowering
 from penstock.sql.relations.select import QueryTranslator
 from penstock.sql.relations.tree import SqlRelation

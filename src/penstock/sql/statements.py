@@ -82,8 +82,9 @@ class CreateTable:
         watermark: None if there is none.
         options: What is in WITH, in order.
         if_not_exists: Whether a table of that name is left as it is.
-        expression: The statement.
+        partitioned_by: Columns that files are divided by.
         place: In the text.
+        like: Name of a table whose columns and options come first; None if there is none.
     """
 
     name: Name
@@ -92,8 +93,9 @@ class CreateTable:
     watermark: WatermarkDefinition | None
     options: tuple[tuple[str, str], ...]
     if_not_exists: bool
-    expression: exp.Expr | None
+    partitioned_by: tuple[str, ...]
     place: TextPlace
+    like: Name | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,12 +164,14 @@ class Insert:
         columns: Of the table, that the query has; empty is all in order.
         query: The rows.
         place: In the text.
+        options: Of the hint `OPTIONS` of the table, in order.
     """
 
     target: Name
     columns: tuple[str, ...]
     query: exp.Query
     place: TextPlace
+    options: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +228,34 @@ class Explain:
     place: TextPlace
 
 
+@dataclass(frozen=True, slots=True)
+class Describe:
+    """DESCRIBE of a table or view.
+
+    Attributes:
+        name: Of the table.
+        place: In the text.
+    """
+
+    name: Name
+    place: TextPlace
+
+
+@dataclass(frozen=True, slots=True)
+class Show:
+    """SHOW.
+
+    Attributes:
+        what: `TABLES`, `VIEWS`, `FUNCTIONS`, `CREATE TABLE` or `CREATE VIEW`.
+        name: Of the table of SHOW CREATE; None of the others.
+        place: In the text.
+    """
+
+    what: str
+    name: Name | None
+    place: TextPlace
+
+
 Statement = (
     CreateTable
     | CreateView
@@ -234,5 +266,7 @@ Statement = (
     | Select
     | SetOption
     | Explain
+    | Describe
+    | Show
 )
 """Everything a script consists of."""
