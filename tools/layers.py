@@ -228,9 +228,12 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
         "scalars": frozenset({"column_types"}),
         "binding": frozenset({"catalogue", "column_types", "place", "scalars", "type_names"}),
         "relations": frozenset(
-            {"binding", "catalogue", "column_types", "place", "scalars", "type_names"}
+            {"binding", "catalogue", "column_types", "functions", "place", "scalars", "type_names"}
         ),
-        "lowering": frozenset({"catalogue", "column_types", "place", "relations", "scalars"}),
+        "functions": frozenset({"column_types", "scalars"}),
+        "lowering": frozenset(
+            {"catalogue", "column_types", "functions", "place", "relations", "scalars"}
+        ),
         "streams": frozenset({"catalogue", "column_types"}),
         "queries": frozenset(
             {"catalogue", "grammar", "lowering", "place", "relations", "statements", "streams"}

@@ -7,7 +7,7 @@ import pytest
 from penstock.common import Row, Types
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.errors import SqlError
-from penstock.testing import collect
+from penstock.testing import Schedule, collect
 
 ORDERS = Types.ROW_NAMED(["who", "n"], [Types.STRING(), Types.INT()])
 
@@ -35,6 +35,21 @@ def test_whole_numbers_are_divided_as_by_flink():
     assert rows_of("SELECT -n / 2, MOD(-n, 3), n % -3 FROM o WHERE n IS NOT NULL") == [
         (-2, -2, 2),
         (-1, 0, 0),
+    ]
+
+
+def test_a_changelog_takes_back_what_it_has_said():
+    env = StreamExecutionEnvironment.get_execution_environment().set_parallelism(1)
+    rows = env.from_collection([Row("ann", 5), Row("bob", 3), Row("ann", 7)], ORDERS)
+    totals = env.sql("SELECT who, SUM(n) AS total FROM o GROUP BY who", {"o": rows})
+    changes = [
+        (str(row.get_row_kind()), *row) for row in collect(totals, Schedule(batch_sizes=(1,)))
+    ]
+    assert changes == [
+        ("+I", "ann", 5),
+        ("+I", "bob", 3),
+        ("-U", "ann", 5),
+        ("+U", "ann", 12),
     ]
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 from penstock.types.information import TypeInformation
 
@@ -28,6 +30,16 @@ class JoinKind(Enum):
         return self.value[side]
 
 
+class Existence(Enum):
+    """Joins whose results are rows of the left side only, each as often as it is there."""
+
+    SEMI = "semi"
+    """Those that match a row of the right side."""
+
+    ANTI = "anti"
+    """Those that match none."""
+
+
 @dataclass(frozen=True, slots=True)
 class JoinSpec:
     """One regular join.
@@ -37,11 +49,15 @@ class JoinSpec:
         record_types: Type of the records of the left and the right side.
         ttl_ms: Time in milliseconds after the last change of a row at which it expires; None keeps
             rows for ever.
+        existence: Whether results are left rows that match, or left rows that do not; None is pairs.
+        condition: What rows of equal keys must satisfy to match, given both; None is nothing more.
     """
 
     kind: JoinKind
     record_types: tuple[TypeInformation, TypeInformation]
     ttl_ms: int | None = None
+    existence: Existence | None = None
+    condition: Callable[[Any, Any], bool] | None = None
 
 
 @dataclass(frozen=True, slots=True)

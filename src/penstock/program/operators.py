@@ -169,6 +169,15 @@ KEYED_LATEST = OperatorKind(
     makes_values=False,
     emit=Emit.FINAL,
 )
+KEYED_CHANGES = OperatorKind(
+    "KEYED_CHANGES",
+    f"{_HERE}keyed_changes:KeyedChangesOperator",
+    is_keyed=True,
+    time=TimeUse.ORDERS,
+    keeps=Keeps.STATE,
+    holds_input=True,
+    state=StateUse.ALWAYS,
+)
 KEYED_PROCESS = OperatorKind(
     "KEYED_PROCESS",
     f"{_HERE}keyed_process:KeyedProcessOperator",

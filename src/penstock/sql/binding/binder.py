@@ -23,6 +23,7 @@ class Binder:
     Attributes:
         scope: What names mean.
         catalogue: Has the functions of the user.
+        given: Nodes whose values are columns already, by `id`.
     """
 
     def __init__(
@@ -37,7 +38,8 @@ class Binder:
         """
         self.scope = scope
         self.catalogue = catalogue
-        self._builders = builders
+        self.given: dict[int, Scalar] = {}
+        self.builders = builders
 
     def scalar(self, node: exp.Expr) -> Scalar:
         """Return the scalar expression of a node.
@@ -45,7 +47,10 @@ class Binder:
         Raises:
             SqlError: The node is not supported, or its operands have the wrong types.
         """
-        build = self._builders.get(type(node))
+        found = self.given.get(id(node))
+        if found is not None:
+            return found
+        build = self.builders.get(type(node))
         if build is None:
             raise unsupported(_construct(node), node)
         return build(self, node)

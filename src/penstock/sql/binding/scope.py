@@ -79,7 +79,10 @@ class Scope:
         if parts[0] in self.merged:
             yield 1, self.merged[parts[0]]
         found_ones = [
-            found for table in self.tables for name, found in table.columns if name == parts[0]
+            found
+            for table in self.tables
+            for name, found in table.columns
+            if name == parts[0] and (len(parts) == 1 or found.type.name == "ROW")
         ]
         if len(found_ones) > 1:
             raise wrong(

@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from typing import Any
 
-from penstock.api.streams.data_stream import DataStream
-from penstock.expressions.steps import ExpressionChain, SelectStep, Step, WhereStep
-from penstock.expressions.typing import record_type
-from penstock.sql.catalogue import SqlColumn
+from penstock.config.join_options import STATE_TTL
+from penstock.expressions.steps import SelectStep, WhereStep
+from penstock.sql.functions.changes import RowMaker
+from penstock.sql.lowering import keyed
+from penstock.sql.lowering.evaluated import Rows, evaluated, in_python, row_type
 from penstock.sql.lowering.rows import KeepRows, ProjectRows
-from penstock.sql.relations.tree import Filter, Project, Scan, SqlRelation
+from penstock.sql.relations.keyed import Aggregate, Join, Normalize, Rank, Union
+from penstock.sql.relations.tree import Filter, Project, Scan, SqlRelation, Values
 from penstock.sql.scalars.columns import as_columns, columns_because, reader_of
-from penstock.types import Types
-from penstock.types.records import RowTypeInfo
-from penstock.types.row import Row
 
-Rows = DataStream[Row]
-
-
-def row_type(columns: tuple[SqlColumn, ...]) -> RowTypeInfo:
-    """Return the type of rows of some columns."""
-    return Types.ROW_NAMED(
-        [each.name for each in columns], [each.type.type_info for each in columns]
-    )
+_MILLISECOND = timedelta(milliseconds=1)
 
 
 class Lowering:
@@ -31,6 +24,7 @@ class Lowering:
 
     Attributes:
         environment: Of the program.
+        ttl_ms: `table.exec.state.ttl` in milliseconds; None if state is kept.
     """
 
     def __init__(self, environment: Any) -> None:
@@ -40,6 +34,7 @@ class Lowering:
             environment: The `StreamExecutionEnvironment`.
         """
         self.environment = environment
+        self.ttl_ms = environment.get_configuration().get(STATE_TTL) // _MILLISECOND or None
         self._made: dict[int, tuple[SqlRelation, Rows]] = {}
 
     def stream(self, relation: SqlRelation) -> Rows:
@@ -52,6 +47,13 @@ class Lowering:
 
 def _scan(lowering: Lowering, relation: Scan) -> Rows:
     return relation.table.make_stream(lowering.environment, relation.name)
+
+
+def _values(lowering: Lowering, relation: Values) -> Rows:
+    kind = row_type(relation.columns)
+    rows = RowMaker(kind.field_names).rows([list(each) for each in relation.rows])
+    made: Rows = lowering.environment.from_collection(rows, kind)
+    return made
 
 
 def _filter(lowering: Lowering, relation: Filter) -> Rows:
@@ -76,24 +78,19 @@ def _project(lowering: Lowering, relation: Project) -> Rows:
     return evaluated(rows, SelectStep(tuple(outputs)), "select")
 
 
-def evaluated(rows: Rows, step: Step, name: str) -> Rows:
-    """Return the results of a step of expressions of columns."""
-    chain = ExpressionChain(record_type(rows.get_type(), name), (step,))
-    return rows._evaluate(chain, name)  # noqa: SLF001 - as the methods of streams do
-
-
-def in_python(name: str, because: str) -> str:
-    """Return the name of an operator that computes rows in Python, for the plan."""
-    return f"{name} (rows in Python: {because})"
-
-
 def _names(relation: SqlRelation) -> list[str]:
     return [each.name for each in relation.columns]
 
 
 LOWER: Mapping[type[SqlRelation], Callable[[Lowering, Any], Rows]] = {
     Scan: _scan,
+    Values: _values,
     Filter: _filter,
     Project: _project,
+    Union: keyed.lower_union,
+    Normalize: keyed.lower_normalize,
+    Aggregate: keyed.lower_aggregate,
+    Rank: keyed.lower_rank,
+    Join: keyed.lower_join,
 }
 """Class of a relation to what makes its stream."""

@@ -51,3 +51,23 @@ class KeepRows:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return KeepRows, (self._condition.condition,)
+
+
+class KeyValues:
+    """Returns the key of a row: the value of an expression, or the tuple of several."""
+
+    def __init__(self, keys: Sequence[Scalar]) -> None:
+        """Make the function.
+
+        Args:
+            keys: The expressions.
+        """
+        self._values = RowValues(keys)
+
+    def __call__(self, row: Row) -> Any:
+        """Return the key."""
+        found = self._values.of(values_of_row(row))
+        return tuple(found) if len(found) > 1 else found[0]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return KeyValues, (self._values.scalars,)

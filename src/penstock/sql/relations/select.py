@@ -1,7 +1,8 @@
-"""From the tree of a SELECT to relations."""
+"""From the tree of a query to relations."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from sqlglot import exp
@@ -10,14 +11,46 @@ from penstock.errors import did_you_mean
 from penstock.sql.binding.binder import Binder
 from penstock.sql.binding.operators import BUILDERS
 from penstock.sql.binding.scope import Scope
-from penstock.sql.catalogue import SqlCatalogue, SqlColumn, SqlView
+from penstock.sql.catalogue import Changelog, SqlCatalogue, SqlColumn, SqlView
 from penstock.sql.column_types import NULL
 from penstock.sql.place import unsupported, wrong
-from penstock.sql.relations.tree import Scan, SqlRelation, filtered, projected
+from penstock.sql.relations.aggregates import GroupBinder, aggregate_nodes, bound_aggregate
+from penstock.sql.relations.conditions import projected, where
+from penstock.sql.relations.from_clause import FromClause
+from penstock.sql.relations.keyed import Normalize, aggregated, distinct_names
+from penstock.sql.relations.numbered import first_rows, with_windows
+from penstock.sql.relations.set_operations import except_rows, intersected, united
+from penstock.sql.relations.subqueries import is_existence, with_existence, with_scalars
+from penstock.sql.relations.tree import Scan, SqlRelation
+from penstock.sql.relations.values import constant_rows
 from penstock.sql.scalars.tree import InputColumn, Scalar
 
-_CLAUSES = frozenset({"expressions", "from_", "where"})
+_CLAUSES = frozenset(
+    {
+        "kind",
+        "hint",
+        "with_",
+        "expressions",
+        "from_",
+        "joins",
+        "where",
+        "group",
+        "having",
+        "windows",
+        "distinct",
+        "order",
+        "limit",
+        "offset",
+        "operation_modifiers",
+    }
+)
 """Arguments of `exp.Select` that are translated."""
+
+_SETS: Mapping[type, Callable[..., SqlRelation]] = {
+    exp.Union: united,
+    exp.Intersect: intersected,
+    exp.Except: except_rows,
+}
 
 
 class QueryTranslator:
@@ -34,76 +67,144 @@ class QueryTranslator:
             catalogue: What names mean.
         """
         self.catalogue = catalogue
+        self._views: dict[int, SqlRelation] = {}
+        self._scans: dict[tuple[str, ...], SqlRelation] = {}
+        self._named: list[dict[str, SqlRelation]] = []
 
-    def relation(self, query: exp.Expr) -> SqlRelation:
+    def relation(self, query: exp.Expr, outer: Scope | None = None) -> SqlRelation:
         """Return the relation of a query.
+
+        Args:
+            query: The tree.
+            outer: The scope of the query that it is in.
 
         Raises:
             SqlError: It is wrong, or uses what is not supported; the error names the place.
         """
-        if not isinstance(query, exp.Select):
+        known = query.args.get("with_")
+        if known is not None:
+            self._named.append(self._common_tables(known))
+        try:
+            return self._query(query, outer)
+        finally:
+            if known is not None:
+                self._named.pop()
+
+    def _query(self, query: exp.Expr, outer: Scope | None) -> SqlRelation:
+        if isinstance(query, exp.Subquery) and not query.alias:
+            return self._limited(query, self.relation(query.this, outer))
+        if isinstance(query, exp.Select):
+            return self._select(query, outer)
+        if isinstance(query, exp.Values):
+            return self.values(query)
+        combine = _SETS.get(type(query))
+        if combine is None:
             raise unsupported(f"a query of {type(query).__name__.upper()}", query)
+        sides = (self.relation(query.this, outer), self.relation(query.expression, outer))
+        return self._limited(query, combine(sides, query))
+
+    def _common_tables(self, known: exp.Expr) -> dict[str, SqlRelation]:
+        if known.args.get("recursive"):
+            raise unsupported("WITH RECURSIVE", known)
+        found: dict[str, SqlRelation] = {}
+        self._named.append(found)
+        for each in known.expressions:
+            names = [column.name for column in each.args["alias"].columns]
+            found[each.alias] = renamed(self.relation(each.this), names, each)
+        self._named.pop()
+        return found
+
+    def _select(self, query: exp.Select, outer: Scope | None) -> SqlRelation:
         for name, part in query.args.items():
             if part and name not in _CLAUSES:
-                raise unsupported(
-                    f"the clause {name.rstrip('_').upper()}",
-                    part if isinstance(part, exp.Expr) else query,
-                )
-        relation, scope = self._from(query)
-        where = query.args.get("where")
+                node = part[0] if isinstance(part, list) else part
+                raise unsupported(f"the clause {name.rstrip('_').upper()}", node)
+        relation, scope = FromClause(self, outer).relation(query)
         binder = Binder(scope, self.catalogue, BUILDERS)
-        if where is not None:
-            relation = filtered(relation, binder.condition(where.this, "the condition of WHERE"))
-        return self._projected(query, relation, binder)
+        relation = self._where(query, relation, binder)
+        relation, binder = self._grouped(query, relation, binder)
+        relation = with_windows(query, relation, binder)
+        relation = with_scalars(self, query.expressions, relation, binder)
+        made = self._projected(query, relation, binder)
+        if query.args.get("distinct") is not None:
+            if query.args["distinct"].args.get("on") is not None:
+                raise unsupported("DISTINCT ON", query)
+            made = aggregated(made, len(made.columns), (), ())
+        return self._limited(query, made)
 
-    def _from(self, query: exp.Select) -> tuple[SqlRelation, Scope]:
-        origin = query.args.get("from_")
-        if origin is None:
-            raise unsupported("SELECT without FROM", query)
-        table = origin.this
-        if not isinstance(table, exp.Table):
-            raise unsupported(f"{type(table).__name__.upper()} in FROM", table)
-        relation = self.table(table)
-        return relation, Scope.of(table.alias_or_name, relation.columns)
+    def _where(self, query: exp.Select, relation: SqlRelation, binder: Binder) -> SqlRelation:
+        clause = query.args.get("where")
+        if clause is None:
+            return relation
+        width = len(relation.columns)
+        nodes = list(_conjuncts(clause.this))
+        plain = [each for each in nodes if not is_existence(each)]
+        relation = with_scalars(self, plain, relation, binder)
+        conditions = [binder.condition(each, "the condition of WHERE") for each in plain]
+        relation = where(relation, conditions)
+        for each in nodes:
+            if is_existence(each):
+                relation = with_existence(self, each, relation, binder)
+        if len(relation.columns) == width:
+            return relation
+        kept = relation.columns[:width]
+        return projected(relation, kept, tuple(_column(at, each) for at, each in enumerate(kept)))
 
-    def table(self, node: exp.Table) -> SqlRelation:
-        """Return the relation of a table or view.
-
-        Raises:
-            SqlError: There is none of that name.
-        """
-        name = tuple(part.name for part in node.parts)
-        found = self.catalogue.find(name)
-        if found is None:
-            known = self.catalogue.names()
-            near = did_you_mean(".".join(name), known)
-            raise wrong(
-                f"there is no table {'.'.join(name)!r}{near}",
-                node,
-                hint=f"Use one of: {', '.join(known) or 'none'}.",
-            )
-        if isinstance(found, SqlView):
-            return self._view(found)
-        schema = found.schema
-        names = [each.name for each in schema.columns]
-        key = frozenset(names.index(each) for each in schema.primary_key)
-        return Scan(
-            name=".".join(name),
-            table=found,
-            columns=schema.columns,
-            keys=frozenset({key}) if key else frozenset(),
-            changelog=schema.changelog,
+    def _grouped(
+        self, query: exp.Select, relation: SqlRelation, binder: Binder
+    ) -> tuple[SqlRelation, Binder]:
+        having, clause = query.args.get("having"), query.args.get("group")
+        order = query.args.get("order")
+        nodes = [*query.expressions, *([having] if having else []), *([order] if order else [])]
+        calls = [call for node in nodes for call in aggregate_nodes(node, self.catalogue)]
+        if not calls and clause is None and having is None:
+            return relation, binder
+        grouped = [] if clause is None else list(clause.expressions)
+        for name, part in ({} if clause is None else clause.args).items():
+            if part and name != "expressions":
+                raise unsupported(f"GROUP BY {name.upper().replace('_', ' ')}", clause)
+        groups = tuple(dict.fromkeys(binder.scalar(each) for each in grouped))
+        for at, each in enumerate(groups):
+            if each.type.name in {"ARRAY", "MAP", "ROW", "ANY"}:
+                raise unsupported(f"GROUP BY of {each.type}", grouped[at])
+        bound = [bound_aggregate(each, binder) for each in calls]
+        read = [
+            each
+            for one in bound
+            for each in (*one.arguments, *([one.filter] if one.filter else []))
+        ]
+        inputs = [*groups, *(each for each in dict.fromkeys(read))]
+        behind = inputs[len(groups) :]
+        made = []
+        for one in bound:
+            arguments = tuple(behind.index(each) + len(groups) for each in one.arguments)
+            condition = None if one.filter is None else behind.index(one.filter) + len(groups)
+            made.append(replace(one.call, arguments=arguments, filter=condition))
+        columns = distinct_names(
+            [SqlColumn(_name(each, at), each.type) for at, each in enumerate(inputs)]
         )
-
-    def _view(self, view: SqlView) -> SqlRelation:
-        inside = self.relation(view.query)
-        if not view.columns:
-            return inside
-        named = tuple(
-            replace(column, name=name)
-            for column, name in zip(inside.columns, view.columns, strict=True)
+        unique = tuple(dict.fromkeys(made))
+        names = _free(unique, columns)
+        result = aggregated(
+            projected(relation, columns, tuple(inputs)) if inputs else _one_column(relation),
+            len(groups),
+            unique,
+            names,
         )
-        return replace(inside, columns=named)
+        given: dict[int, Scalar] = {}
+        for node, call in zip(calls, made, strict=True):
+            at = len(groups) + unique.index(call)
+            given[id(node)] = InputColumn(at, call.result, result.columns[at].name)
+        over = GroupBinder(binder, groups, given, BUILDERS)
+        if having is not None:
+            width = len(result.columns)
+            result = with_scalars(self, [having.this], result, over)
+            result = where(result, [over.condition(having.this, "the condition of HAVING")])
+            if len(result.columns) != width:
+                kept = result.columns[:width]
+                outputs = tuple(_column(at, each) for at, each in enumerate(kept))
+                result = projected(result, kept, outputs)
+        return result, over
 
     def _projected(self, query: exp.Select, relation: SqlRelation, binder: Binder) -> SqlRelation:
         columns: list[SqlColumn] = []
@@ -115,26 +216,133 @@ class QueryTranslator:
                 is_time = (
                     isinstance(found, InputColumn) and relation.columns[found.position].is_time
                 )
-                taken = {each.name for each in columns}
-                columns.append(
-                    SqlColumn(_free(name or f"EXPR${len(columns)}", taken), found.type, is_time)
-                )
+                columns.append(SqlColumn(name or f"EXPR${len(columns)}", found.type, is_time))
                 outputs.append(found)
-        return projected(relation, tuple(columns), tuple(outputs))
+        return projected(relation, distinct_names(columns), tuple(outputs))
 
     @staticmethod
     def _selected(node: exp.Expr, binder: Binder) -> list[tuple[str, Scalar]]:
-        if isinstance(node, exp.Star):
-            return binder.scope.star(node)
-        if isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
-            return binder.scope.star(node, node.table)
+        table = (
+            node.table if isinstance(node, exp.Column) and isinstance(node.this, exp.Star) else None
+        )
+        if isinstance(node, exp.Star) or table:
+            if isinstance(binder, GroupBinder):
+                raise wrong("* beside GROUP BY or aggregates", node, hint="Name the columns.")
+            return binder.scope.star(node, table)
         inside = node.this if isinstance(node, exp.Alias) else node
-        return [(node.alias_or_name, binder.scalar(inside))]
+        name = node.alias_or_name if isinstance(node, exp.Alias | exp.Column | exp.Dot) else ""
+        return [(name, binder.scalar(inside))]
+
+    def _limited(self, query: exp.Expr, relation: SqlRelation) -> SqlRelation:
+        return first_rows(query, relation, self.catalogue)
+
+    def values(self, node: exp.Values) -> SqlRelation:
+        """Return constant rows."""
+        return constant_rows(node, Binder(Scope(), self.catalogue, BUILDERS))
+
+    def table(self, node: exp.Table) -> SqlRelation:
+        """Return the relation of a table or view.
+
+        Raises:
+            SqlError: There is none of that name.
+        """
+        name = tuple(part.name for part in node.parts)
+        if len(name) == 1:
+            for tables in reversed(self._named):
+                if name[0] in tables:
+                    return tables[name[0]]
+        if name in self._scans:
+            return self._scans[name]
+        found = self.catalogue.find(name)
+        if found is None:
+            known = self.catalogue.names()
+            near = did_you_mean(".".join(name), known)
+            raise wrong(
+                f"there is no table {'.'.join(name)!r}{near}",
+                node,
+                hint=f"Use one of: {', '.join(known) or 'none'}.",
+            )
+        if isinstance(found, SqlView):
+            made = self._view(found, node)
+        else:
+            made = scanned(".".join(name), found)
+        self._scans[name] = made
+        return made
+
+    def _view(self, view: SqlView, node: exp.Expr) -> SqlRelation:
+        named, self._named = self._named, []
+        try:
+            return renamed(self.relation(view.query), list(view.columns), node)
+        finally:
+            self._named = named
 
 
-def _free(name: str, taken: set[str]) -> str:
-    """Return a name that is not taken, as Flink makes it: `a`, `a0`, `a1`."""
-    found, number = name, 0
-    while found in taken:
-        found, number = f"{name}{number}", number + 1
-    return found
+def scanned(name: str, table: object) -> SqlRelation:
+    """Return the rows of a table, with those that an upsert changelog replaces."""
+    schema = table.schema  # type: ignore[attr-defined]
+    names = [each.name for each in schema.columns]
+    key = tuple(names.index(each) for each in schema.primary_key)
+    found = Scan(
+        name=name,
+        table=table,  # type: ignore[arg-type]
+        columns=schema.columns,
+        keys=frozenset({frozenset(key)}) if key else frozenset(),
+        changelog=schema.changelog,
+    )
+    if schema.changelog is not Changelog.UPSERT:
+        return found
+    columns = tuple(replace(each, is_time=False) for each in schema.columns)
+    return Normalize(
+        input=found, key=key, columns=columns, keys=found.keys, changelog=Changelog.RETRACT
+    )
+
+
+def renamed(relation: SqlRelation, names: list[str], node: exp.Expr) -> SqlRelation:
+    """Return a relation whose columns have other names; no names leave it as it is.
+
+    Raises:
+        SqlError: There are more or fewer names than columns.
+    """
+    if not names:
+        return relation
+    if len(names) != len(relation.columns):
+        raise wrong(
+            f"{len(names)} names for {len(relation.columns)} columns",
+            node,
+            hint="Name all columns.",
+        )
+    columns = tuple(
+        replace(each, name=name) for each, name in zip(relation.columns, names, strict=True)
+    )
+    return projected(relation, columns, tuple(_column(at, each) for at, each in enumerate(columns)))
+
+
+def _column(at: int, column: SqlColumn) -> InputColumn:
+    return InputColumn(at, column.type, column.name)
+
+
+def _conjuncts(node: exp.Expr) -> list[exp.Expr]:
+    if isinstance(node, exp.Paren):
+        return _conjuncts(node.this)
+    if isinstance(node, exp.And):
+        return [*_conjuncts(node.this), *_conjuncts(node.expression)]
+    return [node]
+
+
+def _name(scalar: Scalar, at: int) -> str:
+    return scalar.name if isinstance(scalar, InputColumn) and scalar.name else f"EXPR${at}"
+
+
+def _free(calls: tuple[object, ...], columns: tuple[SqlColumn, ...]) -> tuple[str, ...]:
+    """Return names of aggregates that no column has."""
+    taken = {each.name for each in columns}
+    prefix = "AGG$"
+    while any(name.startswith(prefix) for name in taken):
+        prefix += "$"
+    return tuple(f"{prefix}{at}" for at in range(len(calls)))
+
+
+def _one_column(relation: SqlRelation) -> SqlRelation:
+    """Return rows of one column, for COUNT(*) alone: rows need a column."""
+    first = relation.columns[0]
+    return projected(relation, (first,), (_column(0, first),))

@@ -127,30 +127,3 @@ class Project(SqlRelation):
 
         pairs = zip(self.columns, self.outputs, strict=True)
         return f"Project {', '.join(shown(*pair) for pair in pairs)}"
-
-
-def filtered(relation: SqlRelation, condition: Scalar) -> Filter:
-    """Return the rows of a relation for which a condition is true."""
-    return Filter(
-        input=relation,
-        condition=condition,
-        columns=relation.columns,
-        keys=relation.keys,
-        changelog=relation.changelog,
-    )
-
-
-def projected(
-    relation: SqlRelation, columns: tuple[SqlColumn, ...], outputs: tuple[Scalar, ...]
-) -> Project:
-    """Return rows of expressions; a key stays one if all its columns are among them."""
-    places: dict[int, int] = {}
-    for at, each in enumerate(outputs):
-        if isinstance(each, InputColumn):
-            places.setdefault(each.position, at)
-    keys = frozenset(
-        frozenset(places[at] for at in key) for key in relation.keys if key <= places.keys()
-    )
-    return Project(
-        input=relation, outputs=outputs, columns=columns, keys=keys, changelog=relation.changelog
-    )

@@ -167,7 +167,7 @@ def _not(writer: _Writer, call: ScalarCall) -> str:
 
 
 def _is_null(writer: _Writer, call: ScalarCall) -> str:
-    return f"({writer.text(call.arguments[0])} is None)"
+    return f"(({writer.variable()} := {writer.text(call.arguments[0])}) is None)"
 
 
 def _is_distinct(writer: _Writer, call: ScalarCall) -> str:

@@ -22,10 +22,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from penstock.program.join import Existence
 from penstock.program.operator_spec import OperatorSpec
 from penstock.runtime.flow.output import Output
 from penstock.runtime.functions.context import KeyedScope, OperatorContext
 from penstock.runtime.operators.joins.join_side import Change, JoinSide
+from penstock.runtime.operators.joins.matched_rows import matched_difference
 from penstock.runtime.operators.two_inputs import Batch, BuffersInputs
 from penstock.types.row import Row, RowKind, row_factory
 
@@ -50,6 +52,8 @@ class RegularJoinOperator(BuffersInputs):
         super().__init__(spec, output, context, scope)
         assert spec.join is not None
         self._kind = spec.join.kind
+        self._existence = spec.join.existence
+        self._condition = spec.join.condition
         left, right = (
             JoinSide(spec.uid, name, record_type, scope, spec.join.ttl_ms)
             for name, record_type in zip(FIELDS, spec.join.record_types, strict=True)
@@ -83,6 +87,13 @@ class RegularJoinOperator(BuffersInputs):
         changes = (left.fold(lefts), right.fold(rights))
         if not changes[0] and not changes[1]:
             return
+        if self._condition is not None and can_match:
+            made = matched_difference(
+                changes, self._rows_of, self._kind, self._existence, self._condition
+            )
+            for sign in (-1, 1):
+                self._emit_sign(sign, iter(made))
+            return
         has = [watched and not side.is_empty() for side, watched in self._watched(can_match)]
         for (side, watched), present in zip(self._watched(can_match), has, strict=True):
             if watched:
@@ -108,6 +119,13 @@ class RegularJoinOperator(BuffersInputs):
         can_match: bool,
     ) -> Iterator[Pair]:
         """Yield the changes of the join; the state is already that after the changes."""
+        if self._existence is not None:
+            is_semi = self._existence is Existence.SEMI
+            for row, times in self._padded(
+                0, changes[0], had[1] is not is_semi, has[1] is not is_semi
+            ):
+                yield row, None, times
+            return
         if can_match:
             yield from self._pairs(*changes)
         if self._kind.pads(0):

@@ -1,0 +1,1 @@
+"""Functions that run in workers: what keeps state for a relation. They know nothing of sqlglot."""

@@ -1,0 +1,28 @@
+"""The condition of a join beside its keys."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock.sql.scalars.evaluation import RowCondition
+from penstock.sql.scalars.tree import Scalar
+from penstock.types.row import Row, values_of_row
+
+
+class PairCondition:
+    """Returns whether a condition over the columns of two rows is true."""
+
+    def __init__(self, condition: Scalar) -> None:
+        """Make the function.
+
+        Args:
+            condition: Its columns are those of the left row, then those of the right one.
+        """
+        self._condition = RowCondition(condition)
+
+    def __call__(self, left: Row, right: Row) -> bool:
+        """Return whether two rows match."""
+        return self._condition.holds([*values_of_row(left), *values_of_row(right)])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return PairCondition, (self._condition.condition,)

@@ -1,0 +1,163 @@
+"""Operators of the relations that keep state."""
+
+from __future__ import annotations
+
+from operator import itemgetter
+from typing import Any
+
+from penstock.api.functions.key_selectors import typed_selector
+from penstock.expressions import tree as columns
+from penstock.expressions.steps import SelectStep
+from penstock.program.join import Existence, JoinKind, JoinSpec
+from penstock.program.operators import KEY_BY, KEYED_CHANGES, KEYED_REGULAR_JOIN
+from penstock.sql.catalogue import SqlColumn
+from penstock.sql.functions.group_aggregate import GroupAggregateFunction, GroupSpec
+from penstock.sql.functions.join_condition import PairCondition
+from penstock.sql.functions.normalize import NormalizeFunction, NormalizeSpec
+from penstock.sql.functions.ranking import RankFunction, RankSpec, SortColumn
+from penstock.sql.lowering.evaluated import Rows, evaluated, row_type
+from penstock.sql.lowering.rows import KeyValues
+from penstock.sql.relations.keyed import Aggregate, Join, JoinType, Normalize, Rank, Union
+from penstock.sql.relations.tree import SqlRelation
+from penstock.sql.scalars.tree import InputColumn, Scalar
+from penstock.types import Types
+
+_FIELDS = ("left", "right")
+_KINDS = {
+    JoinType.INNER: (JoinKind.INNER, None),
+    JoinType.LEFT: (JoinKind.LEFT, None),
+    JoinType.RIGHT: (JoinKind.RIGHT, None),
+    JoinType.FULL: (JoinKind.FULL, None),
+    JoinType.SEMI: (JoinKind.LEFT, Existence.SEMI),
+    JoinType.ANTI: (JoinKind.LEFT, Existence.ANTI),
+}
+
+
+def keyed(rows: Rows, selector: Any) -> Any:
+    """Return a stream with a key."""
+    return rows._add(  # noqa: SLF001 - as the methods of streams do
+        KEY_BY, "key_by", (rows.node_id,), rows.get_type(), key_selector=selector
+    )
+
+
+def by_columns(rows: Rows, positions: tuple[int, ...]) -> Any:
+    """Return a stream whose key is some columns; without columns all rows have one key."""
+    return keyed(rows, itemgetter(*positions) if positions else _same_key)
+
+
+def _same_key(_: Any) -> int:
+    return 0
+
+
+def changes_of(rows: Any, function: Any, made: tuple[SqlColumn, ...], name: str) -> Rows:
+    """Return the changes that a function makes of the rows of each key."""
+    return rows._derive(  # type: ignore[no-any-return]  # noqa: SLF001
+        KEYED_CHANGES, name, row_type(made), function=function, method="process_changes"
+    )
+
+
+def lower_union(lowering: Any, relation: Union) -> Rows:
+    """Return the stream of a union."""
+    wanted = row_type(relation.columns)
+    parts = [_renamed(lowering.stream(each), each, relation) for each in relation.parts]
+    first, *others = parts
+    assert all(each.get_type() == wanted for each in parts), "the binder has made the types equal"
+    return first.union(*others) if others else first
+
+
+def _renamed(rows: Rows, part: SqlRelation, relation: Union) -> Rows:
+    if [each.name for each in part.columns] == [each.name for each in relation.columns]:
+        return rows
+    pairs = zip(relation.columns, part.columns, strict=True)
+    outputs = tuple(
+        (column.name, columns.Field(of_part.name, of_part.type.type_info))
+        for column, of_part in pairs
+    )
+    return evaluated(rows, SelectStep(outputs), "select")
+
+
+def lower_normalize(lowering: Any, relation: Normalize) -> Rows:
+    """Return the stream of a complete changelog."""
+    names = tuple(each.name for each in relation.columns)
+    spec = NormalizeSpec(names, row_type(relation.columns), lowering.ttl_ms)
+    rows = by_columns(lowering.stream(relation.input), relation.key)
+    return changes_of(rows, NormalizeFunction(spec), relation.columns, "normalize")
+
+
+def lower_aggregate(lowering: Any, relation: Aggregate) -> Rows:
+    """Return the stream of an aggregation."""
+    spec = GroupSpec(
+        keys=relation.group,
+        calls=relation.calls,
+        names=tuple(each.name for each in relation.columns),
+        is_insert_only=relation.input.is_insert_only,
+        ttl_ms=lowering.ttl_ms,
+    )
+    rows = by_columns(lowering.stream(relation.input), tuple(range(relation.group)))
+    name = "group by" if relation.calls else "distinct"
+    return changes_of(rows, GroupAggregateFunction(spec), relation.columns, name)
+
+
+def lower_rank(lowering: Any, relation: Rank) -> Rows:
+    """Return the stream of the first rows."""
+    inside = relation.input.columns
+    ranked = {each.position for each in relation.order}
+    rest = (
+        SortColumn(at, is_descending=False, nulls_first=True)
+        for at in range(len(inside))
+        if at not in ranked
+    )
+    spec = RankSpec(
+        start=relation.start,
+        end=relation.end,
+        order=(*relation.order, *rest),
+        row_type=row_type(inside),
+        names=tuple(each.name for each in relation.columns),
+        has_number=relation.has_number,
+        is_insert_only=relation.input.is_insert_only,
+        ttl_ms=lowering.ttl_ms,
+    )
+    rows = by_columns(lowering.stream(relation.input), relation.partition)
+    return changes_of(rows, RankFunction(spec), relation.columns, "rank")
+
+
+def lower_join(lowering: Any, relation: Join) -> Rows:
+    """Return the stream of a join."""
+    kind, existence = _KINDS[relation.type]
+    sides = (relation.left, relation.right)
+    types = tuple(row_type(each.columns) for each in sides)
+    keys = (relation.left_keys, relation.right_keys)
+    left, right = (
+        keyed(lowering.stream(side), _key_selector(of_side))
+        for side, of_side in zip(sides, keys, strict=True)
+    )
+    condition = None if relation.condition is None else PairCondition(relation.condition)
+    pairs = left.join_with(
+        right,
+        KEYED_REGULAR_JOIN,
+        relation.type.value.lower(),
+        Types.ROW_NAMED(list(_FIELDS), list(types)),
+        join=JoinSpec(kind, (types[0], types[1]), existence=existence, condition=condition),
+    )
+    read = [*_fields(0, relation.left)]
+    if existence is None:
+        read += _fields(1, relation.right)
+    names = (each.name for each in relation.columns)
+    return evaluated(pairs, SelectStep(tuple(zip(names, read, strict=True))), "columns")
+
+
+def _fields(side: int, relation: SqlRelation) -> list[columns.Expression]:
+    kind = row_type(relation.columns)
+    whole = columns.Field(_FIELDS[side], kind)
+    return [
+        columns.Call("field", (whole,), (name,), of_field)
+        for name, of_field in zip(kind.field_names, kind.field_types, strict=True)
+    ]
+
+
+def _key_selector(keys: tuple[Scalar, ...]) -> Any:
+    if not keys:
+        return _same_key
+    if all(isinstance(each, InputColumn) for each in keys):
+        return itemgetter(*(each.position for each in keys if isinstance(each, InputColumn)))
+    return typed_selector(KeyValues(keys), None, "a join")

@@ -1,0 +1,198 @@
+"""Aggregate functions in queries: which nodes call them, and what they return."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from penstock.sql.binding.binder import Binder, Build
+from penstock.sql.binding.scope import Scope
+from penstock.sql.catalogue import FunctionKind, SqlCatalogue
+from penstock.sql.column_types import BIGINT, DOUBLE, NUMBERS, STRING, SqlType, array
+from penstock.sql.functions.accumulators import avg_result, sum_result
+from penstock.sql.functions.group_aggregate import AggregateCall
+from penstock.sql.place import unsupported, wrong
+from penstock.sql.scalars.tree import Constant, InputColumn, Scalar
+
+_RESULTS = {
+    "COUNT": lambda _: BIGINT,
+    "SUM": sum_result,
+    "AVG": avg_result,
+    "MIN": lambda source: source,
+    "MAX": lambda source: source,
+    "STDDEV_POP": lambda _: DOUBLE,
+    "STDDEV_SAMP": lambda _: DOUBLE,
+    "VAR_POP": lambda _: DOUBLE,
+    "VAR_SAMP": lambda _: DOUBLE,
+    "LISTAGG": lambda _: STRING,
+    "ARRAY_AGG": array,
+    "COLLECT": lambda source: SqlType("MAP", components=(source, BIGINT)),
+}
+"""Name to the type of the result, given that of the argument."""
+
+_OTHER_NAMES = {"STDDEV": "STDDEV_SAMP", "VARIANCE": "VAR_SAMP", "STRING_AGG": "LISTAGG"}
+_OF_NUMBERS = frozenset({"SUM", "AVG", "STDDEV_POP", "STDDEV_SAMP", "VAR_POP", "VAR_SAMP"})
+_UNKEYED = frozenset({"ARRAY", "MAP", "ROW", "ANY"})
+UNORDERED = frozenset({"FIRST_VALUE", "LAST_VALUE", "LAG", "LEAD"})
+"""Aggregates of an order that GROUP BY does not have."""
+
+
+def nodes_of(node: exp.Expr) -> Iterator[exp.Expr]:
+    """Yield a node and all in it, those of subqueries excepted."""
+    return node.walk(prune=lambda each: isinstance(each, exp.Query | exp.Subquery))
+
+
+def is_aggregate(node: exp.Expr, catalogue: SqlCatalogue) -> bool:
+    """Return whether a node calls an aggregate function, not as a window function."""
+    if isinstance(node, exp.Filter):
+        return True
+    if not isinstance(node, exp.Anonymous):
+        return False
+    own = catalogue.find_function(node.name)
+    if own is not None:
+        return own.kind is FunctionKind.AGGREGATE
+    name = node.name.upper()
+    return _OTHER_NAMES.get(name, name) in _RESULTS or name in UNORDERED
+
+
+def aggregate_nodes(node: exp.Expr, catalogue: SqlCatalogue) -> list[exp.Expr]:
+    """Return the outermost calls of aggregate functions in an expression; those of OVER are none."""
+    found: list[exp.Expr] = []
+    todo = [node]
+    while todo:
+        current = todo.pop()
+        if is_aggregate(current, catalogue):
+            found.append(current)
+        elif isinstance(current, exp.Window):
+            over = [each for each in current.iter_expressions() if each is not current.this]
+            todo += over
+            todo += list(current.this.iter_expressions())
+        elif not isinstance(current, exp.Query | exp.Subquery):
+            todo += list(current.iter_expressions())
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class BoundAggregate:
+    """An aggregate whose arguments are expressions.
+
+    Attributes:
+        call: With positions among `arguments`, and then the filter.
+        arguments: What it reads.
+        filter: What rows must satisfy.
+    """
+
+    call: AggregateCall
+    arguments: tuple[Scalar, ...]
+    filter: Scalar | None
+
+
+def bound_aggregate(node: exp.Expr, binder: Binder) -> BoundAggregate:
+    """Bind the call of an aggregate.
+
+    Raises:
+        SqlError: It is not supported, or takes no such values.
+    """
+    condition = None
+    if isinstance(node, exp.Filter):
+        condition = binder.condition(node.expression.this, "the condition of FILTER")
+        node = node.this
+    own = binder.catalogue.find_function(node.name)
+    if own is not None:
+        arguments = tuple(binder.scalar(each) for each in node.expressions)
+        source = arguments[0].type if arguments else BIGINT
+        made = AggregateCall("USER", (), source, own.result_type, user=own.function)
+        return BoundAggregate(made, arguments, condition)
+    name = node.name.upper()
+    if name in UNORDERED:
+        raise unsupported(
+            f"{name} of a group, which depends on the order of arrival,",
+            node,
+            hint="Take the row by ROW_NUMBER() OVER (… ORDER BY …) = 1, or MIN and MAX.",
+        )
+    return _builtin(_OTHER_NAMES.get(name, name), node, condition, binder)
+
+
+def _builtin(name: str, node: exp.Expr, condition: Scalar | None, binder: Binder) -> BoundAggregate:
+    given = list(node.expressions)
+    is_distinct = len(given) == 1 and isinstance(given[0], exp.Distinct)
+    if is_distinct:
+        given = list(given[0].expressions)
+    separator = ","
+    if name == "LISTAGG" and len(given) > 1:
+        constant = binder.scalar(given.pop())
+        if not isinstance(constant, Constant) or not isinstance(constant.value, str):
+            raise unsupported("a separator of LISTAGG that is no constant text", node)
+        separator = constant.value
+    if len(given) != 1:
+        raise unsupported(f"{name} of {len(given)} arguments", node)
+    if isinstance(given[0], exp.Star):
+        if name != "COUNT" or is_distinct:
+            raise wrong(f"{name} got *", node, hint="Pass a column.")
+        return BoundAggregate(AggregateCall(name, (), BIGINT, BIGINT), (), condition)
+    argument = binder.scalar(given[0])
+    source = argument.type
+    if name in _OF_NUMBERS and source.name not in NUMBERS:
+        raise wrong(f"{name} got {source}, no number", node, hint="CAST it to a number.")
+    if name == "LISTAGG" and source != STRING:
+        raise wrong(f"LISTAGG got {source}, no text", node, hint="CAST it to STRING.")
+    if source.name in _UNKEYED and (name != "COUNT" or is_distinct):
+        raise unsupported(f"{name} of {source}", node)
+    call = AggregateCall(
+        name,
+        (),
+        source,
+        _RESULTS[name](source),  # type: ignore[no-untyped-call]
+        is_distinct=is_distinct and name not in {"MIN", "MAX"},
+        separator=separator,
+    )
+    return BoundAggregate(call, (argument,), condition)
+
+
+class GroupBinder(Binder):
+    """Binds expressions over the results of an aggregation.
+
+    Attributes:
+        given: Nodes whose results are columns, by `id`.
+    """
+
+    def __init__(
+        self,
+        inner: Binder,
+        groups: tuple[Scalar, ...],
+        given: dict[int, Scalar],
+        builders: Mapping[type, Build],
+    ) -> None:
+        """Make a binder.
+
+        Args:
+            inner: Binds over the rows before.
+            groups: What rows are grouped by; each is a column of the result, in order.
+            given: Nodes whose results are columns, by `id`.
+            builders: Class of a node to what binds it.
+        """
+        super().__init__(Scope(outer=inner.scope.outer), inner.catalogue, builders)
+        self.given = given
+        self._inner = inner
+        self._groups = groups
+
+    def scalar(self, node: exp.Expr) -> Scalar:
+        """Return the expression of a node, over the columns of the aggregation."""
+        found = self.given.get(id(node))
+        if found is not None:
+            return found
+        if not any(id(each) in self.given for each in nodes_of(node)):
+            whole = self._inner.scalar(node)
+            if whole in self._groups:
+                return InputColumn(self._groups.index(whole), whole.type, str(whole))
+            if isinstance(whole, Constant):
+                return whole
+            if isinstance(node, exp.Column):
+                raise wrong(
+                    "the column is neither grouped nor aggregated",
+                    node,
+                    hint="Name it in GROUP BY, or aggregate it.",
+                )
+        return super().scalar(node)

@@ -1,0 +1,245 @@
+"""Conditions and selections of relations, put where they cost least.
+
+A condition moves below a selection of columns and into an inner join: equalities of both sides become its keys. On the number of a row it
+bounds a ranking. A selection of a selection is one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from penstock.sql.catalogue import Changelog, SqlColumn
+from penstock.sql.column_types import BOOLEAN
+from penstock.sql.relations.keyed import Join, JoinType, Rank, RowNumber, joined
+from penstock.sql.relations.tree import Filter, Project, SqlRelation
+from penstock.sql.scalars.tree import (
+    Constant,
+    InputColumn,
+    Scalar,
+    ScalarCall,
+    columns_of,
+    conjuncts,
+    parts_of,
+    shifted,
+    with_columns,
+)
+
+_LEFT_MOVES = {JoinType.INNER, JoinType.LEFT, JoinType.SEMI, JoinType.ANTI}
+_RIGHT_MOVES = {JoinType.INNER, JoinType.RIGHT}
+_SWAPPED = {
+    "less": "greater",
+    "less_equal": "greater_equal",
+    "greater": "less",
+    "greater_equal": "less_equal",
+    "equal": "equal",
+}
+
+
+def all_of(conditions: Sequence[Scalar]) -> Scalar | None:
+    """Return whether all of some conditions are true; None if there are none."""
+    found: Scalar | None = None
+    for each in conditions:
+        found = each if found is None else ScalarCall("and", (found, each), BOOLEAN)
+    return found
+
+
+def where(relation: SqlRelation, conditions: Iterable[Scalar]) -> SqlRelation:
+    """Return the rows for which all conditions are true."""
+    wanted = [each for condition in conditions for each in conjuncts(condition)]
+    wanted = [each for each in wanted if not _is_true(each)]
+    if not wanted:
+        return relation
+    if isinstance(relation, Filter):
+        return where(relation.input, [relation.condition, *wanted])
+    if isinstance(relation, RowNumber):
+        return _bounded(relation, wanted)
+    if isinstance(relation, Project):
+        return _below_projection(relation, wanted)
+    if isinstance(relation, Join):
+        return _into_join(relation, wanted)
+    return _filter(relation, wanted)
+
+
+def _is_true(condition: Scalar) -> bool:
+    return isinstance(condition, Constant) and condition.value is True
+
+
+def _filter(relation: SqlRelation, conditions: Sequence[Scalar]) -> SqlRelation:
+    condition = all_of(conditions)
+    if condition is None:
+        return relation
+    return Filter(
+        input=relation,
+        condition=condition,
+        columns=relation.columns,
+        keys=relation.keys,
+        changelog=relation.changelog,
+    )
+
+
+def _below_projection(relation: Project, conditions: Sequence[Scalar]) -> SqlRelation:
+    moved: list[Scalar] = []
+    stay: list[Scalar] = []
+    for each in conditions:
+        read = [relation.outputs[at] for at in columns_of(each)]
+        is_plain = all(isinstance(made, InputColumn) for made in read)
+        (moved if is_plain else stay).append(each)
+    lowered = [with_columns(each, lambda c: relation.outputs[c.position]) for each in moved]
+    inside = where(relation.input, lowered)
+    if inside is relation.input:
+        return _filter(relation, stay)
+    made = projected(inside, relation.columns, relation.outputs)
+    return _filter(made, stay)
+
+
+def _into_join(join: Join, conditions: Sequence[Scalar]) -> SqlRelation:
+    width = len(join.left.columns)
+    lefts, rights, rest = [], [], []
+    for each in conditions:
+        read = columns_of(each)
+        if join.type in _LEFT_MOVES and all(at < width for at in read):
+            lefts.append(each)
+        elif join.type in _RIGHT_MOVES and all(at >= width for at in read):
+            rights.append(shifted(each, -width))
+        else:
+            rest.append(each)
+    left, right = where(join.left, lefts), where(join.right, rights)
+    pairs = list(zip(join.left_keys, join.right_keys, strict=True))
+    condition = join.condition
+    if join.type is JoinType.INNER:
+        more, others = equalities(rest, width)
+        inside = [*([] if condition is None else [condition]), *others]
+        return joined(left, right, join.type, [*pairs, *more], all_of(inside))
+    return _filter(joined(left, right, join.type, pairs, condition), rest)
+
+
+def equalities(
+    conditions: Sequence[Scalar], width: int
+) -> tuple[list[tuple[Scalar, Scalar]], list[Scalar]]:
+    """Return pairs of expressions of both sides that must be equal, and the other conditions.
+
+    Args:
+        conditions: Over the columns of both sides.
+        width: How many columns the left side has.
+    """
+    pairs, others = [], []
+    for each in conditions:
+        pair = _pair(each, width)
+        if pair is None:
+            others.append(each)
+        else:
+            pairs.append(pair)
+    return pairs, others
+
+
+_NO_KEYS = frozenset({"ARRAY", "MAP", "ROW", "ANY", "FLOAT", "DOUBLE"})
+
+
+def _pair(condition: Scalar, width: int) -> tuple[Scalar, Scalar] | None:
+    if not isinstance(condition, ScalarCall) or condition.function != "equal":
+        return None
+    first, second = condition.arguments
+    if first.type.name in _NO_KEYS:
+        return None
+    reads = (columns_of(first), columns_of(second))
+    if not all(reads):
+        return None
+    if all(at < width for at in reads[0]) and all(at >= width for at in reads[1]):
+        return first, shifted(second, -width)
+    if all(at < width for at in reads[1]) and all(at >= width for at in reads[0]):
+        return second, shifted(first, -width)
+    return None
+
+
+def _bounded(numbered: RowNumber, conditions: Sequence[Scalar]) -> SqlRelation:
+    """Return the first rows, if a condition bounds their number."""
+    number = len(numbered.columns) - 1
+    start, end, rest = 0, None, []
+    for each in conditions:
+        found = _bound(each, number)
+        if found is None:
+            rest.append(each)
+            continue
+        start = max(start, found[0])
+        end = found[1] if end is None else end if found[1] is None else min(end, found[1])
+    if end is None:
+        return _filter(numbered, conditions)
+    partition = frozenset(numbered.partition)
+    ranked = Rank(
+        input=numbered.input,
+        partition=numbered.partition,
+        order=numbered.order,
+        start=start,
+        end=max(end, start),
+        has_number=True,
+        columns=numbered.columns,
+        keys=frozenset({partition | {number}, *([partition] if end - start <= 1 else [])}),
+        changelog=Changelog.RETRACT,
+    )
+    return _filter(ranked, rest)
+
+
+def _bound(condition: Scalar, number: int) -> tuple[int, int | None] | None:
+    """Return (rows left out, position behind the last row) of a condition on the number of a row."""
+    if not isinstance(condition, ScalarCall) or condition.function not in _SWAPPED:
+        return None
+    left, right = condition.arguments
+    name = condition.function
+    if isinstance(left, Constant):
+        left, right, name = right, left, _SWAPPED[name]
+    is_number = isinstance(left, InputColumn) and left.position == number
+    if not is_number or not isinstance(right, Constant) or not isinstance(right.value, int):
+        return None
+    value = right.value
+    bounds: dict[str, tuple[int, int | None]] = {
+        "less": (0, max(value - 1, 0)),
+        "less_equal": (0, max(value, 0)),
+        "greater": (max(value, 0), None),
+        "greater_equal": (max(value - 1, 0), None),
+        "equal": (max(value - 1, 0), max(value, 0)),
+    }
+    return bounds[name]
+
+
+def projected(
+    relation: SqlRelation, columns: tuple[SqlColumn, ...], outputs: tuple[Scalar, ...]
+) -> SqlRelation:
+    """Return rows of expressions; a key stays one if all its columns are among them."""
+    if isinstance(relation, Project) and _is_composable(relation, outputs):
+        made = relation.outputs
+        inside = tuple(with_columns(each, lambda c: made[c.position]) for each in outputs)
+        return projected(relation.input, columns, inside)
+    if isinstance(relation, Rank) and relation.has_number:
+        relation = _without_number(relation, outputs)
+    places: dict[int, int] = {}
+    for at, each in enumerate(outputs):
+        if isinstance(each, InputColumn):
+            places.setdefault(each.position, at)
+    keys = frozenset(
+        frozenset(places[at] for at in key) for key in relation.keys if key <= places.keys()
+    )
+    return Project(
+        input=relation, outputs=outputs, columns=columns, keys=keys, changelog=relation.changelog
+    )
+
+
+def _is_composable(inside: Project, outputs: tuple[Scalar, ...]) -> bool:
+    uses = Counter(
+        part.position
+        for each in outputs
+        for part in parts_of(each)
+        if isinstance(part, InputColumn)
+    )
+    return all(
+        count == 1 or not isinstance(inside.outputs[at], ScalarCall) for at, count in uses.items()
+    )
+
+
+def _without_number(rank: Rank, outputs: tuple[Scalar, ...]) -> SqlRelation:
+    number = len(rank.columns) - 1
+    if any(number in columns_of(each) for each in outputs):
+        return rank
+    keys = frozenset(key for key in rank.keys if number not in key)
+    return replace(rank, has_number=False, columns=rank.columns[:-1], keys=keys)

@@ -1,0 +1,186 @@
+"""FROM: tables, subqueries, and their joins."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from penstock.sql.binding.binder import Binder
+from penstock.sql.binding.conditions import compared
+from penstock.sql.binding.operators import BUILDERS
+from penstock.sql.binding.scope import Scope, ScopeTable
+from penstock.sql.column_types import BOOLEAN
+from penstock.sql.place import unsupported, wrong
+from penstock.sql.relations.conditions import all_of, equalities, where
+from penstock.sql.relations.keyed import JoinType, joined
+from penstock.sql.relations.tree import SqlRelation
+from penstock.sql.relations.values import one_row
+from penstock.sql.scalars.tree import (
+    Constant,
+    InputColumn,
+    Scalar,
+    ScalarCall,
+    columns_of,
+    conjuncts,
+    shifted,
+)
+
+if TYPE_CHECKING:
+    from penstock.sql.relations.select import QueryTranslator
+
+_SIDES = {"": JoinType.INNER, "LEFT": JoinType.LEFT, "RIGHT": JoinType.RIGHT, "FULL": JoinType.FULL}
+_KINDS = frozenset({"", "INNER", "OUTER", "CROSS"})
+
+
+class FromClause:
+    """Translates FROM."""
+
+    def __init__(self, translator: QueryTranslator, outer: Scope | None) -> None:
+        """Make a translator of FROM.
+
+        Args:
+            translator: Of queries.
+            outer: The scope of the query around.
+        """
+        self._translator = translator
+        self._outer = outer
+
+    def relation(self, query: exp.Select) -> tuple[SqlRelation, Scope]:
+        """Return the rows of FROM, and what names of columns mean.
+
+        Raises:
+            SqlError: It is wrong, or not supported.
+        """
+        origin = query.args.get("from_")
+        if origin is None:
+            return one_row(), Scope(outer=self._outer)
+        relation, table = self._item(origin.this, 0)
+        scope = Scope((table,), outer=self._outer)
+        inside = origin.this.args.get("joins") or []
+        for join in [*inside, *(query.args.get("joins") or [])]:
+            relation, scope = self._joined(relation, scope, join)
+        return relation, scope
+
+    def _item(self, node: exp.Expr, offset: int) -> tuple[SqlRelation, ScopeTable]:
+        """Return a table of FROM, and its columns from a position on."""
+        relation, name = self._source(node)
+        alias = node.args.get("alias")
+        names = [each.name for each in alias.columns] if isinstance(alias, exp.TableAlias) else []
+        if names and len(names) != len(relation.columns):
+            raise wrong(
+                f"{len(names)} names for {len(relation.columns)} columns",
+                node,
+                hint="Name all columns.",
+            )
+        named = zip(
+            names or [each.name for each in relation.columns], relation.columns, strict=True
+        )
+        columns = tuple(
+            (each, InputColumn(at, column.type, each))
+            for at, (each, column) in enumerate(named, offset)
+        )
+        return relation, ScopeTable(name, columns)
+
+    def _source(self, node: exp.Expr) -> tuple[SqlRelation, str | None]:
+        if isinstance(node, exp.Table):
+            for key in ("pivots", "sample", "changes", "when", "partition"):
+                if node.args.get(key):
+                    raise unsupported(key.upper().rstrip("S"), node)
+            if not isinstance(node.this, exp.Identifier):
+                raise unsupported(f"the table function {node.this.sql()}", node)
+            if node.args.get("version") is not None:
+                raise unsupported("FOR SYSTEM_TIME AS OF elsewhere than in a join", node)
+            return self._translator.table(node), node.alias_or_name
+        if isinstance(node, exp.Subquery):
+            return self._translator.relation(node.this), node.alias or None
+        if isinstance(node, exp.Values):
+            return self._translator.values(node), node.alias or None
+        raise unsupported(f"{type(node).__name__.upper()} in FROM", node)
+
+    def _joined(self, left: SqlRelation, scope: Scope, join: exp.Join) -> tuple[SqlRelation, Scope]:
+        kind = self._type(join)
+        width = len(left.columns)
+        right, table = self._item(join.this, width)
+        both = Scope((*scope.tables, table), merged=scope.merged, outer=self._outer)
+        using = join.args.get("using")
+        if join.args.get("method") == "NATURAL":
+            known = set(scope.names())
+            using = [exp.to_identifier(name) for name, _ in table.columns if name in known]
+        if using:
+            return self._using(left, right, kind, scope, table, using, join)
+        on = join.args.get("on")
+        conditions = [] if on is None else self._conditions(on, both)
+        return joined_on(left, right, kind, conditions), both
+
+    def _conditions(self, on: exp.Expr, scope: Scope) -> list[Scalar]:
+        binder = Binder(scope, self._translator.catalogue, BUILDERS)
+        return list(conjuncts(binder.condition(on, "the condition of ON")))
+
+    @staticmethod
+    def _type(join: exp.Join) -> JoinType:
+        side, kind = str(join.side or "").upper(), str(join.kind or "").upper()
+        method = str(join.args.get("method") or "").upper()
+        if side not in _SIDES or kind not in _KINDS or method not in {"", "NATURAL"}:
+            raise unsupported(f"{' '.join(filter(None, (method, side, kind)))} JOIN", join)
+        return _SIDES[side]
+
+    def _using(
+        self,
+        left: SqlRelation,
+        right: SqlRelation,
+        kind: JoinType,
+        scope: Scope,
+        table: ScopeTable,
+        using: list[exp.Expr],
+        join: exp.Join,
+    ) -> tuple[SqlRelation, Scope]:
+        conditions, merged = [], dict(scope.merged)
+        other = Scope((table,))
+        for each in using:
+            column = exp.column(each.name)
+            one, two = scope.resolve(column), other.resolve(column)
+            conditions.append(compared("equal", one, two, join))
+            merged[each.name] = _merged(one, two, kind)
+        names = frozenset(each.name for each in using)
+        hidden = replace(table, hidden=names)
+        both = Scope((*scope.tables, hidden), merged=merged, outer=self._outer)
+        return joined_on(left, right, kind, conditions), both
+
+
+def _merged(left: Scalar, right: Scalar, kind: JoinType) -> Scalar:
+    if kind is JoinType.RIGHT:
+        return right
+    return ScalarCall("coalesce", (left, right), left.type) if kind is JoinType.FULL else left
+
+
+def joined_on(
+    left: SqlRelation, right: SqlRelation, kind: JoinType, conditions: list[Scalar]
+) -> SqlRelation:
+    """Return a join; conditions of one side go below it where that is the same."""
+    width = len(left.columns)
+    pairs, rest = equalities([each for each in conditions if not _holds(each)], width)
+    stay = []
+    for each in rest:
+        read = columns_of(each)
+        if (
+            read
+            and all(at < width for at in read)
+            and kind in {JoinType.INNER, JoinType.RIGHT, JoinType.SEMI}
+        ):
+            left = where(left, [each])
+        elif (
+            read
+            and all(at >= width for at in read)
+            and kind is not JoinType.RIGHT
+            and kind is not JoinType.FULL
+        ):
+            right = where(right, [shifted(each, -width)])
+        else:
+            stay.append(each)
+    return joined(left, right, kind, pairs, all_of(stay))
+
+
+def _holds(condition: Scalar) -> bool:
+    return isinstance(condition, Constant) and condition.value is True and condition.type == BOOLEAN

@@ -1,0 +1,101 @@
+"""UNION, INTERSECT and EXCEPT."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from penstock.sql.binding.conversions import common_type, converted
+from penstock.sql.catalogue import SqlColumn
+from penstock.sql.column_types import BIGINT, BOOLEAN, INT
+from penstock.sql.functions.group_aggregate import AggregateCall
+from penstock.sql.place import unsupported, wrong
+from penstock.sql.relations.conditions import projected, where
+from penstock.sql.relations.keyed import aggregated, union
+from penstock.sql.relations.tree import SqlRelation
+from penstock.sql.scalars.tree import Constant, InputColumn, Scalar, ScalarCall
+
+Sides = tuple[SqlRelation, SqlRelation]
+
+
+def united(sides: Sides, node: exp.Expr) -> SqlRelation:
+    """Return the rows of both sides; without ALL each of them once."""
+    found = union(_alike(sides, node))
+    return found if not node.args.get("distinct") else aggregated(found, len(found.columns), (), ())
+
+
+def intersected(sides: Sides, node: exp.Expr) -> SqlRelation:
+    """Return the different rows that both sides have."""
+    return _compared(sides, node, "greater")
+
+
+def except_rows(sides: Sides, node: exp.Expr) -> SqlRelation:
+    """Return the different rows of the left side that the right one does not have."""
+    return _compared(sides, node, "equal")
+
+
+def _compared(sides: Sides, node: exp.Expr, right: str) -> SqlRelation:
+    """Return the different rows that are on the left side, and whose number on the right one compares with 0."""
+    if not node.args.get("distinct"):
+        raise unsupported(f"{type(node).__name__.upper()} ALL", node)
+    left, other = _alike(sides, node)
+    width = len(left.columns)
+    marked = [
+        projected(
+            side,
+            (*side.columns, SqlColumn("$left", INT), SqlColumn("$right", INT)),
+            (*_all(side), Constant(one, INT), Constant(two, INT)),
+        )
+        for side, one, two in ((left, 1, 0), (other, 0, 1))
+    ]
+    calls = tuple(AggregateCall("SUM", (width + at,), INT, BIGINT) for at in range(2))
+    found = aggregated(union((marked[0], marked[1])), width, calls, ("$left", "$right"))
+    zero = Constant(0, BIGINT)
+    conditions: list[Scalar] = [
+        ScalarCall("greater", (InputColumn(width, BIGINT), zero), BOOLEAN),
+        ScalarCall(right, (InputColumn(width + 1, BIGINT), zero), BOOLEAN),
+    ]
+    return projected(where(found, conditions), found.columns[:width], _all(found)[:width])
+
+
+def _all(relation: SqlRelation) -> tuple[Scalar, ...]:
+    return tuple(InputColumn(at, each.type, each.name) for at, each in enumerate(relation.columns))
+
+
+def _alike(sides: Sides, node: exp.Expr) -> Sides:
+    """Return both sides with the same types.
+
+    Raises:
+        SqlError: They have different numbers of columns, or types with none in common.
+    """
+    left, right = sides
+    if len(left.columns) != len(right.columns):
+        raise wrong(
+            f"the sides have {len(left.columns)} and {len(right.columns)} columns",
+            node,
+            hint="Select the same number on both.",
+        )
+    kinds = []
+    for one, other in zip(left.columns, right.columns, strict=True):
+        kind = common_type(one.type, other.type)
+        if kind is None:
+            raise wrong(
+                f"the column {one.name!r} is {one.type} on the left and {other.type} on the right",
+                node,
+                hint="CAST one of them.",
+            )
+        kinds.append(kind)
+    return _with_types(left, kinds), _with_types(right, kinds)
+
+
+def _with_types(relation: SqlRelation, kinds: list) -> SqlRelation:  # type: ignore[type-arg]
+    if [each.type for each in relation.columns] == kinds:
+        return relation
+    pairs = list(zip(relation.columns, kinds, strict=True))
+    columns = tuple(
+        SqlColumn(each.name, kind, each.is_time and each.type == kind) for each, kind in pairs
+    )
+    outputs = tuple(
+        converted(InputColumn(at, each.type, each.name), kind)
+        for at, (each, kind) in enumerate(pairs)
+    )
+    return projected(relation, columns, outputs)
