@@ -77,7 +77,7 @@ class GroupSpec:
     ttl_ms: int | None = None
 
 
-class Aggregate:
+class RunningAggregate:
     """One aggregate of the current group: its parts, and its values if it needs them."""
 
     def __init__(self, call: AggregateCall, *, keeps_values: bool) -> None:
@@ -184,7 +184,9 @@ class GroupAggregateFunction:
         spec = self._spec
         self._maker = RowMaker(spec.names)
         self._aggregates = [
-            Aggregate(call, keeps_values=keeps_values(call, is_insert_only=spec.is_insert_only))
+            RunningAggregate(
+                call, keeps_values=keeps_values(call, is_insert_only=spec.is_insert_only)
+            )
             for call in spec.calls
         ]
         types = [Types.LONG(), *(kind for each in self._aggregates for kind in each.types)]

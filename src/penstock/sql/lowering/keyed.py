@@ -17,7 +17,7 @@ from penstock.sql.functions.normalize import NormalizeFunction, NormalizeSpec
 from penstock.sql.functions.ranking import RankFunction, RankSpec, SortColumn
 from penstock.sql.lowering.evaluated import Rows, evaluated, row_type
 from penstock.sql.lowering.rows import KeyValues
-from penstock.sql.relations.keyed import Aggregate, Join, JoinType, Normalize, Rank, Union
+from penstock.sql.relations.keyed import GroupBy, Join, JoinType, Normalize, Rank, Union
 from penstock.sql.relations.tree import SqlRelation
 from penstock.sql.scalars.tree import InputColumn, Scalar
 from penstock.types import Types
@@ -84,7 +84,7 @@ def lower_normalize(lowering: Any, relation: Normalize) -> Rows:
     return changes_of(rows, NormalizeFunction(spec), relation.columns, "normalize")
 
 
-def lower_aggregate(lowering: Any, relation: Aggregate) -> Rows:
+def lower_aggregate(lowering: Any, relation: GroupBy) -> Rows:
     """Return the stream of an aggregation."""
     spec = GroupSpec(
         keys=relation.group,

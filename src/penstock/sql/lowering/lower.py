@@ -12,7 +12,7 @@ from penstock.sql.functions.changes import RowMaker
 from penstock.sql.lowering import keyed
 from penstock.sql.lowering.evaluated import Rows, evaluated, in_python, row_type
 from penstock.sql.lowering.rows import KeepRows, ProjectRows
-from penstock.sql.relations.keyed import Aggregate, Join, Normalize, Rank, Union
+from penstock.sql.relations.keyed import GroupBy, Join, Normalize, Rank, Union
 from penstock.sql.relations.tree import Filter, Project, Scan, SqlRelation, Values
 from penstock.sql.scalars.columns import as_columns, columns_because, reader_of
 
@@ -89,7 +89,7 @@ LOWER: Mapping[type[SqlRelation], Callable[[Lowering, Any], Rows]] = {
     Project: _project,
     Union: keyed.lower_union,
     Normalize: keyed.lower_normalize,
-    Aggregate: keyed.lower_aggregate,
+    GroupBy: keyed.lower_aggregate,
     Rank: keyed.lower_rank,
     Join: keyed.lower_join,
 }

@@ -59,7 +59,7 @@ class Normalize(SqlRelation):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Aggregate(SqlRelation):
+class GroupBy(SqlRelation):
     """A row per group.
 
     Attributes:
@@ -89,7 +89,7 @@ class Aggregate(SqlRelation):
         by = _named(self.columns, range(self.group)) or "nothing"
         named = zip(self.columns[self.group :], self.calls, strict=True)
         made = ", ".join(f"{column.name}={call}" for column, call in named)
-        return f"Aggregate by {by}: {made}" if made else f"Distinct {by}"
+        return f"Group by {by}: {made}" if made else f"Distinct {by}"
 
 
 class JoinType(Enum):
@@ -247,7 +247,7 @@ def aggregated(
     """
     made = (SqlColumn(name, call.result) for name, call in zip(names, calls, strict=True))
     kept = (SqlColumn(each.name, each.type) for each in relation.columns[:group])
-    return Aggregate(
+    return GroupBy(
         input=relation,
         group=group,
         calls=calls,

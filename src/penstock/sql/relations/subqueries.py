@@ -22,7 +22,7 @@ from penstock.sql.place import unsupported, wrong
 from penstock.sql.relations.aggregates import nodes_of
 from penstock.sql.relations.correlation import correlated
 from penstock.sql.relations.from_clause import joined_on
-from penstock.sql.relations.keyed import Aggregate, JoinType
+from penstock.sql.relations.keyed import GroupBy, JoinType
 from penstock.sql.relations.tree import Filter, Project, SqlRelation
 from penstock.sql.scalars.tree import Constant, InputColumn, Scalar, ScalarCall
 
@@ -118,7 +118,7 @@ def with_scalars(
                 )
             if not _has_one_row(value):
                 raise unsupported(
-                    "a subquery of one value that may have several rows", each, hint="Aggregate it."
+                    "a subquery of one value that may have several rows", each, hint="GroupBy it."
                 )
             at = len(relation.columns)
             relation = joined_on(relation, value, JoinType.LEFT, [])
@@ -130,4 +130,4 @@ def with_scalars(
 def _has_one_row(relation: SqlRelation) -> bool:
     while isinstance(relation, Filter | Project):
         relation = relation.input
-    return isinstance(relation, Aggregate) and relation.group == 0
+    return isinstance(relation, GroupBy) and relation.group == 0
