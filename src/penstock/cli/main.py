@@ -13,6 +13,7 @@ from penstock.cli.doctor import doctor
 from penstock.cli.drop import drop
 from penstock.cli.init import init
 from penstock.cli.plan import plan
+from penstock.cli.porting.command import port
 from penstock.cli.run import run
 from penstock.cli.savepoint import savepoint
 from penstock.cli.state import state_app
@@ -62,6 +63,7 @@ app.command(epilog="Example: penstock savepoint /data/checkpoints/visits --stop"
 app.command(epilog="Example: penstock drop job.py /data/checkpoints/visits --yes")(drop)
 app.command(epilog="Example: penstock doctor --directory /data/checkpoints")(doctor)
 app.command(epilog="Example: penstock init spent")(init)
+app.command(epilog="Example: penstock port job.py --diff")(port)
 app.command(epilog='Example: eval "$(penstock completion bash)"')(completion)
 app.command(epilog="Example: penstock status /data/checkpoints/visits --max-behind 1min")(status)
 app.command(epilog="Example: penstock top /data/checkpoints/visits")(top)
