@@ -22,6 +22,7 @@ from tests.runtime.user_callables import (
     Programs,
     batched,
     both,
+    grouped,
     joined_in_time,
     key_of,
     tens,
@@ -217,6 +218,7 @@ PLAIN: dict[str, Build] = {
         Asking(), result_predicate=True, exception_predicate=False
     ),
     "BatchOperations.map_batches(func)": batched,
+    "KeyedBatches.map_groups(func)": grouped,
     "CoGroupedStreams.where(key_selector)": lambda p, f: _two(p, "co_group", f, key_of),
     "CoGroupedWindows.apply(function)": _paired("co_group"),
     "ConnectedStreams.key_by(key_selector1)": lambda p, f: both(p).key_by(f, key_of).map(Pairing()),

@@ -48,6 +48,7 @@ from penstock.datastream import (
     KeySelector,
     MapBatchFunction,
     MapFunction,
+    MapGroupFunction,
     MapStateDescriptor,
     MergingWindowAssigner,
     MultipleConnectedStreams,
@@ -96,6 +97,7 @@ from tests.runtime.user_objects import (
     FlatJoining,
     Folding,
     Gap,
+    Grouping,
     InputOfMany,
     Invoking,
     Joining,
@@ -167,6 +169,13 @@ def batched(programs: Programs, function: Any) -> Any:
     kind = Types.ROW_NAMED(["text"], [Types.STRING()])
     rows = programs.stream().map(lambda record: Row(text=repr(record)), kind)
     return rows.map_batches(function, kind)
+
+
+def grouped(programs: Programs, function: Any) -> Any:
+    """Return a stream whose records a function gets in batches of one key."""
+    kind = Types.ROW_NAMED(["text"], [Types.STRING()])
+    rows = programs.stream().map(lambda record: Row(text=repr(record)), kind)
+    return rows.key_by(lambda row: row.text).map_groups(function, kind)
 
 
 Build = Callable[[Programs, Any], Any]
@@ -281,6 +290,7 @@ PROGRAMS: dict[type, list[tuple[type, Build]]] = {
         (Mapping, lambda p, f: p.keyed().map(f)),
     ],
     MapBatchFunction: [(Batching, batched)],
+    MapGroupFunction: [(Grouping, grouped)],
     FlatMapFunction: [
         (Mapping, lambda p, f: p.stream().flat_map(f)),
         (Mapping, lambda p, f: p.keyed().flat_map(f)),

@@ -34,6 +34,7 @@ from penstock.datastream import (
     KeySelector,
     MapBatchFunction,
     MapFunction,
+    MapGroupFunction,
     MergingWindowAssigner,
     MultipleInputStreamOperator,
     OneInputStreamOperator,
@@ -87,6 +88,11 @@ class Mapping(MapFunction, FlatMapFunction, FilterFunction, ProcessFunction):
 
 class Batching(MapBatchFunction):
     def map_batch(self, batch):
+        return batch
+
+
+class Grouping(MapGroupFunction):
+    def map_group(self, batch):
         return batch
 
 

@@ -2,7 +2,7 @@
 
 from penstock.api.functions.async_functions import AsyncFunction
 from penstock.api.functions.async_retries import AsyncRetryPredicate, AsyncRetryStrategy
-from penstock.api.functions.batch_functions import MapBatchFunction
+from penstock.api.functions.batch_functions import MapBatchFunction, MapGroupFunction
 from penstock.api.functions.context import KeyedStateStore, RuntimeContext, TimerService
 from penstock.api.functions.function_classes import (
     AggregateFunction,
@@ -64,6 +64,7 @@ __all__ = [
     "KeyedStateStore",
     "MapBatchFunction",
     "MapFunction",
+    "MapGroupFunction",
     "Partitioner",
     "ProcessAllWindowFunction",
     "ProcessFunction",

@@ -111,8 +111,8 @@ class Node:
         description: Set by the user, for people.
         broadcast_states: Of BROADCAST_PROCESS and KEYED_BROADCAST_PROCESS: names of states.
         window: Of KEYED_WINDOW and KEYED_CO_GROUP.
-        async_io: Of ASYNC and KEYED_ASYNC.
-        batches: Of MAP_BATCHES.
+        async_io: Of ASYNC, KEYED_ASYNC and ASYNC_MAP_BATCHES.
+        batches: Of MAP_BATCHES, ASYNC_MAP_BATCHES and KEYED_MAP_GROUPS.
         interval: Of KEYED_INTERVAL_JOIN.
         join: Of KEYED_REGULAR_JOIN.
         promises: Laws of a function that folds, promised by the user or proven.

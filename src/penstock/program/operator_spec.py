@@ -82,8 +82,8 @@ class OperatorSpec:
         parallelism: Number of subtasks; None is that of the run.
         broadcast_states: Names of the states of a broadcast input.
         window: For KEYED_WINDOW and KEYED_CO_GROUP.
-        async_io: For ASYNC and KEYED_ASYNC.
-        batches: For MAP_BATCHES.
+        async_io: For ASYNC, KEYED_ASYNC and ASYNC_MAP_BATCHES.
+        batches: For MAP_BATCHES, ASYNC_MAP_BATCHES and KEYED_MAP_GROUPS.
         interval: For KEYED_INTERVAL_JOIN.
         join: For KEYED_REGULAR_JOIN.
         drops_timestamps: Whether results have no timestamps, because no operator downstream reads them.

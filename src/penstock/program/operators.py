@@ -82,10 +82,25 @@ EXPRESSIONS = OperatorKind(
 )
 MAP_BATCHES = OperatorKind(
     "MAP_BATCHES",
-    f"{_HERE}map_batches:MapBatchesOperator",
+    f"{_HERE}batches.map_batches:MapBatchesOperator",
     time=TimeUse.IGNORES,
     keeps=Keeps.NOTHING,
     holds_input=True,
+)
+ASYNC_MAP_BATCHES = OperatorKind(
+    "ASYNC_MAP_BATCHES",
+    f"{_HERE}batches.async_map_batches:AsyncMapBatchesOperator",
+    time=TimeUse.IGNORES,
+    keeps=Keeps.NOTHING,
+    holds_input=True,
+)
+KEYED_MAP_GROUPS = OperatorKind(
+    "KEYED_MAP_GROUPS",
+    f"{_HERE}batches.map_groups:MapGroupsOperator",
+    is_keyed=True,
+    time=TimeUse.ORDERS,
+    keeps=Keeps.NOTHING,
+    state=StateUse.IF_OPENED,
 )
 TIMESTAMPS = OperatorKind(
     "TIMESTAMPS",

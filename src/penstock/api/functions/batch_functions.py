@@ -1,4 +1,4 @@
-"""`MapBatchFunction`: a function of batches of records, as an object with `open`."""
+"""`MapBatchFunction`, `MapGroupFunction`: functions of batches of records, as objects with `open`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class MapBatchFunction(Function):
 
     @abstractmethod
     def map_batch(self, batch: Any) -> Any:
-        """Return as many rows as the batch has, in the same order.
+        """Return as many rows as the batch has, in the same order. It may be a coroutine (`async def`).
 
         How many records a batch has depends on the run, so a result must depend on its own row only. After a
         failure of the job it may be called again for the same records.
@@ -42,8 +42,44 @@ class MapBatchFunction(Function):
         """
 
 
-def form_of(function: Callable[..., Any]) -> Form:
+class MapGroupFunction(Function):
+    """Returns rows for a batch of records of one key; for `map_groups`.
+
+    `open` gets the keyed state. What the next batch of the key has to know must be in state.
+
+    Example:
+        >>> class Running(MapGroupFunction):
+        ...     def open(self, runtime_context):
+        ...         self.total = runtime_context.get_state(ValueStateDescriptor("total"))
+        ...     def map_group(self, batch: dict[str, np.ndarray]):
+        ...         totals = (self.total.value() or 0) + np.cumsum(batch["f1"])
+        ...         self.total.update(int(totals[-1]))
+        ...         return {"who": batch["f0"], "total": totals}
+        >>> kind = Types.ROW_NAMED(["who", "total"], [Types.STRING(), Types.LONG()])
+        >>> totals = collect(orders.key_by(col.f0).map_groups(Running(), kind))
+        >>> [row.total for row in totals if row.who == "ann"]
+        [5, 12]
+    """
+
+    @abstractmethod
+    def map_group(self, batch: Any) -> Any:
+        """Return the results for some records of one key.
+
+        How the records of a key are cut into batches depends on the run. So the results of two batches, one after
+        the other, must be those of one batch that has the records of both.
+
+        Args:
+            batch: A `pyarrow.RecordBatch`, or what the annotation says: `pandas.DataFrame`, `polars.DataFrame`
+                or `dict[str, numpy.ndarray]`. It has at least one row, and must not be changed.
+        """
+
+
+def form_of(function: Callable[..., Any], operation: str) -> Form:
     """Return the form of batches that the annotation of a function asks for.
+
+    Args:
+        function: Gets a batch.
+        operation: Name of the API method, for messages.
 
     Raises:
         ArgumentError: The annotation is none of the forms.
@@ -62,7 +98,7 @@ def form_of(function: Callable[..., Any]) -> Form:
     found = _form(asked)
     if found is None:
         raise ArgumentError.here(
-            f"map_batches got a function of {asked!r}",
+            f"{operation} got a function of {asked!r}",
             hint="Annotate its parameter with pyarrow.RecordBatch, pandas.DataFrame, polars.DataFrame or "
             "dict[str, numpy.ndarray].",
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
-from penstock.api.functions.batch_functions import MapBatchFunction
+from penstock.api.functions.batch_functions import MapBatchFunction, MapGroupFunction
 from penstock.api.functions.function_classes import (
     FilterFunction,
     FlatMapFunction,
@@ -33,6 +33,9 @@ Combination: TypeAlias = Callable[[T, T], T | tuple[Any, ...] | dict[str, Any]] 
 
 ToBatch: TypeAlias = Callable[[Any], Any] | MapBatchFunction
 """Columns of records to columns of results."""
+
+ToGroup: TypeAlias = Callable[[Any], Any] | MapGroupFunction
+"""Columns of records of one key to columns of results."""
 
 ToSubtask: TypeAlias = Callable[[K, int], int] | Partitioner
 """(key, number of subtasks) to a subtask."""

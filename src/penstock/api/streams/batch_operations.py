@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import inspect
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic
 
 from penstock.api.environment.durations import Length, length_of, milliseconds_of
+from penstock.api.functions.async_retries import NO_RETRY_STRATEGY, AsyncRetryStrategy
 from penstock.api.functions.batch_functions import MapBatchFunction, form_of
 from penstock.api.functions.callables import ToBatch
 from penstock.api.streams.stream_base import StreamBase
 from penstock.api.user_code import checked_type, method_of, name_of
 from penstock.errors import ArgumentError
 from penstock.expressions.typing import record_type
-from penstock.program.function_calls import BatchSpec
-from penstock.program.operators import MAP_BATCHES
+from penstock.program.function_calls import AsyncSpec, BatchSpec
+from penstock.program.operators import ASYNC_MAP_BATCHES, MAP_BATCHES
 from penstock.types.arrow import arrow_schema
 from penstock.types.base import TypeInformation
 from penstock.types.records import RowTypeInfo
@@ -25,17 +28,26 @@ if TYPE_CHECKING:
 BATCH_SIZE = 8_192
 """Most records of a call of `map_batches`, if the program does not say."""
 
+CONCURRENT_BATCHES = 4
+"""Most calls of a coroutine at a time, if the program does not say."""
+
+_NAME = "map_batches"
+
 
 class BatchOperations(StreamBase[T], Generic[T]):
     """Base of `DataStream`: operations whose function takes batches of records."""
 
-    def map_batches(
+    def map_batches(  # noqa: PLR0913 - settings, which have names
         self,
         func: ToBatch,
         output_type: TypeInformation[Row],
         *,
         batch_size: int = BATCH_SIZE,
         max_wait: Length | None = None,
+        fixed_size: bool = False,
+        max_concurrent_batches: int | None = None,
+        timeout: Length | None = None,
+        retry_strategy: AsyncRetryStrategy[Any] | None = None,
     ) -> DataStream[Row]:
         """Replace batches of records by batches of results, row for row.
 
@@ -45,11 +57,17 @@ class BatchOperations(StreamBase[T], Generic[T]):
 
         Args:
             func: A callable or a `MapBatchFunction`, whose `open` loads a model once per worker and subtask.
-                It returns one row per row of the batch, in its order.
+                It returns one row per row of the batch, in its order. It may be a coroutine: then several batches
+                are in flight, and results keep the order of their records.
             output_type: Type of the results, a row with names. Further columns that `func` returns are left out.
             batch_size: Most records of a batch.
             max_wait: Longest time for which a record waits for others while more arrive. A batch never waits
                 beyond the end of a micro-batch or the next watermark.
+            fixed_size: Whether every batch has `batch_size` rows, as compiled models want: the last row is repeated,
+                and what is returned for the repeated ones is dropped.
+            max_concurrent_batches: Most calls of a coroutine at a time in a subtask; None is 4. Only for coroutines.
+            timeout: For one batch, retries included, of a coroutine; None is no limit. Then the job fails.
+            retry_strategy: After which errors a coroutine is called again for a batch; None is never.
 
         Returns:
             The results, with the timestamps of their records and without a key.
@@ -65,28 +83,86 @@ class BatchOperations(StreamBase[T], Generic[T]):
             >>> collect(orders.map_batches(scored, kind))[:2]
             [Row(customer='ann', score=2.5), Row(customer='bob', score=1.5)]
         """
-        records = record_type(self.get_type(), "map_batches")
-        arrow_schema(records)
-        method = method_of(func, MapBatchFunction, "map_batch", "map_batches")
-        results = checked_type(output_type, "map_batches")
-        if not isinstance(results, RowTypeInfo):
-            raise ArgumentError.here(
-                f"map_batches got the output_type {output_type!r}",
-                hint="Pass Types.ROW_NAMED(names, types): a result is a row of columns.",
-            )
-        arrow_schema(results)
-        if type(batch_size) is not int or batch_size < 1:
-            raise ArgumentError.here(
-                f"map_batches got batch_size={batch_size!r}", hint="Pass a whole number from 1."
-            )
-        wait = None if max_wait is None else milliseconds_of(length_of(max_wait, "map_batches"))
+        method = method_of(func, MapBatchFunction, "map_batch", _NAME)
         called: Any = func if method is None else getattr(func, method)
-        batches = BatchSpec(records, results, form_of(called), batch_size, wait)
+        wait = None if max_wait is None else milliseconds_of(length_of(max_wait, _NAME))
+        batches = batch_spec(self.get_type(), called, output_type, _NAME, batch_size)
+        batches = replace(batches, max_wait_ms=wait, is_fixed=fixed_size)
+        async_io = _async_spec(called, max_concurrent_batches, timeout, retry_strategy)
         return self._derive(
-            MAP_BATCHES,
-            name_of(func, "map_batches"),
-            results,
+            MAP_BATCHES if async_io is None else ASYNC_MAP_BATCHES,
+            name_of(func, _NAME),
+            batches.results,
             function=func,
             method=method,
             batches=batches,
+            async_io=async_io,
+        )
+
+
+def batch_spec(
+    type_info: object, called: Any, output_type: Any, operation: str, size: int
+) -> BatchSpec:
+    """Return the settings of an operation whose function takes batches.
+
+    Args:
+        type_info: Type of the records.
+        called: The callable.
+        output_type: What the program declares.
+        operation: Name of the API method, for messages.
+        size: Most records of a batch.
+
+    Raises:
+        ArgumentError: One of them is wrong.
+    """
+    records = record_type(type_info, operation)
+    arrow_schema(records)
+    results = checked_type(output_type, operation)
+    if not isinstance(results, RowTypeInfo):
+        raise ArgumentError.here(
+            f"{operation} got the output_type {output_type!r}",
+            hint="Pass Types.ROW_NAMED(names, types): a result is a row of columns.",
+        )
+    arrow_schema(results)
+    _check_number(operation, "batch_size", size)
+    return BatchSpec(records, results, form_of(called, operation), size)
+
+
+def _async_spec(
+    called: Any, capacity: int | None, timeout: Length | None, retry: AsyncRetryStrategy[Any] | None
+) -> AsyncSpec | None:
+    """Return the settings of a coroutine, None for another function."""
+    options = {
+        "max_concurrent_batches": capacity,
+        "timeout": timeout,
+        "retry_strategy": retry,
+    }
+    if not (inspect.iscoroutinefunction(called) or _is_coroutine_object(called)):
+        for name, value in options.items():
+            if value is not None:
+                raise ArgumentError.here(
+                    f"{_NAME} got {name}={value!r}, and its function is no coroutine",
+                    hint="Write async def, or leave it out.",
+                )
+        return None
+    if retry is not None and not isinstance(retry, AsyncRetryStrategy):
+        raise ArgumentError.here(
+            f"{_NAME} got retry_strategy={retry!r}", hint="Pass an AsyncRetryStrategy."
+        )
+    found = CONCURRENT_BATCHES if capacity is None else capacity
+    _check_number(_NAME, "max_concurrent_batches", found)
+    limit = 0 if timeout is None else milliseconds_of(length_of(timeout, _NAME))
+    return AsyncSpec(
+        ordered=True, timeout_ms=limit, capacity=found, retry=retry or NO_RETRY_STRATEGY
+    )
+
+
+def _is_coroutine_object(called: Any) -> bool:
+    return inspect.iscoroutinefunction(getattr(called, "__call__", None))  # noqa: B004 - what it is, not whether
+
+
+def _check_number(operation: str, name: str, value: Any) -> None:
+    if type(value) is not int or value < 1:
+        raise ArgumentError.here(
+            f"{operation} got {name}={value!r}", hint="Pass a whole number from 1."
         )

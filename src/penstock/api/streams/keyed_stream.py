@@ -11,6 +11,7 @@ from penstock.api.functions.function_classes import (
     ProcessFunction,
     ReduceFunction,
 )
+from penstock.api.streams.columns.keyed_batches import KeyedBatches
 from penstock.api.streams.columns.keyed_columns import KeyedColumns
 from penstock.api.streams.data_stream import DataStream
 from penstock.api.streams.interval_join import IntervalJoin
@@ -30,7 +31,7 @@ from penstock.types import TypeInformation
 from penstock.types.type_parameters import T1, K, R, T
 
 
-class KeyedStream(NoOperator, KeyedColumns[T], DataStream[T], Generic[T, K]):
+class KeyedStream(NoOperator, KeyedColumns[T], KeyedBatches[T], DataStream[T], Generic[T, K]):
     """A stream of records of type `T`, partitioned by keys of type `K`.
 
     Rolling aggregations (`reduce`, `sum`, …) emit the aggregate so far for each record; in BATCH

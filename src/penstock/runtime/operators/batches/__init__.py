@@ -1,0 +1,1 @@
+"""Operators whose functions take the columns of many records."""

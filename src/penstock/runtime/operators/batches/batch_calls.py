@@ -1,0 +1,83 @@
+"""What calls of functions of batches have in common: the columns they get, the rows they gave, and errors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.errors import PenstockError, TypeMismatchError
+from penstock.program.operator_spec import OperatorSpec
+from penstock.types.arrow import arrow_columns, arrow_schema
+from penstock.types.batch_forms import record_batch
+from penstock.user_failure import failure_at, short
+from penstock.wire.row_columns import rows_of
+
+_ONE_EACH = "Return one row per row of the batch, in its order, with the columns of output_type."
+_ANY = "Return the columns of output_type."
+
+
+class BatchCalls:
+    """Makes arguments for a function of batches, and rows of its results."""
+
+    def __init__(self, spec: OperatorSpec) -> None:
+        """Bind.
+
+        Args:
+            spec: Of the operator; its `batches` say what the function gets.
+        """
+        assert spec.batches is not None, "the API sets it"
+        self._spec = spec
+        self._batches = spec.batches
+        self._schema = arrow_schema(spec.batches.records)
+
+    def argument(self, values: list[Any]) -> Any:
+        """Return the columns of records in the form that the function asks for, of the fixed size if it has one."""
+        batch = pa.RecordBatch.from_arrays(
+            arrow_columns(self._batches.records, values), schema=self._schema
+        )
+        missing = self._batches.size - len(values)
+        if self._batches.is_fixed and missing:
+            last = len(values) - 1
+            batch = batch.take(pa.array([*range(len(values)), *[last] * missing], pa.int64()))
+        return self._batches.form(batch)
+
+    def rows(self, made: Any, values: list[Any]) -> list[Any]:
+        """Return the rows of what the function returned for records.
+
+        Raises:
+            TypeMismatchError: It is no batch, has other columns, or not one row per record.
+        """
+        try:
+            batch = record_batch(made, self._batches.results)
+        except (ValueError, TypeError) as refused:  # pyarrow's errors are of these classes
+            problem = str(refused)
+        else:
+            if not self._batches.is_row_for_row:
+                return rows_of(batch)
+            count = self._batches.size if self._batches.is_fixed else len(values)
+            if batch.num_rows == count:
+                return rows_of(batch.slice(0, len(values)))
+            problem = f"it returned {batch.num_rows} rows for {count} records"
+        raise TypeMismatchError(
+            f"{self._subject}: {problem}",
+            hint=_ONE_EACH if self._batches.is_row_for_row else _ANY,
+            origin=self._spec.origin,
+        )
+
+    def failure(self, cause: BaseException, values: list[Any], of_key: str = "") -> PenstockError:
+        """Return the error about a call that raised.
+
+        Args:
+            cause: Its exception.
+            values: The records of its batch.
+            of_key: Says whose records they are, if they have a key.
+        """
+        where = (
+            f"a batch of {len(values)} records{of_key}, the first of which is {short(values[0])}"
+        )
+        return failure_at(self._subject, where, cause, self._spec.origin)
+
+    @property
+    def _subject(self) -> str:
+        return f"operator {self._spec.name!r}"
