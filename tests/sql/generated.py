@@ -117,7 +117,7 @@ class QueryMaker:
     def query(self) -> str:
         rng = self._rng
         kind = rng.choice(
-            ("select", "select", "group", "group", "join", "join", "set", "top", "in")
+            ("select", "select", "group", "group", "join", "join", "set", "top", "over", "in")
         )
         return str(getattr(self, f"_{kind}")(rng.choice((0, 0, 1))))
 
@@ -319,6 +319,46 @@ class QueryMaker:
             f"SELECT {chosen} FROM (SELECT kk, bb, {number} FROM ({inside}) AS i) AS j"
             f" WHERE nn <= {rng.randint(1, 3)}"
         )
+
+    def _over(self, depth: int) -> str:
+        rng = self._rng
+        source, columns = self._source(0, "s")
+        families = [each for each in ("whole", "text") if columns[each]]
+        key = rng.choice(columns[rng.choice(families)])
+        by = rng.choice(columns["whole"] or columns["text"])
+        value = self._scalar(columns, "whole", 1)
+        directions = [rng.choice(("ASC NULLS FIRST", "DESC NULLS LAST")) for _ in range(2)]
+        # The whole row is in the order, so that rows of one rank are equal; RANGE has peers of one column.
+        both = f"ORDER BY bb {directions[0]}, vv {directions[1]}"
+        one = f"ORDER BY bb {directions[0]}"
+        call, order, frame = rng.choice(
+            (
+                ("SUM(vv)", "", ""),
+                ("COUNT(*)", one, ""),
+                ("SUM(vv)", one, ""),
+                ("MIN(vv)", one, " RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"),
+                ("SUM(vv)", both, " ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"),
+                ("MAX(vv)", both, " ROWS BETWEEN 2 PRECEDING AND CURRENT ROW"),
+                ("COUNT(vv)", both, " ROWS BETWEEN 1 PRECEDING AND CURRENT ROW"),
+                ("ROW_NUMBER()", both, ""),
+                ("RANK()", one, ""),
+                ("DENSE_RANK()", one, ""),
+                ("LAG(vv)", both, ""),
+                ("LEAD(vv, 2, -1)", both, ""),
+                ("FIRST_VALUE(vv)", both, ""),
+            )
+        )
+        if (
+            order == one
+            and not frame
+            and call[0] in "SC"
+            and columns["whole"]
+            and rng.random() < 0.3
+        ):
+            frame = " RANGE BETWEEN 2 PRECEDING AND CURRENT ROW"
+        inside = f"SELECT {key} AS kk, {by} AS bb, {value} AS vv FROM {source}{self._where(columns, 0.4)}"
+        window = " ".join(filter(None, ("PARTITION BY kk", order))) + frame
+        return f"SELECT kk, bb, vv, {call} OVER ({window}) AS oo FROM ({inside}) AS i"
 
     def _in(self, depth: int) -> str:
         rng = self._rng

@@ -51,11 +51,13 @@ class SqlColumn:
         type: Its type.
         is_time: Whether it is the event time of the rows: their timestamps are its values, and watermarks
             are about it.
+        window: Which bound of the window of the row it is, `start` or `end`; empty if none.
     """
 
     name: str
     type: SqlType
     is_time: bool = False
+    window: str = ""
 
 
 @dataclass(frozen=True, slots=True)

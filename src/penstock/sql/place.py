@@ -80,6 +80,9 @@ def _shown(node: exp.Expr | None) -> str:
     if node is None:
         return ""
     place = place_of(node)
-    text = node.sql()
+    try:
+        text = node.sql()
+    except ValueError:  # a node of our own dialect: sqlglot has no text for it
+        return f" ({place})" if place is not None else ""
     text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
     return f": {text}" + (f" ({place})" if place is not None else "")

@@ -27,6 +27,7 @@ class StreamTable:
         stream: DataStream[Any],
         changelog: Changelog = Changelog.INSERT_ONLY,
         primary_key: Sequence[str] = (),
+        time: str | None = None,
     ) -> None:
         """Make a table of a stream.
 
@@ -34,6 +35,7 @@ class StreamTable:
             stream: Of declared rows or tuples.
             changelog: How its rows change those before. Of an INSERT_ONLY one, other rows are an error.
             primary_key: Names of the columns of its key.
+            time: Name of the column that is the event time: the stream has its values as timestamps, and watermarks.
 
         Raises:
             ArgumentError: The stream has no columns.
@@ -43,7 +45,7 @@ class StreamTable:
         self._records = records
         self.schema = TableSchema(
             columns=tuple(
-                SqlColumn(name, of_type_info(kind))
+                SqlColumn(name, of_type_info(kind), is_time=name == time)
                 for name, kind in zip(records.field_names, records.field_types, strict=True)
             ),
             primary_key=tuple(primary_key),

@@ -215,12 +215,33 @@ class GroupAggregateFunction:
         for each, of_each in zip(self._aggregates, parts, strict=True):
             each.apply(of_each, changes)
         if count or self._has_values():
-            flat = [count, *(part for of_each in parts for part in of_each)]
-            (made,) = self._part_rows.rows([flat])
-            self._parts.update(made)
+            self._write(count, parts)
         elif stored is not None:
             self._parts.clear()
         return self._maker.difference(before, self._row(group, parts) if count > 0 else None)
+
+    def add(self, rows: list[Row]) -> None:
+        """Add rows to the current group, without a result."""
+        changes = signed(rows)
+        count, parts = self._read(self._parts.value())
+        for each, of_each in zip(self._aggregates, parts, strict=True):
+            each.apply(of_each, changes)
+        self._write(count + len(rows), parts)
+
+    def take(self, group: Sequence[Any]) -> list[Row]:
+        """Return the row of the current group, and forget it."""
+        _, parts = self._read(self._parts.value())
+        made = self._maker.rows([self._row(group, parts)])
+        self._parts.clear()
+        for each in self._aggregates:
+            if each.keeps_values:
+                each.values.clear()
+        return made
+
+    def _write(self, count: int, parts: list[Parts]) -> None:
+        flat = [count, *(part for of_each in parts for part in of_each)]
+        (made,) = self._part_rows.rows([flat])
+        self._parts.update(made)
 
     def _has_values(self) -> bool:
         return any(each.keeps_values and not each.values.is_empty() for each in self._aggregates)

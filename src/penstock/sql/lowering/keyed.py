@@ -98,19 +98,24 @@ def lower_aggregate(lowering: Any, relation: GroupBy) -> Rows:
     return changes_of(rows, GroupAggregateFunction(spec), relation.columns, name)
 
 
+def total_order(order: tuple[SortColumn, ...], width: int) -> tuple[SortColumn, ...]:
+    """Return an order in which the columns that it does not have decide last."""
+    ranked = {each.position for each in order}
+    rest = (
+        SortColumn(at, is_descending=False, nulls_first=True)
+        for at in range(width)
+        if at not in ranked
+    )
+    return (*order, *rest)
+
+
 def lower_rank(lowering: Any, relation: Rank) -> Rows:
     """Return the stream of the first rows."""
     inside = relation.input.columns
-    ranked = {each.position for each in relation.order}
-    rest = (
-        SortColumn(at, is_descending=False, nulls_first=True)
-        for at in range(len(inside))
-        if at not in ranked
-    )
     spec = RankSpec(
         start=relation.start,
         end=relation.end,
-        order=(*relation.order, *rest),
+        order=total_order(relation.order, len(inside)),
         row_type=row_type(inside),
         names=tuple(each.name for each in relation.columns),
         has_number=relation.has_number,
@@ -128,7 +133,7 @@ def lower_join(lowering: Any, relation: Join) -> Rows:
     types = tuple(row_type(each.columns) for each in sides)
     keys = (relation.left_keys, relation.right_keys)
     left, right = (
-        keyed(lowering.stream(side), _key_selector(of_side))
+        keyed(lowering.stream(side), join_key(of_side))
         for side, of_side in zip(sides, keys, strict=True)
     )
     condition = None if relation.condition is None else PairCondition(relation.condition)
@@ -155,7 +160,8 @@ def _fields(side: int, relation: SqlRelation) -> list[columns.Expression]:
     ]
 
 
-def _key_selector(keys: tuple[Scalar, ...]) -> Any:
+def join_key(keys: tuple[Scalar, ...]) -> Any:
+    """Return the selector of the key of a side of a join."""
     if not keys:
         return _same_key
     if all(isinstance(each, InputColumn) for each in keys):

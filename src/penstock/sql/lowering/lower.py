@@ -9,11 +9,22 @@ from typing import Any
 from penstock.config.join_options import STATE_TTL
 from penstock.expressions.steps import SelectStep, WhereStep
 from penstock.sql.functions.changes import RowMaker
-from penstock.sql.lowering import keyed
+from penstock.sql.functions.correlate import CorrelateRows
+from penstock.sql.lowering import keyed, ordered, windows
 from penstock.sql.lowering.evaluated import Rows, evaluated, in_python, row_type
 from penstock.sql.lowering.rows import KeepRows, ProjectRows
-from penstock.sql.relations.keyed import GroupBy, Join, Normalize, Rank, Union
-from penstock.sql.relations.tree import Filter, Project, Scan, SqlRelation, Values
+from penstock.sql.relations.keyed import (
+    GroupBy,
+    Join,
+    Normalize,
+    Rank,
+    RowNumber,
+    Union,
+    Window,
+    WindowGroupBy,
+)
+from penstock.sql.relations.ordered import Over, TemporalJoin
+from penstock.sql.relations.tree import Correlate, Filter, Project, Scan, SqlRelation, Values
 from penstock.sql.scalars.columns import as_columns, columns_because, reader_of
 
 _MILLISECOND = timedelta(milliseconds=1)
@@ -56,6 +67,15 @@ def _values(lowering: Lowering, relation: Values) -> Rows:
     return made
 
 
+def _correlate(lowering: Lowering, relation: Correlate) -> Rows:
+    kind = row_type(relation.columns)
+    function = CorrelateRows(
+        relation.spec, tuple(kind.field_names), keeps_unmatched=relation.keeps_unmatched
+    )
+    made: Rows = lowering.stream(relation.input).flat_map(function, kind)
+    return made.name(f"lateral {relation.spec.name or 'unnest'}")
+
+
 def _filter(lowering: Lowering, relation: Filter) -> Rows:
     rows = lowering.stream(relation.input)
     because = columns_because(relation.condition)
@@ -85,6 +105,7 @@ def _names(relation: SqlRelation) -> list[str]:
 LOWER: Mapping[type[SqlRelation], Callable[[Lowering, Any], Rows]] = {
     Scan: _scan,
     Values: _values,
+    Correlate: _correlate,
     Filter: _filter,
     Project: _project,
     Union: keyed.lower_union,
@@ -92,5 +113,10 @@ LOWER: Mapping[type[SqlRelation], Callable[[Lowering, Any], Rows]] = {
     GroupBy: keyed.lower_aggregate,
     Rank: keyed.lower_rank,
     Join: keyed.lower_join,
+    Window: windows.lower_window,
+    WindowGroupBy: windows.lower_window_group,
+    RowNumber: ordered.lower_row_number,
+    Over: ordered.lower_over,
+    TemporalJoin: ordered.lower_temporal_join,
 }
 """Class of a relation to what makes its stream."""

@@ -15,6 +15,14 @@ from penstock.sql.column_types import BOOLEAN
 from penstock.sql.place import unsupported, wrong
 from penstock.sql.relations.conditions import all_of, equalities, where
 from penstock.sql.relations.keyed import JoinType, joined
+from penstock.sql.relations.table_functions import (
+    correlated_rows,
+    correlated_table,
+    is_correlated,
+    is_table_function,
+    table_function,
+)
+from penstock.sql.relations.temporal import is_temporal, temporal_join
 from penstock.sql.relations.tree import SqlRelation
 from penstock.sql.relations.values import one_row
 from penstock.sql.scalars.tree import (
@@ -88,9 +96,9 @@ class FromClause:
             for key in ("pivots", "sample", "changes", "when", "partition"):
                 if node.args.get(key):
                     raise unsupported(key.upper().rstrip("S"), node)
-            if not isinstance(node.this, exp.Identifier):
-                raise unsupported(f"the table function {node.this.sql()}", node)
-            if node.args.get("version") is not None:
+            if is_table_function(node):
+                return table_function(self._translator, node), node.alias or None
+            if is_temporal(node) and not isinstance(node.parent, exp.Join):
                 raise unsupported("FOR SYSTEM_TIME AS OF elsewhere than in a join", node)
             return self._translator.table(node), node.alias_or_name
         if isinstance(node, exp.Subquery):
@@ -101,6 +109,8 @@ class FromClause:
 
     def _joined(self, left: SqlRelation, scope: Scope, join: exp.Join) -> tuple[SqlRelation, Scope]:
         kind = self._type(join)
+        if is_correlated(join.this):
+            return self._correlated(left, scope, kind, join)
         width = len(left.columns)
         right, table = self._item(join.this, width)
         both = Scope((*scope.tables, table), merged=scope.merged, outer=self._outer)
@@ -112,7 +122,32 @@ class FromClause:
             return self._using(left, right, kind, scope, table, using, join)
         on = join.args.get("on")
         conditions = [] if on is None else self._conditions(on, both)
+        if is_temporal(join.this):
+            return temporal_join(left, right, kind, conditions, join, scope), both
         return joined_on(left, right, kind, conditions), both
+
+    def _correlated(
+        self, left: SqlRelation, scope: Scope, kind: JoinType, join: exp.Join
+    ) -> tuple[SqlRelation, Scope]:
+        if kind not in {JoinType.INNER, JoinType.LEFT}:
+            raise unsupported(f"{kind.value} with UNNEST or LATERAL TABLE", join)
+        table = correlated_table(join.this, scope, self._translator)
+        made = correlated_rows(left, table, keeps_unmatched=kind is JoinType.LEFT)
+        columns = tuple(
+            (each.name, InputColumn(at, each.type, each.name))
+            for at, each in enumerate(table.columns, len(left.columns))
+        )
+        both = Scope(
+            (*scope.tables, ScopeTable(table.name, columns)), merged=scope.merged, outer=self._outer
+        )
+        on = join.args.get("on")
+        conditions = [] if on is None else self._conditions(on, both)
+        conditions = [each for each in conditions if not _holds(each)]
+        if conditions and kind is JoinType.LEFT:
+            raise unsupported(
+                "a condition other than TRUE of a LEFT JOIN with UNNEST or LATERAL TABLE", join
+            )
+        return where(made, conditions), both
 
     def _conditions(self, on: exp.Expr, scope: Scope) -> list[Scalar]:
         binder = Binder(scope, self._translator.catalogue, BUILDERS)

@@ -9,6 +9,7 @@ from enum import Enum
 from penstock.sql.catalogue import Changelog, SqlColumn
 from penstock.sql.functions.group_aggregate import AggregateCall, keeps_values
 from penstock.sql.functions.ranking import SortColumn
+from penstock.sql.functions.windows import WindowSpec
 from penstock.sql.relations.tree import SqlRelation
 from penstock.sql.scalars.tree import Scalar
 
@@ -90,6 +91,48 @@ class GroupBy(SqlRelation):
         named = zip(self.columns[self.group :], self.calls, strict=True)
         made = ", ".join(f"{column.name}={call}" for column, call in named)
         return f"Group by {by}: {made}" if made else f"Distinct {by}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowGroupBy(GroupBy):
+    """A row per group of a window, when the window is over."""
+
+    @property
+    def state(self) -> str | None:
+        """What it keeps, in words."""
+        return "an accumulator per group of the windows that are not over"
+
+    def __str__(self) -> str:
+        return f"Window {GroupBy.__str__(self).lower()}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window(SqlRelation):
+    """Rows with the windows that they are in.
+
+    Attributes:
+        input: The rows.
+        spec: The windows.
+        partition: Positions of the columns that sessions are about.
+    """
+
+    input: SqlRelation
+    spec: WindowSpec
+    partition: tuple[int, ...] = ()
+
+    @property
+    def inputs(self) -> tuple[SqlRelation, ...]:
+        """The relations it reads."""
+        return (self.input,)
+
+    @property
+    def state(self) -> str | None:
+        """What it keeps, in words."""
+        return "the rows of sessions that are not over" if self.spec.function == "SESSION" else None
+
+    def __str__(self) -> str:
+        by = _named(self.columns, self.partition)
+        return f"Window {self.spec}{f' by {by}' if by else ''}"
 
 
 class JoinType(Enum):
@@ -246,13 +289,20 @@ def aggregated(
         names: Of the aggregates.
     """
     made = (SqlColumn(name, call.result) for name, call in zip(names, calls, strict=True))
-    kept = (SqlColumn(each.name, each.type) for each in relation.columns[:group])
+    kept = relation.columns[:group]
+    keys = frozenset({frozenset(range(group))})
+    if relation.is_insert_only and {"start", "end"} <= {each.window for each in kept}:
+        kept = tuple(replace(each, is_time=each.window == "time") for each in kept)
+        return WindowGroupBy(
+            input=relation, group=group, calls=calls, columns=(*kept, *made), keys=keys
+        )
+    kept = tuple(SqlColumn(each.name, each.type) for each in kept)
     return GroupBy(
         input=relation,
         group=group,
         calls=calls,
         columns=(*kept, *made),
-        keys=frozenset({frozenset(range(group))}),
+        keys=keys,
         changelog=Changelog.INSERT_ONLY
         if not calls and relation.is_insert_only
         else Changelog.RETRACT,

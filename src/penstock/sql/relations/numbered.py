@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sqlglot import exp
 
 from penstock.sql.binding.binder import Binder
+from penstock.sql.binding.conversions import converted
+from penstock.sql.binding.intervals import milliseconds
 from penstock.sql.binding.operators import BUILDERS
 from penstock.sql.binding.scope import Scope
 from penstock.sql.catalogue import Changelog, SqlCatalogue, SqlColumn
 from penstock.sql.column_types import BIGINT
+from penstock.sql.functions.accumulators import ACCUMULATORS
+from penstock.sql.functions.group_aggregate import AggregateCall
+from penstock.sql.functions.over import POSITIONAL, Frame, OverCall
 from penstock.sql.functions.ranking import SortColumn
 from penstock.sql.place import unsupported, wrong
-from penstock.sql.relations.aggregates import nodes_of
+from penstock.sql.relations.aggregates import bound_aggregate, is_aggregate, nodes_of
 from penstock.sql.relations.conditions import projected
 from penstock.sql.relations.keyed import Rank, RowNumber, distinct_names
+from penstock.sql.relations.ordered import Over
 from penstock.sql.relations.tree import SqlRelation
 from penstock.sql.scalars.tree import InputColumn, Scalar
 
@@ -36,18 +44,45 @@ def with_windows(query: exp.Select, relation: SqlRelation, binder: Binder) -> Sq
 def _numbered(
     node: exp.Window, query: exp.Select, relation: SqlRelation, binder: Binder
 ) -> SqlRelation:
-    if not isinstance(node.this, exp.Anonymous) or node.this.name.upper() != "ROW_NUMBER":
-        raise unsupported(f"{node.this.sql()} OVER", node)
     window = _definition(node, query)
     relation, partition = with_columns_of(relation, window.args.get("partition_by") or [], binder)
     order = window.args.get("order")
-    if order is None:
-        raise wrong("ROW_NUMBER without ORDER BY", node, hint="Write ORDER BY in OVER.")
-    relation, sort = _sorted(relation, order, binder)
+    sort: tuple[SortColumn, ...] = ()
+    if order is not None:
+        relation, sort = _sorted(relation, order, binder)
     check_ordered(relation, node)
+    if _called(node).name.upper() == "ROW_NUMBER" and sort:
+        return _row_number(node, relation, partition, sort, binder)
+    relation, call = over_call(node, window, relation, sort, binder)
     at = len(relation.columns)
-    columns = distinct_names([*relation.columns, SqlColumn("$number", BIGINT)])
-    made = RowNumber(
+    columns = distinct_names([*_plain(relation), SqlColumn("$over", call.call.result)])
+    binder.given[id(node)] = InputColumn(at, call.call.result, columns[at].name)
+    return Over(
+        input=relation,
+        partition=partition,
+        order=sort,
+        calls=(call,),
+        columns=columns,
+        keys=relation.keys,
+        changelog=Changelog.RETRACT,
+    )
+
+
+def _plain(relation: SqlRelation) -> list[SqlColumn]:
+    return [SqlColumn(each.name, each.type) for each in relation.columns]
+
+
+def _row_number(
+    node: exp.Window,
+    relation: SqlRelation,
+    partition: tuple[int, ...],
+    sort: tuple[SortColumn, ...],
+    binder: Binder,
+) -> SqlRelation:
+    at = len(relation.columns)
+    columns = distinct_names([*_plain(relation), SqlColumn("$number", BIGINT)])
+    binder.given[id(node)] = InputColumn(at, BIGINT, columns[at].name)
+    return RowNumber(
         input=relation,
         partition=partition,
         order=sort,
@@ -55,8 +90,103 @@ def _numbered(
         keys=frozenset({frozenset({*partition, at})}),
         changelog=Changelog.RETRACT,
     )
-    binder.given[id(node)] = InputColumn(at, BIGINT, columns[at].name)
-    return made
+
+
+def _called(node: exp.Window) -> exp.Expr:
+    inside: exp.Expr = node.this
+    found: exp.Expr = inside.this if isinstance(inside, exp.Filter) else inside
+    return found
+
+
+def over_call(
+    node: exp.Window,
+    window: exp.Expr,
+    relation: SqlRelation,
+    sort: tuple[SortColumn, ...],
+    binder: Binder,
+) -> tuple[SqlRelation, OverCall]:
+    """Bind a function of OVER; the rows get its arguments as columns.
+
+    Raises:
+        SqlError: The function or its frame is not supported.
+    """
+    inside = _called(node)
+    name = inside.name.upper() if isinstance(inside, exp.Anonymous) else ""
+    if name in POSITIONAL:
+        if not sort:
+            raise wrong(f"{name} without ORDER BY", node, hint="Write ORDER BY in OVER.")
+        return _positional(name, inside, window, relation, binder)
+    if not is_aggregate(node.this, binder.catalogue):
+        raise unsupported(f"{node.this.sql()} OVER", node)
+    bound = bound_aggregate(node.this, binder)
+    if bound.call.function not in {*ACCUMULATORS, "MIN", "MAX"}:
+        raise unsupported(f"{bound.call.function} OVER", node)
+    relation, read = _appended(
+        relation, [*bound.arguments, *([] if bound.filter is None else [bound.filter])]
+    )
+    arguments = read[: len(bound.arguments)]
+    call = replace(
+        bound.call, arguments=arguments, filter=None if bound.filter is None else read[-1]
+    )
+    return relation, OverCall(call, frame_of(window, sort, node))
+
+
+def _positional(
+    name: str, inside: exp.Expr, window: exp.Expr, relation: SqlRelation, binder: Binder
+) -> tuple[SqlRelation, OverCall]:
+    given = list(inside.expressions)
+    offset, default = 1, None
+    whole = Frame(counts_rows=False, preceding=None)
+    if name in {"ROW_NUMBER", "RANK", "DENSE_RANK"}:
+        if given:
+            raise wrong(f"{name} takes no arguments", inside, hint="Correct the call.")
+        return relation, OverCall(AggregateCall(name, (), BIGINT, BIGINT), whole)
+    if not given:
+        raise wrong(f"{name} takes a value", inside, hint="Correct the call.")
+    if name in {"LAG", "LEAD"} and len(given) > 1:
+        offset = _constant(given[1], inside)
+    value = binder.scalar(given[0])
+    read: list[Scalar] = [value]
+    if name in {"LAG", "LEAD"} and len(given) > 2:  # noqa: PLR2004
+        read.append(converted(binder.scalar(given[2]), value.type))
+    relation, places = _appended(relation, read)
+    if len(read) > 1:
+        default = places[1]
+    call = AggregateCall(name, places[:1], value.type, value.type)
+    sort = bool(window.args.get("order"))
+    frame = whole if name in {"LAG", "LEAD"} or not sort else frame_of(window, None, inside)
+    return relation, OverCall(call, frame, offset, default)
+
+
+def frame_of(window: exp.Expr, sort: tuple[SortColumn, ...] | None, node: exp.Expr) -> Frame:
+    """Return the frame of a window: by default all rows before, and those equal in the order.
+
+    Raises:
+        SqlError: It does not end at the current row, or does not begin at a constant distance.
+    """
+    spec = window.args.get("spec")
+    if sort is not None and not sort:
+        if spec is not None:
+            raise wrong("a frame without ORDER BY", node, hint="Write ORDER BY in OVER.")
+        return Frame(counts_rows=False, preceding=None, is_whole=True)
+    if spec is None:
+        return Frame(counts_rows=False, preceding=None)
+    counts_rows = str(spec.args.get("kind") or "").upper() == "ROWS"
+    start, side = spec.args.get("start"), str(spec.args.get("start_side") or "").upper()
+    end, end_side = spec.args.get("end"), spec.args.get("end_side")
+    ends_here = end is None or (str(end).upper() == "CURRENT ROW" and not end_side)
+    if not ends_here or side not in {"PRECEDING", ""} or spec.args.get("exclude"):
+        raise unsupported("a frame that does not end at CURRENT ROW", node)
+    text = str(start).upper() if isinstance(start, str) else ""
+    if text == "UNBOUNDED":
+        return Frame(counts_rows, None)
+    if text == "CURRENT ROW":
+        return Frame(counts_rows, 0)
+    if isinstance(start, exp.Interval):
+        if counts_rows:
+            raise wrong("ROWS takes a number", node, hint="Write RANGE for an interval.")
+        return Frame(counts_rows, milliseconds(start, "the frame"))
+    return Frame(counts_rows, _constant(start, node))
 
 
 def check_ordered(relation: SqlRelation, node: exp.Expr) -> None:

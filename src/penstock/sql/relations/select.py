@@ -181,7 +181,10 @@ class QueryTranslator:
             condition = None if one.filter is None else behind.index(one.filter) + len(groups)
             made.append(replace(one.call, arguments=arguments, filter=condition))
         columns = distinct_names(
-            [SqlColumn(_name(each, at), each.type) for at, each in enumerate(inputs)]
+            [
+                replace(as_column(each, relation), name=_name(each, at))
+                for at, each in enumerate(inputs)
+            ]
         )
         unique = tuple(dict.fromkeys(made))
         names = _free(unique, columns)
@@ -213,10 +216,8 @@ class QueryTranslator:
             for name, found in self._selected(node, binder):
                 if found.type == NULL:
                     raise wrong("NULL has no type here", node, hint="CAST it.")
-                is_time = (
-                    isinstance(found, InputColumn) and relation.columns[found.position].is_time
-                )
-                columns.append(SqlColumn(name or f"EXPR${len(columns)}", found.type, is_time))
+                made = replace(as_column(found, relation), name=name or f"EXPR${len(columns)}")
+                columns.append(made)
                 outputs.append(found)
         return projected(relation, distinct_names(columns), tuple(outputs))
 
@@ -315,6 +316,13 @@ def renamed(relation: SqlRelation, names: list[str], node: exp.Expr) -> SqlRelat
         replace(each, name=name) for each, name in zip(relation.columns, names, strict=True)
     )
     return projected(relation, columns, tuple(_column(at, each) for at, each in enumerate(columns)))
+
+
+def as_column(scalar: Scalar, relation: SqlRelation) -> SqlColumn:
+    """Return the column that an expression makes; what is known of a column of the input stays known."""
+    if isinstance(scalar, InputColumn):
+        return relation.columns[scalar.position]
+    return SqlColumn(str(scalar), scalar.type)
 
 
 def _column(at: int, column: SqlColumn) -> InputColumn:

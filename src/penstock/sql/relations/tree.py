@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.sql.catalogue import Changelog, SqlColumn, SqlTable
+from penstock.sql.functions.correlate import CorrelateSpec
 from penstock.sql.scalars.tree import InputColumn, Scalar
 
 Key = frozenset[int]
@@ -127,3 +128,26 @@ class Project(SqlRelation):
 
         pairs = zip(self.columns, self.outputs, strict=True)
         return f"Project {', '.join(shown(*pair) for pair in pairs)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Correlate(SqlRelation):
+    """Rows, each beside the rows that it makes.
+
+    Attributes:
+        input: The rows.
+        spec: What makes rows of a row.
+        keeps_unmatched: Whether a row of which none is made stays, beside NULL.
+    """
+
+    input: SqlRelation
+    spec: CorrelateSpec
+    keeps_unmatched: bool
+
+    @property
+    def inputs(self) -> tuple[SqlRelation, ...]:
+        """The relations it reads."""
+        return (self.input,)
+
+    def __str__(self) -> str:
+        return f"{'Left correlate' if self.keeps_unmatched else 'Correlate'} {self.spec}"

@@ -1,0 +1,121 @@
+"""Rows that are made of a row: UNNEST and table functions of the user."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from penstock.errors import ExpressionError, PenstockError
+from penstock.sql.functions.changes import RowMaker
+from penstock.sql.scalars.evaluation import RowValues
+from penstock.sql.scalars.tree import Scalar
+from penstock.types import TypeInformation
+from penstock.types.row import Row, values_of_row
+
+
+@dataclass(frozen=True, slots=True)
+class CorrelateSpec:
+    """What makes rows of a row.
+
+    Attributes:
+        kind: `array`, `rows` (an array of them), `map` or `call`.
+        arguments: The array or map, or the arguments of the function.
+        with_number: Whether the number of the row, from 1, is the last column.
+        width: Number of columns that it makes.
+        function: The table function of the user.
+        name: Its name.
+        result: Type of what it returns.
+    """
+
+    kind: str
+    arguments: tuple[Scalar, ...]
+    with_number: bool = False
+    width: int = 0
+    function: Any = field(default=None, compare=False)
+    name: str = ""
+    result: TypeInformation | None = None
+
+    def __str__(self) -> str:
+        name = self.name if self.kind == "call" else "UNNEST"
+        return f"{name}({', '.join(map(str, self.arguments))})"
+
+
+class CorrelateRows:
+    """Makes rows of a row, of its kind: its values, and those of each row that is made of it."""
+
+    def __init__(
+        self, spec: CorrelateSpec, names: tuple[str, ...], *, keeps_unmatched: bool
+    ) -> None:
+        """Make the function.
+
+        Args:
+            spec: What makes rows.
+            names: Of the columns of the result.
+            keeps_unmatched: Whether a row of which none is made stays, beside NULL.
+        """
+        self._spec = spec
+        self._maker = RowMaker(names)
+        self._keeps_unmatched = keeps_unmatched
+        self._arguments = RowValues(spec.arguments)
+        self._rows = _MAKERS[spec.kind](spec)
+
+    def __call__(self, row: Row) -> list[Row]:
+        """Return the rows."""
+        values = values_of_row(row)
+        spec = self._spec
+        found = self._rows(*self._arguments.of(values))
+        if spec.with_number:
+            found = [[*each, at] for at, each in enumerate(found, 1)]
+        made = [[*values, *each] for each in found]
+        if not made and self._keeps_unmatched:
+            made = [[*values, *[None] * spec.width]]
+        return self._maker.rows(made, row.get_row_kind())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self._spec, self._maker.names, self._keeps_unmatched)
+
+
+def _restored(spec: CorrelateSpec, names: tuple[str, ...], keeps_unmatched: bool) -> CorrelateRows:  # noqa: FBT001
+    return CorrelateRows(spec, names, keeps_unmatched=keeps_unmatched)
+
+
+def _array(_: CorrelateSpec) -> Callable[..., Iterable[Any]]:
+    return lambda values: [[each] for each in values or ()]
+
+
+def _inner_rows(spec: CorrelateSpec) -> Callable[..., Iterable[Any]]:
+    width = spec.width - spec.with_number
+    return lambda values: [[None] * width if each is None else list(each) for each in values or ()]
+
+
+def _map(_: CorrelateSpec) -> Callable[..., Iterable[Any]]:
+    return lambda values: [list(each) for each in (values or {}).items()]
+
+
+def _call(spec: CorrelateSpec) -> Callable[..., Iterable[Any]]:
+    evaluate = getattr(spec.function, "eval", spec.function)
+    assert spec.result is not None, "a table function has a type"
+    coerce, is_row = spec.result.coerce, hasattr(spec.result, "field_types")
+
+    def made(*values: Any) -> list[Any]:
+        try:
+            found = [coerce(each) for each in evaluate(*values) or ()]
+        except PenstockError:
+            raise
+        except Exception as cause:
+            raise ExpressionError(
+                f"the table function {spec.name} failed for {values!r:.200}: {cause!r}",
+                hint="Correct the function.",
+            ) from cause
+        return [list(each) if is_row else [each] for each in found]
+
+    return made
+
+
+_MAKERS: dict[str, Callable[[CorrelateSpec], Callable[..., Iterable[Any]]]] = {
+    "array": _array,
+    "rows": _inner_rows,
+    "map": _map,
+    "call": _call,
+}

@@ -1,0 +1,276 @@
+"""OVER: values of each row that depend on the rows of its partition, in order, as a changelog.
+
+State of a partition: row -> count, of all rows. When rows come or go, the results of the partition before and after are compared, and the
+difference is emitted. So any order, frame and function is right whatever rows are taken back, at the cost of the whole
+partition per micro-batch that changes it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from penstock.api.functions.context import RuntimeContext
+from penstock.api.state.descriptors import MapStateDescriptor
+from penstock.sql.functions.accumulators import ACCUMULATORS, Accumulator
+from penstock.sql.functions.changes import RowMaker, signed
+from penstock.sql.functions.group_aggregate import AggregateCall
+from penstock.sql.functions.ranking import RowSorter, SortColumn
+from penstock.sql.functions.state_ttl import expiring
+from penstock.sql.functions.value_states import OF_VALUES
+from penstock.sql.scalars.times import millis_of
+from penstock.types import Types
+from penstock.types.row import Row, RowKind
+
+Rows = list[tuple[Any, ...]]
+Bounds = list[tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The rows that a value depends on, up to the row itself.
+
+    Attributes:
+        counts_rows: Whether `preceding` counts rows; else it is a distance of the first column of the order, and rows that
+            are equal in the order are in one another's frame.
+        preceding: How far back; None is to the begin.
+        is_whole: Whether it is the whole partition, whatever the order.
+    """
+
+    counts_rows: bool
+    preceding: int | None
+    is_whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OverCall:
+    """A function of OVER.
+
+    Attributes:
+        call: The aggregate, or a function of `POSITIONAL`.
+        frame: The rows that it depends on.
+        offset: Of LAG and LEAD.
+        default: Position of the column that LAG and LEAD return where there is no row; None is NULL.
+    """
+
+    call: AggregateCall
+    frame: Frame
+    offset: int = 1
+    default: int | None = None
+
+    def __str__(self) -> str:
+        return f"{self.call} OVER"
+
+
+@dataclass(frozen=True, slots=True)
+class OverSpec:
+    """Functions of one partition and order.
+
+    Attributes:
+        calls: The functions.
+        order: All columns, those of ORDER BY first.
+        ordered: How many of them ORDER BY has.
+        names: Names of the columns of the result.
+        ttl_ms: Time after which rows are forgotten; None is never.
+    """
+
+    calls: tuple[OverCall, ...]
+    order: tuple[SortColumn, ...]
+    ordered: int
+    names: tuple[str, ...]
+    ttl_ms: int | None = None
+
+
+class OverFunction:
+    """Returns the changes of rows with the values of functions."""
+
+    def __init__(self, spec: OverSpec) -> None:
+        """Make the function.
+
+        Args:
+            spec: The functions.
+        """
+        self._spec = spec
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        """Get hold of the state."""
+        spec = self._spec
+        self._maker = RowMaker(spec.names)
+        self._sorter = RowSorter(spec.order)
+        self._peers = RowSorter(spec.order[: spec.ordered])
+        rows = MapStateDescriptor("rows", Types.PICKLED_BYTE_ARRAY(), Types.LONG())
+        self._rows = runtime_context.get_map_state(expiring(rows, spec.ttl_ms))
+
+    def process_changes(self, key: Any, rows: list[Row]) -> list[Row]:
+        """Return the changes that rows of a partition make."""
+        net = Counter[tuple[Any, ...]]()
+        for of_row, sign in signed(rows):
+            net[tuple(of_row)] += sign
+        counts = dict(self._rows.items())
+        before = Counter(self._results(counts))
+        for values, change in net.items():
+            if not change:
+                continue
+            now = counts.get(values, 0) + change
+            if now:
+                counts[values] = now
+                self._rows.put(values, now)
+            else:
+                del counts[values]
+                self._rows.remove(values)
+        after = Counter(self._results(counts))
+        gone = [list(each) for each in (before - after).elements()]
+        come = [list(each) for each in (after - before).elements()]
+        return [*self._maker.rows(gone, RowKind.DELETE), *self._maker.rows(come)]
+
+    def _results(self, counts: dict[tuple[Any, ...], int]) -> Rows:
+        found = [values for values, count in counts.items() for _ in range(max(count, 0))]
+        found.sort(key=self._sorter.key)
+        if not found:
+            return []
+        made = [
+            values_over(each, found, bounds_of(each.frame, found, self._spec.order, self._peers))
+            for each in self._spec.calls
+        ]
+        return [(*row, *more) for row, more in zip(found, zip(*made, strict=True), strict=True)]
+
+
+def bounds_of(frame: Frame, rows: Rows, order: Sequence[SortColumn], peers: RowSorter) -> Bounds:
+    """Return, for each row, the first row of its frame and the position behind the last one."""
+    count = len(rows)
+    if frame.is_whole:
+        return [(0, count)] * count
+    if frame.counts_rows:
+        back = frame.preceding
+        return [(0 if back is None else max(0, at - back), at + 1) for at in range(count)]
+    ends, starts = [count] * count, [0] * count
+    for at in range(count - 1, 0, -1):
+        ends[at - 1] = at if peers.compare(rows[at - 1], rows[at]) else ends[at]
+    for at in range(1, count):
+        starts[at] = at if peers.compare(rows[at - 1], rows[at]) else starts[at - 1]
+    if frame.preceding is None:
+        return [(0, end) for end in ends]
+    first = 0
+    made = []
+    for at, row in enumerate(rows):
+        while not _reaches(rows[first], row, order[0], frame.preceding):
+            first += 1
+        made.append((min(first, starts[at]), ends[at]))
+    return made
+
+
+def _reaches(early: Sequence[Any], late: Sequence[Any], column: SortColumn, distance: int) -> bool:
+    one, other = early[column.position], late[column.position]
+    if one is None or other is None:
+        return one is other
+    if isinstance(one, date):
+        one, other = millis_of(one), millis_of(other)
+    return bool(abs(other - one) <= distance)
+
+
+def values_over(over: OverCall, rows: Rows, bounds: Bounds) -> list[Any]:
+    """Return the value of a function for each row."""
+    positional = POSITIONAL.get(over.call.function)
+    if positional is not None:
+        return positional(over, rows, bounds)
+    sliding = _Sliding(over.call)
+    first = last = 0
+    made = []
+    for start, end in bounds:
+        while last < end:
+            sliding.change(rows[last], 1)
+            last += 1
+        while first < start:
+            sliding.change(rows[first], -1)
+            first += 1
+        made.append(sliding.result())
+    return made
+
+
+class _Sliding:
+    """An aggregate of rows that enter and leave a frame."""
+
+    def __init__(self, call: AggregateCall) -> None:
+        self._call = call
+        self._counts: Counter[Any] = Counter()
+        make = ACCUMULATORS.get(call.function)
+        self._accumulator: Accumulator | None = None
+        self._parts: list[Any] = []
+        if make is not None:
+            self._accumulator = make(call.source, call.result)
+            self._parts = list(self._accumulator.start)
+
+    def change(self, row: Sequence[Any], sign: int) -> None:
+        call = self._call
+        if call.filter is not None and row[call.filter] is not True:
+            return
+        value = row[call.arguments[0]] if call.arguments else True
+        if value is None:
+            return
+        if self._accumulator is not None and not call.is_distinct:
+            self._accumulator.add(self._parts, value, sign)
+            return
+        before = self._counts[value]
+        self._counts[value] += sign
+        if not self._counts[value]:
+            del self._counts[value]
+        if self._accumulator is not None and (before > 0) is not (before + sign > 0):
+            self._accumulator.add(self._parts, value, sign)
+
+    def result(self) -> Any:
+        if self._accumulator is not None:
+            return self._accumulator.result(self._parts)
+        return OF_VALUES[self._call.function](self._counts)
+
+
+def _neighbour(direction: int) -> Callable[[OverCall, Rows, Bounds], list[Any]]:
+    def made(over: OverCall, rows: Rows, _: Bounds) -> list[Any]:
+        (at, *_rest), count = over.call.arguments, len(rows)
+        found = []
+        for number, row in enumerate(rows):
+            other = number + direction * over.offset
+            if 0 <= other < count:
+                found.append(rows[other][at])
+            else:
+                found.append(None if over.default is None else row[over.default])
+        return found
+
+    return made
+
+
+def _rank(_: OverCall, rows: Rows, bounds: Bounds) -> list[int]:
+    """Return one more than the number of rows before the first that is equal in the order."""
+    made, first = [], 0
+    for at in range(len(rows)):
+        if at and bounds[at][1] != bounds[at - 1][1]:
+            first = at
+        made.append(first + 1)
+    return made
+
+
+def _dense_rank(_: OverCall, rows: Rows, bounds: Bounds) -> list[int]:
+    made, rank = [], 0
+    for at in range(len(rows)):
+        if not at or bounds[at][1] != bounds[at - 1][1]:
+            rank += 1
+        made.append(rank)
+    return made
+
+
+POSITIONAL: dict[str, Callable[[OverCall, Rows, Bounds], list[Any]]] = {
+    "ROW_NUMBER": lambda _, rows, __: list(range(1, len(rows) + 1)),
+    "RANK": _rank,
+    "DENSE_RANK": _dense_rank,
+    "LAG": _neighbour(-1),
+    "LEAD": _neighbour(1),
+    "FIRST_VALUE": lambda over, rows, bounds: [
+        rows[start][over.call.arguments[0]] for start, _ in bounds
+    ],
+    "LAST_VALUE": lambda over, rows, bounds: [
+        rows[end - 1][over.call.arguments[0]] for _, end in bounds
+    ],
+}
+"""Functions of the position of a row: name to the values of all rows."""

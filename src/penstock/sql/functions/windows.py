@@ -1,0 +1,171 @@
+"""Windows of table functions: TUMBLE, HOP and CUMULATE give a row once per window that it is in, SESSION when its session is over.
+
+    TUMBLE      [start, start + size)                          one window per row
+    HOP         [start, start + size), starts `slide` apart    several
+    CUMULATE    [start, start + n * step), up to `size`        several
+    SESSION     rows less than a gap apart                     one
+
+Window columns: `window_start`, `window_end`, and `window_time`, the last millisecond of the window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from penstock.api.functions.context import RuntimeContext
+from penstock.api.functions.function_classes import KeyedProcessFunction
+from penstock.api.state.descriptors import MapStateDescriptor
+from penstock.sql.functions.changes import RowMaker
+from penstock.sql.scalars.times import millis_of, timestamp_of
+from penstock.types import Types
+from penstock.types.records import RowTypeInfo
+from penstock.types.row import Row, values_of_row
+
+
+@dataclass(frozen=True, slots=True)
+class WindowSpec:
+    """The windows of a table function.
+
+    Attributes:
+        function: `TUMBLE`, `HOP`, `CUMULATE` or `SESSION`.
+        time: Position of the column with the time of a row.
+        is_instant: Whether that is a TIMESTAMP_LTZ.
+        size_ms: Length of a window, of a session the gap.
+        step_ms: Distance of starts (HOP) or of ends (CUMULATE).
+        offset_ms: By which all windows are later.
+    """
+
+    function: str
+    time: int
+    is_instant: bool
+    size_ms: int
+    step_ms: int
+    offset_ms: int = 0
+
+    def __str__(self) -> str:
+        step = "" if self.step_ms == self.size_ms else f" every {self.step_ms} ms"
+        return f"{self.function} of {self.size_ms} ms{step}"
+
+
+def windows_of(spec: WindowSpec) -> Callable[[int], list[tuple[int, int]]]:
+    """Return the function of the windows (start, end) of a time."""
+    size, step, offset = spec.size_ms, spec.step_ms, spec.offset_ms
+
+    def tumble(time: int) -> list[tuple[int, int]]:
+        start = time - (time - offset) % size
+        return [(start, start + size)]
+
+    def hop(time: int) -> list[tuple[int, int]]:
+        last = time - (time - offset) % step
+        return [(start, start + size) for start in range(last, time - size, -step)]
+
+    def cumulate(time: int) -> list[tuple[int, int]]:
+        start = time - (time - offset) % size
+        first = start + ((time - start) // step + 1) * step
+        return [(start, end) for end in range(first, start + size + 1, step)]
+
+    return {"TUMBLE": tumble, "HOP": hop, "CUMULATE": cumulate}[spec.function]
+
+
+def _moments(spec: WindowSpec) -> Callable[[int], datetime]:
+    if spec.is_instant:
+        return lambda millis: timestamp_of(millis).replace(tzinfo=UTC)
+    return timestamp_of
+
+
+class AssignWindows:
+    """Makes a row per window of a row, of its kind; a row without a time is in no window."""
+
+    def __init__(self, spec: WindowSpec, names: tuple[str, ...]) -> None:
+        """Make the function.
+
+        Args:
+            spec: The windows.
+            names: Of the columns of the result.
+        """
+        self._spec = spec
+        self._maker = RowMaker(names)
+        self._windows = windows_of(spec)
+        self._moment = _moments(spec)
+
+    def __call__(self, row: Row) -> list[Row]:
+        """Return the rows."""
+        values = values_of_row(row)
+        time = values[self._spec.time]
+        if time is None:
+            return []
+        moment = self._moment
+        made = [
+            [*values, moment(start), moment(end), moment(end - 1)]
+            for start, end in self._windows(millis_of(time))
+        ]
+        return self._maker.rows(made, row.get_row_kind())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return AssignWindows, (self._spec, self._maker.names)
+
+
+class SessionFunction(KeyedProcessFunction[Any, Any, Row]):
+    """Emits the rows of a session with its window, when the watermark has reached its end.
+
+    A row whose own window is over when it arrives is late, and dropped.
+    """
+
+    def __init__(self, spec: WindowSpec, kind: RowTypeInfo, names: tuple[str, ...]) -> None:
+        """Make the function.
+
+        Args:
+            spec: The windows.
+            kind: Type of the rows.
+            names: Of the columns of the result.
+        """
+        self._spec = spec
+        self._kind = kind
+        self._maker = RowMaker(names)
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        """Get hold of the state."""
+        self._moment = _moments(self._spec)
+        self._rows = runtime_context.get_map_state(
+            MapStateDescriptor("rows", Types.LONG(), Types.LIST(self._kind))
+        )
+        self._late = runtime_context.get_metrics_group().counter("numLateRecordsDropped")
+
+    def process_element(self, value: Row, ctx: Any) -> None:
+        """Keep a row until its session is over."""
+        time = value[self._spec.time]
+        if time is None:
+            return
+        millis = millis_of(time)
+        end = millis + self._spec.size_ms
+        timers = ctx.timer_service()
+        if end - 1 <= timers.current_watermark():
+            self._late.inc()
+            return
+        same = self._rows.get(millis)
+        self._rows.put(millis, [value] if same is None else [*same, value])
+        timers.register_event_time_timer(end - 1)
+
+    def on_timer(self, timestamp: int, ctx: Any) -> Iterator[Row]:
+        """Emit the session that ends behind a time, if one does."""
+        gap = self._spec.size_ms
+        last = timestamp + 1 - gap
+        times = sorted(self._rows.keys())
+        if last not in times:
+            return
+        at = times.index(last)
+        if at + 1 < len(times) and times[at + 1] - last < gap:
+            return  # the session goes on
+        first = at
+        while first and times[first] - times[first - 1] < gap:
+            first -= 1
+        window = (times[first], last + gap)
+        moment = self._moment
+        shown = [moment(window[0]), moment(window[1]), moment(window[1] - 1)]
+        for each in times[first : at + 1]:
+            rows = self._rows.get(each)
+            yield from self._maker.rows([[*row, *shown] for row in rows])
+            self._rows.remove(each)

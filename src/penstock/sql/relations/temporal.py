@@ -1,0 +1,135 @@
+"""FOR SYSTEM_TIME AS OF: joins with the version of a row at a time.
+
+The right side is a versioned table: one with a primary key and an event time, or the newest row per key of an insert-only table
+(`ROW_NUMBER() OVER (PARTITION BY key ORDER BY time DESC) = 1`), whose changes are then the rows themselves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlglot import exp
+
+from penstock.sql.binding.scope import Scope
+from penstock.sql.catalogue import SqlColumn
+from penstock.sql.place import unsupported, wrong
+from penstock.sql.relations.conditions import all_of, equalities
+from penstock.sql.relations.keyed import JoinType, Normalize, Rank, distinct_names
+from penstock.sql.relations.ordered import TemporalJoin
+from penstock.sql.relations.tree import Project, Scan, SqlRelation
+from penstock.sql.scalars.tree import InputColumn, Scalar
+
+
+def is_temporal(node: exp.Expr) -> bool:
+    """Return whether a table of a join is read as of a time."""
+    return isinstance(node, exp.Table) and node.args.get("version") is not None
+
+
+def versions_of(  # noqa: PLR0911 - one per relation
+    relation: SqlRelation,
+) -> tuple[SqlRelation, frozenset[int]] | None:
+    """Return the changes of a versioned table, and its key; None if it is none."""
+    if isinstance(relation, Project):
+        if not all(isinstance(each, InputColumn) for each in relation.outputs):
+            return None
+        inside = versions_of(relation.input)
+        if inside is None:
+            return None
+        rows, key = inside
+        places = {
+            each.position: at
+            for at, each in enumerate(relation.outputs)
+            if isinstance(each, InputColumn)
+        }
+        if not key <= places.keys() or max(places) >= len(rows.columns):
+            return None
+        kinds = tuple(
+            replace(rows.columns[each.position], name=column.name)
+            for column, each in zip(relation.columns, relation.outputs, strict=True)
+            if isinstance(each, InputColumn)
+        )
+        made = replace(relation, input=rows, columns=kinds, changelog=rows.changelog)
+        return made, frozenset(places[at] for at in key)
+    if isinstance(relation, Normalize):
+        return relation.input, frozenset(relation.key)
+    if isinstance(relation, Scan):
+        return (relation, min(relation.keys, key=len)) if relation.keys else None
+    if isinstance(relation, Rank):
+        newest = (
+            relation.end == 1
+            and len(relation.order) == 1
+            and relation.order[0].is_descending
+            and relation.input.is_insert_only
+            and relation.input.columns[relation.order[0].position].is_time
+        )
+        return (relation.input, frozenset(relation.partition)) if newest else None
+    return None
+
+
+def temporal_join(
+    left: SqlRelation,
+    right: SqlRelation,
+    kind: JoinType,
+    conditions: list[Scalar],
+    join: exp.Join,
+    scope: Scope,
+) -> SqlRelation:
+    """Return a temporal join.
+
+    Raises:
+        SqlError: The right side has no versions, the left one no time, or the key is not compared.
+    """
+    if kind not in {JoinType.INNER, JoinType.LEFT}:
+        raise unsupported(f"{kind.value} with FOR SYSTEM_TIME AS OF", join)
+    moment = scope.resolve(join.this.args["version"].expression)
+    found = versions_of(right)
+    if found is None:
+        raise wrong(
+            "the right side of FOR SYSTEM_TIME AS OF has no versions",
+            join.this,
+            hint="It needs a PRIMARY KEY and a WATERMARK, or is the newest row per key of an insert-only table.",
+        )
+    versions, key = found
+    times = [at for at, each in enumerate(versions.columns) if each.is_time]
+    is_time = isinstance(moment, InputColumn) and left.columns[moment.position].is_time
+    if not times or not is_time or not left.is_insert_only:
+        raise wrong(
+            "FOR SYSTEM_TIME AS OF needs an event time on both sides, and rows on the left that are not taken back",
+            join.this,
+            hint="Declare WATERMARK FOR the columns.",
+        )
+    assert isinstance(moment, InputColumn)
+    width = len(left.columns)
+    pairs, _ = equalities(conditions, width)
+    by_right = {
+        other.position: (one, other) for one, other in pairs if isinstance(other, InputColumn)
+    }
+    if not key <= by_right.keys():
+        names = ", ".join(versions.columns[at].name for at in sorted(key))
+        raise wrong(
+            f"FOR SYSTEM_TIME AS OF compares other columns than the key {names}",
+            join,
+            hint="Compare each column of the key with an expression of the left side.",
+        )
+    used: list[tuple[Scalar, Scalar]] = [by_right[at] for at in sorted(key)]
+    kept = [each for each in conditions if not _is_used(each, used, width)]
+    columns = distinct_names(
+        [*left.columns, *(SqlColumn(each.name, each.type) for each in versions.columns)]
+    )
+    return TemporalJoin(
+        left=left,
+        right=versions,
+        left_keys=tuple(one for one, _ in used),
+        right_keys=tuple(other for _, other in used),
+        left_time=moment.position,
+        right_time=times[0],
+        keeps_unmatched=kind is JoinType.LEFT,
+        condition=all_of(kept),
+        columns=columns,
+        keys=left.keys,
+    )
+
+
+def _is_used(condition: Scalar, used: list[tuple[Scalar, Scalar]], width: int) -> bool:
+    pairs, _ = equalities([condition], width)
+    return bool(pairs) and pairs[0] in used
