@@ -118,14 +118,18 @@ QUERIES = {
         [(0, 10, 2), (0, 20, 2), (20, 40, 1)],
     ),
     "session": (
-        "SELECT who, window_start, window_end, SUM(n) FROM TABLE(SESSION(TABLE bids PARTITION BY who,"
-        " DESCRIPTOR(ts), INTERVAL '6' SECOND)) GROUP BY who, window_start, window_end",
+        (
+            "SELECT who, window_start, window_end, SUM(n) FROM TABLE(SESSION(TABLE bids PARTITION BY who,"
+            " DESCRIPTOR(ts), INTERVAL '6' SECOND)) GROUP BY who, window_start, window_end"
+        ),
         [("ann", 4, 18, 13), ("bob", 1, 7, 3), ("bob", 31, 37, 2)],
     ),
     "windows of windows": (
-        "SELECT window_end, MAX(c) FROM (SELECT window_start, window_end, who, COUNT(*) AS c FROM"
-        " TABLE(TUMBLE(TABLE bids, DESCRIPTOR(ts), INTERVAL '10' SECOND))"
-        " GROUP BY window_start, window_end, who) GROUP BY window_start, window_end",
+        (
+            "SELECT window_end, MAX(c) FROM (SELECT window_start, window_end, who, COUNT(*) AS c FROM"
+            " TABLE(TUMBLE(TABLE bids, DESCRIPTOR(ts), INTERVAL '10' SECOND))"
+            " GROUP BY window_start, window_end, who) GROUP BY window_start, window_end"
+        ),
         [(10, 2), (20, 1), (40, 1)],
     ),
     "unnest": (
@@ -137,17 +141,23 @@ QUERIES = {
         [(2, "e"), (3, None)],
     ),
     "temporal": (
-        "SELECT n, rate FROM bids JOIN rates FOR SYSTEM_TIME AS OF bids.ts AS r ON bids.who = r.who",
+        (
+            "SELECT n, rate FROM bids JOIN rates FOR SYSTEM_TIME AS OF bids.ts AS r ON bids.who = r.who"
+        ),
         [(2, 20), (5, 10), (7, 11)],
     ),
     "left temporal": (
-        "SELECT n, rate FROM bids LEFT JOIN rates FOR SYSTEM_TIME AS OF bids.ts AS r"
-        " ON bids.who = r.who AND rate > 10",
+        (
+            "SELECT n, rate FROM bids LEFT JOIN rates FOR SYSTEM_TIME AS OF bids.ts AS r"
+            " ON bids.who = r.who AND rate > 10"
+        ),
         [(1, None), (2, 20), (3, None), (5, None), (7, 11)],
     ),
     "interval": (
-        "SELECT a.n, b.n FROM bids a JOIN bids b ON a.who = b.who"
-        " AND b.ts BETWEEN a.ts + INTERVAL '1' SECOND AND a.ts + INTERVAL '5' SECOND",
+        (
+            "SELECT a.n, b.n FROM bids a JOIN bids b ON a.who = b.who"
+            " AND b.ts BETWEEN a.ts + INTERVAL '1' SECOND AND a.ts + INTERVAL '5' SECOND"
+        ),
         [(5, 7), (7, 1)],
     ),
 }

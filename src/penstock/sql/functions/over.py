@@ -176,7 +176,7 @@ def values_over(over: OverCall, rows: Rows, bounds: Bounds) -> list[Any]:
     positional = POSITIONAL.get(over.call.function)
     if positional is not None:
         return positional(over, rows, bounds)
-    sliding = _Sliding(over.call)
+    sliding = _FrameAggregate(over.call)
     first = last = 0
     made = []
     for start, end in bounds:
@@ -190,7 +190,7 @@ def values_over(over: OverCall, rows: Rows, bounds: Bounds) -> list[Any]:
     return made
 
 
-class _Sliding:
+class _FrameAggregate:
     """An aggregate of rows that enter and leave a frame."""
 
     def __init__(self, call: AggregateCall) -> None:

@@ -26,7 +26,7 @@ from penstock.types.row import Row, values_of_row
 
 
 @dataclass(frozen=True, slots=True)
-class WindowSpec:
+class TableWindows:
     """The windows of a table function.
 
     Attributes:
@@ -50,7 +50,7 @@ class WindowSpec:
         return f"{self.function} of {self.size_ms} ms{step}"
 
 
-def windows_of(spec: WindowSpec) -> Callable[[int], list[tuple[int, int]]]:
+def windows_of(spec: TableWindows) -> Callable[[int], list[tuple[int, int]]]:
     """Return the function of the windows (start, end) of a time."""
     size, step, offset = spec.size_ms, spec.step_ms, spec.offset_ms
 
@@ -70,7 +70,7 @@ def windows_of(spec: WindowSpec) -> Callable[[int], list[tuple[int, int]]]:
     return {"TUMBLE": tumble, "HOP": hop, "CUMULATE": cumulate}[spec.function]
 
 
-def _moments(spec: WindowSpec) -> Callable[[int], datetime]:
+def _moments(spec: TableWindows) -> Callable[[int], datetime]:
     if spec.is_instant:
         return lambda millis: timestamp_of(millis).replace(tzinfo=UTC)
     return timestamp_of
@@ -79,7 +79,7 @@ def _moments(spec: WindowSpec) -> Callable[[int], datetime]:
 class AssignWindows:
     """Makes a row per window of a row, of its kind; a row without a time is in no window."""
 
-    def __init__(self, spec: WindowSpec, names: tuple[str, ...]) -> None:
+    def __init__(self, spec: TableWindows, names: tuple[str, ...]) -> None:
         """Make the function.
 
         Args:
@@ -114,7 +114,7 @@ class SessionFunction(KeyedProcessFunction[Any, Any, Row]):
     A row whose own window is over when it arrives is late, and dropped.
     """
 
-    def __init__(self, spec: WindowSpec, kind: RowTypeInfo, names: tuple[str, ...]) -> None:
+    def __init__(self, spec: TableWindows, kind: RowTypeInfo, names: tuple[str, ...]) -> None:
         """Make the function.
 
         Args:

@@ -20,8 +20,8 @@ from penstock.sql.relations.keyed import (
     Rank,
     RowNumber,
     Union,
-    Window,
     WindowGroupBy,
+    WindowTable,
 )
 from penstock.sql.relations.ordered import Over, TemporalJoin
 from penstock.sql.relations.tree import Correlate, Filter, Project, Scan, SqlRelation, Values
@@ -113,7 +113,7 @@ LOWER: Mapping[type[SqlRelation], Callable[[Lowering, Any], Rows]] = {
     GroupBy: keyed.lower_aggregate,
     Rank: keyed.lower_rank,
     Join: keyed.lower_join,
-    Window: windows.lower_window,
+    WindowTable: windows.lower_window,
     WindowGroupBy: windows.lower_window_group,
     RowNumber: ordered.lower_row_number,
     Over: ordered.lower_over,

@@ -9,10 +9,10 @@ from penstock.sql.functions.window_aggregate import WindowAggregateFunction
 from penstock.sql.functions.windows import AssignWindows, SessionFunction
 from penstock.sql.lowering.evaluated import Rows, row_type
 from penstock.sql.lowering.keyed import by_columns
-from penstock.sql.relations.keyed import Window, WindowGroupBy
+from penstock.sql.relations.keyed import WindowGroupBy, WindowTable
 
 
-def lower_window(lowering: Any, relation: Window) -> Rows:
+def lower_window(lowering: Any, relation: WindowTable) -> Rows:
     """Return the stream of rows with their windows."""
     rows = lowering.stream(relation.input)
     made = row_type(relation.columns)

@@ -9,7 +9,7 @@ from enum import Enum
 from penstock.sql.catalogue import Changelog, SqlColumn
 from penstock.sql.functions.group_aggregate import AggregateCall, keeps_values
 from penstock.sql.functions.ranking import SortColumn
-from penstock.sql.functions.windows import WindowSpec
+from penstock.sql.functions.windows import TableWindows
 from penstock.sql.relations.tree import SqlRelation
 from penstock.sql.scalars.tree import Scalar
 
@@ -107,7 +107,7 @@ class WindowGroupBy(GroupBy):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Window(SqlRelation):
+class WindowTable(SqlRelation):
     """Rows with the windows that they are in.
 
     Attributes:
@@ -117,7 +117,7 @@ class Window(SqlRelation):
     """
 
     input: SqlRelation
-    spec: WindowSpec
+    spec: TableWindows
     partition: tuple[int, ...] = ()
 
     @property

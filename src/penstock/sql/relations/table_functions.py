@@ -15,9 +15,9 @@ from penstock.sql.binding.scope import Scope
 from penstock.sql.catalogue import FunctionKind, SqlColumn
 from penstock.sql.column_types import BIGINT, SqlType
 from penstock.sql.functions.correlate import CorrelateSpec
-from penstock.sql.functions.windows import WindowSpec
+from penstock.sql.functions.windows import TableWindows
 from penstock.sql.place import unsupported, wrong
-from penstock.sql.relations.keyed import Window, distinct_names
+from penstock.sql.relations.keyed import WindowTable, distinct_names
 from penstock.sql.relations.tree import Correlate, SqlRelation
 
 if TYPE_CHECKING:
@@ -76,12 +76,12 @@ def table_function(translator: QueryTranslator, node: exp.Table) -> SqlRelation:
     kind = relation.columns[time].type
     if name == "SESSION" and not relation.is_insert_only:
         raise unsupported("SESSION of a table whose rows are taken back", node)
-    spec = WindowSpec(name, time, kind.name == "TIMESTAMP_LTZ", size, step, shift)
+    spec = TableWindows(name, time, kind.name == "TIMESTAMP_LTZ", size, step, shift)
     return windowed(relation, spec, partition)
 
 
 def windowed(
-    relation: SqlRelation, spec: WindowSpec, partition: tuple[int, ...] = ()
+    relation: SqlRelation, spec: TableWindows, partition: tuple[int, ...] = ()
 ) -> SqlRelation:
     """Return rows with their windows."""
     kind = relation.columns[spec.time].type
@@ -91,7 +91,7 @@ def windowed(
         SqlColumn("window_end", kind, window="end"),
         SqlColumn("window_time", kind, is_time=True, window="time"),
     )
-    return Window(
+    return WindowTable(
         input=relation,
         spec=spec,
         partition=partition,
