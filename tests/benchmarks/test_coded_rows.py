@@ -94,6 +94,7 @@ def test_fixed_slots_come_back(row):
     assert exact(slots.decode(slots.encode(row))) == exact(row)
 
 
+# CodedRowData, rule 6.
 @given(st.lists(st.text("ab", min_size=8, max_size=20), min_size=21, max_size=21))
 def test_sizes_are_those_of_the_proposal(texts):
     """4.1: 21 VARCHAR cost 180 bytes and 14 cost 124, before any string of more than 7 bytes."""

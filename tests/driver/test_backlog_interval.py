@@ -55,6 +55,7 @@ A, B = (source.id for source in TWO.sources)
 (ONLY,) = (source.id for source in ONE.sources)
 
 
+# FLIP-327, rule 15.
 @pytest.mark.parametrize(
     ("reports", "seconds"),
     [

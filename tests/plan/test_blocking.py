@@ -77,6 +77,7 @@ def runs_of(env):
 BOUNDED_RUN = ("bounded", RunKind.BATCH, False, 1)
 
 
+# FLIP-331, rule 3.
 @pytest.mark.parametrize(
     ("mode", "source", "runs"),
     [
@@ -152,6 +153,7 @@ schedules = st.builds(
 )
 
 
+# FLIP-331, rule 7.
 @pytest.mark.parametrize("mode", [STREAMING, MIXED], ids=["streaming", "mixed"])
 @settings(max_examples=20)
 @given(bounded=records, live=records, schedule=schedules, parallelism=st.integers(1, 3))
@@ -260,6 +262,7 @@ class LastOfAll(OneInputStreamOperator):
             self.output.collect_to(OutputTag("side"), self.last)
 
 
+# FLIP-331, rule 2.
 @pytest.mark.parametrize("side", [False, True])
 def test_operators_of_ones_own_that_say_so_cut_the_job(side):
     env = environment(STREAMING, 1)
@@ -291,6 +294,7 @@ class Pending(TwoInputStreamOperator):
         super().process_record_attributes2(record_attributes)
 
 
+# FLIP-331, rule 5.
 def test_results_that_are_not_read_yet_count_as_backlog():
     env = environment(STREAMING, 1)
     results = totals(env.from_collection([("a", 1, 1)]))

@@ -83,6 +83,7 @@ MATRIX = [
 ]
 
 
+# FLIP-329, rule 1.
 @pytest.mark.parametrize(("reuse", "output", "inputs", "wanted"), MATRIX)
 def test_matrix(reuse, output, inputs, wanted):
     upstream = _attributes(output=output, inputs=False)
@@ -90,6 +91,7 @@ def test_matrix(reuse, output, inputs, wanted):
     assert action(reuse, upstream, downstream) is wanted
 
 
+# FLIP-329, rule 6.
 @pytest.mark.parametrize("promises", [True, False])
 def test_whether_an_operator_stores_its_input_copies_nothing(promises):
     class Own(OneInputStreamOperator):
@@ -137,6 +139,7 @@ def records(env):
     return _sequence(env).map(Made()).name("records")
 
 
+# FLIP-329, rule 2.
 def test_a_function_that_promises_forces_no_copy():
     plan = plan_of(records(environment()).map(Promising()).filter(PromisingFilter()))
     assert all(op.copies == NO_COPIES for level in plan.levels for op in level.operators)
@@ -154,6 +157,7 @@ def test_a_function_that_may_keep_forces_a_copy_where_it_emits():
     ) in text
 
 
+# FLIP-329, rule 7.
 def test_a_function_without_a_promise_forces_a_copy():
     plan = plan_of(records(environment()).map(changed).filter(lambda _: True).name("asked"))
     assert copies_of(plan, "changed").at_emission
@@ -192,6 +196,7 @@ def test_of_two_readers_the_first_gets_a_copy():
     assert "'second' reads the same records and may change them" in render_text(plan)
 
 
+# FLIP-329, rule 4.
 def test_a_hash_channel_beside_a_chained_reader_gets_a_copy_and_others_do_not():
     made = records(environment())
     keyed = made.key_by(lambda record: record["n"]).map(changed)
@@ -207,6 +212,7 @@ def test_readers_that_only_write_get_no_copies():
     assert copies_of(plan, "records") == NO_COPIES
 
 
+# FLIP-329, rule 3.
 def test_readers_of_a_side_output_follow_the_same_rule():
     done = records(environment()).process(PromisingToSide()).name("sides")
     side = done.get_side_output(SIDE)
@@ -231,6 +237,7 @@ def test_a_collection_keeps_its_records_and_a_sequence_does_not():
     assert [copies.at_emission for _, copies in plan.source_copies] == [True]
 
 
+# FLIP-329, rule 5.
 def test_object_reuse_copies_nothing():
     made = records(environment(**{"pipeline.object-reuse": "true"})).map(Plain())
     plan = plan_of(made.map(changed), made.map(changed))

@@ -69,6 +69,7 @@ def decisions(plan, word):
     ]
 
 
+# FLIP-327, rule 8.
 @pytest.mark.parametrize("settings", [STREAMING, MIXED], ids=["streaming", "mixed"])
 def test_history_and_live_input_that_meet_are_one_run(settings):
     plan = plan_of(HYBRID, ENDLESS, settings=settings)

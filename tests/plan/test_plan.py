@@ -81,6 +81,7 @@ ONE_LIVE = [("live", RunKind.LIVE, False, False)]
 SWITCH = [("history", RunKind.BATCH, False, True), ("live", RunKind.LIVE, False, False)]
 
 
+# FLIP-327, rule 1.
 @pytest.mark.parametrize(
     ("sources", "mode", "backlog", "runs"),
     [

@@ -37,6 +37,7 @@ def text_of(then):
     return render_text(env.plan())
 
 
+# FLIP-327, rule 12.
 def test_the_plan_says_not_grouped_where_the_run_does_not_group():
     assert "not grouped" in text_of(lambda keyed: keyed.transform("own", None, Own()))
     with pytest.raises(GraphError, match="internal_sorter_supported"):

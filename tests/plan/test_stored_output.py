@@ -94,11 +94,13 @@ WITHOUT_PROMISE = [
 ]
 
 
+# FLIP-329, rule 7.
 @pytest.mark.parametrize("function", WITHOUT_PROMISE)
 def test_a_function_without_a_promise_is_not_believed(function):
     assert stored_output(function).is_stored
 
 
+# FLIP-329, rule 2.
 def test_a_promise_is_believed():
     assert not stored_output(Promising()).is_stored
     assert not stored_output(promising(lambda: False)).is_stored

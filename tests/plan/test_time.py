@@ -67,6 +67,7 @@ JOBS = {
 }
 
 
+# FLIP-330, rule 1.
 @pytest.mark.parametrize(("then", "is_on"), JOBS.values(), ids=JOBS)
 def test_a_job_without_strategy_runs_without_time(then, is_on):
     plan = plan_of(then, OFF)
@@ -79,6 +80,7 @@ def test_a_job_without_strategy_runs_without_time(then, is_on):
         assert not any(op.is_timeless for level in plan.levels for op in level.operators)
 
 
+# FLIP-330, rule 1.
 @pytest.mark.parametrize(
     ("settings", "choice"),
     [

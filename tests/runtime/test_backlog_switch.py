@@ -65,6 +65,7 @@ def rolling_counts(parallelism):
     return env
 
 
+# FLIP-327, rule 3.
 def test_reduce_reads_history_key_by_key_and_goes_on_live():
     found = run_in_process(rolling_counts(1), Schedule(batch_sizes=(1000,))).of()
     history, live = found[:10_000], found[10_000:]
@@ -79,6 +80,7 @@ def test_reduce_counts_every_record_at_any_parallelism(parallelism):
     assert sorted(found) == [(key, count) for key in (0, 1) for count in range(1, 10_001)]
 
 
+# FLIP-327, rule 7.
 def test_windows_of_history_fire_at_the_switch_and_the_rest_live():
     env = environment(MIXED, 1)
     records = [(i % 2, i * 1000, 1) for i in range(20_000)]
@@ -109,6 +111,7 @@ class Watch(KeyedProcessFunction):
         yield "timer", timestamp, ctx.timer_service().current_watermark()
 
 
+# FLIP-327, rule 4.
 def test_functions_see_no_watermark_in_history_and_the_last_one_when_timers_fire():
     env = environment(MIXED, 1)
     source = history_then_live([("a", 1), ("a", 10)], [("a", 20)])
@@ -180,6 +183,7 @@ def over_history(then):
     return env
 
 
+# FLIP-327, rule 6.
 def test_history_reads_and_writes_the_aggregate_of_a_key_once(monkeypatch):
     env = over_history(lambda keyed: keyed.sum(1))
     accesses = Accesses(monkeypatch)
@@ -188,6 +192,7 @@ def test_history_reads_and_writes_the_aggregate_of_a_key_once(monkeypatch):
     assert accesses.read == accesses.written == accesses.kept == once
 
 
+# FLIP-327, rule 6.
 def test_what_a_function_keeps_is_stored_once_per_key_however_many_records(monkeypatch):
     env = over_history(lambda keyed: keyed.process(CountsStateAccess()))
     accesses = Accesses(monkeypatch)
@@ -195,6 +200,7 @@ def test_what_a_function_keeps_is_stored_once_per_key_however_many_records(monke
     assert accesses.kept == Counter(range(7))
 
 
+# FLIP-327, rule 15.
 @pytest.mark.parametrize("mode", MODES, ids=MODE_IDS)
 @settings(max_examples=20)
 @given(
@@ -338,6 +344,7 @@ def lagging(lags_s, settings_, strategy=None, sizes=(1,)):
     return run_in_process(env, Schedule(batch_sizes=sizes)).of()
 
 
+# FLIP-327, rule 15.
 def test_a_source_whose_watermark_lags_is_in_backlog_until_it_does_not():
     found = lagging([7200, 7000, 10, 5], {LAG: "1 h"})
     assert found == ["lag 7200", True, "lag 7000", "lag 10", False, "lag 5"]
@@ -385,6 +392,7 @@ def test_settings_that_cannot_be(wrong):
     assert caught.value.hint
 
 
+# FLIP-327, rule 14.
 @settings(max_examples=20)
 @given(
     found=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9)), max_size=30),

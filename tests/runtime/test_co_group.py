@@ -322,6 +322,7 @@ def test_a_failing_key_selector_names_the_record(mode, window):
         answer(mode, build, [], [("kk", 1)])
 
 
+# FLIP-331, rule 4.
 def test_a_batch_run_keeps_no_state_for_a_window_at_the_end(monkeypatch):
     def refuse(self, values, timestamps):
         raise AssertionError

@@ -296,6 +296,7 @@ class SortMerge(MultipleInputStreamOperator):
             sorter.clear()
 
 
+# FLIP-327, rule 13.
 @pytest.mark.parametrize("mode", MODES, ids=MODE_IDS)
 @given(found=st.lists(records, min_size=3, max_size=3), cut=st.integers(0, 30), schedule=schedules)
 def test_operators_of_several_inputs_sort_each_of_them(mode, found, cut, schedule):

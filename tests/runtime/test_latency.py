@@ -214,6 +214,7 @@ def tracked(program):
     return LatencyTracker(specs, writers, {}, 0), specs, sent
 
 
+# FLIP-330, rule 3.
 def test_a_marker_goes_through_an_exchange_as_an_event_to_one_subtask_at_random():
     zero, *_ = programs(lambda s: s.map(abs).rebalance().map(abs).sink_to(DiscardingSink()))
     tracker, specs, sent = tracked(zero)

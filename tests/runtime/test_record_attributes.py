@@ -112,6 +112,7 @@ def heard(mode, between, records, parallelism, strategy, schedule):
     return run_in_process(env, schedule).of()
 
 
+# FLIP-327, rule 10.
 @pytest.mark.parametrize(
     "strategy", [by_time(), WatermarkStrategy.no_watermarks()], ids=["time", "no time"]
 )

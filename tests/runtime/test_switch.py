@@ -75,6 +75,7 @@ def sums(history, live, parallelism=1):
     )
 
 
+# FLIP-327, rule 5.
 def test_the_first_commit_holds_all_state_although_nothing_has_arrived():
     world = Switched(sums([("a", 1), ("b", 2), ("a", 3)], []))
     assert world.log.is_new()
@@ -136,6 +137,7 @@ def test_the_first_live_record_decodes_the_state_of_its_key_group_alone(
     assert sorted(found) == sorted((key, n + 1 + (key in touched)) for key, n in history)
 
 
+# FLIP-327, rule 7.
 def test_history_fires_what_is_due_and_the_live_run_the_others():
     world = alarms(("a", 900), ("b", 1050), ("a", 1020), ("a", 800), ("c", 1000), ("b", -1050))
     assert sorted(world.history) == [("a", 800), ("a", 900), ("c", 1000)]

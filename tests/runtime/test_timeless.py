@@ -68,6 +68,7 @@ class AtTheEnd(KeyedProcessFunction):
         yield (ctx.get_current_key(), ctx.timestamp())
 
 
+# FLIP-330, rule 5.
 @pytest.mark.parametrize("mode", MODES, ids=MODE_IDS)
 @pytest.mark.parametrize(
     "then",
@@ -88,12 +89,14 @@ def test_asking_for_a_timestamp_tells_to_configure_a_strategy(mode, then):
     assert caught.value.origin.filename == __file__
 
 
+# FLIP-330, rule 6.
 @pytest.mark.parametrize("mode", MODES, ids=MODE_IDS)
 def test_the_end_of_input_fires_timers(mode):
     found = run(lambda s: s.key_by(lambda v: v[0]).process(AtTheEnd()), mode)
     assert sorted(found) == [(1, 2), (1, 4), (2, 3)]
 
 
+# FLIP-330, rule 6.
 @pytest.mark.parametrize("mode", MODES, ids=MODE_IDS)
 def test_the_end_of_input_fires_windows_behind_several_exchanges(mode):
     def then(stream):
@@ -142,6 +145,7 @@ def chain_of(program):
     return OperatorChain(program, ids, ids[:1], FrameSequence(0), emit, NO_STATE, 0), found
 
 
+# FLIP-330, rule 4.
 def test_a_watermark_at_an_operator_tells_to_turn_watermarks_off():
     _, programs = level_one()
     chain, _ = chain_of(programs[1])
@@ -156,6 +160,7 @@ def test_a_watermark_at_an_operator_tells_to_turn_watermarks_off():
         assert caught.value.origin.filename == __file__
 
 
+# FLIP-330, rule 4.
 def test_a_watermark_at_a_channel_tells_to_turn_watermarks_off():
     _, programs = level_one()
     found, emit = written()
@@ -170,6 +175,7 @@ def test_a_watermark_at_a_channel_tells_to_turn_watermarks_off():
     assert found == []
 
 
+# FLIP-330, rule 2.
 def test_nothing_but_the_end_of_input_is_written_beside_values():
     _, programs = level_one()
     found, emit = written()

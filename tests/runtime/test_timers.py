@@ -62,6 +62,7 @@ HISTORY = [("a", 0, [5, 25]), ("b", 3, [3, 10, 10]), ("a", 10, [7])]
 LIVE = [("b", 20, [30, 21]), ("a", 22, [22])]
 
 
+# FLIP-327, rule 4.
 def test_watermark_in_mixed_mode_is_the_proposals():
     found = run(MIXED, HISTORY, LIVE, Schedule(batch_sizes=(1,)))
     last_of_backlog = 9

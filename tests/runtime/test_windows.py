@@ -305,6 +305,7 @@ def test_a_record_of_a_sliding_window_is_kept_once_however_many_windows_hold_it(
     assert driven.fired() == [1, 1]
 
 
+# FLIP-331, rule 4.
 def test_end_of_stream_windows_keep_nothing_in_a_batch_run():
     driven = WindowHarness(lambda s: s.window(EndOfStreamWindows.get()).aggregate(Sum()))
     driven.batch()
@@ -398,6 +399,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
 }
 
 
+# FLIP-331, rule 9.
 @pytest.mark.parametrize("wrong", sorted(REFUSED))
 def test_what_makes_no_sense_is_refused_at_once(wrong):
     build, code = REFUSED[wrong]

@@ -191,6 +191,7 @@ def test_windows_of_the_whole_stream(mode, found, cut, shape, schedule):
     assert difference(got, summary(contents(shape, everything), numbers)) is None
 
 
+# FLIP-331, rule 1.
 @pytest.mark.parametrize("mode", MODES, ids=MODE_IDS)
 @pytest.mark.parametrize(
     "whole",

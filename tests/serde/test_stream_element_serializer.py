@@ -117,6 +117,7 @@ def test_elements_come_back(found):
     assert list(read_elements(PICKLED, write_elements(PICKLED, found))) == found
 
 
+# FLIP-330, rule 2.
 @given(st.lists(st.builds(StreamRecord, st.booleans(), st.one_of(st.none(), longs)), max_size=20))
 def test_values_only_save_one_byte_per_record_and_eight_per_timestamp(found):
     full, bare = write_elements(FULL, found), write_elements(BARE, found)

@@ -32,6 +32,7 @@ def key_switches(keys: Any) -> int:
     return sum(left != right for left, right in pairwise(keys))
 
 
+# FLIP-327, rule 3.
 def test_reduce_has_one_key_switch_in_its_history(environment: Environment) -> None:
     env = environment("mixed", **ALONE)
     records = [(i % 2, 1) for i in range(20_000)]
@@ -45,6 +46,7 @@ def test_reduce_has_one_key_switch_in_its_history(environment: Environment) -> N
     assert sorted(live) == [(key, count) for key in (0, 1) for count in range(5001, 10_001)]
 
 
+# FLIP-327, rule 7.
 def test_windows_of_history_fire_at_the_switch(environment: Environment) -> None:
     env = environment("mixed", **ALONE)
     records = [(i % 2, i * 1000, 1) for i in range(20_000)]
@@ -75,6 +77,7 @@ class Told(OneInputStreamOperator[Any, Any]):
         self.output.collect("end")
 
 
+# FLIP-327, rule 10.
 def test_operators_are_told_of_backlog(environment: Environment) -> None:
     env = environment("mixed", **ALONE)
     stream = env.from_source(switched([1, 2], [3]), NONE, "records")
@@ -100,6 +103,7 @@ class Enrich(KeyedCoProcessFunction):
         yield value, self.total.value()
 
 
+# FLIP-331, rule 7.
 def test_a_bounded_region_is_complete_before_what_reads_it_starts(
     environment: Environment,
 ) -> None:

@@ -56,6 +56,7 @@ def test_a_savepoint_behind_a_bounded_region_has_its_results(
     assert enriched.answer(written(out)) == enriched.expected()
 
 
+# FLIP-331, rule 8.
 def test_a_job_that_fails_in_a_bounded_region_and_behind_it_goes_on_where_it_was(
     environment: Environment, tmp_path: Path, failures: Failures
 ) -> None:

@@ -50,6 +50,7 @@ def test_a_live_run_with_coded_and_compressed_state(
     assert not forms["all"]
 
 
+# CodedRowData, rule 5.
 def test_entries_of_both_forms_are_read_together(session: SparkSession, tmp_path: Path) -> None:
     plain = of(StateKind.LIST, SEEN)
     coded = replace(plain, form=StoredForm.CODED)

@@ -90,6 +90,7 @@ def test_the_interval_follows_the_lag_of_watermarks(
     assert seconds == [0.1, 0.7, 0.1]
 
 
+# FLIP-327, rule 2.
 @pytest.mark.parametrize(
     ("during", "backlog", "seconds"),
     [(None, True, 2), ("0", True, 2), ("5 s", True, 5), ("5 s", False, 2)],

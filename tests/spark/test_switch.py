@@ -55,6 +55,7 @@ class Seen(JobListener):
             self.reasons.append(event.reason)
 
 
+# FLIP-327, rule 5.
 def test_recovery_behind_the_switch_does_not_read_history_again(
     environment: Environment, tmp_path: Path, failures: Failures
 ) -> None:

@@ -182,6 +182,7 @@ def _check(backend: Any, model: dict[Any, Any]) -> None:
         assert exact(found[address]) == exact(value)
 
 
+# CodedRowData, rule 5.
 @settings(max_examples=60, deadline=None)
 @given(_RUNS)
 def test_state_is_the_same_whatever_it_is_written_in(runs: list[Any]) -> None:
@@ -220,6 +221,7 @@ def _schema_forms(blobs: list[bytes], form: StateFormat) -> list[bool]:
     ]
 
 
+# CodedRowData, rule 3.
 def test_only_types_with_a_form_of_variable_length_are_coded() -> None:
     on = StateFormat(coded_rows=True)
     coded = {name for name, schema in _SCHEMAS.items() if on.of(schema).form is _CODED}

@@ -60,6 +60,7 @@ def keys_of(key_type: TypeInformation) -> st.SearchStrategy[Any]:
     return values_of(key_type) | _ALIKE
 
 
+# CodedRowData, rule 4.
 @settings(max_examples=150)
 @given(st.data(), TYPES)
 def test_equal_keys_and_only_those_have_equal_bytes(

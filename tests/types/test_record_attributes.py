@@ -15,6 +15,7 @@ from penstock.program.record_attributes import (
 STALE, LIVE = RecordAttributes(backlog=True), RecordAttributes(backlog=False)
 
 
+# FLIP-327, rule 10.
 @pytest.mark.parametrize(
     ("inputs", "backlog"),
     [([], False), ([LIVE], False), ([STALE], True), ([LIVE, STALE], True), ([LIVE, LIVE], False)],
@@ -39,6 +40,7 @@ def test_what_is_set_counts_and_is_not_logged(
     assert not caplog.records
 
 
+# FLIP-327, rule 11.
 @pytest.mark.parametrize(
     ("said", "together"),
     [

@@ -10,6 +10,7 @@ from pathlib import Path
 from tools.site.api_pages import render_api
 from tools.site.command_pages import render_commands
 from tools.site.error_pages import render_errors
+from tools.site.proposal_pages import render_proposals
 
 TOP = Path(__file__).parents[2]
 DOCS = TOP / "docs"
@@ -49,6 +50,7 @@ def made_pages() -> dict[str, str]:
         "reference/errors.md": render_errors(),
         "reference/commands.md": render_commands(),
         "reference/decisions.md": render_decisions(),
+        **render_proposals(),
         **{f"reference/api/{key}.md": text for key, text in render_api().items()},
     }
 

@@ -20,6 +20,7 @@ WATERMARK_LAG_THRESHOLD: ConfigOption[timedelta | None] = ConfigOption(
     check=Limit("must be more than 0", lambda value: value is None or value > timedelta(0)),
 )
 
+# FLIP-327, rule 14.
 BACKLOG_OUTPUT: ConfigOption[str] = ConfigOption(
     key="pipeline.backlog.output",
     parse=Parser("choice", lambda text: text.strip().lower()),

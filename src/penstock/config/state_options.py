@@ -7,6 +7,7 @@ from typing import Any
 from penstock.config.option import ConfigOption, one_of
 from penstock.config.parse import BOOLEAN, STRING
 
+# CodedRowData, rule 5.
 ENABLE_CODED_ROWDATA: ConfigOption[bool] = ConfigOption(
     key="table.exec.enable-coded-rowdata",
     parse=BOOLEAN,

@@ -31,6 +31,7 @@ def _directory(scratch: JobPath, result: str) -> JobPath:
     return scratch / "results" / result
 
 
+# FLIP-331, rule 8.
 @dataclass(frozen=True, slots=True)
 class ResultSink(Sink):
     """Writes (record, timestamp) pairs into files.
@@ -106,6 +107,7 @@ def _named_files(directory: JobPath) -> tuple[CacheFile, ...] | None:
     )
 
 
+# FLIP-331, rule 5.
 @dataclass(frozen=True, slots=True)
 class ResultSource(SplitSource):
     """Reads the files of a `ResultSink`.

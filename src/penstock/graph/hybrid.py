@@ -19,6 +19,7 @@ from penstock.graph.source_switch import Factory, SwitchColumns, SwitchedSource
 from penstock.types.information import TypeInformation
 
 
+# FLIP-327, rule 15.
 @dataclass(frozen=True, slots=True)
 class HybridSource(Source):
     """Several sources read one after the other.

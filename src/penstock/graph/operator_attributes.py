@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 logger = logging.getLogger(__name__)
 
 
+# FLIP-327, rule 12.
 @dataclass(frozen=True, slots=True)
 class OperatorAttributes:
     """The attributes of one operator.

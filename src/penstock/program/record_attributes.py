@@ -40,6 +40,7 @@ class RecordAttributes:
 RecordAttributes.EMPTY_RECORD_ATTRIBUTES = RecordAttributes()
 
 
+# FLIP-327, rule 10.
 class RecordAttributesBuilder:
     """Builds `RecordAttributes`; what is not set gets its default, logged at DEBUG.
 
@@ -73,6 +74,7 @@ class RecordAttributesBuilder:
         return RecordAttributes(backlog)
 
 
+# FLIP-327, rule 11.
 def combined_backlog(statuses: Iterable[bool | None]) -> bool | None:
     """Return the combined backlog of several senders; None is to wait (FLIP-327 §2.9).
 

@@ -182,6 +182,7 @@ class StreamElementSerializer(_ElementSerializer):
         return read(stream)
 
 
+# FLIP-330, rule 2.
 class ValueOnlySerializer(_ElementSerializer):
     """Writes records without timestamps, as their values only."""
 

@@ -79,6 +79,7 @@ class TypeInformation(ABC, Generic[T_co]):
         """
         return ValueSerializer(self, StoredForm.PLAIN)
 
+    # CodedRowData, rule 3.
     def create_var_len_serializer(self, config: Any = None) -> ValueSerializer:
         """Return how values are stored if `table.exec.enable-coded-rowdata` is on.
 

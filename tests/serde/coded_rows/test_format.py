@@ -65,6 +65,7 @@ _FIELDS: list[tuple[TypeInformation, Any, str]] = [
 ]  # fmt: skip
 
 
+# CodedRowData, rule 1.
 @pytest.mark.parametrize(("type_info", "value", "golden"), _FIELDS, ids=repr)
 def test_bytes_of_a_field(type_info: TypeInformation, value: Any, golden: str) -> None:
     codec = coded_codec(Types.ROW([type_info]))

@@ -118,6 +118,7 @@ def _without_none_in_lists(value: Any) -> Any:
     return value
 
 
+# CodedRowData, rule 2.
 @settings(max_examples=80, deadline=None)
 @given(st.data())
 def test_protobuf_reads_what_we_write_and_writes_what_we_read(data: st.DataObject) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Protocol
 
 
+# FLIP-327, rule 13.
 class ExternalSorter(Protocol):
     """Sorts records by key, and those of a key by time; what does not fit in memory is on disk.
 

@@ -67,6 +67,7 @@ END_OF_STREAM = TimeWindow(MIN_TIMESTAMP, MAX_TIMESTAMP)
 """The window of `EndOfStreamWindows`."""
 
 
+# FLIP-331, rule 1.
 class EndOfStreamWindows(WindowAssigner[Any, TimeWindow]):
     """One window with all records of a key, which fires once, at the end of the input.
 

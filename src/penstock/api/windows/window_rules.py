@@ -65,6 +65,7 @@ class WindowRules:
         """Return the environment the windows belong to."""
         raise AssertionError(type(self).__name__)  # defined by every class that derives from this
 
+    # FLIP-331, rule 9.
     def trigger(self, trigger: Trigger[Any, Any]) -> Self:
         """Set the trigger, in place of the assigner's default one.
 

@@ -32,6 +32,7 @@ def backlog_lag_ms(configuration: Configuration) -> int | None:
     return None if threshold is None else max(1, threshold // timedelta(milliseconds=1))
 
 
+# FLIP-327, rule 2.
 def checkpoint_interval(configuration: Configuration, *, backlog: bool) -> timedelta:
     """Return the time between the starts of two micro-batches (FLIP-309).
 

@@ -68,6 +68,7 @@ def region_nodes(graph: LogicalGraph) -> frozenset[int]:
     return frozenset(node.id for node in graph.nodes if region.issuperset(sources_of(graph, node)))
 
 
+# FLIP-331, rule 2.
 def cut_after_region(plan: PhysicalPlan) -> PhysicalPlan:
     """Cut the graph of a job in STREAMING mode after its bounded region. An early phase."""
     graph = plan.graph

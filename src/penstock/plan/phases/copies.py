@@ -49,6 +49,7 @@ class Action(Enum):
     """Another record with a copy of the value."""
 
 
+# FLIP-329, rule 1.
 def action(reuse: bool, upstream: OperatorAttributes, downstream: OperatorAttributes) -> Action:  # noqa: FBT001
     """Return the action of the table above.
 
@@ -86,6 +87,7 @@ class _Readers:
         return bool(self.operators or self.channels) and declared_copier(self.type_info) is not None
 
 
+# FLIP-329, rule 5.
 def choose_copies(plan: PhysicalPlan) -> PhysicalPlan:
     """Decide for every output which readers get copies, and which operator forces it."""
     if plan.options.object_reuse:
@@ -124,6 +126,7 @@ def _verifying(plan: PhysicalPlan) -> PhysicalPlan:
     )
 
 
+# FLIP-329, rule 3.
 def _operator(plan: PhysicalPlan, spec: OperatorSpec, decisions: list[Decision]) -> OperatorSpec:
     node = plan.graph.node(spec.id)
     known = node.type_info
@@ -167,6 +170,7 @@ def _source(plan: PhysicalPlan, source: SourcePlan, decisions: list[Decision]) -
     return _copies(plan, source.name, readers, decisions, at_emission=emitted)
 
 
+# FLIP-329, rule 4.
 def _copies(
     plan: PhysicalPlan,
     name: str,

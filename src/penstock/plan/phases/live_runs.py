@@ -25,6 +25,7 @@ Runs = tuple[list[RunPlan], list[Decision]]
 """Runs of a pipeline, and why."""
 
 
+# FLIP-327, rule 8.
 def live_runs(
     plan: PhysicalPlan,
     first: int,

@@ -57,6 +57,7 @@ def choose_mode(plan: PhysicalPlan) -> PhysicalPlan:
     return _decided(replace(plan, mode=mode), Decision("job", mode.name, f"AUTOMATIC: {why}"))
 
 
+# FLIP-327, rule 1.
 def choose_runs(plan: PhysicalPlan) -> PhysicalPlan:
     """Split every pipeline into runs. After `find_pipelines`."""
     if plan.mode is RuntimeExecutionMode.BATCH:
@@ -72,6 +73,7 @@ def choose_runs(plan: PhysicalPlan) -> PhysicalPlan:
     return plan
 
 
+# FLIP-327, rule 9.
 def _runs_of(plan: PhysicalPlan, pipeline: PipelinePlan) -> Runs:
     """Return the runs of a pipeline, and why."""
     first = len(plan.runs)
@@ -163,6 +165,7 @@ def _batch_only(plan: PhysicalPlan) -> PhysicalPlan:
     )
 
 
+# FLIP-331, rule 3.
 def _bounded_region(plan: PhysicalPlan, first: int, sources: list[SourcePlan]) -> Runs:
     """Return the batch run of a bounded region."""
     run = RunPlan(

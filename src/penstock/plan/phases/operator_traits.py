@@ -83,6 +83,7 @@ def _results(_: Any) -> StoredOutput:
     return StoredOutput(is_stored=True, reason="it keeps in its state what it emits")
 
 
+# FLIP-329, rule 7.
 def _as_object(function: Any) -> StoredOutput:
     if hasattr(function, PROMISE):
         return stored_output(function)

@@ -26,6 +26,7 @@ from penstock.program.run_settings import RunKind
 from penstock.program.traverse import reachable
 
 
+# FLIP-331, rule 7.
 def find_pipelines(plan: PhysicalPlan) -> PhysicalPlan:
     """Find the pipelines of a job. After `choose_mode`."""
     every = [source.id for source in plan.sources]

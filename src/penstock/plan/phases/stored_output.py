@@ -29,6 +29,7 @@ class StoredOutput:
     reason: str
 
 
+# FLIP-329, rule 2.
 def stored_output(function: Any) -> StoredOutput:
     """Return whether a user function stores what it returned, or returns what it stores.
 

@@ -45,6 +45,7 @@ class _Flow:
     wanted: frozenset[int]
 
 
+# FLIP-330, rule 1.
 def decide_time(plan: PhysicalPlan) -> PhysicalPlan:
     """Decide whether the job runs without timestamps and watermarks."""
     if plan.options.force_timestamps:

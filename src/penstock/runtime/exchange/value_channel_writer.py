@@ -14,6 +14,7 @@ from penstock.runtime.time.timeless import check_watermark, no_watermarks
 from penstock.wire.elements import EndOfInput
 
 
+# FLIP-330, rule 2.
 class ValueChannelWriter(ChannelWriter):
     """Writes values only; refuses elements about time."""
 

@@ -23,6 +23,7 @@ from penstock.types.values.declared_copying import batch_copier, emission_copier
 from penstock.user_failure import placed
 
 
+# FLIP-329, rule 1.
 class Emission:
     """The emission of values of one operator.
 

@@ -17,6 +17,7 @@ from penstock.user_failure import short
 from penstock.wire.elements import MIN_TIMESTAMP
 
 
+# FLIP-327, rule 4.
 class KeyedProcessOperator(KeyedApplyOperator):
     """Calls `process_element` per record and `on_timer` per due timer.
 
@@ -98,6 +99,7 @@ class KeyedProcessOperator(KeyedApplyOperator):
         except BaseException as cause:
             raise self.failed(cause, values, position, key=current.key) from cause
 
+    # FLIP-327, rule 7.
     def end_key(self, watermark: int) -> None:
         """Fire the timers of a key whose records are complete (batch run)."""
         self._timers.watermark = watermark

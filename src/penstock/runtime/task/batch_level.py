@@ -48,6 +48,7 @@ from penstock.wire.frame import (
 from penstock.wire.record_segments import pack_segment
 
 
+# FLIP-327, rule 3.
 class BatchLevel:
     """One task of one level of a batch run."""
 
@@ -245,6 +246,7 @@ class BatchLevel:
         self._clock.switch(before)
         self._chain.feed(operator, batches)
 
+    # FLIP-327, rule 6.
     def _write_state(self, route: int, blobs: Iterable[bytes]) -> None:
         level = self._program.level
         for blob in blobs:

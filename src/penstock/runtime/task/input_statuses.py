@@ -6,6 +6,7 @@ from penstock.program.record_attributes import combined_backlog
 from penstock.runtime.operators.base import Operator
 
 
+# FLIP-327, rule 11.
 class InputStatuses:
     """Combines the statuses of all senders per input of one operator (FLIP-327 §2.9).
 

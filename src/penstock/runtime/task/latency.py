@@ -70,6 +70,7 @@ class SourceMarker:
         return {f"{uid}.{LATENCY}{self.source and '.'}{self.source}": value}
 
 
+# FLIP-330, rule 3.
 class SourceLatency:
     """Emits the markers of a subtask of a source."""
 

@@ -17,6 +17,7 @@ from penstock.wire.elements import MAX_WATERMARK, MIN_TIMESTAMP
 _WITHOUT = "the job runs without timestamps and watermarks"
 
 
+# FLIP-330, rule 6.
 class UntimedOutput:
     """Forwards records without their timestamps."""
 
@@ -57,6 +58,7 @@ def check_watermark(watermark: int, subject: str, origin: CallSite | None) -> No
         raise no_watermarks(f"the watermark {watermark}", subject, origin)
 
 
+# FLIP-330, rule 4.
 def no_watermarks(what: str, subject: str, origin: CallSite | None) -> WatermarkUnsupportedError:
     """Return the error about an element about time in a job without time."""
     return WatermarkUnsupportedError(
@@ -67,6 +69,7 @@ def no_watermarks(what: str, subject: str, origin: CallSite | None) -> Watermark
     )
 
 
+# FLIP-330, rule 5.
 def no_timestamp(spec: OperatorSpec) -> TimestampUnsupportedError:
     """Return the error about a function that reads the timestamp of a record."""
     return TimestampUnsupportedError(

@@ -57,6 +57,7 @@ _POLL_SECONDS = 0.2
 _logger = logging.getLogger("penstock")
 
 
+# FLIP-327, rule 5.
 class BatchRun:
     """Executes one batch run of a job.
 

@@ -20,6 +20,7 @@ from penstock.runtime.task.report import Report
 from penstock.wire.elements import MIN_TIMESTAMP
 
 
+# FLIP-327, rule 15.
 class BacklogInterval:
     """The checkpoint interval in force in one live run.
 

@@ -99,6 +99,7 @@ class SavepointFutures:
         self._open.clear()
 
 
+# FLIP-331, rule 6.
 def no_live_run(name: str) -> SavepointError:
     """Return the error about a job without a live run, which supports no savepoints."""
     return SavepointError(

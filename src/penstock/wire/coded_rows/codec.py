@@ -28,6 +28,7 @@ Decode = Callable[[bytes], Any]
 _SEQUENCES = (ListTypeInfo, BasicArrayTypeInfo, ObjectArrayTypeInfo, PrimitiveArrayTypeInfo)
 
 
+# CodedRowData, rule 6.
 class CodedCodec:
     """Encodes values of one type as coded rows and decodes them; see the package.
 
@@ -127,6 +128,7 @@ def _lenient(type_info: TypeInformation, *, is_key: bool) -> Encode:
     return encode
 
 
+# CodedRowData, rule 4.
 @cache
 def coded_codec(type_info: TypeInformation, *, tuples_hold_none: bool = False) -> CodedCodec:
     """Return the cached codec of a type.

@@ -127,6 +127,7 @@ _LEAVES: dict[str, Leaf] = {
 """Name of every basic type to its leaf."""
 
 
+# CodedRowData, rule 1.
 def leaf_of(type_info: TypeInformation) -> Leaf | None:
     """Return the leaf of a type; None if it has fields, elements or pairs, or is unknown."""
     kind = type(type_info)

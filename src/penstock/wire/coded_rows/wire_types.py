@@ -9,6 +9,7 @@ from typing import Any
 from penstock.errors import DecodeError
 
 
+# CodedRowData, rule 1.
 class WireType(IntEnum):
     """The kind of payload after a tag; it determines where the payload ends."""
 
@@ -70,6 +71,7 @@ def varint(value: int) -> bytes:
     return bytes(pieces)
 
 
+# CodedRowData, rule 2.
 def zigzag(value: int) -> int:
     """Map an integer to an unsigned one: 0, -1, 1, -2 become 0, 1, 2, 3."""
     return value << 1 if value >= 0 else (-value << 1) - 1

@@ -23,6 +23,7 @@ from penstock.state.level_state import CurrentGroup
 from penstock.user_failure import short
 
 
+# FLIP-331, rule 4.
 class CoGroupAtEndOperator(CoGroupWindowOperator):
     """A `CoGroupWindowOperator` that makes no windows if every key has one."""
 
