@@ -13,6 +13,8 @@ joins; here they have the safe ones.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from penstock.program.operator_kind import (
     Emit,
     Inputs,
@@ -87,12 +89,10 @@ MAP_BATCHES = OperatorKind(
     keeps=Keeps.NOTHING,
     holds_input=True,
 )
-ASYNC_MAP_BATCHES = OperatorKind(
-    "ASYNC_MAP_BATCHES",
-    f"{_HERE}batches.async_map_batches:AsyncMapBatchesOperator",
-    time=TimeUse.IGNORES,
-    keeps=Keeps.NOTHING,
-    holds_input=True,
+ASYNC_MAP_BATCHES = replace(
+    MAP_BATCHES,
+    name="ASYNC_MAP_BATCHES",
+    implementation=f"{_HERE}batches.async_map_batches:AsyncMapBatchesOperator",
 )
 KEYED_MAP_GROUPS = OperatorKind(
     "KEYED_MAP_GROUPS",
@@ -116,14 +116,7 @@ ASYNC = OperatorKind(
     keeps=Keeps.AS_OBJECT,
     holds_input=True,
 )
-KEYED_ASYNC = OperatorKind(
-    "KEYED_ASYNC",
-    f"{_HERE}async_io.operator:AsyncOperator",
-    is_keyed=True,
-    time=TimeUse.IGNORES,
-    keeps=Keeps.AS_OBJECT,
-    holds_input=True,
-)
+KEYED_ASYNC = replace(ASYNC, name="KEYED_ASYNC", is_keyed=True)
 KEYED_MAP = OperatorKind(
     "KEYED_MAP",
     f"{_HERE}keyed_apply:KeyedApplyOperator",
