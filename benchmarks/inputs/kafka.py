@@ -12,6 +12,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from benchmarks.inputs.waiting_broker import WaitingBroker
 from benchmarks.model.digest_parts import added_up, digest_rows
 from benchmarks.model.program import Outputs
 from examples.kafka.broker import BrokerProcess
@@ -40,12 +42,32 @@ def ensure_broker() -> None:
     """Start a broker that ends with this process, unless one is named or started."""
     if SERVERS in os.environ:
         return
+    os.environ[SERVERS] = _own_broker()
+
+
+def waiting_servers() -> str:
+    """Return brokers that wait for records if a fetch finds none: those that are named, or ours behind a `WaitingBroker`."""
+    named = os.environ.get(SERVERS)
+    has_own = _own_broker.cache_info().currsize > 0
+    if named is None or (has_own and named == _own_broker()):
+        return _waiting_broker().servers
+    return named
+
+
+@cache
+def _waiting_broker() -> WaitingBroker:
+    return WaitingBroker(_own_broker())
+
+
+@cache
+def _own_broker() -> str:
+    """Start a broker that ends with this process; return its address."""
     directory = tempfile.mkdtemp(prefix="penstock-broker-")
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
     broker = BrokerProcess(Path(directory))
     broker.start()
     atexit.register(broker.stop)
-    os.environ[SERVERS] = broker.servers
+    return broker.servers
 
 
 def make_topic(name: str) -> bool:

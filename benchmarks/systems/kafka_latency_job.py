@@ -7,6 +7,7 @@ travels to workers by value, and classes of the client cannot.
 
 from __future__ import annotations
 
+import os
 import time
 import uuid
 from dataclasses import asdict, dataclass, field
@@ -14,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.inputs.kafka import make_topic, servers
+from benchmarks.inputs.kafka import SERVERS, make_topic, servers
 from benchmarks.model.digest_parts import added_up, digest_rows
 from benchmarks.model.measurement import LATENCY
 from benchmarks.systems.kafka_clients import KafkaClients
@@ -41,6 +42,7 @@ class KafkaLatencySpecification:
         records: Records of a round.
         records_per_second: Rate at which they are made.
         settings: `KEY=VALUE`, for the job.
+        servers: The brokers.
         spawned: When the process was started, on the monotonic clock of the machine.
     """
 
@@ -48,6 +50,7 @@ class KafkaLatencySpecification:
     parallelism: int
     records: int
     records_per_second: int
+    servers: str
     settings: dict[str, str] = field(default_factory=dict)
     spawned: float = 0.0
 
@@ -62,6 +65,7 @@ class KafkaLatency:
     def __init__(self, values: dict[str, Any]) -> None:
         self._told = KafkaLatencySpecification(**values)
         self._seen: list[int] = []
+        os.environ[SERVERS] = self._told.servers
         suffix = uuid.uuid4().hex
         self._topics = f"from-{suffix}", f"to-{suffix}"
         for name in self._topics:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+import uuid
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +12,8 @@ import numpy as np
 import pytest
 
 from benchmarks.answers.kafka_records import expected_counts, is_last_count, numbers_below
-from benchmarks.inputs.kafka import SERVERS, outputs_of
+from benchmarks.inputs.kafka import SERVERS, fill, make_topic, new_reader, outputs_of
+from benchmarks.inputs.waiting_broker import WaitingBroker
 from benchmarks.model.digest_parts import added_up, digest_rows
 from benchmarks.model.program import Case
 from benchmarks.model.shape import BATCH, STREAMING, Shape
@@ -62,3 +65,21 @@ def test_programs_are_listed_with_what_they_write() -> None:
     ]
     for program in programs.PROGRAMS:
         assert program.reference in {system.name for system in program.systems}
+
+
+def test_a_waiting_broker_passes_everything_and_holds_empty_answers(
+    kafka: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waiting = WaitingBroker(kafka.servers_here())
+    monkeypatch.setenv(SERVERS, waiting.servers)
+    name = f"held-{uuid.uuid4().hex}"
+    assert make_topic(name)
+    reader, began, asked = new_reader(name), time.monotonic(), waiting.empty_answers
+    while time.monotonic() - began < 0.5:
+        assert reader.poll(0.1) is None
+    # Two partitions, and an answer of the broker without the proxy takes 0.1 ms.
+    assert 0 < waiting.empty_answers - asked < 2 * 0.5 / 0.005
+    fill(name, ((b"%d" % n, time.time_ns() // 1_000_000) for n in range(50)))
+    found = {reader.poll(5).value() for _ in range(50)}
+    assert found == {b"%d" % n for n in range(50)}
+    reader.close()

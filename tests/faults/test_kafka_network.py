@@ -58,7 +58,7 @@ def grow(
 def test_a_network_that_is_cut_again_and_again_neither_loses_nor_doubles(
     environment: Environment, kafka: Broker
 ) -> None:
-    with Proxy(kafka.servers) as proxy:
+    with Proxy(kafka.servers_here()) as proxy:
 
         def cut(number: int) -> None:
             time.sleep(0.05 * number)  # before, in and behind an epoch

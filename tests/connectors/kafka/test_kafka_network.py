@@ -98,7 +98,7 @@ def test_every_client_speaks_tls_and_logs_in(
 ) -> None:
     topic = kafka.topic()
     properties = login(certificate)
-    with Proxy(kafka.servers, server_side(certificate), ("shop", SECRET)) as proxy:
+    with Proxy(kafka.servers_here(), server_side(certificate), ("shop", SECRET)) as proxy:
         sink = with_properties(sink_builder(proxy.servers, topic), properties)
         committer = started(sink, context)
         committer.commit("1", staged(sink, context, *named("1")))
@@ -117,7 +117,7 @@ def test_every_client_proves_that_it_knows_the_password(
 ) -> None:
     topic = kafka.topic()
     properties = login(certificate) | {"sasl.mechanism": ScramLogin.mechanism}
-    proxy = Proxy(kafka.servers, server_side(certificate), ("shop", SECRET), ScramLogin)
+    proxy = Proxy(kafka.servers_here(), server_side(certificate), ("shop", SECRET), ScramLogin)
     with proxy:
         sink = with_properties(sink_builder(proxy.servers, topic), properties)
         committer = started(sink, context)
@@ -148,7 +148,7 @@ def test_every_client_shows_its_certificate(
         "ssl.key.password": SECRET,  # of a key without one: it is not looked at
         "default.api.timeout.ms": "15000",
     }
-    with Proxy(kafka.servers, both) as proxy:
+    with Proxy(kafka.servers_here(), both) as proxy:
         sink = with_properties(sink_builder(proxy.servers, topic), properties)
         committer = started(sink, context)
         committer.commit("1", staged(sink, context, *named("1")))
@@ -174,7 +174,7 @@ def test_a_java_login_is_understood(kafka: Broker, certificate: tuple[Path, Path
     del properties["sasl.username"], properties["sasl.password"]
     module = "org.apache.kafka.common.security.plain.PlainLoginModule"
     properties["sasl.jaas.config"] = f'{module} required username="shop" password="{SECRET}";'
-    with Proxy(kafka.servers, server_side(certificate), ("shop", SECRET)) as proxy:
+    with Proxy(kafka.servers_here(), server_side(certificate), ("shop", SECRET)) as proxy:
         assert all_of(source_of(proxy.servers, topic, properties)) == ["a"]
 
 
@@ -184,7 +184,7 @@ def test_a_client_that_does_not_log_in_is_seen(
     """So that the tests above show that every client does."""
     topic = kafka.topic()
     properties = login(certificate) | {"security.protocol": "SSL", "default.api.timeout.ms": "1500"}
-    with Proxy(kafka.servers, server_side(certificate), ("shop", SECRET)) as proxy:
+    with Proxy(kafka.servers_here(), server_side(certificate), ("shop", SECRET)) as proxy:
         with pytest.raises(SourceError, match="cannot find the partitions"):
             all_of(source_of(proxy.servers, topic, properties))
         assert proxy.strangers > 0
@@ -199,7 +199,7 @@ def test_a_login_that_is_refused_is_told_without_its_secret(
     if wrong == "authority":
         del properties["ssl.ca.location"]
     properties["default.api.timeout.ms"] = "1500"
-    with Proxy(kafka.servers, server_side(certificate), ("shop", SECRET)) as proxy:
+    with Proxy(kafka.servers_here(), server_side(certificate), ("shop", SECRET)) as proxy:
         with pytest.raises(SourceError, match="cannot find the partitions of kafka topic") as told:
             all_of(source_of(proxy.servers, topic, properties))
         sink = with_properties(sink_builder(proxy.servers, topic), properties)
@@ -212,7 +212,7 @@ def test_a_login_that_is_refused_is_told_without_its_secret(
 def test_a_source_reads_on_when_its_network_is_back(kafka: Broker) -> None:
     topic = kafka.topic()
     kafka.add(topic, *(b"%d" % n for n in range(6)))
-    with Proxy(kafka.servers) as proxy:
+    with Proxy(kafka.servers_here()) as proxy:
         source = source_of(proxy.servers, topic, {"default.api.timeout.ms": "20000"})
         (split,) = source.exact_discover({})
         first = source.read(split.id, 0, 3)
@@ -233,7 +233,7 @@ def test_a_network_that_is_cut_in_a_commit_neither_loses_nor_doubles(
     kafka: Broker, context: SinkContext, step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     topic = kafka.topic()
-    with Proxy(kafka.servers) as proxy:
+    with Proxy(kafka.servers_here()) as proxy:
         sink = sink_builder(proxy.servers, topic).build()
         committer = started(sink, context)
         committer.commit("1", staged(sink, context, *named("1")))

@@ -148,6 +148,19 @@ def test_entries_that_were_trimmed_are_told(valkey: Server) -> None:
         source.exact_discover({name: split.head})
 
 
+def test_a_stream_that_was_deleted_and_made_anew_is_told(valkey: Server) -> None:
+    name = valkey.name()
+    valkey.add(name, *range(4), at_ms=AT_MS)
+    source = of(valkey, name)
+    (split,) = source.exact_discover({})
+    at = position_of(f"{AT_MS + 1}-1", name) + 1  # two are not read yet
+    valkey.client.delete(name)
+    valkey.add(name, *range(9), at_ms=AT_MS + 100)
+    for position in (at, split.head):
+        with pytest.raises(SourceError, match="entries were trimmed, perhaps before"):
+            source.exact_discover({name: position})
+
+
 def test_a_stream_that_begins_empty_is_read(valkey: Server) -> None:
     name = valkey.name()
     valkey.client.xgroup_create(name, "g", mkstream=True)

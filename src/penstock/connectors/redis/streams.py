@@ -1,7 +1,7 @@
 """What a server says of its streams.
 
 Redis trims a stream from its beginning, and does not tell what it trimmed. So nothing is known to be lost as long as the
-last entry that was read is there, or an older one; or if the first entry that there is was the first one ever.
+last entry that was read is there, or an older one; or if nothing was read, and the first entry that there is was the first one ever.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ class StreamFacts:
         if self.first is None:
             is_lost = self.head > position
         else:
-            is_lost = self.first > position and not self.is_whole
+            # A stream from which nothing was removed begins behind what was read: it was deleted, and made anew.
+            is_lost = self.first > position and not (self.is_whole and position == 0)
         if is_lost:
             begins = "is empty" if self.first is None else f"begins at entry {id_of(self.first)}"
             raise SourceError(
