@@ -228,7 +228,16 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
         "scalars": frozenset({"column_types"}),
         "binding": frozenset({"catalogue", "column_types", "place", "scalars", "type_names"}),
         "relations": frozenset(
-            {"binding", "catalogue", "column_types", "functions", "place", "scalars", "type_names"}
+            {
+                "binding",
+                "catalogue",
+                "column_types",
+                "dialect",
+                "functions",
+                "place",
+                "scalars",
+                "type_names",
+            }
         ),
         "functions": frozenset({"column_types", "scalars"}),
         "lowering": frozenset(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.common import Row, Types
+from penstock.common import Configuration, Row, Types
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.errors import SqlError
 from penstock.testing import Schedule, collect
@@ -69,4 +69,41 @@ def test_a_changelog_takes_back_what_it_has_said():
 def test_errors_name_the_place(query, problem):
     with pytest.raises(SqlError) as refused:
         rows_of(query)
+    assert problem in refused.value.problem
+
+
+def joined_with(hint):
+    env = StreamExecutionEnvironment.get_execution_environment(
+        Configuration.from_dict({"table.exec.state.ttl": "1 d"})
+    )
+    rows = env.from_collection([], ORDERS)
+    query = f"SELECT {hint} a.who, COUNT(*) AS n FROM o AS a JOIN o AS b ON a.who = b.who GROUP BY a.who"
+    env.sql(query, {"o": rows}).print()
+    nodes = [node for node in env.graph.nodes() if node.join or node.name == "group by"]
+    (join,) = [node.join for node in nodes if node.join]
+    (function,) = [node.function for node in nodes if not node.join]
+    return join.side_ttls_ms, function._spec.ttl_ms
+
+
+def test_state_is_kept_as_long_as_hints_say():
+    day = 24 * 3_600_000
+    assert joined_with("") == ((None, None), day)
+    assert joined_with("/*+ STATE_TTL('a' = '2 d') */") == ((2 * day, None), 2 * day)
+    assert joined_with("/*+ STATE_TTL('a' = '1 h', 'b' = '2 h') */") == (
+        (day // 24, day // 12),
+        day // 12,
+    )
+
+
+@pytest.mark.parametrize(
+    ("hint", "problem"),
+    [
+        ("/*+ BROADCAST(a) */", "the hint BROADCAST (line 1, column 8) is not supported"),
+        ("/*+ STATE_TTL('c' = '1 d') */", "is about 'c', which FROM does not have"),
+        ("/*+ STATE_TTL('a' = 'long') */", "the hint STATE_TTL has 'long' for 'a'"),
+    ],
+)
+def test_hints_that_cannot_be_followed_are_errors(hint, problem):
+    with pytest.raises(SqlError) as refused:
+        joined_with(hint)
     assert problem in refused.value.problem

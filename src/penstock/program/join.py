@@ -49,6 +49,7 @@ class JoinSpec:
         record_types: Type of the records of the left and the right side.
         ttl_ms: Time in milliseconds after the last change of a row at which it expires; None keeps
             rows for ever.
+        side_ttls_ms: The same for the left and the right side, where it is set for one; None takes `ttl_ms`.
         existence: Whether results are left rows that match, or left rows that do not; None is pairs.
         condition: What rows of equal keys must satisfy to match, given both; None is nothing more.
     """
@@ -56,6 +57,7 @@ class JoinSpec:
     kind: JoinKind
     record_types: tuple[TypeInformation, TypeInformation]
     ttl_ms: int | None = None
+    side_ttls_ms: tuple[int | None, int | None] = (None, None)
     existence: Existence | None = None
     condition: Callable[[Any, Any], bool] | None = None
 

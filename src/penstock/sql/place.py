@@ -82,7 +82,8 @@ def _shown(node: exp.Expr | None) -> str:
     place = place_of(node)
     try:
         text = node.sql()
-    except ValueError:  # a node of our own dialect: sqlglot has no text for it
+    # sqlglot has no text for nodes of our own dialect, and fails in many ways; the place is enough.
+    except Exception:  # noqa: BLE001
         return f" ({place})" if place is not None else ""
     text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
     return f": {text}" + (f" ({place})" if place is not None else "")

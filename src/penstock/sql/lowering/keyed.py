@@ -91,7 +91,7 @@ def lower_aggregate(lowering: Any, relation: GroupBy) -> Rows:
         calls=relation.calls,
         names=tuple(each.name for each in relation.columns),
         is_insert_only=relation.input.is_insert_only,
-        ttl_ms=lowering.ttl_ms,
+        ttl_ms=relation.ttl_ms or lowering.ttl_ms,
     )
     rows = by_columns(lowering.stream(relation.input), tuple(range(relation.group)))
     name = "group by" if relation.calls else "distinct"
@@ -142,7 +142,13 @@ def lower_join(lowering: Any, relation: Join) -> Rows:
         KEYED_REGULAR_JOIN,
         relation.type.value.lower(),
         Types.ROW_NAMED(list(_FIELDS), list(types)),
-        join=JoinSpec(kind, (types[0], types[1]), existence=existence, condition=condition),
+        join=JoinSpec(
+            kind,
+            (types[0], types[1]),
+            side_ttls_ms=relation.ttls_ms,
+            existence=existence,
+            condition=condition,
+        ),
     )
     read = [*_fields(0, relation.left)]
     if existence is None:

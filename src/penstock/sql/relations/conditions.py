@@ -111,8 +111,9 @@ def _into_join(join: Join, conditions: Sequence[Scalar]) -> SqlRelation:
     if join.type is JoinType.INNER:
         more, others = equalities(rest, width)
         inside = [*([] if condition is None else [condition]), *others]
-        return joined(left, right, join.type, [*pairs, *more], all_of(inside))
-    return _filter(joined(left, right, join.type, pairs, condition), rest)
+        return joined(left, right, join.type, [*pairs, *more], all_of(inside), join.ttls_ms)
+    made = joined(left, right, join.type, pairs, condition, join.ttls_ms)
+    return _filter(made, rest)
 
 
 def equalities(

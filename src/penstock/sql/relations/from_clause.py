@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -45,13 +46,20 @@ _KINDS = frozenset({"", "INNER", "OUTER", "CROSS"})
 class FromClause:
     """Translates FROM."""
 
-    def __init__(self, translator: QueryTranslator, outer: Scope | None) -> None:
+    def __init__(
+        self,
+        translator: QueryTranslator,
+        outer: Scope | None,
+        ttls_ms: Mapping[str, int | None] | None = None,
+    ) -> None:
         """Make a translator of FROM.
 
         Args:
             translator: Of queries.
             outer: The scope of the query around.
+            ttls_ms: Name of a table to the time that the state of its rows is kept, of hints.
         """
+        self._ttls = dict(ttls_ms or {})
         self._translator = translator
         self._outer = outer
 
@@ -124,7 +132,11 @@ class FromClause:
         conditions = [] if on is None else self._conditions(on, both)
         if is_temporal(join.this):
             return temporal_join(left, right, kind, conditions, join, scope), both
-        return joined_on(left, right, kind, conditions), both
+        return joined_on(left, right, kind, conditions, self._sides(scope, table)), both
+
+    def _sides(self, scope: Scope, table: ScopeTable) -> tuple[int | None, int | None]:
+        lefts = [self._ttls[each.name] for each in scope.tables if each.name in self._ttls]
+        return (lefts[0] if lefts else None, self._ttls.get(table.name or ""))
 
     def _correlated(
         self, left: SqlRelation, scope: Scope, kind: JoinType, join: exp.Join
@@ -181,7 +193,7 @@ class FromClause:
         names = frozenset(each.name for each in using)
         hidden = replace(table, hidden=names)
         both = Scope((*scope.tables, hidden), merged=merged, outer=self._outer)
-        return joined_on(left, right, kind, conditions), both
+        return joined_on(left, right, kind, conditions, self._sides(scope, table)), both
 
 
 def _merged(left: Scalar, right: Scalar, kind: JoinType) -> Scalar:
@@ -191,7 +203,11 @@ def _merged(left: Scalar, right: Scalar, kind: JoinType) -> Scalar:
 
 
 def joined_on(
-    left: SqlRelation, right: SqlRelation, kind: JoinType, conditions: list[Scalar]
+    left: SqlRelation,
+    right: SqlRelation,
+    kind: JoinType,
+    conditions: list[Scalar],
+    ttls_ms: tuple[int | None, int | None] = (None, None),
 ) -> SqlRelation:
     """Return a join; conditions of one side go below it where that is the same."""
     width = len(left.columns)
@@ -214,7 +230,7 @@ def joined_on(
             right = where(right, [shifted(each, -width)])
         else:
             stay.append(each)
-    return joined(left, right, kind, pairs, all_of(stay))
+    return joined(left, right, kind, pairs, all_of(stay), ttls_ms)
 
 
 def _holds(condition: Scalar) -> bool:

@@ -67,11 +67,13 @@ class GroupBy(SqlRelation):
         input: Rows whose first columns are the group, and whose others the aggregates read.
         group: How many columns the group has.
         calls: The aggregates.
+        ttl_ms: Time after which a group is forgotten, of a hint; None takes that of the job.
     """
 
     input: SqlRelation
     group: int
     calls: tuple[AggregateCall, ...]
+    ttl_ms: int | None = None
 
     @property
     def inputs(self) -> tuple[SqlRelation, ...]:
@@ -157,6 +159,7 @@ class Join(SqlRelation):
         left_keys: Expressions of the left side.
         right_keys: Expressions of the right side that must be equal to them, and not NULL.
         condition: What rows must satisfy in addition, over the columns of both; None is nothing.
+        ttls_ms: Time after which rows of each side are forgotten, of a hint; None takes that of the job.
     """
 
     left: SqlRelation
@@ -165,6 +168,7 @@ class Join(SqlRelation):
     left_keys: tuple[Scalar, ...]
     right_keys: tuple[Scalar, ...]
     condition: Scalar | None
+    ttls_ms: tuple[int | None, int | None] = (None, None)
 
     @property
     def inputs(self) -> tuple[SqlRelation, ...]:
@@ -318,6 +322,7 @@ def joined(
     kind: JoinType,
     keys: Sequence[tuple[Scalar, Scalar]],
     condition: Scalar | None,
+    ttls_ms: tuple[int | None, int | None] = (None, None),
 ) -> Join:
     """Return a join; see `Join`."""
     is_existence = kind in {JoinType.SEMI, JoinType.ANTI}
@@ -332,6 +337,7 @@ def joined(
         left_keys=tuple(each for each, _ in keys),
         right_keys=tuple(each for _, each in keys),
         condition=condition,
+        ttls_ms=ttls_ms,
         columns=columns,
         keys=left.keys if is_existence else _joined_keys(left, right),
         changelog=Changelog.RETRACT if may_take_back else Changelog.INSERT_ONLY,

@@ -13,11 +13,13 @@ from penstock.sql.binding.operators import BUILDERS
 from penstock.sql.binding.scope import Scope
 from penstock.sql.catalogue import Changelog, SqlCatalogue, SqlColumn, SqlView
 from penstock.sql.column_types import NULL
+from penstock.sql.dialect import hints_of
 from penstock.sql.place import unsupported, wrong
 from penstock.sql.relations.aggregates import GroupBinder, aggregate_nodes, bound_aggregate
 from penstock.sql.relations.conditions import projected, where
 from penstock.sql.relations.from_clause import FromClause
-from penstock.sql.relations.keyed import Normalize, aggregated, distinct_names
+from penstock.sql.relations.hints import check_names, state_ttls, with_options
+from penstock.sql.relations.keyed import GroupBy, Normalize, aggregated, distinct_names
 from penstock.sql.relations.numbered import first_rows, with_windows
 from penstock.sql.relations.set_operations import except_rows, intersected, united
 from penstock.sql.relations.subqueries import is_existence, with_existence, with_scalars
@@ -119,10 +121,17 @@ class QueryTranslator:
             if part and name not in _CLAUSES:
                 node = part[0] if isinstance(part, list) else part
                 raise unsupported(f"the clause {name.rstrip('_').upper()}", node)
-        relation, scope = FromClause(self, outer).relation(query)
+        ttls_ms = state_ttls(query)
+        relation, scope = FromClause(self, outer, ttls_ms).relation(query)
+        check_names(ttls_ms, [each.name for each in scope.tables], query)
         binder = Binder(scope, self.catalogue, BUILDERS)
         relation = self._where(query, relation, binder)
-        relation, binder = self._grouped(query, relation, binder)
+        relation, binder = self._grouped(
+            query,
+            relation,
+            binder,
+            max((each or 0 for each in ttls_ms.values()), default=0) or None,
+        )
         relation = with_windows(query, relation, binder)
         relation = with_scalars(self, query.expressions, relation, binder)
         made = self._projected(query, relation, binder)
@@ -145,13 +154,10 @@ class QueryTranslator:
         for each in nodes:
             if is_existence(each):
                 relation = with_existence(self, each, relation, binder)
-        if len(relation.columns) == width:
-            return relation
-        kept = relation.columns[:width]
-        return projected(relation, kept, tuple(_column(at, each) for at, each in enumerate(kept)))
+        return relation if len(relation.columns) == width else _first_columns(relation, width)
 
     def _grouped(
-        self, query: exp.Select, relation: SqlRelation, binder: Binder
+        self, query: exp.Select, relation: SqlRelation, binder: Binder, ttl_ms: int | None
     ) -> tuple[SqlRelation, Binder]:
         having, clause = query.args.get("having"), query.args.get("group")
         order = query.args.get("order")
@@ -194,20 +200,22 @@ class QueryTranslator:
             unique,
             names,
         )
+        if isinstance(result, GroupBy):
+            result = replace(result, ttl_ms=ttl_ms)
         given: dict[int, Scalar] = {}
         for node, call in zip(calls, made, strict=True):
             at = len(groups) + unique.index(call)
             given[id(node)] = InputColumn(at, call.result, result.columns[at].name)
         over = GroupBinder(binder, groups, given, BUILDERS)
         if having is not None:
-            width = len(result.columns)
-            result = with_scalars(self, [having.this], result, over)
-            result = where(result, [over.condition(having.this, "the condition of HAVING")])
-            if len(result.columns) != width:
-                kept = result.columns[:width]
-                outputs = tuple(_column(at, each) for at, each in enumerate(kept))
-                result = projected(result, kept, outputs)
+            result = self._having(having, result, over)
         return result, over
+
+    def _having(self, having: exp.Expr, relation: SqlRelation, binder: Binder) -> SqlRelation:
+        width = len(relation.columns)
+        relation = with_scalars(self, [having.this], relation, binder)
+        relation = where(relation, [binder.condition(having.this, "the condition of HAVING")])
+        return relation if len(relation.columns) == width else _first_columns(relation, width)
 
     def _projected(self, query: exp.Select, relation: SqlRelation, binder: Binder) -> SqlRelation:
         columns: list[SqlColumn] = []
@@ -252,7 +260,7 @@ class QueryTranslator:
             for tables in reversed(self._named):
                 if name[0] in tables:
                     return tables[name[0]]
-        if name in self._scans:
+        if name in self._scans and not hints_of(node):
             return self._scans[name]
         found = self.catalogue.find(name)
         if found is None:
@@ -266,7 +274,10 @@ class QueryTranslator:
         if isinstance(found, SqlView):
             made = self._view(found, node)
         else:
-            made = scanned(".".join(name), found)
+            changed = with_options(found, node)
+            made = scanned(".".join(name), changed)
+            if changed is not found:
+                return made
         self._scans[name] = made
         return made
 
@@ -323,6 +334,11 @@ def as_column(scalar: Scalar, relation: SqlRelation) -> SqlColumn:
     if isinstance(scalar, InputColumn):
         return relation.columns[scalar.position]
     return SqlColumn(str(scalar), scalar.type)
+
+
+def _first_columns(relation: SqlRelation, width: int) -> SqlRelation:
+    kept = relation.columns[:width]
+    return projected(relation, kept, tuple(_column(at, each) for at, each in enumerate(kept)))
 
 
 def _column(at: int, column: SqlColumn) -> InputColumn:

@@ -54,9 +54,10 @@ class RegularJoinOperator(BuffersInputs):
         self._kind = spec.join.kind
         self._existence = spec.join.existence
         self._condition = spec.join.condition
+        sides = zip(FIELDS, spec.join.record_types, spec.join.side_ttls_ms, strict=True)
         left, right = (
-            JoinSide(spec.uid, name, record_type, scope, spec.join.ttl_ms)
-            for name, record_type in zip(FIELDS, spec.join.record_types, strict=True)
+            JoinSide(spec.uid, name, record_type, scope, ttl_ms or spec.join.ttl_ms)
+            for name, record_type, ttl_ms in sides
         )
         self._rows_of = (left, right)
 
