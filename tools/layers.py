@@ -223,7 +223,9 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
         "catalogue": frozenset({"column_types"}),
         "dialect": frozenset({"place"}),
         "text_parser": frozenset({"dialect", "place", "statements"}),
-        "grammar": frozenset({"dialect", "place", "statements", "text_parser", "type_names"}),
+        "grammar": frozenset(
+            {"column_types", "dialect", "place", "statements", "text_parser", "type_names"}
+        ),
         # What workers import: it knows nothing of sqlglot.
         "scalars": frozenset({"column_types"}),
         "binding": frozenset({"catalogue", "column_types", "place", "scalars", "type_names"}),
@@ -244,6 +246,46 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
             {"catalogue", "column_types", "functions", "place", "relations", "scalars"}
         ),
         "streams": frozenset({"catalogue", "column_types"}),
+        "udf": frozenset({"catalogue", "column_types", "grammar"}),
+        "python_functions": frozenset({"catalogue", "place", "udf"}),
+        "tables": frozenset(
+            {
+                "binding",
+                "catalogue",
+                "column_types",
+                "lowering",
+                "place",
+                "relations",
+                "statements",
+            }
+        ),
+        "results": frozenset({"catalogue", "relations", "tables"}),
+        "insertions": frozenset(
+            {
+                "binding",
+                "catalogue",
+                "column_types",
+                "lowering",
+                "place",
+                "relations",
+                "scalars",
+                "statements",
+                "tables",
+            }
+        ),
+        "session": frozenset(
+            {
+                "catalogue",
+                "grammar",
+                "insertions",
+                "place",
+                "python_functions",
+                "results",
+                "statements",
+                "streams",
+                "tables",
+            }
+        ),
         "queries": frozenset(
             {"catalogue", "grammar", "lowering", "place", "relations", "statements", "streams"}
         ),

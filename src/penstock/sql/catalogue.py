@@ -105,12 +105,15 @@ class SqlTable(Protocol):
             key: Names of the columns of the table by which they are unique; empty if none are known.
         """
 
-    def write(self, stream: DataStream[Row], changelog: Changelog, name: str) -> None:
+    def write(
+        self, stream: DataStream[Row], changelog: Changelog, key: Sequence[str], name: str
+    ) -> None:
         """Add a sink for rows of the columns that it takes, in their order and types.
 
         Args:
             stream: The rows.
             changelog: How they change those before; `accepts` has agreed.
+            key: Names of the columns by which they are unique; empty if none are known.
             name: Of the table, for messages and plans.
 
         Raises:

@@ -11,6 +11,7 @@ from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import TokenType
 
 from penstock.errors import SqlError
+from penstock.sql.column_types import SqlType
 from penstock.sql.dialect import options_of
 from penstock.sql.place import TextPlace
 from penstock.sql.statements import (
@@ -74,6 +75,23 @@ def parse_query(text: str) -> exp.Query:
     raise SqlError.here(what, hint="Pass one SELECT.")
 
 
+def parse_type(text: str) -> SqlType:
+    """Return the type that a text names.
+
+    Raises:
+        SqlError: It names none.
+
+    Example:
+        >>> str(parse_type("ROW<a INT, b ARRAY<STRING>>"))
+        'ROW<a INT, b ARRAY<STRING>>'
+    """
+    (table,) = parse_script(f"CREATE TABLE t (a {text})")
+    assert isinstance(table, CreateTable), "the text says so"
+    (column,) = table.columns
+    assert column.type is not None, "it is not computed"
+    return column.type
+
+
 @dataclass(slots=True)
 class _TableParts:
     """What was read between the parentheses of a CREATE TABLE."""
@@ -111,6 +129,7 @@ class StatementParser(TextParser):
     # CREATE and DROP
 
     def _create(self, place: TextPlace) -> Statement:
+        self._begin = self._prev
         is_replacing = self._words("OR", "REPLACE")
         self._words("TEMPORARY")
         self._words("SYSTEM")
@@ -125,8 +144,7 @@ class StatementParser(TextParser):
         if is_replacing:
             raise self._unsupported("CREATE OR REPLACE TABLE", place, "DROP TABLE before it.")
         if_not_exists = self._words("IF", "NOT", "EXISTS")
-        name = self._name()
-        table = _TableParts()
+        name, table = self._name(), _TableParts()
         if self._words("("):
             self._elements(table)
         self._comment()
@@ -148,6 +166,7 @@ class StatementParser(TextParser):
             partitioned_by=partitioned_by,
             place=place,
             like=like,
+            text=self._find_sql(self._begin, self._prev),
         )
 
     def _elements(self, table: _TableParts) -> None:

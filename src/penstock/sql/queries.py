@@ -26,7 +26,7 @@ def query_streams(environment: Any, text: str, tables: Mapping[str, Any]) -> Dat
                 hint="Pass streams of declared rows or tuples.",
             )
         made[name] = each if isinstance(each, StreamTable) else StreamTable(each)
-    relation = relation_of(text, StreamCatalogue(made, {}))
+    relation = relation_of(text, StreamCatalogue(made, {}, environment.sql_session))
     return Lowering(environment).stream(relation)
 
 

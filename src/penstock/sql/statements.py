@@ -6,7 +6,7 @@ error of any later step can name what it is about.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from sqlglot import exp
@@ -85,6 +85,7 @@ class CreateTable:
         partitioned_by: Columns that files are divided by.
         place: In the text.
         like: Name of a table whose columns and options come first; None if there is none.
+        text: As it was written.
     """
 
     name: Name
@@ -96,6 +97,19 @@ class CreateTable:
     partitioned_by: tuple[str, ...]
     place: TextPlace
     like: Name | None = None
+    text: str = ""
+
+    def merged_with(self, other: CreateTable) -> CreateTable:
+        """Return the statement with the columns and options of another table before its own."""
+        return replace(
+            self,
+            columns=other.columns + self.columns,
+            primary_key=self.primary_key or other.primary_key,
+            watermark=self.watermark or other.watermark,
+            options=tuple((dict(other.options) | dict(self.options)).items()),
+            partitioned_by=self.partitioned_by or other.partitioned_by,
+            like=None,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,15 @@ from penstock.errors import ArgumentError
 from penstock.expressions.steps import ExpressionChain, SelectStep
 from penstock.expressions.tree import Field
 from penstock.expressions.typing import record_type
-from penstock.sql.catalogue import Changelog, SqlColumn, SqlFunction, SqlTable, SqlView, TableSchema
+from penstock.sql.catalogue import (
+    Changelog,
+    SqlCatalogue,
+    SqlColumn,
+    SqlFunction,
+    SqlTable,
+    SqlView,
+    TableSchema,
+)
 from penstock.sql.column_types import of_type_info
 from penstock.types.row import Row
 
@@ -70,7 +78,9 @@ class StreamTable:
         """Return why no rows can be written to it."""
         return "it is a stream of the program"
 
-    def write(self, stream: DataStream[Row], changelog: Changelog, name: str) -> None:
+    def write(
+        self, stream: DataStream[Row], changelog: Changelog, key: Sequence[str], name: str
+    ) -> None:
         """Refuse: `accepts` has said so."""
         raise AssertionError(name)
 
@@ -79,25 +89,34 @@ class StreamCatalogue:
     """Tables by their names, and functions of the user."""
 
     def __init__(
-        self, tables: Mapping[str, SqlTable | SqlView], functions: Mapping[str, SqlFunction]
+        self,
+        tables: Mapping[str, SqlTable | SqlView],
+        functions: Mapping[str, SqlFunction],
+        others: SqlCatalogue | None = None,
     ) -> None:
         """Make a catalogue.
 
         Args:
             tables: Name to table or view.
             functions: Name to function.
+            others: Has what is not among them; None is none.
         """
         self._tables = dict(tables)
         self._functions = dict(functions)
+        self._others = others
 
     def find(self, name: tuple[str, ...]) -> SqlTable | SqlView | None:
         """Return what a name means, None if there is nothing of that name."""
-        return self._tables.get(".".join(name))
+        found = self._tables.get(".".join(name))
+        return found if found is not None or self._others is None else self._others.find(name)
 
     def find_function(self, name: str) -> SqlFunction | None:
         """Return a function of the user, None if there is none of that name."""
-        return self._functions.get(name)
+        found = self._functions.get(name)
+        is_last = found is not None or self._others is None
+        return found if is_last or self._others is None else self._others.find_function(name)
 
     def names(self) -> tuple[str, ...]:
         """Return the names of all tables and views."""
-        return tuple(self._tables)
+        others = () if self._others is None else self._others.names()
+        return (*self._tables, *others)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from pkgutil import resolve_name
-from typing import Any, cast, overload
+from collections.abc import Iterable
+from typing import Any, overload
 
 from penstock.api.environment.builder import GraphBuilder
 from penstock.api.environment.execution_plan import execution_plan_json, graph_json
 from penstock.api.environment.ignored_settings import log_ignored_by_queries, log_ignored_settings
 from penstock.api.environment.job import JobClient, JobExecutionResult, executor_for
 from penstock.api.environment.python_dependencies import PythonDependencies
+from penstock.api.environment.sql_methods import SqlMethods
 from penstock.api.functions.source_functions import SourceFunction, record
 from penstock.api.functions.watermark import WatermarkStrategy
 from penstock.api.streams.caching import fill_caches
@@ -29,14 +29,10 @@ from penstock.plan.options import plan_options
 from penstock.plan.physical import PhysicalPlan
 from penstock.plan.planner import plan_job
 from penstock.types import TypeInformation
-from penstock.types.row import Row
 from penstock.types.type_parameters import T
 
-QUERY = "penstock.sql.queries:query_streams"
-"""What makes streams of SQL. A name, because layers below must not import the layers above them."""
 
-
-class StreamExecutionEnvironment(PythonDependencies, ShownAsCard):
+class StreamExecutionEnvironment(SqlMethods, PythonDependencies, ShownAsCard):
     """The context of one program: its configuration and its streams.
 
     Example:
@@ -195,30 +191,6 @@ class StreamExecutionEnvironment(PythonDependencies, ShownAsCard):
         declared = checked_type(type_info, "add_source")
         source = record(source_func, source_name, declared, CallSite.of_caller())
         return self._source(source, WatermarkStrategy.no_watermarks(), source_name, type_info)
-
-    def sql(self, query: str, tables: Mapping[str, Any]) -> DataStream[Row]:
-        """Return the rows of a query of SQL over streams.
-
-        The dialect is Flink's. Rows that later rows change are taken back: the stream is then a changelog of `+I`, `-U`,
-        `+U` and `-D`. Whatever the mode, the table that is left of it is the same. Needs the extra `sql`.
-
-        Args:
-            query: A SELECT.
-            tables: Names with streams of declared rows or tuples.
-
-        Returns:
-            Rows of the columns of the query.
-
-        Raises:
-            SqlError: The query is wrong, or uses what is not supported; it names the place.
-            ArgumentError: A table is no stream, or has no columns.
-
-        Example:
-            >>> large = env.sql("SELECT f0 AS who, f1 * 100 AS cents FROM o WHERE f1 > 3", {"o": orders})
-            >>> collect(large)
-            [Row(who='ann', cents=500), Row(who='ann', cents=700)]
-        """
-        return cast("DataStream[Row]", resolve_name(QUERY)(self, query, tables))
 
     def execute(self, job_name: str | None = None) -> JobExecutionResult:
         """Run the program on Spark, wait for its end, and remove its sinks.

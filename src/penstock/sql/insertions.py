@@ -1,0 +1,216 @@
+"""A job of statements: the relations that they ask for, and the sinks that take their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from penstock.api.streams.data_stream import DataStream
+from penstock.errors import SqlError, did_you_mean
+from penstock.sql.binding.conversions import common_type, converted
+from penstock.sql.catalogue import SqlCatalogue, SqlColumn, SqlTable, SqlView, TableSchema
+from penstock.sql.column_types import SqlType
+from penstock.sql.lowering.lower import Lowering
+from penstock.sql.place import TextPlace
+from penstock.sql.relations.explain import explained
+from penstock.sql.relations.select import QueryTranslator
+from penstock.sql.relations.tree import Project, SqlRelation
+from penstock.sql.scalars.tree import Constant, InputColumn, Scalar
+from penstock.sql.statements import Insert, Name, Select, StatementSet
+from penstock.sql.tables.table import ConnectorTable
+from penstock.types.row import Row
+
+
+class SqlJob:
+    """The statements of one job. Tables and views that several of them read are read once.
+
+    Attributes:
+        name: Of the job.
+    """
+
+    def __init__(self, environment: Any, catalogue: SqlCatalogue) -> None:
+        """Begin a job.
+
+        Args:
+            environment: The `StreamExecutionEnvironment` whose program it is.
+            catalogue: What names mean.
+        """
+        self._catalogue = catalogue
+        self._translator = QueryTranslator(catalogue)
+        self._lowering = Lowering(environment)
+        self._writes: list[tuple[str, SqlTable, SqlRelation]] = []
+
+    @property
+    def name(self) -> str:
+        """What is written, for progress and messages."""
+        return f"insert into {', '.join(dict.fromkeys(name for name, _, _ in self._writes))}"
+
+    def relation(self, query: Any) -> SqlRelation:
+        """Return the relation of a query.
+
+        Raises:
+            SqlError: It is wrong.
+        """
+        return self._translator.relation(query)
+
+    def stream(self, relation: SqlRelation) -> DataStream[Row]:
+        """Return the stream of a relation."""
+        return self._lowering.stream(relation)
+
+    def add(self, statement: Insert) -> None:
+        """Plan an INSERT; `build` adds its sink to the program.
+
+        Raises:
+            SqlError: The query is wrong, or the table cannot take its rows.
+        """
+        table, relation = self._insertion(statement)
+        key = _key_of(relation)
+        refusal = table.accepts(relation.changelog, key)
+        name = ".".join(statement.target)
+        if refusal is not None:
+            raise SqlError.here(
+                f"table {name!r} cannot take rows that are {relation.changelog.value}: {refusal} ({statement.place})",
+                hint="Write to a table that can; docs/sql.md says which.",
+            )
+        self._writes.append((name, table, relation))
+
+    def build(self) -> None:
+        """Add the sinks of all INSERTs to the program."""
+        for name, table, relation in self._writes:
+            table.write(self.stream(relation), relation.changelog, _key_of(relation), name)
+
+    def schema_of(self, name: Name, place: TextPlace) -> TableSchema:
+        """Return what the rows of a table or view are.
+
+        Raises:
+            SqlError: There is none of that name.
+        """
+        found = self._found(name, place)
+        if not isinstance(found, SqlView):
+            return found.schema
+        relation = self.relation(found.query)
+        names = found.columns or tuple(column.name for column in relation.columns)
+        columns = zip(names, relation.columns, strict=True)
+        return TableSchema(
+            tuple(SqlColumn(name, each.type, each.is_time) for name, each in columns),
+            _key_of(relation),
+            relation.changelog,
+        )
+
+    def explained(self, statement: Select | Insert | StatementSet) -> str:
+        """Return the relations of a statement as text, with changelog modes and what is kept.
+
+        Raises:
+            SqlError: The statement is wrong.
+        """
+        if isinstance(statement, Select):
+            return explained(self.relation(statement.query))
+        inserts = statement.inserts if isinstance(statement, StatementSet) else (statement,)
+        return "\n".join(
+            f"Sink {'.'.join(each.target)}\n{explained(self._insertion(each)[1], 1)}"
+            for each in inserts
+        )
+
+    def _found(self, name: Name, place: TextPlace) -> SqlTable | SqlView:
+        found = self._catalogue.find(name)
+        if found is None:
+            known = self._catalogue.names()
+            shown = ".".join(name)
+            raise SqlError.here(
+                f"there is no table {shown!r} ({place}){did_you_mean(shown, known)}",
+                hint=f"Use one of: {', '.join(known) or 'none'}.",
+            )
+        return found
+
+    def _insertion(self, statement: Insert) -> tuple[SqlTable, SqlRelation]:
+        """Return the table, and the rows with its columns and types."""
+        table = self._found(statement.target, statement.place)
+        if isinstance(table, SqlView):
+            raise SqlError.here(
+                f"{'.'.join(statement.target)!r} is a view ({statement.place})",
+                hint="INSERT INTO a table.",
+            )
+        if statement.options:
+            if not isinstance(table, ConnectorTable):
+                raise SqlError.here(
+                    f"{'.'.join(statement.target)!r} has no options ({statement.place})",
+                    hint="Remove the hint.",
+                )
+            table = table.with_options(statement.options)
+        columns = _written(table.schema)
+        relation = self.relation(statement.query)
+        return table, _fitted(relation, columns, statement)
+
+
+def _written(schema: TableSchema) -> tuple[SqlColumn, ...]:
+    names = schema.written
+    return tuple(each for each in schema.columns if names is None or each.name in names)
+
+
+def _key_of(relation: SqlRelation) -> tuple[str, ...]:
+    """Return the names of the smallest set of columns by which rows are unique."""
+    if not relation.keys:
+        return ()
+    key = min(relation.keys, key=lambda each: (len(each), sorted(each)))
+    return tuple(relation.columns[at].name for at in sorted(key))
+
+
+def _fitted(relation: SqlRelation, columns: Sequence[SqlColumn], statement: Insert) -> SqlRelation:
+    """Return the rows of a query with the columns of a table, in its order and types.
+
+    Raises:
+        SqlError: It has too many or too few, or one of another type.
+    """
+    names = [column.name for column in columns]
+    chosen = statement.columns or tuple(names)
+    for name in chosen:
+        if name not in names:
+            raise _no_insertion(
+                statement,
+                f"there is no column {name!r} to write{did_you_mean(name, tuple(names))}",
+                f"Its columns are {', '.join(names)}.",
+            )
+    if len(chosen) != len(relation.columns):
+        raise _no_insertion(
+            statement,
+            f"the query has {len(relation.columns)} columns, and the table takes {len(chosen)}",
+            f"Select a column for each of {', '.join(chosen)}.",
+        )
+    sources = {name: at for at, name in enumerate(chosen)}
+    outputs: list[Scalar] = []
+    for column in columns:
+        at = sources.get(column.name)
+        if at is None:
+            outputs.append(Constant(None, column.type))
+            continue
+        found = relation.columns[at]
+        if not _is_assignable(found.type, column.type):
+            raise _no_insertion(
+                statement,
+                f"the column {column.name!r} is {column.type}, and the query has {found.type} for it",
+                f"CAST it: CAST({found.name} AS {column.type}).",
+            )
+        outputs.append(converted(InputColumn(at, found.type, found.name), column.type))
+    places = {each.position: at for at, each in enumerate(outputs) if isinstance(each, InputColumn)}
+    keys = frozenset(
+        frozenset(places[at] for at in key) for key in relation.keys if key <= places.keys()
+    )
+    return Project(
+        input=relation,
+        outputs=tuple(outputs),
+        columns=tuple(SqlColumn(each.name, each.type) for each in columns),
+        keys=keys,
+        changelog=relation.changelog,
+    )
+
+
+def _is_assignable(given: SqlType, wanted: SqlType) -> bool:
+    if given == wanted or common_type(given, wanted) == wanted:
+        return True
+    return given.name == wanted.name == "DECIMAL"
+
+
+def _no_insertion(statement: Insert, problem: str, hint: str) -> SqlError:
+    return SqlError.here(
+        f"INSERT INTO {'.'.join(statement.target)}: {problem} ({statement.place})", hint=hint
+    )

@@ -1,0 +1,333 @@
+"""What a script does: names in a catalogue, settings, and jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from penstock.api.streams.data_stream import DataStream
+from penstock.errors import ArgumentError, ConfigError, SqlError, did_you_mean
+from penstock.sql.catalogue import Changelog, SqlFunction, SqlTable, SqlView
+from penstock.sql.grammar import parse_script
+from penstock.sql.insertions import SqlJob
+from penstock.sql.place import TextPlace
+from penstock.sql.python_functions import declared_function, named_function
+from penstock.sql.results import SqlResult, described, text_of_table
+from penstock.sql.statements import (
+    CreateFunction,
+    CreateTable,
+    CreateView,
+    Describe,
+    Drop,
+    Explain,
+    Insert,
+    Name,
+    Select,
+    SetOption,
+    Show,
+    Statement,
+    StatementSet,
+)
+from penstock.sql.streams import StreamTable
+from penstock.sql.tables.table import ConnectorTable
+
+DEFAULT_NAMES = ("default_catalog", "default_database")
+"""What the name of a table may begin with, as in Flink."""
+
+
+@dataclass(slots=True, eq=False)
+class SqlSession:
+    """The names and jobs of one environment; a `SqlCatalogue`.
+
+    Attributes:
+        environment: The `StreamExecutionEnvironment`.
+    """
+
+    environment: Any
+    _tables: dict[str, SqlTable | SqlView] = field(default_factory=dict)
+    _functions: dict[str, SqlFunction] = field(default_factory=dict)
+    _job: SqlJob | None = None
+
+    # A catalogue
+
+    def find(self, name: Name) -> SqlTable | SqlView | None:
+        """Return what a name means, None if there is nothing of that name."""
+        return self._tables.get(_simple(name))
+
+    def find_function(self, name: str) -> SqlFunction | None:
+        """Return a function of the user, None if there is none of that name."""
+        return self._functions.get(name.lower())
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names of all tables and views."""
+        return tuple(self._tables)
+
+    # What programs call
+
+    def create_stream_view(self, name: str, stream: Any, primary_key: Sequence[str]) -> None:
+        """Give a stream a name; see `StreamExecutionEnvironment.create_view`."""
+        if not isinstance(stream, DataStream):
+            raise ArgumentError.here(
+                f"create_view got {type(stream).__name__}", hint="Pass a stream of rows or tuples."
+            )
+        changelog = Changelog.UPSERT if primary_key else Changelog.INSERT_ONLY
+        self.create_view(name, StreamTable(stream, changelog, primary_key))
+
+    def create_view(self, name: str, table: SqlTable) -> None:
+        """Give a table a name.
+
+        Raises:
+            ArgumentError: There is one of that name.
+        """
+        if not isinstance(name, str) or not name:
+            raise ArgumentError.here(f"create_view got the name {name!r}", hint="Pass a name.")
+        if name in self._tables:
+            raise ArgumentError.here(
+                f"there is a table or view {name!r} already", hint="Use another name, or drop it."
+            )
+        self._tables[name] = table
+
+    def create_function(self, name: str, function: Any) -> None:
+        """Give a function of the user a name.
+
+        Raises:
+            ArgumentError: It is none that `udf`, `udtf` or `udaf` has made.
+        """
+        self._functions[name.lower()] = named_function(name, function)
+
+    def execute(
+        self, script: str, file: str | None = None, show: Callable[[SqlResult], None] | None = None
+    ) -> SqlResult:
+        """Carry out the statements of a script.
+
+        INSERTs that follow each other are one job, which runs before the next SELECT and at the end of the script.
+
+        Args:
+            script: The statements.
+            file: Name of the file they are from, for messages.
+            show: Called with the result of every statement, in order.
+
+        Returns:
+            The result of the last statement.
+        """
+        self._job = None
+        found = SqlResult.done("nothing")
+        for statement in parse_script(script, file):
+            if not isinstance(statement, _ADDS_TO_JOB):
+                self._run(show)
+            found = self.apply(statement)
+            if show is not None:
+                show(found)
+        ran = self._run(show)
+        return found if ran is None else ran
+
+    def add(self, script: str, file: str | None = None) -> None:
+        """Carry out the statements of a script, but start no job: INSERTs become sinks of the program.
+
+        Raises:
+            SqlError: A statement is a SELECT, or is wrong.
+        """
+        self._job = None
+        for statement in parse_script(script, file):
+            if isinstance(statement, Select):
+                raise SqlError.here(
+                    f"a SELECT whose rows go nowhere ({statement.place})",
+                    hint="INSERT INTO a table.",
+                )
+            self.apply(statement)
+        job, self._job = self._job, None
+        if job is not None:
+            job.build()
+
+    def apply(self, statement: Statement) -> SqlResult:
+        """Carry out one statement; an INSERT is added to the job that runs next."""
+        return _APPLY[type(statement)](self, statement)
+
+    def _run(self, show: Callable[[SqlResult], None] | None) -> SqlResult | None:
+        """Run the job of the INSERTs so far, if there are some."""
+        job, self._job = self._job, None
+        if job is None:
+            return None
+        job.build()
+        result = SqlResult.of_job(self.environment.execute(job.name))
+        if show is not None:
+            show(result)
+        return result
+
+    # Statements
+
+    def create_table(self, statement: CreateTable) -> SqlResult:
+        """Make a table of a connector."""
+        name = _simple(statement.name)
+        if name in self._tables:
+            if statement.if_not_exists:
+                return SqlResult.done(f"table {name} is there")
+            raise _exists("table or view", name, statement.place)
+        self._tables[name] = ConnectorTable(self._like(statement), self)
+        return SqlResult.done(f"table {name} created")
+
+    def _like(self, statement: CreateTable) -> CreateTable:
+        """Return a statement with the columns and options of the table that it is like."""
+        if statement.like is None:
+            return statement
+        other = self._tables.get(_simple(statement.like))
+        if not isinstance(other, ConnectorTable):
+            raise self._unknown("table", statement.like, statement.place)
+        return statement.merged_with(other.statement)
+
+    def create_view_of(self, statement: CreateView) -> SqlResult:
+        """Give a query a name."""
+        name = _simple(statement.name)
+        if name in self._tables and not statement.is_replacing:
+            if statement.if_not_exists:
+                return SqlResult.done(f"view {name} is there")
+            raise _exists("table or view", name, statement.place)
+        SqlJob(self.environment, self).relation(statement.query)  # it is wrong now, or never
+        self._tables[name] = SqlView(statement.query, statement.columns)
+        return SqlResult.done(f"view {name} created")
+
+    def create_function_of(self, statement: CreateFunction) -> SqlResult:
+        """Give a function of a module a name."""
+        name = _simple(statement.name)
+        if name.lower() in self._functions and not statement.is_replacing:
+            if statement.if_not_exists:
+                return SqlResult.done(f"function {name} is there")
+            raise _exists("function", name, statement.place)
+        self._functions[name.lower()] = declared_function(name, statement.target, statement.place)
+        return SqlResult.done(f"function {name} created")
+
+    def drop(self, statement: Drop) -> SqlResult:
+        """Forget a table, view or function."""
+        name = _simple(statement.name)
+        kind = statement.kind.lower()
+        owner: dict[str, Any] = self._functions if kind == "function" else self._tables
+        known = [
+            key
+            for key, each in owner.items()
+            if kind == "function" or _is_table(each) == (kind == "table")
+        ]
+        key = name.lower() if kind == "function" else name
+        if key not in known:
+            if statement.if_exists:
+                return SqlResult.done(f"there is no {kind} {name}")
+            raise self._unknown(kind, statement.name, statement.place)
+        del owner[key]
+        return SqlResult.done(f"{kind} {name} dropped")
+
+    def insert(self, statement: Insert) -> SqlResult:
+        """Add an insertion to the job that runs next."""
+        self._next_job().add(statement)
+        return SqlResult.done(f"insertion into {_simple(statement.target)} planned")
+
+    def insert_all(self, statement: StatementSet) -> SqlResult:
+        """Add insertions to the job that runs next."""
+        for each in statement.inserts:
+            self._next_job().add(each)
+        return SqlResult.done(f"{len(statement.inserts)} insertions planned")
+
+    def _next_job(self) -> SqlJob:
+        if self._job is None:
+            self._job = SqlJob(self.environment, self)
+        return self._job
+
+    def select(self, statement: Select) -> SqlResult:
+        """Return the rows of a query, which a job computes when they are asked for."""
+        job = SqlJob(self.environment, self)
+        relation = job.relation(statement.query)
+        return SqlResult.of_rows(job.stream(relation), relation)
+
+    def explain(self, statement: Explain) -> SqlResult:
+        """Return the plan of a statement as text."""
+        return SqlResult.of_text(SqlJob(self.environment, self).explained(statement.statement))
+
+    def describe(self, statement: Describe) -> SqlResult:
+        """Return the columns of a table or view."""
+        job = SqlJob(self.environment, self)
+        found = job.schema_of(statement.name, statement.place)
+        return described(found)
+
+    def show(self, statement: Show) -> SqlResult:
+        """Return names, or the text of a table or view."""
+        if statement.name is not None:
+            table = self._tables.get(_simple(statement.name))
+            if table is None:
+                raise self._unknown("table", statement.name, statement.place)
+            return SqlResult.of_text(text_of_table(table, _simple(statement.name)))
+        names = {
+            "TABLES": self._tables,
+            "VIEWS": [key for key, each in self._tables.items() if not _is_table(each)],
+            "FUNCTIONS": self._functions,
+        }[statement.what]
+        heading = f"{statement.what.lower()[:-1]} name"
+        return SqlResult.of_values((heading,), [(each,) for each in sorted(names)])
+
+    def set_option(self, statement: SetOption) -> SqlResult:
+        """Set or reset an option, or return all."""
+        configuration = self.environment.get_configuration()
+        key, value = statement.key, statement.value
+        if key is None:
+            return SqlResult.of_values(("key", "value"), sorted(configuration.shown().items()))
+        former = configuration.get_string(key, None)
+        try:
+            if value is None:
+                configuration.remove_config(key)
+            else:
+                configuration.set_string(key, value)
+                configuration.validate()
+        except ConfigError as cause:
+            configuration.remove_config(key)
+            if former is not None:
+                configuration.set_string(key, former)
+            raise SqlError.here(
+                f"SET of {key!r} at {statement.place}: {cause.problem}", hint=cause.hint
+            ) from cause
+        return SqlResult.done(f"{key} reset" if value is None else f"{key} = {value}")
+
+    def _unknown(self, kind: str, name: Name, place: TextPlace) -> SqlError:
+        known = tuple(self._functions if kind == "function" else self._tables)
+        shown = _simple(name)
+        return SqlError.here(
+            f"there is no {kind} {shown!r} ({place}){did_you_mean(shown, known)}",
+            hint=f"Use one of: {', '.join(known) or 'none'}.",
+        )
+
+
+_ADDS_TO_JOB = (Insert, StatementSet, CreateTable, CreateView, CreateFunction)
+"""Statements before which the job of the INSERTs so far does not have to run."""
+
+_APPLY: Mapping[type, Callable[[SqlSession, Any], SqlResult]] = {
+    CreateTable: SqlSession.create_table,
+    CreateView: SqlSession.create_view_of,
+    CreateFunction: SqlSession.create_function_of,
+    Drop: SqlSession.drop,
+    Insert: SqlSession.insert,
+    StatementSet: SqlSession.insert_all,
+    Select: SqlSession.select,
+    Explain: SqlSession.explain,
+    Describe: SqlSession.describe,
+    Show: SqlSession.show,
+    SetOption: SqlSession.set_option,
+}
+"""Class of a statement to what carries it out."""
+
+
+def _simple(name: Name) -> str:
+    """Return a name without the catalogue and database that every name has."""
+    parts = name
+    for begin in (DEFAULT_NAMES, DEFAULT_NAMES[1:]):
+        if len(name) > len(begin) and name[: len(begin)] == begin:
+            parts = name[len(begin) :]
+            break
+    return ".".join(parts)
+
+
+def _is_table(found: SqlTable | SqlView) -> bool:
+    return isinstance(found, ConnectorTable)
+
+
+def _exists(kind: str, name: str, place: TextPlace) -> SqlError:
+    return SqlError.here(
+        f"there is a {kind} {name!r} already ({place})",
+        hint="Drop it before, write IF NOT EXISTS, or use another name.",
+    )

@@ -1,0 +1,1 @@
+"""Tables of connectors: from the options of CREATE TABLE to sources and sinks."""

@@ -1,0 +1,1 @@
+"""The connectors that CREATE TABLE knows, one per file."""

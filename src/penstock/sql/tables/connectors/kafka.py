@@ -1,0 +1,310 @@
+"""The connectors `kafka` and `upsert-kafka`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from penstock.config import parse
+from penstock.connectors.delivery import DeliveryGuarantee
+from penstock.connectors.kafka.kafka_sink import KafkaSink
+from penstock.connectors.kafka.kafka_source import KafkaSource
+from penstock.connectors.kafka.kafka_source_builder import KafkaSourceBuilder
+from penstock.connectors.kafka.offsets import KafkaOffsetResetStrategy, KafkaOffsetsInitializer
+from penstock.connectors.kafka.values import KafkaTopicPartition
+from penstock.graph.hybrid import HybridSource
+from penstock.graph.source_switch import SourceSwitch
+from penstock.sql.tables.connectors import kafka_options as known
+from penstock.sql.tables.connectors.filesystem import changes_of_format, files_of
+from penstock.sql.tables.connectors.kafka_rows import (
+    WRITTEN,
+    KeyedFormat,
+    RecordsOfRows,
+    RowsOfRecords,
+)
+from penstock.sql.tables.definition import (
+    Connector,
+    TableDefinition,
+    TableSink,
+    TableSource,
+    Takes,
+    upserts,
+)
+from penstock.sql.tables.formats.table import FORMATS
+from penstock.sql.tables.options import TableOption, TableOptions
+from penstock.types.types import Types
+
+
+def _topics(table: TableDefinition) -> list[str]:
+    return parse.parse_list(table.options.needed(known.TOPIC, "to know the topic"))
+
+
+def _keyed(
+    table: TableDefinition,
+    columns: Mapping[str, int],
+    name: str,
+    side: str,
+    chosen: tuple[str, ...],
+) -> KeyedFormat:
+    """Return a format with some of the columns.
+
+    Args:
+        table: The table.
+        columns: Names of its columns to their positions in rows.
+        name: Of the format.
+        side: `key` or `value`, which the keys of its options may begin with.
+        chosen: The columns.
+    """
+    found = FORMATS[name]
+    kinds = dict(table.physical)
+    prefix = (table.options.get(known.KEY_PREFIX) or "") if side == "key" else ""
+    fields = tuple((column.removeprefix(prefix), kinds[column]) for column in chosen)
+    begin = f"{side}.{name}."
+    # `value.json.…` is the same as `json.…`, and of keys there is only `key.json.…`.
+    own = {
+        f"{name}.{key.removeprefix(begin)}": text
+        for key, text in table.options.given.items()
+        if key.startswith(begin)
+    }
+    shared = {} if side == "key" else dict(table.options.given)
+    options = TableOptions(table.options.owner, {**shared, **own})
+    return KeyedFormat(
+        tuple(columns[column] for column in chosen),
+        found.decoder(fields, options),
+        found.encoder(fields, options),
+        found.is_changelog,
+    )
+
+
+def _formats(
+    table: TableDefinition, columns: Mapping[str, int], *, is_upsert: bool
+) -> tuple[KeyedFormat | None, KeyedFormat]:
+    """Return the formats of keys and values."""
+    options = table.options
+    value_name = options.get(known.VALUE_FORMAT) or options.get(known.FORMAT)
+    if value_name is None:
+        raise options.wrong("lacks the option 'format'", "Add it: the format of values.")
+    names = tuple(name for name, _ in table.physical)
+    key_name = options.get(known.KEY_FORMAT)
+    if is_upsert:
+        key_names = table.primary_key
+        options.needed(known.KEY_FORMAT, "to read and write keys")
+    else:
+        key_names = tuple(parse.parse_list(options.get(known.KEY_FIELDS) or ""))
+        if (key_name is None) != (not key_names):
+            raise options.wrong(
+                "has one of 'key.format' and 'key.fields'", "Set both of them, or none."
+            )
+    for name in key_names:
+        if name not in names:
+            raise options.wrong(f"has the key {name!r}, which is no column", "Name columns.")
+    has_all = options.value(known.INCLUDE) == "ALL"
+    values = tuple(name for name in names if has_all or name not in key_names)
+    key = None if key_name is None else _keyed(table, columns, key_name, "key", key_names)
+    return key, _keyed(table, columns, value_name, "value", values)
+
+
+def _builder(table: TableDefinition) -> KafkaSourceBuilder[KafkaSource]:
+    options = table.options
+    builder = KafkaSource.builder()
+    pattern, topics = options.get(known.PATTERN), options.get(known.TOPIC)
+    if (pattern is None) == (topics is None):
+        raise options.wrong("needs one of 'topic' and 'topic-pattern'", "Set one of them.")
+    builder = (
+        builder.set_topics(*_topics(table))
+        if pattern is None
+        else builder.set_topic_pattern(pattern)
+    )
+    for key, text in options.family(known.PROPERTIES).items():
+        builder.set_property(key, text)
+    interval = options.get(known.DISCOVERY)
+    if interval is not None:
+        builder.set_property(
+            "partition.discovery.interval.ms", str(int(interval.total_seconds() * 1000))
+        )
+    return builder
+
+
+def _offsets(
+    table: TableDefinition,
+    mode: str,
+    millis: TableOption[int],
+    offsets: TableOption[str],
+) -> KafkaOffsetsInitializer:
+    options = table.options
+    if mode == "timestamp":
+        return KafkaOffsetsInitializer.timestamp(options.needed(millis, f"by the mode {mode}"))
+    if mode == "specific-offsets":
+        return _specific(table, options.needed(offsets, f"by the mode {mode}"))
+    if mode == "group-offsets":
+        has_group = "group.id" in options.family(known.PROPERTIES)
+        if not has_group:
+            raise options.wrong(
+                "begins or ends at the offsets of its group, and has none",
+                "Set 'properties.group.id', or 'scan.startup.mode' = 'earliest-offset'.",
+            )
+        reset = options.family(known.PROPERTIES).get("auto.offset.reset", "none").upper()
+        return KafkaOffsetsInitializer.committed_offsets(KafkaOffsetResetStrategy[reset])
+    return _PLACES[mode]()
+
+
+_PLACES: Mapping[str, Callable[[], KafkaOffsetsInitializer]] = {
+    "earliest-offset": KafkaOffsetsInitializer.earliest,
+    "latest-offset": KafkaOffsetsInitializer.latest,
+}
+
+
+def _specific(table: TableDefinition, text: str) -> KafkaOffsetsInitializer:
+    (topic, *others) = _topics(table)
+    try:
+        pairs = [
+            dict(part.split(":", 1) for part in each.split(","))
+            for each in text.split(";")
+            if each.strip()
+        ]
+        found = {
+            KafkaTopicPartition(topic, int(pair["partition"])): int(pair["offset"])
+            for pair in pairs
+        }
+    except (ValueError, KeyError) as cause:
+        raise table.options.wrong(
+            f"has the offsets {text!r}", "Write partition:0,offset:42;partition:1,offset:300."
+        ) from cause
+    if others:
+        raise table.options.wrong("has offsets and several topics", "Make a table per topic.")
+    return KafkaOffsetsInitializer.offsets(found)
+
+
+def _source(table: TableDefinition) -> TableSource:
+    return _read(table, _options_start(table), is_upsert=False)
+
+
+def _upsert_source(table: TableDefinition) -> TableSource:
+    _check_key(table)
+    return _read(table, KafkaOffsetsInitializer.earliest(), is_upsert=True)
+
+
+def _options_start(table: TableDefinition) -> KafkaOffsetsInitializer:
+    mode = table.options.value(known.START)
+    return _offsets(table, mode, known.START_MILLIS, known.START_OFFSETS)
+
+
+def _check_key(table: TableDefinition) -> None:
+    if not table.primary_key:
+        raise table.options.wrong(
+            "is of the connector 'upsert-kafka' and has no key", "Add PRIMARY KEY (…) NOT ENFORCED."
+        )
+
+
+def _read(
+    table: TableDefinition, start: KafkaOffsetsInitializer, *, is_upsert: bool
+) -> TableSource:
+    columns = {each.column.name: at for at, each in enumerate(table.stored)}
+    key, value = _formats(table, columns, is_upsert=is_upsert)
+    rows = RowsOfRecords(table, key, value, is_upsert=is_upsert)
+    is_list = value.is_changelog
+    if is_upsert and is_list:
+        raise table.options.wrong("has a format of changes", "Use the connector 'kafka'.")
+    row_type = Types.PICKLED_BYTE_ARRAY() if is_list else table.row_type
+    builder = _builder(table).set_deserializer(rows, row_type).set_starting_offsets(start)
+    mode = table.options.value(known.END)
+    if mode != "unbounded":
+        builder.set_bounded(_offsets(table, mode, known.END_MILLIS, known.END_OFFSETS))
+    if is_list:
+        return TableSource(builder.build(), _each)
+    history = None if is_upsert else table.options.get(known.HISTORY)
+    if history is None:
+        return TableSource(builder.build())
+    return TableSource(_after_history(table, history, builder))
+
+
+def _each(rows: list[Any]) -> list[Any]:
+    return rows
+
+
+def _after_history(
+    table: TableDefinition, path: str, builder: KafkaSourceBuilder[KafkaSource]
+) -> HybridSource:
+    files = files_of(table, path, table.options.value(known.HISTORY_FORMAT)).source
+    column = table.options.get(known.HISTORY_TIME)
+    if column is None:
+        return HybridSource.builder(files).add_source(builder.build()).build()
+
+    def behind(switch: SourceSwitch) -> KafkaSource:
+        since = KafkaOffsetsInitializer.timestamp(switch.next_timestamp)
+        return builder.set_starting_offsets(since).build()
+
+    return (
+        HybridSource.builder(files)
+        .add_source(
+            behind, timestamp=column, is_bounded=table.options.value(known.END) != "unbounded"
+        )
+        .build()
+    )
+
+
+def _written(table: TableDefinition, *, is_upsert: bool) -> TableSink:
+    for each in table.written:
+        if each.metadata_key is not None and each.metadata_key not in WRITTEN:
+            raise table.options.wrong(
+                f"has the metadata column {each.column.name!r}, which cannot be written",
+                "Declare it as VIRTUAL.",
+            )
+    columns = {each.column.name: at for at, each in enumerate(table.written)}
+    key, value = _formats(table, columns, is_upsert=is_upsert)
+    topics = _topics(table)
+    if len(topics) > 1:
+        raise table.options.wrong("is written, and has several topics", "Name one topic.")
+    builder = KafkaSink.builder().set_record_serializer(
+        RecordsOfRows(table, topics[0], key, value, is_upsert=is_upsert)
+    )
+    for name, text in table.options.family(known.PROPERTIES).items():
+        builder.set_property(name, text)
+    guarantee = table.options.value(known.GUARANTEE).replace("-", "_").upper()
+    builder.set_delivery_guarantee(DeliveryGuarantee[guarantee])
+    prefix = table.options.get(known.PREFIX)
+    if prefix is not None:
+        builder.set_transactional_id_prefix(prefix)
+    takes = Takes.CHANGES if value.is_changelog else Takes.INSERTS
+    return TableSink(builder.build(), Takes.UPSERTS if is_upsert else takes)
+
+
+def _sink(table: TableDefinition) -> TableSink:
+    return _written(table, is_upsert=False)
+
+
+def _upsert_sink(table: TableDefinition) -> TableSink:
+    _check_key(table)
+    return _written(table, is_upsert=True)
+
+
+KAFKA = Connector(
+    "kafka",
+    "a topic, as rows that are added; changes with the format `debezium-json`",
+    (
+        *known.COMMON,
+        known.PATTERN,
+        known.FORMAT,
+        known.KEY_FIELDS,
+        *(known.START, known.START_MILLIS, known.START_OFFSETS),
+        *known.ENDS,
+        known.DISCOVERY,
+        *known.HISTORIES,
+        *known.SINK,
+    ),
+    _source,
+    _sink,
+    formats=known.NAMES,
+    metadata=known.METADATA,
+    changelog=changes_of_format,
+)
+UPSERT_KAFKA = Connector(
+    "upsert-kafka",
+    "a topic as a table by key: the newest value of a key is its row, and a tombstone removes it",
+    (*known.COMMON, *known.ENDS, *known.SINK),
+    _upsert_source,
+    _upsert_sink,
+    formats=known.PLAIN,
+    metadata=known.METADATA,
+    changelog=upserts,
+)

@@ -1,0 +1,112 @@
+"""The connectors `jdbc` and `postgres-cdc`: a table of PostgreSQL, as it is or with its changes."""
+
+from __future__ import annotations
+
+from penstock.config import parse
+from penstock.connectors.delivery import DeliveryGuarantee
+from penstock.connectors.postgres.address import PostgresAddress
+from penstock.connectors.postgres.postgres_sink import PostgresSink
+from penstock.connectors.postgres.postgres_source import PostgresSource
+from penstock.sql.tables.definition import (
+    Connector,
+    TableDefinition,
+    TableSink,
+    TableSource,
+    Takes,
+    upserts,
+)
+from penstock.sql.tables.options import TableOption
+
+_URL = TableOption("url", parse.STRING, "`jdbc:postgresql://host:port/database`.", is_required=True)
+_TABLE = TableOption(
+    "table-name", parse.STRING, "Of the table, perhaps with its schema.", is_required=True
+)
+_USER = TableOption("username", parse.STRING, "The user; without it what the URL says.")
+_PASSWORD = TableOption(
+    "password", parse.STRING, "Its password; without it what libpq finds, such as PGPASSWORD."
+)
+_DRIVER = TableOption("driver", parse.STRING, "A class of Java, which is not used.")
+_GUARANTEE = TableOption(
+    "sink.delivery-guarantee",
+    parse.STRING,
+    "Ours. What is promised of each row.",
+    default="exactly-once",
+    choices=("exactly-once", "at-least-once"),
+)
+_HOST = TableOption("hostname", parse.STRING, "Of the server.", is_required=True)
+_PORT = TableOption("port", parse.INTEGER, "Of the server.", default=5432)
+_DATABASE = TableOption("database-name", parse.STRING, "The database.", is_required=True)
+_SCHEMA = TableOption("schema-name", parse.STRING, "Of the table.", default="public")
+_SLOT = TableOption("slot.name", parse.STRING, "Of the replication slot.", is_required=True)
+_PLUGIN = TableOption(
+    "decoding.plugin.name",
+    parse.STRING,
+    "Only `pgoutput`.",
+    default="pgoutput",
+    choices=("pgoutput",),
+)
+_PUBLICATION = TableOption(
+    "debezium.publication.name",
+    parse.STRING,
+    "A publication that is there; without it one is made.",
+)
+
+
+def _address(table: TableDefinition) -> PostgresAddress:
+    options = table.options
+    url, user, password = options.value(_URL), options.get(_USER), options.get(_PASSWORD)
+    return PostgresAddress.of_jdbc(url, user, password)
+
+
+def _source(table: TableDefinition) -> TableSource:
+    builder = PostgresSource.builder().set_dsn(_address(table).dsn)
+    builder.set_tables(table.options.value(_TABLE)).set_upserts(table.row_type).set_bounded()
+    return TableSource(builder.build())
+
+
+def _sink(table: TableDefinition) -> TableSink:
+    options = table.options
+    builder = PostgresSink.builder().set_dsn(_address(table).dsn).set_table(options.value(_TABLE))
+    builder.set_columns(*(name for name, _ in table.physical))
+    if table.primary_key:
+        builder.set_upsert_keys(*table.primary_key)
+    guarantee = options.value(_GUARANTEE).replace("-", "_").upper()
+    builder.set_delivery_guarantee(DeliveryGuarantee[guarantee])
+    return TableSink(builder.build(), Takes.UPSERTS if table.primary_key else Takes.INSERTS)
+
+
+def _changes(table: TableDefinition) -> TableSource:
+    options = table.options
+    if not table.primary_key:
+        raise options.wrong(
+            "is of the connector 'postgres-cdc' and has no key",
+            "Add PRIMARY KEY (…) NOT ENFORCED, with the key of the table in the database.",
+        )
+    url = f"jdbc:postgresql://{options.value(_HOST)}:{options.value(_PORT)}/{options.value(_DATABASE)}"
+    address = PostgresAddress.of_jdbc(url, options.get(_USER), options.get(_PASSWORD))
+    builder = PostgresSource.builder().set_dsn(address.dsn).set_slot(options.value(_SLOT))
+    builder.set_tables(f"{options.value(_SCHEMA)}.{options.value(_TABLE)}")
+    publication = options.get(_PUBLICATION)
+    if publication is not None:
+        builder.set_publication(publication)
+    return TableSource(builder.set_upserts(table.row_type).build())
+
+
+JDBC = Connector(
+    "jdbc",
+    "a table of PostgreSQL: read as it is when the job starts; written as rows come, or by key if it has a PRIMARY KEY",
+    (_URL, _TABLE, _USER, _PASSWORD, _DRIVER, _GUARANTEE),
+    _source,
+    _sink,
+)
+POSTGRES_CDC = Connector(
+    "postgres-cdc",
+    "a table of PostgreSQL and its changes: a snapshot, which is history, then the log of the database",
+    (
+        *(_HOST, _PORT, _DATABASE, _SCHEMA, _TABLE, _USER, _PASSWORD, _SLOT, _PLUGIN),
+        _PUBLICATION,
+    ),
+    _changes,
+    None,
+    changelog=upserts,
+)

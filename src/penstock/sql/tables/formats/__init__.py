@@ -1,0 +1,1 @@
+"""Formats: from messages and lines to rows, and back."""

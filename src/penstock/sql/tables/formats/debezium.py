@@ -1,0 +1,100 @@
+"""The format `debezium-json`: a message says how a row of a database was, and how it is now.
+
+    {"before": {…}, "after": {…}, "op": "u", …}     c, r: after is new; u: it replaces before; d: before is gone
+
+It becomes rows of a changelog: `+I`, `-U` and `+U`, `-D`. The schema that Kafka Connect may put around it is left out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from penstock.errors import DecodeError
+from penstock.sql.tables.formats.json_format import Fields, JsonDecoder, JsonEncoder
+from penstock.types.row import RowKind
+
+Changes = list[tuple[RowKind, list[Any]]]
+
+_SIDES = {
+    "c": (("after", RowKind.INSERT),),
+    "r": (("after", RowKind.INSERT),),
+    "u": (("before", RowKind.UPDATE_BEFORE), ("after", RowKind.UPDATE_AFTER)),
+    "d": (("before", RowKind.DELETE),),
+}
+
+
+class DebeziumDecoder:
+    """Makes kinds and values of the rows of a message."""
+
+    def __init__(self, rows: JsonDecoder, *, skips_errors: bool) -> None:
+        """Prepare.
+
+        Args:
+            rows: Reads `before` and `after`.
+            skips_errors: Leave out a message that cannot be read.
+        """
+        self._rows = rows
+        self._skips_errors = skips_errors
+
+    def __call__(self, message: bytes | str) -> Changes:
+        """Return the changes; none of a message that is skipped.
+
+        Raises:
+            DecodeError: It cannot be read.
+        """
+        try:
+            return self._changes(message)
+        except DecodeError:
+            if self._skips_errors:
+                return []
+            raise
+
+    def _changes(self, message: bytes | str) -> Changes:
+        try:
+            found = json.loads(message)
+        except ValueError as cause:
+            raise _unreadable(message, str(cause)) from cause
+        if type(found) is dict and "payload" in found:
+            found = found["payload"]
+        if type(found) is not dict:
+            raise _unreadable(message, "it is no object")
+        sides = _SIDES.get(str(found.get("op")))
+        if sides is None:
+            raise _unreadable(
+                message, f"its op is {found.get('op')!r}, none of {', '.join(_SIDES)}"
+            )
+        changes = []
+        for side, kind in sides:
+            if found.get(side) is None:
+                raise _unreadable(message, f"it has no {side!r}", _BEFORE)
+            values = self._rows.values(found[side], message)
+            if values is not None:
+                changes.append((kind, values))
+        return changes
+
+
+_BEFORE = "Let the database log whole rows: of PostgreSQL, ALTER TABLE … REPLICA IDENTITY FULL."
+
+
+def _unreadable(message: bytes | str, why: str, hint: str = "") -> DecodeError:
+    return DecodeError(
+        f"{message[:200]!r} cannot be read as a change of Debezium: {why}",
+        hint=hint or "Correct 'format', or set 'debezium-json.ignore-parse-errors' = 'true'.",
+    )
+
+
+class DebeziumEncoder:
+    """Writes rows of a changelog: what is new as `c`, what is gone as `d`, as Flink does."""
+
+    def __init__(self, fields: Fields, *, is_iso: bool) -> None:
+        """Prepare for rows of a type; see `JsonEncoder`."""
+        self._rows = JsonEncoder(fields, is_iso=is_iso)
+
+    def __call__(self, values: Sequence[Any], kind: RowKind) -> str:
+        """Return the text of a change."""
+        row = self._rows(values)
+        if kind in {RowKind.INSERT, RowKind.UPDATE_AFTER}:
+            return f'{{"before":null,"after":{row},"op":"c"}}'
+        return f'{{"before":{row},"after":null,"op":"d"}}'

@@ -1,0 +1,144 @@
+"""Options of WITH: declared in tables, read and checked once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar, cast
+
+from penstock.config.parse import Parser
+from penstock.errors import ConfigError, SqlError, did_you_mean
+from penstock.sql.place import TextPlace
+
+T = TypeVar("T")
+
+FAMILY = ".*"
+"""A key that ends so stands for all keys with its begin."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableOption(Generic[T]):
+    """An option of a connector or format.
+
+    Attributes:
+        key: Its name, which is Flink's unless the description says that it is ours.
+        parse: Turns its text into a value.
+        description: For messages and docs/sql.md.
+        default: The value when it is not there; None is none.
+        is_required: Whether it has to be there.
+        choices: The only texts that it may have; empty is any.
+    """
+
+    key: str
+    parse: Parser[T]
+    description: str
+    default: T | None = None
+    is_required: bool = False
+    choices: tuple[str, ...] = ()
+
+    def names(self, key: str) -> bool:
+        """Return whether a key of a statement is this option."""
+        if self.key.endswith(FAMILY):
+            return key.startswith(self.key[:-1])
+        return key == self.key
+
+
+@dataclass(frozen=True, slots=True)
+class TableOptions:
+    """The options of one table.
+
+    Attributes:
+        owner: What they are of, for messages: `table 'orders' (line 3, column 1)`.
+        given: Key to text, as in the statement.
+    """
+
+    owner: str
+    given: Mapping[str, str]
+
+    def get(self, option: TableOption[T]) -> T | None:
+        """Return the value of an option, its default if it is not there.
+
+        Raises:
+            SqlError: It is not of its type.
+        """
+        text = self.given.get(option.key)
+        if text is None:
+            return option.default
+        if option.choices and text not in option.choices:
+            raise self.wrong(
+                f"has {option.key!r} = {text!r}", f"Use one of: {', '.join(option.choices)}."
+            )
+        try:
+            return option.parse(text)
+        except ConfigError as cause:
+            raise self.wrong(
+                f"has {option.key!r} = {text!r}: {cause.problem}", cause.hint
+            ) from cause
+
+    def value(self, option: TableOption[T]) -> T:
+        """Return the value of an option that is required or has a default."""
+        return cast("T", self.get(option))
+
+    def family(self, option: TableOption[Any]) -> dict[str, str]:
+        """Return the options of a family, without what their keys begin with."""
+        begin = option.key[:-1]
+        return {
+            key.removeprefix(begin): text
+            for key, text in self.given.items()
+            if key.startswith(begin)
+        }
+
+    def needed(self, option: TableOption[T], because: str) -> T:
+        """Return the value of an option that something else makes necessary.
+
+        Raises:
+            SqlError: It is not there.
+        """
+        found = self.get(option)
+        if found is None:
+            raise self.wrong(
+                f"lacks the option {option.key!r}, which is needed {because}", "Add it to WITH."
+            )
+        return found
+
+    def wrong(self, problem: str, hint: str) -> SqlError:
+        """Return an error about the options of the table."""
+        return SqlError.here(f"{self.owner} {problem}", hint=hint)
+
+
+def checked_options(
+    owner: str, given: Sequence[tuple[str, str]], declared: Sequence[TableOption[Any]]
+) -> TableOptions:
+    """Return the options of a table.
+
+    Args:
+        owner: What they are of, for messages.
+        given: Keys and texts, in order.
+        declared: What there is.
+
+    Raises:
+        SqlError: One is unknown, is there twice, or is missing.
+    """
+    found = TableOptions(owner, dict(given))
+    if len(found.given) < len(given):
+        keys = [key for key, _ in given]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise found.wrong(f"has the option {twice!r} twice", "Remove one of them.")
+    for key in found.given:
+        if not any(option.names(key) for option in declared):
+            known = tuple(option.key for option in declared)
+            near = did_you_mean(key, known)
+            raise found.wrong(
+                f"has the option {key!r}, which there is not{near}",
+                f"Use some of: {', '.join(sorted(known))}.",
+            )
+    for option in declared:
+        if option.is_required and option.key not in found.given:
+            raise found.wrong(f"lacks the option {option.key!r}", f"Add it: {option.description}")
+        found.get(option)  # a text that is no value is told now
+    return found
+
+
+def owner_of(name: Sequence[str], place: TextPlace) -> str:
+    """Return how messages call a table."""
+    return f"table {'.'.join(name)!r} ({place})"

@@ -1,0 +1,127 @@
+"""The table of connectors, and the making of definitions from CREATE TABLE."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from penstock.config.parse import STRING
+from penstock.errors import did_you_mean
+from penstock.sql.catalogue import SqlColumn
+from penstock.sql.statements import ColumnDefinition, ColumnKind, CreateTable
+from penstock.sql.tables.connectors.datagen import DATAGEN
+from penstock.sql.tables.connectors.delta import DELTA
+from penstock.sql.tables.connectors.filesystem import FILESYSTEM
+from penstock.sql.tables.connectors.kafka import KAFKA, UPSERT_KAFKA
+from penstock.sql.tables.connectors.postgres import JDBC, POSTGRES_CDC
+from penstock.sql.tables.connectors.simple import BLACKHOLE, PRINT
+from penstock.sql.tables.definition import Connector, StoredColumn, TableDefinition
+from penstock.sql.tables.formats.table import FORMATS
+from penstock.sql.tables.options import TableOption, TableOptions, checked_options, owner_of
+
+CONNECTOR = TableOption("connector", STRING, "Of the table.", is_required=True)
+
+CONNECTORS: Mapping[str, Connector] = {
+    found.name: found
+    for found in (
+        DATAGEN,
+        FILESYSTEM,
+        KAFKA,
+        UPSERT_KAFKA,
+        JDBC,
+        POSTGRES_CDC,
+        DELTA,
+        PRINT,
+        BLACKHOLE,
+    )
+}
+"""Name to connector."""
+
+
+def defined(table: CreateTable) -> tuple[Connector, TableDefinition]:
+    """Return the connector of a table, and the table as the connector sees it.
+
+    Raises:
+        SqlError: The connector, an option or a column of metadata is unknown, or a column of the key is none.
+    """
+    owner = owner_of(table.name, table.place)
+    given = TableOptions(owner, dict(table.options))
+    name = given.needed(CONNECTOR, "to know what it is a table of")
+    connector = CONNECTORS.get(name)
+    if connector is None:
+        near = did_you_mean(name, tuple(CONNECTORS))
+        raise given.wrong(
+            f"has the connector {name!r}, which there is not{near}",
+            f"Use one of: {', '.join(CONNECTORS)}.",
+        )
+    options = checked_options(owner, table.options, declared_options(connector))
+    definition = TableDefinition(
+        name=".".join(table.name),
+        stored=tuple(
+            _stored(column, connector, options)
+            for column in table.columns
+            if column.kind is not ColumnKind.COMPUTED
+        ),
+        primary_key=table.primary_key,
+        partitioned_by=table.partitioned_by,
+        options=options,
+    )
+    _check_names(table, options)
+    return connector, definition
+
+
+def declared_options(connector: Connector) -> Sequence[TableOption[Any]]:
+    """Return all options that a table of a connector may have."""
+    found = [CONNECTOR, *connector.options]
+    for name in connector.formats:
+        own = FORMATS[name].options
+        found += own
+        if any(option.key == "key.format" for option in connector.options):
+            found += [
+                TableOption(f"key.{option.key}", option.parse, option.description) for option in own
+            ]
+            found += [
+                TableOption(f"value.{option.key}", option.parse, option.description)
+                for option in own
+            ]
+    return found
+
+
+def _stored(column: ColumnDefinition, connector: Connector, options: TableOptions) -> StoredColumn:
+    assert column.type is not None, "it is not computed"
+    key = column.metadata_key
+    if key is None:
+        return StoredColumn(SqlColumn(column.name, column.type))
+    known = connector.metadata or {}
+    if key not in known:
+        raise options.wrong(
+            f"has the metadata {key!r}, which {connector.name} has not{did_you_mean(key, tuple(known))}",
+            f"Use one of: {', '.join(known)}." if known else "Remove the column.",
+        )
+    if column.type not in known[key]:
+        raise options.wrong(
+            f"has the metadata {key!r} as {column.type}",
+            f"Declare it as {' or '.join(map(str, known[key]))}.",
+        )
+    return StoredColumn(SqlColumn(column.name, column.type), key, column.is_virtual)
+
+
+def _check_names(table: CreateTable, options: TableOptions) -> None:
+    names = [column.name for column in table.columns]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise options.wrong(f"has the column {twice!r} twice", "Remove one of them.")
+    physical = [each.name for each in table.columns if each.kind is ColumnKind.PHYSICAL]
+    for what, columns in (
+        ("PRIMARY KEY", table.primary_key),
+        ("PARTITIONED BY", table.partitioned_by),
+    ):
+        for name in columns:
+            if name not in physical:
+                raise options.wrong(
+                    f"has {what} of {name!r}, which is no column of its records"
+                    f"{did_you_mean(name, tuple(physical))}",
+                    f"Use some of: {', '.join(physical)}.",
+                )
+    if not physical:
+        raise options.wrong("has no columns", "Declare some.")

@@ -1,0 +1,98 @@
+"""Event time of a table: WATERMARK FOR as a strategy."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from penstock.api.functions.watermark import WatermarkStrategy
+from penstock.errors import TypeMismatchError
+from penstock.sql.binding.intervals import milliseconds
+from penstock.sql.catalogue import SqlColumn
+from penstock.sql.column_types import TIMESTAMPS
+from penstock.sql.place import unsupported, wrong
+from penstock.sql.statements import WatermarkDefinition
+from penstock.types.row import Row
+from penstock.types.time import Duration
+
+_MILLISECOND = dt.timedelta(milliseconds=1)
+_EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - of a time without zone
+_EPOCH_UTC = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class TimeOfRow:
+    """Returns the timestamp of a row: the milliseconds of a column. One without a zone counts as UTC.
+
+    Attributes:
+        position: Of the column.
+        name: Of the column.
+        has_zone: Whether its values have a zone.
+    """
+
+    position: int
+    name: str
+    has_zone: bool
+
+    def __call__(self, row: Row, _: int | None) -> int:
+        """Return epoch milliseconds.
+
+        Raises:
+            TypeMismatchError: The column is NULL.
+        """
+        found = row[self.position]
+        if found is None:
+            raise TypeMismatchError(
+                f"the row {row} has no time: {self.name!r} is NULL",
+                hint="Correct the data, or compute the column of WATERMARK FOR so that it never is.",
+            )
+        millis: int = (found - (_EPOCH_UTC if self.has_zone else _EPOCH)) // _MILLISECOND
+        return millis
+
+
+def strategy_of(
+    watermark: WatermarkDefinition, columns: tuple[SqlColumn, ...]
+) -> WatermarkStrategy:
+    """Return how rows get timestamps and watermarks.
+
+    Args:
+        watermark: The clause.
+        columns: Of the table, in order.
+
+    Raises:
+        SqlError: It names no column of time, or is not a column less an interval.
+    """
+    names = [column.name for column in columns]
+    if watermark.column not in names:
+        raise wrong(
+            f"WATERMARK FOR {watermark.column!r} is of no column ({watermark.place})",
+            None,
+            hint=f"Use one of: {', '.join(names)}.",
+        )
+    position = names.index(watermark.column)
+    kind = columns[position].type
+    if kind.name not in TIMESTAMPS:
+        raise wrong(
+            f"WATERMARK FOR {watermark.column!r} is of {kind} ({watermark.place})",
+            None,
+            hint="Use a column of TIMESTAMP or TIMESTAMP_LTZ; a computed column may make one.",
+        )
+    delay = Duration.of_millis(_delay(watermark))
+    bounded = WatermarkStrategy.for_bounded_out_of_orderness(delay)
+    return bounded.with_timestamp_assigner(
+        TimeOfRow(position, watermark.column, kind.name == "TIMESTAMP_LTZ")
+    )
+
+
+def _delay(watermark: WatermarkDefinition) -> int:
+    node = watermark.expression
+    column, interval = (node.this, node.expression) if isinstance(node, exp.Sub) else (node, None)
+    if not isinstance(column, exp.Column) or column.name != watermark.column:
+        raise unsupported(
+            "WATERMARK FOR of another expression than the column less an interval",
+            node,
+            hint=f"Write WATERMARK FOR {watermark.column} AS {watermark.column} - INTERVAL '5' SECOND.",
+        )
+    return 0 if interval is None else milliseconds(interval, "the delay of a watermark")

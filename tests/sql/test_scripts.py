@@ -1,0 +1,416 @@
+"""Scripts: tables, views, functions, settings and insertions of a program, run in process."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from penstock.common import Row, RowKind, Types
+from penstock.datastream import StreamExecutionEnvironment
+from penstock.errors import ArgumentError, EmptyGraphError, SqlError
+from penstock.sql.tables.registry import CONNECTORS
+from penstock.sql.udf import (
+    AggregateFunction,
+    ScalarFunction,
+    TableFunction,
+    UserDefinedFunction,
+    udaf,
+    udf,
+    udtf,
+)
+from penstock.testing import collect, run_in_process
+
+SOURCE = """
+CREATE TABLE numbers (
+  id BIGINT, name STRING, price DECIMAL(10, 2), cost AS price * 2, at TIMESTAMP(3),
+  WATERMARK FOR at AS at - INTERVAL '5' SECOND
+) WITH (
+  'connector' = 'datagen', 'number-of-rows' = '5', 'rows-per-second' = '1',
+  'fields.id.kind' = 'sequence', 'fields.id.start' = '1', 'fields.id.end' = '100',
+  'fields.name.length' = '3', 'fields.price.min' = '1', 'fields.price.max' = '9'
+);
+"""
+
+
+@pytest.fixture
+def env() -> StreamExecutionEnvironment:
+    return StreamExecutionEnvironment.get_execution_environment()
+
+
+def texts(env, script: str) -> list[tuple[object, ...]]:
+    return [tuple(row) for row in env.execute_sql(script).collect()]
+
+
+def test_insertions_become_sinks_of_one_job(env):
+    env.sql_session.add(
+        SOURCE
+        + """
+        CREATE VIEW large AS SELECT id, cost FROM numbers WHERE id > 2;
+        CREATE TABLE shown (id BIGINT, cost DECIMAL(12, 1)) WITH ('connector' = 'print');
+        CREATE TABLE gone (at TIMESTAMP(3), id BIGINT, none STRING) WITH ('connector' = 'blackhole');
+        EXECUTE STATEMENT SET BEGIN
+          INSERT INTO shown SELECT * FROM large;
+          INSERT INTO gone (id, at) SELECT id, at FROM numbers WHERE id < 3;
+        END;
+        """
+    )
+    results = run_in_process(env)
+    shown = results.of("shown")
+    assert [row.id for row in shown] == [3, 4, 5]
+    assert all(row.cost == row.cost.quantize(Decimal("0.1")) for row in shown)
+    moments = [dt.datetime(2026, 1, 1, 0, 0, second) for second in (0, 1)]  # noqa: DTZ001
+    assert results.of("gone") == [
+        Row(at=moment, id=n, none=None) for n, moment in enumerate(moments, 1)
+    ]
+    sources = [node for node in env.plan().graph.nodes if node.source is not None]
+    assert len(sources) == 1  # both insertions read it
+
+
+def test_datagen_makes_the_same_rows_whenever_it_is_asked(env):
+    env.sql_session.add(SOURCE)
+    rows = collect(env.sql("SELECT * FROM numbers"))
+    other = StreamExecutionEnvironment.get_execution_environment()
+    other.sql_session.add(SOURCE)
+    assert collect(other.sql("SELECT * FROM numbers")) == rows
+    assert len(rows) == 5
+    assert all(len(row.name) == 3 and 1 <= row.price <= 9 for row in rows)
+
+
+def test_datagen_of_every_type(env):
+    env.sql_session.add(
+        """
+        CREATE TABLE all_types (
+          b BOOLEAN, t TINYINT, s SMALLINT, i INT, l BIGINT, f FLOAT, d DOUBLE, m DECIMAL(5, 1), x STRING, y BYTES,
+          e DATE, z TIMESTAMP_LTZ(3), a ARRAY<INT>, r ROW<n INT, o STRING>
+        ) WITH ('connector' = 'datagen', 'number-of-rows' = '50', 'fields.i.null-rate' = '0.5',
+          'fields.z.max-past' = '10 s', 'fields.a.length' = '2', 'start-time' = '2026-02-01 00:00:00');
+        """
+    )
+    rows = collect(env.sql("SELECT * FROM all_types"))
+    assert len(rows) == 50
+    assert 5 < sum(row.i is None for row in rows) < 45
+    assert all(len(row.a) == 2 and isinstance(row.r, Row) for row in rows)
+    assert {row.z.tzinfo for row in rows} == {dt.UTC}
+
+
+def test_names_and_settings(env):
+    script = SOURCE + "CREATE VIEW v AS SELECT id AS n FROM numbers; SHOW TABLES"
+    assert texts(env, script) == [("numbers",), ("v",)]
+    assert texts(env, "SHOW VIEWS") == [("v",)]
+    assert texts(env, "DESCRIBE v") == [("n", "BIGINT", "", "")]
+    assert texts(env, "DESC numbers")[3:] == [
+        ("cost", "DECIMAL(20, 2)", "", ""),
+        ("at", "TIMESTAMP", "", "event time"),
+    ]
+    assert texts(env, "SET 'parallelism.default' = '3'; SET") == [("parallelism.default", "3")]
+    assert env.get_parallelism() == 3
+    env.execute_sql("RESET 'parallelism.default'")
+    assert texts(env, "SET") == []
+    made = env.execute_sql("SHOW CREATE TABLE numbers").text
+    assert made == SOURCE.strip().rstrip(";")
+    assert "SELECT id AS n" in env.execute_sql("SHOW CREATE VIEW v").text
+    env.execute_sql("DROP VIEW v; DROP TABLE numbers; DROP TABLE IF EXISTS numbers")
+    assert texts(env, "SHOW TABLES") == []
+
+
+def test_passwords_are_not_shown(env):
+    env.execute_sql(
+        """CREATE TABLE t (a INT) WITH ('connector' = 'jdbc', 'table-name' = 't', 'password' = 'swordfish',
+        'url' = 'jdbc:postgresql://host/db')"""
+    )
+    assert "swordfish" not in env.execute_sql("SHOW CREATE TABLE t").text
+
+
+def test_explain_has_changelog_modes(env):
+    script = SOURCE + "CREATE TABLE s (id BIGINT) WITH ('connector' = 'print');"
+    text = env.execute_sql(
+        script + "EXPLAIN INSERT INTO s SELECT id FROM numbers WHERE id > 1"
+    ).text
+    assert text.startswith("Sink s\n")
+    assert "Scan numbers [insert-only]" in text
+
+
+def test_a_table_like_another(env):
+    env.execute_sql(
+        SOURCE + "CREATE TABLE fewer (more INT) WITH ('number-of-rows' = '2') LIKE numbers;"
+    )
+    rows = collect(env.sql("SELECT * FROM fewer"))
+    assert len(rows) == 2
+    assert rows[0].get_fields_by_names(["id"]) == [1]
+    assert [row[0] for row in texts(env, "DESCRIBE fewer")][-1] == "more"
+
+
+def test_options_of_a_hint_win(env):
+    env.sql_session.add(
+        SOURCE
+        + "CREATE TABLE s (id BIGINT) WITH ('connector' = 'print');"
+        + "INSERT INTO s /*+ OPTIONS('print-identifier' = 'x') */ SELECT id FROM numbers"
+    )
+    (sink,) = env.plan().sinks
+    assert sink.sink.identifier == "x"
+
+
+def test_streams_are_tables(env):
+    kind = Types.ROW_NAMED(["a", "n"], [Types.STRING(), Types.INT()])
+    env.create_view("o", env.from_collection([Row(a="x", n=1), Row(a="y", n=5)], kind))
+    assert collect(env.sql("SELECT a FROM o WHERE n > 2")) == [Row(a="y")]
+    env.sql_session.add(
+        "CREATE TABLE s (a STRING) WITH ('connector' = 'print'); INSERT INTO s SELECT a FROM o"
+    )
+    assert run_in_process(env).of("s") == [Row(a="x"), Row(a="y")]
+    with pytest.raises(ArgumentError, match="already"):
+        env.create_view("o", env.from_collection([Row(a="x", n=1)], kind))
+    with pytest.raises(ArgumentError, match="create_view got int"):
+        env.create_view("p", 1)
+
+
+@udf(result_type="BIGINT")
+def plus_one(n):
+    return None if n is None else n + 1
+
+
+class Half(ScalarFunction):
+    def open(self, function_context):
+        self.divisor = 2
+
+    def eval(self, n):
+        return n / self.divisor
+
+
+half = udf(Half, result_type="DOUBLE")
+
+
+@udf(result_type="BIGINT", func_type="arrow")
+def arrow_twice(column):
+    import pyarrow.compute as pc  # noqa: PLC0415 - a function of a user
+
+    return pc.multiply(column, 2)
+
+
+@udf(result_type=Types.LONG(), func_type="pandas")
+def pandas_twice(column):
+    return column * 2
+
+
+def test_scalar_functions(env):
+    env.sql_session.add(SOURCE)
+    for name, function in (
+        ("plus_one", plus_one),
+        ("half", half),
+        ("arrow_twice", arrow_twice),
+        ("pandas_twice", pandas_twice),
+    ):
+        env.create_function(name, function)
+    query = "SELECT PLUS_ONE(id) AS p, half(id) AS h, arrow_twice(id) AS a, pandas_twice(id) AS b FROM numbers"
+    rows = collect(env.sql(query))
+    assert rows == [Row(p=n + 1, h=n / 2, a=2 * n, b=2 * n) for n in range(1, 6)]
+    assert texts(env, "SHOW FUNCTIONS") == [
+        ("arrow_twice",),
+        ("half",),
+        ("pandas_twice",),
+        ("plus_one",),
+    ]
+
+
+def test_a_function_of_a_module(env, tmp_path: Path, monkeypatch):
+    (tmp_path / "my_functions.py").write_text(
+        "from penstock.sql.udf import udf\n\n@udf(result_type='STRING')\ndef shout(text):\n    return text.upper()\n\nnothing = 1\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    env.sql_session.add(SOURCE + "CREATE FUNCTION shout AS 'my_functions.shout' LANGUAGE PYTHON;")
+    rows = collect(env.sql("SELECT shout(name) AS s FROM numbers"))
+    assert all(row.s == row.s.upper() for row in rows)
+    for target, says in (
+        ("no_module_at_all.f", "cannot be imported"),
+        ("my_functions.shot", "did you mean 'shout'"),
+        ("my_functions.nothing", "is 1"),
+    ):
+        with pytest.raises(SqlError, match=says):
+            env.execute_sql(f"CREATE FUNCTION f AS '{target}'")
+
+
+def test_kinds_of_functions():
+    class Words(TableFunction):
+        def eval(self, text):
+            yield from text.split()
+
+    class Last(AggregateFunction):
+        def create_accumulator(self):
+            return []
+
+        def accumulate(self, accumulator, value):
+            accumulator[:] = [value]
+
+        def get_value(self, accumulator):
+            return accumulator[0]
+
+    words = udtf(Words(), result_types="STRING")
+    assert words.result_type.fields == ("f0",)
+    assert list(words.called("a b")) == [Row(f0="a"), Row(f0="b")]
+    pairs = udtf(lambda n: [(n, "x")], result_types=["INT", "STRING"])
+    assert list(pairs.called(1)) == [Row(f0=1, f1="x")]
+    last = udaf(Last(), result_type="INT")
+    assert isinstance(last, UserDefinedFunction)
+    with pytest.raises(ArgumentError, match="cannot take rows back"):
+        last.called.retract([], 1)
+    no_function: Any = 1
+    for wrong in (
+        lambda: udf(no_function, result_type="INT"),
+        lambda: udf(len),
+        lambda: udf(len, result_type="INT", func_type="spark"),
+        lambda: udtf(len),
+        lambda: udaf(no_function, result_type="INT"),
+    ):
+        with pytest.raises(ArgumentError):
+            wrong()
+    with pytest.raises(SqlError, match="expected a type"):
+        udf(len, result_type="FOO")
+
+
+def test_rows_of_a_sink_by_key(env):
+    kind = Types.ROW_NAMED(["k", "n"], [Types.STRING(), Types.INT()])
+    changes = [
+        (RowKind.INSERT, "a", 1),
+        (RowKind.INSERT, "b", 1),
+        (RowKind.INSERT, "a", 2),
+        (RowKind.UPDATE_BEFORE, "a", 2),
+        (RowKind.UPDATE_AFTER, "a", 3),
+        (RowKind.DELETE, "a", 3),
+        (RowKind.DELETE, "b", 1),
+        (RowKind.DELETE, "b", 7),
+    ]
+    from penstock.sql.tables.keyed_writes import latest_by_key  # noqa: PLC0415 - of this test only
+
+    rows = []
+    for change, k, n in changes:
+        rows.append(Row(k=k, n=n))
+        rows[-1].set_row_kind(change)
+    found = collect(latest_by_key(env.from_collection(rows, kind), ["k"]))
+    assert [(row.get_row_kind().short_string, row.k, row.n) for row in found if row.k == "a"] == [
+        ("+U", "a", 1),
+        ("+U", "a", 2),
+        ("+U", "a", 1),
+        ("+U", "a", 3),
+        ("+U", "a", 1),
+    ]
+    assert [row.get_row_kind().short_string for row in found if row.k == "b"] == ["+U", "-D"]
+
+
+BEFORE = SOURCE + "CREATE TABLE s (id BIGINT, name STRING) WITH ('connector' = 'print');"
+
+
+@pytest.mark.parametrize(
+    ("statement", "says"),
+    [
+        ("CREATE TABLE t (a INT) WITH ('connector' = 'kafak')", "did you mean 'kafka'"),
+        ("CREATE TABLE t (a INT)", "lacks the option 'connector'"),
+        (
+            "CREATE TABLE t (a INT) WITH ('connector' = 'print', 'x' = 'y')",
+            "option 'x', which there is not",
+        ),
+        (
+            "CREATE TABLE t (a INT) WITH ('connector' = 'print', 'print-identifer' = 'y')",
+            "did you mean 'print-identifier'",
+        ),
+        ("CREATE TABLE t (a INT) WITH ('connector' = 'filesystem')", "lacks the option 'path'"),
+        (
+            "CREATE TABLE t (a INT) WITH ('connector' = 'filesystem', 'path' = 'p', 'format' = 'avro')",
+            "has 'format' = 'avro'",
+        ),
+        ("CREATE TABLE t (a INT) WITH ('connector' = 'print', 'connector' = 'print')", "twice"),
+        ("CREATE TABLE t (a INT, a INT) WITH ('connector' = 'print')", "has the column 'a' twice"),
+        ("CREATE TABLE t (a INT METADATA) WITH ('connector' = 'print')", "metadata 'a'"),
+        (
+            "CREATE TABLE t (a STRING METADATA FROM 'offset', b INT) WITH ('connector' = 'kafka')",
+            "lacks the option 'properties.bootstrap.servers'",
+        ),
+        (
+            """CREATE TABLE t (a STRING METADATA FROM 'offset', b INT) WITH ('connector' = 'kafka',
+            'properties.bootstrap.servers' = 'x', 'topic' = 't', 'format' = 'json')""",
+            "has the metadata 'offset' as STRING",
+        ),
+        ("CREATE TABLE t (b AS 1) WITH ('connector' = 'print')", "has no columns"),
+        (
+            "CREATE TABLE t (a INT, b AS c + 1) WITH ('connector' = 'print')",
+            "there is no column 'c'",
+        ),
+        (
+            "CREATE TABLE t (a INT, PRIMARY KEY (b) NOT ENFORCED) WITH ('connector' = 'print')",
+            "PRIMARY KEY of 'b'",
+        ),
+        ("CREATE TABLE t (a INT, WATERMARK FOR a AS a) WITH ('connector' = 'print')", "is of INT"),
+        (
+            "CREATE TABLE t (a INT, WATERMARK FOR b AS b) WITH ('connector' = 'print')",
+            "is of no column",
+        ),
+        (
+            "CREATE TABLE t (a TIMESTAMP(3), WATERMARK FOR a AS a + INTERVAL '1' SECOND) WITH ('connector' = 'print')",
+            "WATERMARK FOR of another expression",
+        ),
+        (
+            "CREATE TABLE s (a INT) WITH ('connector' = 'print')",
+            "there is a table or view 's' already",
+        ),
+        ("CREATE VIEW v AS SELECT x FROM numbers", "there is no column 'x'"),
+        ("CREATE TABLE t LIKE nothing", "there is no table 'nothing'"),
+        (
+            "CREATE TABLE t (a INT) WITH ('connector' = 'datagen', 'fields.b.kind' = 'random'); SELECT a FROM t",
+            "no column 'b'",
+        ),
+        (
+            "CREATE TABLE t (a INT) WITH ('connector' = 'datagen', 'fields.a.size' = '1'); SELECT a FROM t",
+            "fields.a.size",
+        ),
+        (
+            "CREATE TABLE t (a INT) WITH ('connector' = 'datagen', 'fields.a.kind' = 'sequence'); SELECT a FROM t",
+            "without a start and an end",
+        ),
+        ("DROP TABLE n", "there is no table 'n'"),
+        ("DROP VIEW numbers", "there is no view 'numbers'"),
+        ("DROP FUNCTION f", "there is no function 'f'"),
+        ("DESCRIBE nothing", "there is no table 'nothing' (line"),
+        ("SHOW CREATE TABLE nothing", "there is no table 'nothing'"),
+        ("SET 'parallelism.default' = 'many'", "an integer is written in decimal digits"),
+        ("INSERT INTO n SELECT id FROM numbers", "there is no table 'n' (line 10"),
+        ("INSERT INTO s SELECT id FROM numbers", "the query has 1 columns, and the table takes 2"),
+        (
+            "INSERT INTO s SELECT name, id FROM numbers",
+            "the column 'id' is BIGINT, and the query has STRING",
+        ),
+        ("INSERT INTO s (x) SELECT id FROM numbers", "there is no column 'x' to write"),
+        ("INSERT INTO numbers (id) SELECT id FROM numbers", "only reads"),
+        ("INSERT INTO s SELECT id, name FROM s", "which cannot be read"),
+        ("CREATE VIEW v AS SELECT id FROM numbers; INSERT INTO v SELECT 1", "'v' is a view"),
+    ],
+)
+def test_errors_name_table_and_place(env, statement, says):
+    with pytest.raises(SqlError) as caught:
+        env.execute_sql(BEFORE + statement)
+    error = caught.value
+    assert says in f"{error.problem} {error.hint}"
+    assert error.origin is not None
+    assert Path(error.origin.filename).name == Path(__file__).name
+
+
+def test_a_script_that_fails_starts_no_job(env):
+    wrong = (
+        BEFORE
+        + "INSERT INTO s SELECT id, name FROM numbers; INSERT INTO nothing SELECT id FROM numbers"
+    )
+    with pytest.raises(SqlError):
+        env.execute_sql(wrong)
+    with pytest.raises(EmptyGraphError):
+        env.plan()
+
+
+def test_every_connector_says_what_it_is():
+    for name, connector in CONNECTORS.items():
+        assert connector.summary, name
+        assert connector.source is not None or connector.sink is not None
+        keys = [option.key for option in connector.options]
+        assert len(keys) == len(set(keys))
+        assert all(option.description.endswith(".") for option in connector.options)
