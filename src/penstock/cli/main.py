@@ -16,6 +16,7 @@ from penstock.cli.plan import plan
 from penstock.cli.porting.command import port
 from penstock.cli.run import run
 from penstock.cli.savepoint import savepoint
+from penstock.cli.sql import sql
 from penstock.cli.state import state_app
 from penstock.cli.status import status, top
 from penstock.cli.ui import ui
@@ -58,6 +59,7 @@ app.command(epilog="Example: penstock run job.py -D parallelism.default=4 -- --s
     run
 )
 app.command(epilog="Example: penstock plan job.py --mermaid > plan.mmd")(plan)
+app.command(epilog="Example: penstock sql job.sql -D parallelism.default=4")(sql)
 app.command(epilog="Example: penstock demo --compare")(demo)
 app.command(epilog="Example: penstock savepoint /data/checkpoints/visits --stop")(savepoint)
 app.command(epilog="Example: penstock drop job.py /data/checkpoints/visits --yes")(drop)

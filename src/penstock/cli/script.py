@@ -12,8 +12,14 @@ from typing import Annotated
 
 import typer
 
+from penstock.api.environment.environment import StreamExecutionEnvironment
+from penstock.cli.sql_results import print_results
+
 _ENVIRONMENT = ("PYTHONPATH", "PYSPARK_PYTHON")
 """Attributes of `sys` that are restored after a program has ended."""
+
+SQL_SUFFIX = ".sql"
+"""What the name of a script of SQL ends with."""
 
 SPARK_LOG_LEVEL = "spark.log.level"
 """Spark's own setting, off unless someone sets it."""
@@ -117,7 +123,7 @@ def importable(directory: Path) -> Iterator[None]:
 
 
 def run_script(path: Path, arguments: Sequence[str] | None) -> None:
-    """Run a program as `python path arguments...` would, in this process.
+    """Run a program as `python path arguments...` would, in this process; of SQL its statements.
 
     `sys.argv` and the import paths are the program's while it runs. Spark's Python workers get
     the program's directory too, so a program may consist of several modules; see `importable`.
@@ -129,6 +135,10 @@ def run_script(path: Path, arguments: Sequence[str] | None) -> None:
     sys.argv = [str(path), *(arguments or ())]
     try:
         with importable(path.resolve().parent):
-            runpy.run_path(str(path), run_name="__main__")
+            if path.suffix == SQL_SUFFIX:
+                environment = StreamExecutionEnvironment.get_execution_environment()
+                print_results(environment, path.read_text(encoding="utf-8"), str(path), sys.stdout)
+            else:
+                runpy.run_path(str(path), run_name="__main__")
     finally:
         sys.argv = kept

@@ -12,7 +12,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from penstock.errors import SqlError
 from penstock.sql.column_types import SqlType
-from penstock.sql.dialect import options_of
+from penstock.sql.dialect import options_of, tokens_of
 from penstock.sql.place import TextPlace
 from penstock.sql.statements import (
     ColumnDefinition,
@@ -73,6 +73,26 @@ def parse_query(text: str) -> exp.Query:
     is_one = len(found) == 1
     what = f"{text[:120]!r} is no query" if is_one else f"{len(found)} statements are no query"
     raise SqlError.here(what, hint="Pass one SELECT.")
+
+
+def ends_statement(text: str) -> bool:
+    """Return whether a text ends with a whole statement.
+
+    Example:
+        >>> ends_statement("SELECT ';"), ends_statement("SELECT 1;")
+        (False, True)
+        >>> begun = "EXECUTE STATEMENT SET BEGIN INSERT INTO t SELECT 1;"
+        >>> ends_statement(begun), ends_statement(f"{begun} END;")
+        (False, True)
+    """
+    try:
+        words = [token.text.upper() for token in tokens_of(text)]
+    except SqlError:
+        return False  # a text or a comment goes on
+    if not words or words[-1] != ";":
+        return False
+    begins = [at for at in range(len(words) - 1) if words[at : at + 2] == ["STATEMENT", "SET"]]
+    return not begins or "END" in words[begins[-1] :]
 
 
 def parse_type(text: str) -> SqlType:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from penstock.api.streams.data_stream import DataStream
+from penstock.connectors.python.discard import DiscardingSink
 from penstock.errors import SqlError, did_you_mean
 from penstock.sql.binding.conversions import common_type, converted
 from penstock.sql.catalogue import SqlCatalogue, SqlColumn, SqlTable, SqlView, TableSchema
@@ -39,6 +40,7 @@ class SqlJob:
         self._translator = QueryTranslator(catalogue)
         self._lowering = Lowering(environment)
         self._writes: list[tuple[str, SqlTable, SqlRelation]] = []
+        self._shown: list[SqlRelation] = []
 
     @property
     def name(self) -> str:
@@ -74,8 +76,24 @@ class SqlJob:
             )
         self._writes.append((name, table, relation))
 
+    def add_all(self, statement: Select | Insert | StatementSet) -> None:
+        """Plan all that a statement computes; the rows of a SELECT go nowhere.
+
+        Raises:
+            SqlError: See `add`.
+        """
+        if isinstance(statement, Select):
+            self._shown.append(self.relation(statement.query))
+        elif isinstance(statement, Insert):
+            self.add(statement)
+        else:
+            for each in statement.inserts:
+                self.add(each)
+
     def build(self) -> None:
-        """Add the sinks of all INSERTs to the program."""
+        """Add the sinks of all statements to the program."""
+        for relation in self._shown:
+            self.stream(relation).sink_to(DiscardingSink()).name("rows")
         for name, table, relation in self._writes:
             table.write(self.stream(relation), relation.changelog, _key_of(relation), name)
 

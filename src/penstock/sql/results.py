@@ -23,11 +23,13 @@ class SqlResult:
         columns: Names of the columns of its rows; empty if it has none.
         text: What it says; empty if it has rows.
         changes: Whether its rows are changes, which have a kind.
+        is_answer: Whether somebody asked for the text: not what a statement says that did something.
     """
 
     columns: tuple[str, ...] = ()
     text: str = ""
     changes: bool = False
+    is_answer: bool = False
     _stream: DataStream[Row] | None = None
     _values: tuple[Sequence[Any], ...] = ()
     _job: JobExecutionResult | None = None
@@ -40,18 +42,19 @@ class SqlResult:
     @classmethod
     def of_text(cls, text: str) -> SqlResult:
         """Return the result of a statement that asks for a text."""
-        return cls(text=text)
+        return cls(text=text, is_answer=True)
 
     @classmethod
     def of_values(cls, columns: Sequence[str], values: Iterable[Sequence[Any]]) -> SqlResult:
         """Return the result of a statement whose rows are there."""
-        return cls(tuple(columns), _values=tuple(values))
+        return cls(tuple(columns), is_answer=True, _values=tuple(values))
 
     @classmethod
     def of_rows(cls, stream: DataStream[Row], relation: SqlRelation) -> SqlResult:
         """Return the result of a SELECT."""
         columns = tuple(column.name for column in relation.columns)
-        return cls(columns, changes=not relation.is_insert_only, _stream=stream)
+        is_changelog = not relation.is_insert_only
+        return cls(columns, changes=is_changelog, is_answer=True, _stream=stream)
 
     @classmethod
     def of_job(cls, result: JobExecutionResult) -> SqlResult:
@@ -72,7 +75,7 @@ class SqlResult:
         """Return its rows; those of a SELECT as the job computes them. Closing the iterator ends the job."""
         if self._stream is not None:
             return self._stream.execute_and_collect("select")
-        return iter([Row(*self.columns)(*values) for values in self._values])
+        return (Row(*self.columns)(*values) for values in self._values)
 
     def print(self) -> None:
         """Print its rows as they come, or its text."""

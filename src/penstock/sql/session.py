@@ -9,7 +9,7 @@ from typing import Any
 from penstock.api.streams.data_stream import DataStream
 from penstock.errors import ArgumentError, ConfigError, SqlError, did_you_mean
 from penstock.sql.catalogue import Changelog, SqlFunction, SqlTable, SqlView
-from penstock.sql.grammar import parse_script
+from penstock.sql.grammar import ends_statement, parse_script
 from penstock.sql.insertions import SqlJob
 from penstock.sql.place import TextPlace
 from penstock.sql.python_functions import declared_function, named_function
@@ -140,6 +140,33 @@ class SqlSession:
         if job is not None:
             job.build()
 
+    def explained(self, script: str, file: str | None = None) -> str:
+        """Return what a script would run, as text, and run nothing: relations, then the plan of the job.
+
+        Its INSERTs and SELECTs are planned as one job.
+
+        Raises:
+            SqlError: A statement is wrong.
+        """
+        job = SqlJob(self.environment, self)
+        parts: list[str] = []
+        for statement in parse_script(script, file):
+            if isinstance(statement, Select | Insert | StatementSet):
+                parts.append(job.explained(statement))
+                job.add_all(statement)
+            else:
+                found = self.apply(statement)
+                parts += [found.text] if found.is_answer and found.text else []
+        job.build()
+        if self.environment.graph.has_sink():
+            parts.append(self.environment.explain())
+        return "\n\n".join(parts)
+
+    @staticmethod
+    def is_complete(text: str) -> bool:
+        """Return whether a text that somebody types ends with a whole statement."""
+        return ends_statement(text)
+
     def apply(self, statement: Statement) -> SqlResult:
         """Carry out one statement; an INSERT is added to the job that runs next."""
         return _APPLY[type(statement)](self, statement)
@@ -222,8 +249,7 @@ class SqlSession:
 
     def insert_all(self, statement: StatementSet) -> SqlResult:
         """Add insertions to the job that runs next."""
-        for each in statement.inserts:
-            self._next_job().add(each)
+        self._next_job().add_all(statement)
         return SqlResult.done(f"{len(statement.inserts)} insertions planned")
 
     def _next_job(self) -> SqlJob:

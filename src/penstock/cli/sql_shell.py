@@ -1,0 +1,159 @@
+"""The shell of `penstock sql`: statements as they are typed, results as they come."""
+
+from __future__ import annotations
+
+import atexit
+import readline
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TextIO
+
+from rich.console import Console
+from rich.text import Text
+
+from penstock.api.environment.environment import StreamExecutionEnvironment
+from penstock.cli.failures import error_text
+from penstock.cli.progress import job_progress
+from penstock.cli.sql_results import print_results
+from penstock.errors import PenstockError
+
+HISTORY = Path("~/.penstock_sql_history")
+"""The file that keeps what was typed."""
+
+_HISTORY_LINES = 2_000
+_PROMPT, _MORE = "penstock> ", "       -> "
+_HELP = """\
+A statement ends with a semicolon and may have several lines. docs/sql.md says which there are.
+  SHOW TABLES;  DESCRIBE name;  EXPLAIN SELECT …;  SET 'key' = 'value';
+  Ctrl-C        stops the job, or forgets what was typed
+  QUIT or Ctrl-D ends the shell"""
+_WORDS = (
+    *("SELECT", "FROM", "WHERE", "GROUP BY", "HAVING", "ORDER BY", "LIMIT", "JOIN", "LEFT JOIN"),
+    *("INSERT INTO", "CREATE TABLE", "CREATE VIEW", "CREATE FUNCTION", "DROP TABLE", "WITH"),
+    *("SHOW TABLES", "SHOW VIEWS", "SHOW FUNCTIONS", "DESCRIBE", "EXPLAIN", "SET", "RESET", "QUIT"),
+)
+
+
+class SqlShell:
+    """A session with a person.
+
+    Args:
+        environment: Runs the statements.
+        console: Gets messages and progress.
+        out: Gets results; None is standard output.
+        verbose: Whether progress is plain lines.
+    """
+
+    def __init__(
+        self,
+        environment: StreamExecutionEnvironment,
+        console: Console,
+        out: TextIO | None = None,
+        *,
+        verbose: bool = False,
+    ) -> None:
+        self._environment = environment
+        self._console = console
+        self._out = out
+        self._verbose = verbose
+
+    def run(self, lines: TypedLines) -> int:
+        """Carry out what is typed until the end, and return the exit status."""
+        lines.complete_with(self._names)
+        typed = ""
+        self._say("SQL of Penstock. HELP; explains the shell.")
+        while True:
+            try:
+                line = lines.next(_MORE if typed else _PROMPT)
+            except KeyboardInterrupt:
+                typed = ""
+                continue
+            if line is None:
+                return 0
+            typed = f"{typed}{line}\n"
+            if not typed.strip():
+                typed = ""
+            elif _command(typed) in {"quit", "exit"}:
+                return 0
+            elif _command(typed) == "help":
+                self._say(_HELP)
+                typed = ""
+            elif self._environment.sql_session.is_complete(typed):
+                self._carry_out(typed)
+                typed = ""
+
+    def _carry_out(self, text: str) -> None:
+        try:
+            with job_progress(self._console, plain=self._verbose):
+                print_results(self._environment, text, None, self._out or sys.stdout)
+        except KeyboardInterrupt:
+            self._say("stopped")
+        except PenstockError as error:
+            self._console.print(error_text(error.without_origin()), soft_wrap=True)
+
+    def _names(self) -> tuple[str, ...]:
+        names: tuple[str, ...] = self._environment.sql_session.names()
+        return (*names, *_WORDS)
+
+    def _say(self, text: str) -> None:
+        self._console.print(Text(text), soft_wrap=True)
+
+
+class TypedLines:
+    """Lines of a terminal, with editing, history and completion by readline."""
+
+    def __init__(self, history: Path) -> None:
+        self._names: Any = tuple
+        path = history.expanduser()
+        with suppress(OSError):
+            readline.read_history_file(path)
+        readline.set_history_length(_HISTORY_LINES)
+        atexit.register(_write_history, path)
+        readline.set_completer(self._complete)
+        readline.set_completer_delims(" \t\n(),;=")
+        readline.parse_and_bind("tab: complete")
+
+    def complete_with(self, names: Any) -> None:
+        """Set what returns the words that Tab completes."""
+        self._names = names
+
+    def next(self, prompt: str) -> str | None:
+        """Return a line, None at the end."""
+        try:
+            return input(prompt)
+        except EOFError:
+            return None
+
+    def _complete(self, begin: str, number: int) -> str | None:
+        found = [name for name in self._names() if name.upper().startswith(begin.upper())]
+        return found[number] if number < len(found) else None
+
+
+class PipedLines:
+    """Lines of a pipe, without a prompt."""
+
+    def __init__(self, lines: Iterator[str]) -> None:
+        self._lines = lines
+
+    def complete_with(self, names: Any) -> None:
+        """Do nothing: nobody types."""
+
+    def next(self, prompt: str) -> str | None:
+        """Return a line, None at the end."""
+        return next(self._lines, None)
+
+
+def stdin_lines() -> Any:
+    """Return the lines of standard input: typed ones, or those of a pipe."""
+    return TypedLines(HISTORY) if sys.stdin.isatty() else PipedLines(iter(sys.stdin))
+
+
+def _write_history(path: Path) -> None:
+    with suppress(OSError):
+        readline.write_history_file(path)
+
+
+def _command(text: str) -> str:
+    return text.strip().rstrip(";").strip().lower()
