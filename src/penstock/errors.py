@@ -98,12 +98,6 @@ class PenstockError(Exception):
         """Return the error of a call that the program is making now, with its line."""
         return cls(problem, hint=hint, origin=CallSite.of_caller())
 
-    def without_origin(self) -> Self:
-        """Return the error without the line of the program, for one who typed no program."""
-        made = type(self)(self.problem, hint=self.hint)
-        made.details = self.details
-        return made
-
     def _render_traceback_(self) -> list[str]:
         """Return the lines that a notebook shows: the program's frames, and the error.
 

@@ -12,6 +12,8 @@ import pytest
 from benchmarks.answers.coded_join_rows import expected
 from benchmarks.inputs.binlog import ORDERS, REFUNDS
 from penstock.common import Row, RowKind
+from penstock.connectors.kafka.deserializing import RecordDeserializer
+from penstock.connectors.kafka.kafka_source import KafkaSource
 from penstock.connectors.kafka.values import KafkaRecord
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.errors import SqlError
@@ -48,8 +50,10 @@ def table(columns: str, connector: str = "kafka", name: str = "t", **options: st
 def source_of(env: StreamExecutionEnvironment) -> Any:
     """Return the function that makes rows of records, of the only source of a program."""
     env.sql("SELECT * FROM t")
-    (node,) = [node for node in env.graph.nodes() if node.source is not None]
-    return node.source.deserializer.function
+    (source,) = [node.source for node in env.graph.nodes() if node.source is not None]
+    assert isinstance(source, KafkaSource)
+    assert isinstance(source.deserializer, RecordDeserializer)
+    return source.deserializer.function
 
 
 def record(value: object, key: object = None, **fields: Any) -> KafkaRecord:

@@ -16,8 +16,8 @@ from penstock.cli.plan import plan
 from penstock.cli.porting.command import port
 from penstock.cli.run import run
 from penstock.cli.savepoint import savepoint
-from penstock.cli.sql import sql
 from penstock.cli.state import state_app
+from penstock.cli.statements.command import sql
 from penstock.cli.status import status, top
 from penstock.cli.ui import ui
 from penstock.version import __version__

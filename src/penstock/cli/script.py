@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from penstock.api.environment.environment import StreamExecutionEnvironment
-from penstock.cli.sql_results import print_results
+from penstock.cli.statements.results import print_results
 
 _ENVIRONMENT = ("PYTHONPATH", "PYSPARK_PYTHON")
 """Attributes of `sys` that are restored after a program has ended."""

@@ -12,7 +12,7 @@ from penstock.api.environment.environment import StreamExecutionEnvironment
 from penstock.cli.failures import exit_status
 from penstock.cli.progress import job_progress
 from penstock.cli.script import Definitions, Verbose, importable, run_script, settings
-from penstock.cli.sql_shell import SqlShell, stdin_lines
+from penstock.cli.statements.shell import SqlShell, stdin_lines
 from penstock.config.overrides import set_process_overrides
 
 

@@ -16,7 +16,7 @@ from rich.text import Text
 from penstock.api.environment.environment import StreamExecutionEnvironment
 from penstock.cli.failures import error_text
 from penstock.cli.progress import job_progress
-from penstock.cli.sql_results import print_results
+from penstock.cli.statements.results import print_results
 from penstock.errors import PenstockError
 
 HISTORY = Path("~/.penstock_sql_history")
@@ -59,7 +59,7 @@ class SqlShell:
         self._out = out
         self._verbose = verbose
 
-    def run(self, lines: TypedLines) -> int:
+    def run(self, lines: TypedLines | PipedLines) -> int:
         """Carry out what is typed until the end, and return the exit status."""
         lines.complete_with(self._names)
         typed = ""
@@ -91,7 +91,9 @@ class SqlShell:
         except KeyboardInterrupt:
             self._say("stopped")
         except PenstockError as error:
-            self._console.print(error_text(error.without_origin()), soft_wrap=True)
+            # Without the line of the program: there is none.
+            shown = type(error)(error.problem, hint=error.hint)
+            self._console.print(error_text(shown), soft_wrap=True)
 
     def _names(self) -> tuple[str, ...]:
         names: tuple[str, ...] = self._environment.sql_session.names()
@@ -145,7 +147,7 @@ class PipedLines:
         return next(self._lines, None)
 
 
-def stdin_lines() -> Any:
+def stdin_lines() -> TypedLines | PipedLines:
     """Return the lines of standard input: typed ones, or those of a pipe."""
     return TypedLines(HISTORY) if sys.stdin.isatty() else PipedLines(iter(sys.stdin))
 

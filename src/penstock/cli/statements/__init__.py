@@ -1,0 +1,1 @@
+"""`penstock sql`: scripts and a shell."""
