@@ -92,6 +92,7 @@ docs: $(installed) browser ## Write the pages that are generated from the source
 	@$(python) -m tools.site.numbers
 	@$(python) -m tools.site.outputs
 	@$(python) -m tools.site.cookbook_page
+	@$(python) -m tools.site.example_tables
 	@$(python) -m tools.support.screenshots docs/images
 	@$(python) -m benchmarks.reporting.plots docs/images benchmarks/results/*.jsonl
 

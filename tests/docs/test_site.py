@@ -17,10 +17,19 @@ import pytest
 from typer.main import get_command
 
 from penstock.cli.main import app
+from penstock.datastream import DataStream, KeyedStream, OutputTag
 from penstock.errors import PenstockError
+from penstock.expressions.column import ColumnExpression
 from tools.public_api import public_modules
 from tools.site import drawings, numbers
-from tools.site.api_pages import PAGES, document, render_api
+from tools.site.api_pages import (
+    PAGES,
+    document,
+    example_elsewhere,
+    members,
+    render_api,
+    without_example,
+)
 from tools.site.command_pages import render_commands
 from tools.site.error_pages import catalogue, messages, render_errors
 from tools.site.pages import DOCS, TOP, write_pages
@@ -59,7 +68,9 @@ def test_every_page_has_one_place_in_the_navigation(site: Path) -> None:
     listed = list(paths_of(tomllib.loads((TOP / "zensical.toml").read_text())["project"]["nav"]))
     assert len(listed) == len(set(listed))
     there = {path.relative_to(site / "pages").as_posix() for path in (site / "pages").rglob("*.md")}
-    reached = {page for page in there if not page.startswith(("decisions/", "files/"))}
+    reached = {
+        page for page in there if not page.startswith(("decisions/", "files/", "reference/errors/"))
+    }
     assert set(listed) == reached
 
 
@@ -87,12 +98,15 @@ def test_a_file_of_the_project_that_a_page_links_to_is_a_page(site: Path) -> Non
     assert "](files/examples/regular_join.py.md)" in (site / "pages" / "semantics.md").read_text()
 
 
-def test_every_error_code_has_a_section() -> None:
+def test_every_error_code_has_a_page() -> None:
     registered = PenstockError._by_code.items()
     ours = {code for code, each in registered if each.__module__.startswith("penstock.")}
     assert catalogue().keys() - {"PENSTOCK"} == ours
-    page = render_errors()
-    assert all(f"\n## {code} {{ #{code.lower()} }}\n" in page for code in catalogue())
+    pages = render_errors()
+    assert len(pages) == 1 + len(catalogue())
+    for code in catalogue():
+        assert pages[f"reference/errors/{code.lower()}.md"].startswith(f"# {code}\n")
+        assert f"](errors/{code.lower()}.md)" in pages["reference/errors.md"]
 
 
 def test_a_message_has_its_hint_and_its_place() -> None:
@@ -130,6 +144,36 @@ def test_every_example_of_a_public_class_is_shown() -> None:
     pages = render_api()
     assert pages.keys() == PAGES.keys()
     assert ">>> totals = orders.key_by(lambda order: order[0]).sum(1)" in pages["streams"]
+
+
+MOST_WITHOUT_EXAMPLE = 408
+"""Getters, settings without effect, and what connectors tell the engine. The number may only fall."""
+
+
+def test_methods_without_an_example_become_fewer() -> None:
+    assert len(without_example()) <= MOST_WITHOUT_EXAMPLE
+
+
+def test_a_method_is_shown_where_it_is_used() -> None:
+    (line,) = example_elsewhere(ColumnExpression, "truncate")
+    assert line == "*Used in the example of the class.*\n"
+    (line,) = example_elsewhere(OutputTag, "get_side_output")
+    assert line == "*Used in [Recipes: files, services, models](../../cookbook/outside.md).*\n"
+    assert list(example_elsewhere(OutputTag, "no_such_method")) == []
+
+
+def test_methods_of_public_bases_are_not_repeated() -> None:
+    assert "map" in members(DataStream)
+    assert "map" not in members(KeyedStream)
+    assert "It also has what [DataStream](streams.md#" in render_api()["streams"]
+
+
+def test_text_between_examples_stays_text() -> None:
+    text = "Add.\n\nExample:\n    >>> 1 + 1\n    2\n\n    More:\n\n    >>> 3\n    3\n"
+    assert document(text).split("\n") == [
+        *("Add.", "", "```pycon", ">>> 1 + 1", "2", "```", "", "More:", ""),
+        *("```pycon", ">>> 3", "3", "```", ""),
+    ]
 
 
 def test_sections_of_a_docstring_become_lists() -> None:

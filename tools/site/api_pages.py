@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
+from functools import cache
+from pathlib import Path
 from types import FunctionType
 from typing import Any
 
@@ -30,6 +32,8 @@ PAGES = {
 SECTIONS = ("Args", "Attributes", "Returns", "Yields", "Raises", "Examples", "Example")
 _SECTION = re.compile(rf"^({'|'.join(SECTIONS)}):$", re.MULTILINE)
 _ENTRY = re.compile(r"^(\*{0,2}\w[\w.*, ]*):[ \n]", re.MULTILINE)
+_BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
+_DOCS = Path(__file__).parents[2] / "docs"
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
@@ -42,7 +46,8 @@ class Public:
     value: Any
 
 
-def public() -> list[Public]:
+@cache
+def public() -> tuple[Public, ...]:
     """Return the public classes and functions, in order of their names."""
     found: dict[tuple[int, str], Public] = {}
     for module in public_modules():
@@ -53,7 +58,7 @@ def public() -> list[Public]:
                 known = found.get((id(value), name))
                 if known is None or len(module) < len(known.module):
                     found[id(value), name] = Public(name, module, value)
-    return sorted(found.values(), key=lambda each: (each.name.lower(), each.module))
+    return tuple(sorted(found.values(), key=lambda each: (each.name.lower(), each.module)))
 
 
 def page_of(each: Public) -> str:
@@ -86,11 +91,72 @@ def _entry(each: Public) -> Iterator[str]:
     yield f"```python\n{each.name}{signature(each.value)}\n```\n"
     yield document(_own_text(each.value))
     if isinstance(each.value, type):
-        for name, function in _members(each.value):
+        yield from _inherited(each.value)
+        for name, function in members(each.value).items():
             yield f"\n### {name} {{ #{each.module}.{each.name}.{name} }}\n"
             if not isinstance(function, property):
                 yield f"```python\n{each.name}.{name}{signature(_plain(function))}\n```\n"
-            yield document(inspect.getdoc(getattr(each.value, name)) or "")
+            text = inspect.getdoc(getattr(each.value, name)) or ""
+            yield document(text)
+            if ">>> " not in text and not isinstance(function, property):
+                yield from example_elsewhere(each.value, name)
+
+
+def example_elsewhere(cls: type, name: str) -> Iterator[str]:
+    """Yield a line that says where a method without an example of its own is used, if it is somewhere.
+
+    Args:
+        cls: The class.
+        name: Of the method.
+    """
+    used = re.compile(rf"(?:\.|\bdef ){name}\(")
+    if used.search(_own_examples(cls)):
+        yield "*Used in the example of the class.*\n"
+        return
+    # Programs name what a builder builds.
+    named = re.compile(rf"\b{cls.__name__.removesuffix('Builder')}")
+    for page, title, block in _blocks():
+        if used.search(block) and named.search(block):
+            yield f"*Used in [{title}](../../{page}).*\n"
+            return
+
+
+def without_example() -> list[str]:
+    """Return the methods on the pages that no example shows: neither one of their own, nor of their class, nor of a page."""
+    found = []
+    for each in public():
+        if isinstance(each.value, type) and each.name == each.value.__name__:
+            if issubclass(each.value, Enum):
+                continue
+            for name, function in members(each.value).items():
+                text = inspect.getdoc(getattr(each.value, name)) or ""
+                plain = _plain(function)
+                if isinstance(plain, property) or ">>> " in text:
+                    continue
+                refused = str(plain.__annotations__.get("return")) == "NoReturn"
+                if not refused and not list(example_elsewhere(each.value, name)):
+                    found.append(f"{each.name}.{name}")
+    return found
+
+
+def _own_examples(cls: type) -> str:
+    lines = (inspect.getdoc(cls) or "").splitlines()
+    return "\n".join(line for line in lines if line.lstrip().startswith((">>> ", "...")))
+
+
+@cache
+def _blocks() -> list[tuple[str, str, str]]:
+    """Return the blocks of Python of the pages: path of the page, its title, and the block."""
+    found = []
+    # Recipes first: they are the shortest programs.
+    paths = sorted(_DOCS.rglob("*.md"), key=lambda path: (path.parent.name != "cookbook", path))
+    for path in paths:
+        text = path.read_text(encoding="utf-8")
+        title = text.partition("\n")[0].strip("# ")
+        page = path.relative_to(_DOCS).as_posix()
+        if not page.startswith("decisions/"):
+            found += [(page, title, block) for block in _BLOCK.findall(text)]
+    return found
 
 
 def signature(function: Any) -> str:
@@ -120,12 +186,27 @@ def document(text: str) -> str:
     for title, body in zip(rest[::2], rest[1::2], strict=True):
         shown, _, after = _split_body(body)
         if title.startswith("Example"):
-            lines += [f"```pycon\n{inspect.cleandoc(shown)}\n```", ""]
+            lines += _examples(inspect.cleandoc(shown))
         else:
             lines += [f"**{title}**", "", *_items(shown), ""]
         if after:
             lines += [after, ""]
     return "\n".join(lines)
+
+
+def _examples(text: str) -> Iterator[str]:
+    """Yield the examples as blocks, and what is said between them as it is."""
+    code: list[str] = []
+    for part in re.split(r"\n\n+", text):
+        if part.startswith(">>> "):
+            code.append(part)
+            continue
+        if code:
+            yield from ("```pycon\n" + "\n\n".join(code) + "\n```", "")
+        code = []
+        yield from (part, "")
+    if code:
+        yield from ("```pycon\n" + "\n\n".join(code) + "\n```", "")
 
 
 def _split_body(body: str) -> tuple[str, str, str]:
@@ -149,16 +230,42 @@ def _items(body: str) -> Iterator[str]:
         yield f"* `{name.strip()}`: {' '.join(meaning.split())}"
 
 
-def _members(cls: type) -> Iterator[tuple[str, Any]]:
+def members(cls: type) -> dict[str, Any]:
+    """Return the public methods and properties that a class has beyond those of its public bases.
+
+    What replaces a method of a public base is left out, too, unless it has an example of its own.
+    """
+    bases = public_bases(cls)
+    known = {name for base in bases for name in dir(base)}
     found: dict[str, Any] = {}
     for base in reversed(cls.__mro__):
-        if base.__module__.startswith("penstock"):
+        is_covered = any(base in each.__mro__ for each in bases)
+        if base.__module__.startswith("penstock") and not is_covered:
             found |= {
                 name: each
                 for name, each in vars(base).items()
-                if not name.startswith("_") and isinstance(_plain(each), (FunctionType, property))
+                if not name.startswith("_")
+                and isinstance(_plain(each), (FunctionType, property))
+                and (name not in known or ">>> " in (inspect.getdoc(_plain(each)) or ""))
             }
-    yield from found.items()
+    return found
+
+
+def public_bases(cls: type) -> list[type]:
+    """Return the classes that a class derives from and that have an entry of their own."""
+    entries = {each.value for each in public() if isinstance(each.value, type)}
+    return [base for base in cls.__mro__[1:] if base in entries]
+
+
+def _inherited(cls: type) -> Iterator[str]:
+    places = {each.value: each for each in public() if each.name == each.value.__name__}
+    links = [
+        f"[{base.__name__}]({page_of(places[base])}.md#{places[base].module}.{base.__name__})"
+        for base in public_bases(cls)
+        if base in places
+    ]
+    if links:
+        yield f"\nIt also has what {', '.join(links)} {'has' if len(links) == 1 else 'have'}.\n"
 
 
 def _own_text(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""The page of every error code: what it means, every message there is, and what to do."""
+"""A page for each error code: what it means, every message there is, and what to do."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ _HEAD = """\
 # Error messages
 
 An error of Penstock has a code, says what is wrong, what to do, and the line of the program that made the operator at fault.
-This page has every code, and under it every message, with `…` where a message has values of the program.
-It is made from the source when the site is built.
+Every code has a page with every message, and `…` where a message has values of the program. Pages are made from the source when the site is built.
 
 | Code | What it means | Messages |
 |---|---|---|
@@ -83,26 +82,27 @@ def text_of(node: ast.expr) -> str:
     return "…"
 
 
-def render_errors() -> str:
-    """Return the page as markdown."""
+def render_errors() -> dict[str, str]:
+    """Return the pages as markdown, by path: the list of codes, and a page for each."""
     of_code = messages()
     rows: list[str] = []
-    sections: list[str] = []
+    pages: dict[str, str] = {}
     for code, error in sorted(catalogue().items()):
         said = of_code.get(code, [])
         meaning = (inspect.getdoc(error) or "").partition("\n")[0]
-        rows.append(f"| [`{code}`](#{code.lower()}) | {meaning} | {len(said)} |")
-        sections += _section(code, error, said)
-    return _HEAD.format(rows="\n".join(rows)) + "\n".join(sections)
+        rows.append(f"| [`{code}`](errors/{code.lower()}.md) | {meaning} | {len(said)} |")
+        pages[f"reference/errors/{code.lower()}.md"] = "\n".join(_page(code, error, said)) + "\n"
+    pages["reference/errors.md"] = _HEAD.format(rows="\n".join(rows))
+    return pages
 
 
-def _section(code: str, error: type[errors.PenstockError], said: list[Message]) -> Iterator[str]:
+def _page(code: str, error: type[errors.PenstockError], said: list[Message]) -> Iterator[str]:
     caught = [each.__name__ for each in error.__mro__ if issubclass(each, Exception)]
-    yield f"\n## {code} {{ #{code.lower()} }}\n"
+    yield f"# {code}\n"
     yield f"{(inspect.getdoc(error) or '').partition('Attributes:')[0].strip()}\n"
-    yield f"Caught as {', '.join(f'`{name}`' for name in caught if name != 'Exception')}.\n"
+    yield f"Caught as {', '.join(f'`{name}`' for name in caught if name != 'Exception')}. [All codes](../errors.md).\n"
     if not said:
-        yield "It is raised with the text of what led to it, or only through the codes below it.\n"
+        yield "It is raised with the text of what led to it, or only through the codes below it."
         return
     yield "| It says | What to do | Raised in |\n|---|---|---|"
     yield from (

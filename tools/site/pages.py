@@ -47,7 +47,7 @@ def write_pages(target: Path) -> None:
 def made_pages() -> dict[str, str]:
     """Return the pages that are made from code, by path."""
     return {
-        "reference/errors.md": render_errors(),
+        **render_errors(),
         "reference/commands.md": render_commands(),
         "reference/decisions.md": render_decisions(),
         **render_proposals(),

@@ -68,6 +68,17 @@ class Configuration:
     >>> conf = Configuration()
     >>> conf.set_integer("parallelism.default", 4).get_integer("parallelism.default", 1)
     4
+    >>> conf.set_boolean("pipeline.object-reuse", True).set_float("execution.backlog.share", 0.5).validate()
+    >>> conf.get_boolean("pipeline.object-reuse", False), conf.get_float("execution.backlog.share", 0.0)
+    (True, 0.5)
+    >>> conf.set_bytearray("pipeline.name", bytearray(b"totals")).get_bytearray("pipeline.name", b"")
+    bytearray(b'totals')
+    >>> conf.remove_config("pipeline.name"), conf.contains_key("pipeline.name")
+    (True, False)
+    >>> conf.add_all(Configuration.from_dict({"pipeline.name": "sums"})).get_string("pipeline.name", "")
+    'sums'
+    >>> sorted(conf.key_set()) == sorted(conf.to_dict())
+    True
     """
 
     def __init__(self, other: Configuration | None = None) -> None:

@@ -26,6 +26,18 @@ class Types:
 
     >>> Types.ROW_NAMED(["name", "age"], [Types.STRING(), Types.INT()])
     Row(name: String, age: Integer)
+    >>> Types.TUPLE([Types.BYTE(), Types.SHORT(), Types.LONG(), Types.FLOAT(), Types.DOUBLE()])
+    Tuple(Byte, Short, Long, Float, Double)
+    >>> Types.ROW([Types.CHAR(), Types.BIG_INT(), Types.BIG_DEC(), Types.BOOLEAN()])
+    Row(f0: Char, f1: BigInteger, f2: BigDecimal, f3: Boolean)
+    >>> Types.ROW([Types.INSTANT(), Types.TIMESTAMP_LTZ(), Types.SQL_TIMESTAMP()])
+    Row(f0: Instant, f1: TimestampLtz, f2: SqlTimestamp)
+    >>> Types.MAP(Types.SQL_DATE(), Types.LIST(Types.SQL_TIME()))
+    Map(SqlDate, List(SqlTime))
+    >>> Types.PRIMITIVE_ARRAY(Types.INT()), Types.BASIC_ARRAY(Types.LONG())
+    (PrimitiveArray(Integer), BasicArray(Long))
+    >>> Types.OBJECT_ARRAY(Types.STRING()), Types.PICKLED_BYTE_ARRAY()
+    (ObjectArray(String), PickledByteArray)
     """
 
     @staticmethod

@@ -36,6 +36,19 @@ class CheckpointConfig:
         >>> checkpoints = env.get_checkpoint_config().set_checkpoint_interval(10_000)
         >>> env.get_checkpoint_interval()
         10000
+        >>> checkpoints.set_checkpoint_interval_during_backlog(0).get_checkpoint_interval_during_backlog()
+        0
+        >>> checkpoints.is_checkpointing_enabled()
+        True
+        >>> checkpoints = checkpoints.set_checkpoint_directory("/data/checkpoints/totals")
+        >>> checkpoints.set_checkpoint_timeout(60_000).get_checkpoint_timeout()  # has no effect
+        60000
+        >>> checkpoints.set_min_pause_between_checkpoints(500).get_min_pause_between_checkpoints()
+        500
+        >>> checkpoints.set_max_concurrent_checkpoints(2).get_max_concurrent_checkpoints()
+        2
+        >>> checkpoints.enable_unaligned_checkpoints().is_unaligned_checkpoints_enabled()
+        True
     """
 
     def __init__(self, configuration: Configuration) -> None:

@@ -37,6 +37,20 @@ class ExecutionConfig:
     Example:
         >>> env.get_config().set_parallelism(8).get_parallelism()
         8
+        >>> config = env.get_config().set_auto_watermark_interval(0).set_max_parallelism(64)
+        >>> config.get_auto_watermark_interval(), config.get_max_parallelism()
+        (0, 64)
+        >>> config.set_latency_tracking_interval(1_000).get_latency_tracking_interval()
+        1000
+        >>> config.enable_object_reuse().is_object_reuse_enabled()
+        True
+        >>> config.disable_object_reuse().is_object_reuse_enabled()
+        False
+        >>> config.disable_auto_generated_uids().has_auto_generated_uids_enabled()
+        False
+        >>> config = config.enable_auto_generated_uids().set_global_job_parameters({"since": "2026"})
+        >>> config.get_global_job_parameters()
+        {'since': '2026'}
     """
 
     PARALLELISM_DEFAULT: ClassVar[int] = -1

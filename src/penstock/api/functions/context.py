@@ -127,6 +127,25 @@ class TimerService(Protocol):
         ...         yield ctx.get_current_key(), timestamp
         >>> sorted(collect(orders.key_by(lambda order: order[0]).process(Quiet())))
         [('ann', 6000), ('ann', 17000), ('bob', 7000)]
+
+        A timer can be taken back, and one of the clock fires when the clock has reached it:
+
+        >>> class LastOnly(KeyedProcessFunction):
+        ...     def open(self, runtime_context):
+        ...         self.due = runtime_context.get_state(ValueStateDescriptor("due"))
+        ...     def process_element(self, value, ctx):
+        ...         timers = ctx.timer_service()
+        ...         if self.due.value() is not None:
+        ...             timers.delete_event_time_timer(self.due.value())
+        ...         self.due.update(ctx.timestamp() + 5_000)
+        ...         timers.register_event_time_timer(self.due.value())
+        ...         soon = timers.current_processing_time() + 60_000
+        ...         timers.register_processing_time_timer(soon)
+        ...         timers.delete_processing_time_timer(soon)
+        ...     def on_timer(self, timestamp, ctx):
+        ...         yield ctx.get_current_key(), timestamp, ctx.timer_service().current_watermark() >= timestamp
+        >>> sorted(collect(orders.key_by(lambda order: order[0]).process(LastOnly())))
+        [('ann', 17000, True), ('bob', 7000, True)]
     """
 
     def current_processing_time(self) -> int:
