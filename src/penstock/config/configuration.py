@@ -71,9 +71,7 @@ class Configuration:
     >>> conf.set_boolean("pipeline.object-reuse", True).set_float("execution.backlog.share", 0.5).validate()
     >>> conf.get_boolean("pipeline.object-reuse", False), conf.get_float("execution.backlog.share", 0.0)
     (True, 0.5)
-    >>> conf.set_bytearray("pipeline.name", bytearray(b"totals")).get_bytearray("pipeline.name", b"")
-    bytearray(b'totals')
-    >>> conf.remove_config("pipeline.name"), conf.contains_key("pipeline.name")
+    >>> conf.remove_config("parallelism.default"), conf.contains_key("parallelism.default")
     (True, False)
     >>> conf.add_all(Configuration.from_dict({"pipeline.name": "sums"})).get_string("pipeline.name", "")
     'sums'

@@ -31,40 +31,6 @@ class ColumnExpression(Aggregating):
         ... )
         >>> collect(priced.select(col.customer, twice=col.amount.fill_null(0) * 2))
         [Row(customer='ann', twice=10), Row(customer='bob', twice=0)]
-
-        Every method, on a record with a text, a number, an instant and a list:
-
-        >>> import datetime
-        >>> row = Types.ROW_NAMED(
-        ...     ["text", "x", "at", "tags"],
-        ...     [Types.STRING(), Types.DOUBLE(), Types.TIMESTAMP_LTZ(), Types.LIST(Types.STRING())],
-        ... )
-        >>> at = datetime.datetime(2026, 3, 4, 5, 6, 7, tzinfo=datetime.UTC)
-        >>> rows = env.from_collection([(" Tea-Pot ", 2.25, at, ["hot", "new"])], row)
-        >>> def of(**expressions):
-        ...     return collect(rows.select(**expressions))[0].as_dict()
-        >>> of(up=col.x.ceil(), down=col.x.floor(), near=col.x.round(), root=col.x.sqrt())
-        {'up': 3.0, 'down': 2.0, 'near': 2.0, 'root': 1.5}
-        >>> text = col.text.strip()
-        >>> of(size=text.length(), low=text.ascii_lower(), up=text.ascii_upper(), some=text.slice(0, 3))
-        {'size': 7, 'low': 'tea-pot', 'up': 'TEA-POT', 'some': 'Tea'}
-        >>> of(a=text.starts_with("Tea"), b=text.ends_with("x"), c=text.contains("-"), d=text.replace("-", "+"))
-        {'a': True, 'b': False, 'c': True, 'd': 'Tea+Pot'}
-        >>> of(parts=text.split("-"), first=col.tags.get(0), long=text.length().cast(Types.LONG()))
-        {'parts': ['Tea', 'Pot'], 'first': 'hot', 'long': 7}
-        >>> of(year=col.at.year(), month=col.at.month(), day=col.at.day(), weekday=col.at.weekday())
-        {'year': 2026, 'month': 3, 'day': 4, 'weekday': 2}
-        >>> of(hour=col.at.hour(), minute=col.at.minute(), second=col.at.second(), ms=col.at.epoch_millis())
-        {'hour': 5, 'minute': 6, 'second': 7, 'ms': 1772600767000}
-        >>> of(none=col.x.is_null(), some=col.x.is_not_null(), nan=col.x.is_nan())
-        {'none': False, 'some': True, 'nan': False}
-        >>> of(among=text.isin(["Cup", "Pot"]), within=col.x.between(2, 3), day=col.at.truncate("day").hour())
-        {'among': False, 'within': True, 'day': 0}
-        >>> totals = rows.select(text.alias("item"), col.x).key_by(col.item).aggregate(
-        ...     n=col.x.count(), all=col.x.sum(), mean=col.x.mean(), least=col.x.min(), most=col.x.max()
-        ... )
-        >>> collect(totals)
-        [Row(item='Tea-Pot', n=1, all=2.25, mean=2.25, least=2.25, most=2.25)]
     """
 
     __slots__ = ("name", "tree")
