@@ -92,8 +92,8 @@ def changing_table(rng: random.Random, name: str, *, is_changing: bool) -> Chang
         row.set_row_kind(kind)
         changes.append(row)
 
-    for _ in range(rng.choice((0, 3, 12, 25))):
-        if is_changing and there and rng.random() < 0.4:
+    for _ in range(rng.choice((0, 15, 25, 25, 35, 35, 45))):
+        if is_changing and there and rng.random() < 0.3:
             gone = there.pop(rng.randrange(len(there)))
             update = rng.random() < 0.5
             add(RowKind.UPDATE_BEFORE if update else RowKind.DELETE, gone)
@@ -152,7 +152,7 @@ class QueryMaker:
 
     def _scalar(self, columns: dict[str, list[str]], family: str, depth: int) -> str:
         rng = self._rng
-        leaves = [*columns[family], *columns[family], *_LITERALS[family]]
+        leaves = [*columns[family] * 6, *_LITERALS[family]]
         if not depth or rng.random() < 0.3:
             return rng.choice(leaves)
         inner = lambda kind: self._scalar(columns, kind, depth - 1)  # noqa: E731
@@ -208,7 +208,7 @@ class QueryMaker:
         operator = self._rng.choice(("=", "<>", "<", "<=", ">", ">="))
         return f"({inner(family)} {operator} {inner(family)})"
 
-    def _where(self, columns: dict[str, list[str]], chance: float = 0.6) -> str:
+    def _where(self, columns: dict[str, list[str]], chance: float = 0.35) -> str:
         if self._rng.random() > chance:
             return ""
         return f" WHERE {self._scalar(columns, 'truth', 2)}"
@@ -225,9 +225,10 @@ class QueryMaker:
 
     def _aggregate(self, columns: dict[str, list[str]]) -> str:
         rng = self._rng
-        family = rng.choice(("whole", "float"))
-        value = self._scalar(columns, family, 1)
-        any_value = self._scalar(columns, rng.choice(("whole", "text", "float")), 1)
+        numbers = [each for each in ("whole", "float") if columns[each]] or ["whole"]
+        value = self._scalar(columns, rng.choice(numbers), rng.choice((0, 1)))
+        families = [each for each in ("whole", "text", "float") if columns[each]] or ["text"]
+        any_value = self._scalar(columns, rng.choice(families), rng.choice((0, 0, 1)))
         call = rng.choice(
             (
                 "COUNT(*)",
@@ -237,6 +238,7 @@ class QueryMaker:
                 f"SUM(DISTINCT {value})",
                 f"AVGOF({self._scalar(columns, 'whole', 1)})",
                 f"AVG({self._scalar(columns, 'float', 1)})",
+                f"MIN({any_value})",
                 f"MIN({any_value})",
                 f"MAX({any_value})",
                 f"VAR_POP({self._scalar(columns, 'whole', 0)})",
@@ -281,7 +283,7 @@ class QueryMaker:
             for at in range(rng.randint(1, 3))
         ]
         return (
-            f"SELECT {', '.join(made)} FROM {left} {kind} {right} ON {on}{self._where(both, 0.4)}"
+            f"SELECT {', '.join(made)} FROM {left} {kind} {right} ON {on}{self._where(both, 0.2)}"
         )
 
     def _equality(self, left: dict[str, list[str]], right: dict[str, list[str]]) -> str:
@@ -313,7 +315,7 @@ class QueryMaker:
         # Only columns of the order and the partition, so that rows of one rank are equal.
         direction = rng.choice(("ASC NULLS FIRST", "DESC NULLS LAST"))
         number = "ROW_NUMBER() OVER (PARTITION BY kk ORDER BY bb " + direction + ") AS nn"
-        inside = f"SELECT {key} AS kk, {by} AS bb FROM {source}{self._where(columns, 0.4)}"
+        inside = f"SELECT {key} AS kk, {by} AS bb FROM {source}{self._where(columns, 0.25)}"
         chosen = rng.choice(("kk, bb", "kk, bb, nn"))
         return (
             f"SELECT {chosen} FROM (SELECT kk, bb, {number} FROM ({inside}) AS i) AS j"
@@ -356,7 +358,7 @@ class QueryMaker:
             and rng.random() < 0.3
         ):
             frame = " RANGE BETWEEN 2 PRECEDING AND CURRENT ROW"
-        inside = f"SELECT {key} AS kk, {by} AS bb, {value} AS vv FROM {source}{self._where(columns, 0.4)}"
+        inside = f"SELECT {key} AS kk, {by} AS bb, {value} AS vv FROM {source}{self._where(columns, 0.25)}"
         window = " ".join(filter(None, ("PARTITION BY kk", order))) + frame
         return f"SELECT kk, bb, vv, {call} OVER ({window}) AS oo FROM ({inside}) AS i"
 
@@ -391,7 +393,7 @@ _FAMILY = {
     "BOOLEAN": "truth",
 }
 _LITERALS = {
-    "whole": ("1", "0", "-2", "CAST(NULL AS INTEGER)"),
+    "whole": ("1", "0", "-2", "3", "CAST(NULL AS INTEGER)"),
     "float": ("0.5e0", "0e0", "CAST(NULL AS DOUBLE)"),
     "text": ("'p'", "''", "CAST(NULL AS VARCHAR)"),
     "truth": ("TRUE", "FALSE", "CAST(NULL AS BOOLEAN)"),

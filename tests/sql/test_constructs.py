@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import re
+from pathlib import Path
 
 import pytest
 from sqlglot import exp
@@ -18,6 +20,7 @@ from penstock.sql.catalogue import SqlColumn
 from penstock.sql.column_types import INT
 from penstock.sql.grammar import parse_query
 from penstock.sql.lowering.lower import LOWER
+from penstock.sql.relations.aggregates import _RESULTS
 from penstock.sql.relations.select import _CLAUSES, QueryTranslator
 from penstock.sql.relations.tree import SqlRelation
 from penstock.sql.scalars.columns import _MADE
@@ -139,3 +142,11 @@ def test_constructs_that_are_not_supported_say_so(query, construct):
         translator.relation(parse_query(query))
     assert construct in refused.value.problem
     assert "not supported" in refused.value.problem
+
+
+def test_the_page_names_every_function():
+    page = (Path(__file__).parents[2] / "docs" / "sql.md").read_text(encoding="utf-8")
+    words = set(re.findall(r"[A-Z][A-Z0-9_]+", page))
+    other = {"CEILING", "CHARACTER_LENGTH", "SUBSTR", "BTRIM"}  # other names of the same
+    assert set(FUNCTIONS) - other <= words
+    assert set(_RESULTS) <= words

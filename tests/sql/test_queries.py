@@ -107,3 +107,8 @@ def test_hints_that_cannot_be_followed_are_errors(hint, problem):
     with pytest.raises(SqlError) as refused:
         joined_with(hint)
     assert problem in refused.value.problem
+
+
+def test_null_is_less_than_any_value():
+    assert rows_of("SELECT n FROM o ORDER BY n LIMIT 1") == [(None,)]
+    assert rows_of("SELECT n FROM o ORDER BY n DESC LIMIT 1") == [(5,)]

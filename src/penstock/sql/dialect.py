@@ -147,6 +147,8 @@ class FlinkParser(PrestoParser):
 class Flink(Presto):
     """Flink SQL."""
 
+    NULL_ORDERING = "nulls_are_small"
+
     class Tokenizer(Presto.Tokenizer):
         """Names are quoted with backticks. A comment that begins with `+` is a hint, wherever it stands."""
 
