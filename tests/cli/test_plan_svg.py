@@ -40,7 +40,7 @@ def test_the_graph_is_a_file_that_needs_nothing_else(penstock, program, tmp_path
     assert len(boxes) == len(names) == 5
     assert "double <&> it" in names
     classes = [each.get("class", "") for each in root.findall(f".//{SVG}polyline")]
-    assert sorted(classes) == ["edge", "edge exchange", "edge exchange", "edge exchange"]
+    assert sorted(classes) == ["edge", "edge", "edge", "edge exchange"]
     titles = [each.text or "" for each in root.findall(f".//{SVG}g/{SVG}title")]
     assert any("uid double, level 0" in title for title in titles)
     width, height = number(root, "width"), number(root, "height")

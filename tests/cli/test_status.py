@@ -27,6 +27,7 @@ from penstock.events.job_events import (
     RunStarted,
     Switched,
 )
+from penstock.metrics.values import CounterValue, GaugeValue
 from penstock.wire.atomic_file import write_verified
 
 ERROR = {"code": "USER_FUNCTION", "problem": "it raised", "hint": "correct it", "origin": "j.py:3"}
@@ -42,7 +43,10 @@ BEGUN = [
     RunStarted("live", "live", "flights", bounded=False),
     Switched(0.8, None),
     MetricsReported(
-        {},
+        {
+            "totals.numRecordsOut": CounterValue(4_000_400),
+            "totals.currentInputWatermark": GaugeValue(1_795_168_072_000),
+        },
         {},
         {"level-0.read": 9.0, "level-1.operator.totals": 1.25},
         {"totals": 4_000_500},
@@ -108,6 +112,10 @@ def test_a_running_job(penstock, job):
             "kind": "keyed_reduce",
             "level": 1,
             "records": 4_000_500,
+            "records_out": 4_000_400,
+            "combined_in": None,
+            "combined_out": None,
+            "watermark_ms": 1_795_168_072_000,
             "busy_seconds": 1.25,
             "state_keys": 1_234,
             "state_bytes": 4_200_000,
@@ -140,7 +148,10 @@ def test_a_running_job(penstock, job):
         ([5, 5], None),
         ([1, 9], None),
         ([0, 900], None),
-        ([100, 1_900], None),
+        ([600, 1_000], None),
+        ([100, 1_900], 1),
+        ([1_000], None),
+        ([1_000, 1_000, 1_000], None),
         ([0, 5_000], 1),
         ([], None),
     ],
@@ -153,13 +164,26 @@ def test_a_subtask_is_hot_that_gets_far_more_than_its_share(penstock, job, recei
     assert found["operators"][0]["hot_subtask"] == hot
 
 
+def test_tasks_that_read_have_input_of_any_size_and_none_is_hot(penstock, job):
+    read = JobStarted("0.1.0", "STREAMING", 2, nodes=[{**node, "level": 0} for node in NODES])
+    told = MetricsReported({}, {}, {}, {"totals": 9_000}, subtasks={"totals": [0, 9_000]})
+    directory = job(read, *BEGUN[1:-1], told)
+    with driver(directory):
+        _, found = status_of(penstock, directory)
+    assert found["operators"][0]["hot_subtask"] is None
+
+
 def test_history_shows_its_progress(penstock, job):
-    directory = job(*BEGUN[:2], BatchProgress(3, 4, 1.0))
+    directory = job(*BEGUN[:2], BatchProgress(3, 4, 1.0, 3_000_000))
     with driver(directory):
         code, found = status_of(penstock, directory, "--max-behind", "1s")
-        assert "75%" in penstock("status", directory).stdout
+        shown = penstock("status", directory).stdout
+        assert "75%" in shown
+        assert "3,000,000" in shown
     assert code == 0, "history is no backlog that somebody waits for"
     assert found["runs"][0]["progress"] == 0.75
+    assert found["runs"][0]["records_so_far"] == 3_000_000
+    assert found["records"] == 0, "nothing is committed"
 
 
 @pytest.mark.parametrize(("limit", "expected"), [("1min", 2), ("1h", 0)])

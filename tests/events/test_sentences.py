@@ -36,6 +36,10 @@ SENTENCES = [
     (RunStarted("history", "batch", "flights", bounded=True), "history: started, reads flights"),
     (BatchProgress(3, 1200, 61.0), "history: 3 of 1,200 tasks after 1 min 1 s"),
     (
+        BatchProgress(3, 1200, 10.0, 5_000),
+        "history: 3 of 1,200 tasks, 5,000 records, 500 records/s after 10.0 s",
+    ),
+    (
         RunFinished("history", "batch", 4_000_000, 3.2),
         "history: 4,000,000 records in 3.2 s (1,250,000 records/s)",
     ),

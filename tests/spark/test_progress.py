@@ -1,8 +1,10 @@
-"""What a live run says of what is left to read."""
+"""What runs say of what they have read, and of what is left."""
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -10,7 +12,7 @@ import pytest
 
 from penstock.common import WatermarkStrategy
 from penstock.datastream.connectors import FileSource
-from penstock.events.job_events import JobEvent, MicroBatch
+from penstock.events.job_events import BatchProgress, JobEvent, MicroBatch
 from penstock.events.listeners import JobListener, also_listening
 from penstock.spark.live import pending_input as pending
 from tests.spark.conftest import ENGINE, ENGINES, Environment
@@ -23,6 +25,43 @@ class Left(JobListener):
     def on_event(self, event: JobEvent) -> None:
         if isinstance(event, MicroBatch):
             self.files.append(event.files_behind)
+
+
+class Seen(JobListener):
+    """Makes a file when history has told how many records it has read so far."""
+
+    def __init__(self, marker: Path) -> None:
+        self._marker = marker
+        self.records = 0
+
+    def on_event(self, event: JobEvent) -> None:
+        if isinstance(event, BatchProgress) and event.records:
+            self.records = event.records
+            self._marker.touch()
+
+
+def test_history_tells_what_it_has_read_before_it_is_through(
+    environment: Environment, tmp_path: Path
+) -> None:
+    (tmp_path / "in").mkdir()
+    for number in range(2):
+        pq.write_table(pa.table({"n": [number] * 500}), tmp_path / "in" / f"{number}.parquet")
+    marker = tmp_path / "seen"
+
+    def wait(row: Any) -> Any:
+        until = time.monotonic() + 30
+        while row.n and not marker.exists() and time.monotonic() < until:
+            time.sleep(0.02)
+        return row.n
+
+    env = environment("batch")
+    source = FileSource.parquet(tmp_path / "in")
+    numbers = env.from_source(source, WatermarkStrategy.no_watermarks(), "numbers")
+    seen = Seen(marker)
+    with also_listening(seen):
+        found = numbers.map(wait).execute_and_collect()
+    assert len(list(found)) == 1_000
+    assert seen.records in {500, 1_000}
 
 
 @pytest.mark.parametrize("engine", ENGINES)

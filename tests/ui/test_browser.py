@@ -60,6 +60,9 @@ def test_a_job_that_fails_restarts_and_switches(chromium: Any) -> None:
         waits_for(page, "#status", "running")
         waits_for(page, "#runs", "37 %")
         waits_for(page, "#runs", "left")
+        waits_for(page, "#runs", "104,000 records")
+        waits_for(page, "#facts", "104,000 records read")
+        waits_for(page, "#no-operators", "when history is through")
         assert page.locator("#failure").is_hidden()
         assert page.locator("#graph .node").count() == 8
 
@@ -77,10 +80,13 @@ def test_a_job_that_fails_restarts_and_switches(chromium: Any) -> None:
             assert part in failure.inner_text()
         top = failure.bounding_box()["y"]
         assert top < page.locator("#runs").bounding_box()["y"], "above all else"
+        assert "failure past" not in page.locator("#failure").get_attribute("class")
 
         for event in events[failed + 1 : switched + 1]:
             view.on_event(event)
         waits_for(page, "#runs", "switch")
+        below = page.locator("#failure").bounding_box()["y"]
+        assert below > page.locator("#runs").bounding_box()["y"], "the job has gone on since"
         waits_for(page, "#runs", "276,000 records")
         for event in events[switched + 1 :]:
             view.on_event(event)
@@ -88,18 +94,28 @@ def test_a_job_that_fails_restarts_and_switches(chromium: Any) -> None:
         assert page.locator("#batches svg g").count() == 60
         assert page.locator("#operators tr").count() == 4
         waits_for(page, "#savepoints", "18.4 MB")
-        waits_for(page, "#sources", "flights: ")
-        waits_for(page, "#state", "of changes were logged")
-        operators = page.locator("#operators").inner_text()
-        assert "subtask 2 is hot: 2.4 times its share" in operators
-        assert "16 keys" in operators
-        assert page.locator("#graph .hot text").first.text_content() == "delay per carrier"
-        hottest = page.locator("#graph .heat-4 text").first.text_content()
-        assert hottest == "delay per carrier"
 
         view.on_event(JobEnded("FINISHED", **WHOSE))
         waits_for(page, "#status", "finished")
     assert view.status == "FINISHED"
+
+
+def test_what_operators_sources_and_sinks_report_is_shown(chromium: Any) -> None:
+    with served(JobView.of(story())) as server, watched_page(chromium, server.url) as page:
+        waits_for(page, "#sources", "flights: ")
+        waits_for(page, "#state", "of changes were logged")
+        operators = page.locator("#operators").inner_text()
+        assert "subtask 2 of 4 is hot: it gets 60 % of the records" in operators
+        assert "combined before the exchange: 270,000 to 384" in operators
+        assert re.search(r"lags \d", operators)
+        waits_for(page, "#sinks", "delays-files")
+        waits_for(page, "#inputs", "most behind of flights: live/3.parquet lags")
+        page.locator("#decisions-details summary").click()
+        assert "folded before the exchange, by key group" in page.locator("#decisions").inner_text()
+        assert "16 keys" in operators
+        assert page.locator("#graph .hot text").first.text_content() == "delay per carrier"
+        hottest = page.locator("#graph .heat-4 text").first.text_content()
+        assert hottest == "delay per carrier"
 
 
 def test_speeds_are_on_the_edges(chromium: Any) -> None:
@@ -154,7 +170,7 @@ def test_a_page_can_be_read_with_the_keyboard(chromium: Any) -> None:
         assert [each for each in reached if each in expected][: len(expected)] == expected
         outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
         assert outline != "none", "who uses the keyboard sees where it is"
-        page.locator("summary").first.focus()
+        page.locator("#settings-details summary").focus()
         page.keyboard.press("Enter")
         assert page.locator("#settings").is_visible()
         assert "parallelism.default" in page.locator("#settings").inner_text()

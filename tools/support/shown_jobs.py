@@ -24,6 +24,8 @@ from penstock.events.job_events import (
     Switched,
 )
 from penstock.events.job_view import JobView
+from penstock.metrics.operator_names import COMBINED_IN, COMBINED_OUT, RECORDS_OUT, WATERMARK
+from penstock.metrics.values import CounterValue, GaugeValue, MetricValue
 
 WHOSE: dict[str, Any] = {"job_id": "5f0c2a9e41d7b836", "job_name": "delays"}
 
@@ -53,9 +55,33 @@ _ERROR = {
 }
 
 
+_DECISIONS = {
+    "delays": [
+        (
+            "records in run 0 (history)",
+            "folded before the exchange, by key group",
+            "its function is associative and commutative",
+        ),
+        (
+            "to sink 'delays-files'",
+            "deep copy of what can be changed",
+            "'delay per carrier' may keep what it emits: it keeps in its state what it emits",
+        ),
+    ]
+}
+
+
 def _node(number: int, kind: str, uid: str, level: int = 0, name: str = "") -> dict[str, Any]:
     where = {"level": level, "parallelism": None, "origin": f"job.py:{20 + number} in build"}
-    return {"id": f"n{number}", "kind": kind, "uid": uid, "name": name or uid, **where}
+    decided = _DECISIONS.get(uid, ())
+    return {
+        "id": f"n{number}",
+        "kind": kind,
+        "uid": uid,
+        "name": name or uid,
+        **where,
+        "decisions": decided,
+    }
 
 
 def _edge(source: int, target: int, ship: str = "CHAINED", tag: str = "") -> dict[str, Any]:
@@ -101,12 +127,12 @@ def story(now_ms: int | None = None, *, until: str = "live", name: str = "") -> 
 
     yield JobStarted("0.1.0", "STREAMING", 4, _SETTINGS, _NODES, _EDGES, _PLAN, **at(95))
     yield RunStarted("history", "batch", "files of flights/history", bounded=True, **at(95))
-    yield BatchProgress(9, 24, 7.0, **at(88))
+    yield BatchProgress(9, 24, 7.0, 104_000, **at(88))
     yield Restarting(1, 3, 1.0, "the function failed", _ERROR, **at(86))
     if until == "failed":
         return
     yield RunStarted("history", "batch", "files of flights/history", bounded=True, **at(85))
-    yield BatchProgress(18, 24, 12.0, **at(73))
+    yield BatchProgress(18, 24, 12.0, 207_000, **at(73))
     if until == "history":
         return
     yield RunFinished("history", "batch", 276_000, 16.2, **at(69))
@@ -134,11 +160,12 @@ def _live(at: Any, end: int) -> Iterator[JobEvent]:
             6.0,
             durations,
             marks,
+            {"flights": {f"live/{day}.parquet": end - 4_000 * day for day in (1, 2, 3)}},
             **at(64 - number),
         )
         share = (276_000 + total) / 330_000
         yield MetricsReported(
-            {},
+            _metrics_of_operators(276_000 + total, marks["flights"]),
             {"log_bytes": 700 * total, "compaction_bytes": 90_000, "copy_hits": number * 4},
             {f"level-1.operator.{uid}": busy * share for uid, busy in _BUSY.items()},
             {
@@ -154,11 +181,31 @@ def _live(at: Any, end: int) -> Iterator[JobEvent]:
             },
             {"delays": 16, "alerts": 3_843, "weeks": 53},
             {"delays": 1_900, "alerts": 412_000, "weeks": 6_200},
+            _sinks(total, number + 1),
             **at(64 - number),
         )
         if number == _SAVEPOINT_AT:
             path = "/data/checkpoints/delays/savepoints/20261124T021500Z-1f2e3d4c"
             yield SavepointTaken(path, 0.4, stops=False, size_bytes=18_400_000, **at(24))
+
+
+def _metrics_of_operators(records: int, watermark: int) -> dict[str, MetricValue]:
+    """Return what operators count themselves, after this many records of the source."""
+    emitted = {"departed": records - 6_000, "delays": records - 8_000, "alerts": records // 90}
+    found: dict[str, MetricValue] = {
+        f"{uid}.{RECORDS_OUT}": CounterValue(count)
+        for uid, count in {**emitted, "weeks": 53}.items()
+    }
+    found |= {f"{uid}.{WATERMARK}": GaugeValue(watermark) for uid in (*emitted, "weeks")}
+    found[f"delays.{COMBINED_IN}"] = CounterValue(270_000)
+    found[f"delays.{COMBINED_OUT}"] = CounterValue(384)
+    return found
+
+
+def _sinks(records: int, commits: int) -> dict[str, dict[str, float]]:
+    files = {"records": records, "commits": commits, "seconds": 0.02 * commits, "files": commits}
+    topic = {"records": records // 90, "commits": commits, "seconds": 0.03 * commits}
+    return {"delays-files": {**files, "bytes": 31 * records}, "alerts-topic": topic}
 
 
 OPERATORS, SUBTASKS, MICRO_BATCHES = 40, 64, 10_000

@@ -63,7 +63,7 @@ def _run_table(runs: list[dict[str, Any]]) -> Table:
         table.add_row(
             name,
             _progress(run),
-            f"{run['records']:,}",
+            f"{run['records'] if run['records_so_far'] is None else run['records_so_far']:,}",
             "" if speed is None else "".join(rate(round(speed), 1.0)) or "idle",
             _pending(run),
             instant(min(run["watermarks"].values())) if run["watermarks"] else "",
@@ -102,13 +102,14 @@ def _pending(run: dict[str, Any]) -> str:
 
 
 def _operator_table(operators: list[dict[str, Any]]) -> Table:
-    table = _table("operator", "uid", "records in", "busy", "state", "subtasks")
+    table = _table("operator", "uid", "records in", "out", "busy", "state", "subtasks")
     for each in operators:
         name = f"{'  ' * each['level']}{each['name']}"
         table.add_row(
             name,
             each["uid"],
             f"{each['records']:,}",
+            "" if each["records_out"] is None else f"{each['records_out']:,}",
             f"{each['busy_seconds']:.1f} s",
             _state(each),
             _hot(each),
@@ -148,7 +149,7 @@ def _sink_table(sinks: list[dict[str, Any]]) -> Table:
 
 
 _NUMBERS = frozenset(
-    {"records", "records in", "speed", "busy", "state", "commits", "took", "files", "size"}
+    {"records", "records in", "out", "speed", "busy", "state", "commits", "took", "files", "size"}
 )
 
 

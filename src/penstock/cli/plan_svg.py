@@ -25,9 +25,6 @@ svg { background: #fff; font: 13px system-ui, sans-serif; }
 _NAME_AT, _KIND_AT = 0.42, 0.78
 """Where lines of text begin, as shares of the height of a node."""
 
-_NO_LABELS = frozenset({"", "none"})
-"""Labels that say nothing: `none` is the partitioner of a sink that takes records as they come."""
-
 _BESIDE = 4
 """Pixels between an edge and its label."""
 
@@ -63,7 +60,7 @@ def _edge(edge: Mapping[str, Any]) -> Iterator[str]:
     yield f'<polyline class="{kind}" points="{points}"/>'
     x, y = edge["points"][-1]
     yield f'<polygon class="tip" points="{x},{y} {x - 4},{y - 8} {x + 4},{y - 8}"/>'
-    if edge["label"] not in _NO_LABELS:
+    if edge["label"]:
         x, y = edge["label_at"]
         yield f'<text class="way" x="{x + _BESIDE}" y="{y}">{escape(edge["label"])}</text>'
 
@@ -77,7 +74,7 @@ def _node(node: Mapping[str, Any], of: Mapping[str, Any]) -> Iterator[str]:
     yield f'<rect class="{kind}" x="{x}" y="{y}" width="{width}" height="{height}" rx="6"/>'
     name, small = round(y + height * _NAME_AT, 1), round(y + height * _KIND_AT, 1)
     yield f'<text class="name" x="{middle}" y="{name}">{escape(node["label"])}</text>'
-    yield f'<text class="small" x="{middle}" y="{small}">{escape(of["kind"])}</text>'
+    yield f'<text class="small" x="{middle}" y="{small}">{escape(node["details"])}</text>'
     yield "</g>"
 
 

@@ -43,7 +43,7 @@ class JobStarted(JobEventBase):
         mode: `BATCH` or `STREAMING`, the mode in force.
         parallelism: Number of subtasks of a level.
         settings: Options that were set, without the values of secret ones.
-        nodes: Sources, operators and sinks, as `plan.explain.outline` describes them.
+        nodes: Sources, operators and sinks, as `plan.explain.outline` describes them, with what was decided of them.
         edges: What is between them.
         plan: The text of the plan.
     """
@@ -82,11 +82,13 @@ class BatchProgress(JobEventBase):
         done_tasks: Tasks completed.
         total_tasks: Tasks known so far.
         seconds: Since the run began.
+        records: Records that tasks which are through have read for it; one that is repeated counts again. None before the first.
     """
 
     done_tasks: int
     total_tasks: int
     seconds: float
+    records: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

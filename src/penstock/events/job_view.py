@@ -61,6 +61,7 @@ class JobView(JobListener):
         restarts: Number of restarts of this driver.
         repetitions: Number of repetitions because Spark lost output.
         error: The failure that ended the job or made it restart last, empty if there was none.
+        error_ms: When it happened, None if there was none.
         savepoints: Those that were taken or failed, also in earlier drivers; the last ones.
         savepoint_counts: `taken` and `failed` to their numbers, in this driver.
         metrics: What was reported last, None if nothing was.
@@ -147,6 +148,7 @@ class JobView(JobListener):
         self.restarts = 0
         self.repetitions = 0
         self.error: Mapping[str, str] = {}
+        self.error_ms: int | None = None
         self.savepoints: deque[SavepointTaken | SavepointFailed] = deque(maxlen=_MOST_SAVEPOINTS)
         self.savepoint_counts = {"taken": 0, "failed": 0}
         self.metrics: MetricsReported | None = None
@@ -183,6 +185,7 @@ class JobView(JobListener):
         run = self.run_of(event.pipeline)
         if run is not None:
             run.done_tasks, run.total_tasks = event.done_tasks, event.total_tasks
+            run.records_so_far = event.records
 
     def _micro_batch(self, event: MicroBatch) -> None:
         run = self.run_of(event.pipeline)
@@ -211,7 +214,7 @@ class JobView(JobListener):
 
     def _restarting(self, event: Restarting) -> None:
         self.status, self.restarts = RESTARTING, event.number
-        self.error = event.error or {"problem": event.reason}
+        self.error, self.error_ms = event.error or {"problem": event.reason}, event.at_ms
 
     def _repeating(self, event: Repeating) -> None:
         self.repetitions += 1
@@ -225,7 +228,8 @@ class JobView(JobListener):
 
     def _ended(self, event: JobEnded) -> None:
         self.status = event.status
-        self.error = event.error or self.error
+        if event.error:
+            self.error, self.error_ms = event.error, event.at_ms
         for run in self.runs:
             if run.finished_ms is None:
                 outcome = "failed" if event.status == "FAILED" else "stopped"

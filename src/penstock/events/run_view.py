@@ -31,6 +31,7 @@ class RunView:
         outcome: `running`, `done`, `failed`, or `stopped` with the job.
         attempt_records: Records read and committed in the last attempt; of a batch run known at its end.
         earlier_records: Those of the attempts before.
+        records_so_far: As in `BatchProgress`, until the run ends and its records count.
         done_tasks: Tasks completed, of a batch run.
         total_tasks: Tasks known so far.
         number: Of the last micro-batch, None if there was none.
@@ -54,6 +55,7 @@ class RunView:
     outcome: str = "running"
     attempt_records: int = 0
     earlier_records: int = 0
+    records_so_far: int | None = None
     done_tasks: int = 0
     total_tasks: int = 0
     number: int | None = None
@@ -80,6 +82,7 @@ class RunView:
         self.started_ms, self.attempts = started_ms, self.attempts + 1
         self.earlier_records, self.attempt_records = self.records, 0
         self.done_tasks = self.total_tasks = 0
+        self.records_so_far = None
         self.micro_batches.clear()
 
     def note_micro_batch(self, event: MicroBatch) -> None:
@@ -105,6 +108,7 @@ class RunView:
     def end(self, at_ms: int, records: int, seconds: float) -> None:
         """Note that the run has ended by itself, with the records of its last attempt."""
         self.finished_ms, self.attempt_records, self.outcome = at_ms, records, "done"
+        self.records_so_far = None
         self._seconds = seconds
 
     def shift(self, ms: int) -> None:
@@ -122,10 +126,13 @@ class RunView:
             now_ms: Now, in epoch milliseconds.
 
         Returns:
-            None if it is unknown: of a batch run until its end. 0 if the run waits for records.
+            None if it is unknown. 0 if a live run waits for records.
         """
         if self.finished_ms is not None:
             return self.attempt_records / self._seconds if self._seconds > 0 else None
+        if self.kind == "batch":
+            elapsed = (now_ms - self.started_ms) / 1000
+            return self.records_so_far / elapsed if self.records_so_far and elapsed > 0 else None
         if not self.micro_batches:
             return None
         since = max(now_ms - _RECENT_MS, self.started_ms)

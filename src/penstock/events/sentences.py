@@ -70,8 +70,10 @@ def _(event: RunStarted, run: str) -> str:
 
 @sentence.register
 def _(event: BatchProgress, run: str) -> str:
-    after = human_duration(event.seconds)
-    return f"{run}: {event.done_tasks:,} of {event.total_tasks:,} tasks after {after}"
+    parts = [f"{event.done_tasks:,} of {event.total_tasks:,} tasks"]
+    if event.records:
+        parts += [records(event.records), *rate(event.records, event.seconds)]
+    return f"{run}: {', '.join(parts)} after {human_duration(event.seconds)}"
 
 
 @sentence.register

@@ -5,10 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from penstock.events.job_events import SavepointTaken
+from penstock.events.event_json import summary_of
+from penstock.events.job_events import MetricsReported, SavepointTaken
 from penstock.events.job_view import JobView
 from penstock.events.run_view import RunView
+from penstock.metrics.operator_names import (
+    COMBINED_IN,
+    COMBINED_OUT,
+    RECORDS_OUT,
+    WATERMARK,
+)
 from penstock.metrics.task_clock import OPERATOR
+from penstock.wire.elements import MAX_WATERMARK
 
 
 def status_json(view: JobView, status: str, now_ms: int) -> dict[str, Any]:
@@ -32,6 +40,7 @@ def status_json(view: JobView, status: str, now_ms: int) -> dict[str, Any]:
             "behind_seconds": view.behind_seconds(now_ms) if is_live else None,
             "restarts": view.restarts,
             "error": dict(view.error) or None,
+            "error_ms": view.error_ms,
             "runs": [_run_json(run, now_ms if is_live else view.last_ms) for run in view.runs],
             "operators": list(_operators(view)),
             "sinks": list(_sinks(view)),
@@ -53,6 +62,7 @@ def _run_json(run: RunView, now_ms: int) -> dict[str, Any]:
         "outcome": run.outcome,
         "switch_seconds": run.switch_seconds,
         "records": run.records,
+        "records_so_far": run.records_so_far,
         "records_per_second": run.speed(now_ms),
         "progress": run.progress(),
         "micro_batch": run.number,
@@ -85,29 +95,53 @@ def _operators(view: JobView) -> Iterator[dict[str, Any]]:
                 "kind": node["kind"],
                 "level": node["level"],
                 "records": view.metrics.operators.get(uid, 0),
+                **_readings(view.metrics, uid),
                 "busy_seconds": round(busy.get(uid, 0.0), 3),
                 "state_keys": view.metrics.state_keys.get(uid),
                 "state_bytes": view.metrics.state_bytes.get(uid),
-                **_skew(view.metrics.subtasks.get(uid, ())),
+                **_skew(view.metrics.subtasks.get(uid, ()), node["level"]),
             }
 
 
-HOT_SHARE = 2.0
-"""A subtask is hot that got this many times its share of the records."""
+def _readings(reported: MetricsReported, uid: str) -> dict[str, int | None]:
+    """Return what an operator counts itself; its watermark is None before the first and after the last one."""
+
+    def reading(name: str) -> int | None:
+        metric = reported.metrics.get(f"{uid}.{name}")
+        values = {} if metric is None else summary_of(metric).values
+        found: int | None = values.get("count", values.get("value"))
+        return found
+
+    mark = reading(WATERMARK)
+    return {
+        "records_out": reading(RECORDS_OUT),
+        "combined_in": reading(COMBINED_IN),
+        "combined_out": reading(COMBINED_OUT),
+        "watermark_ms": None if mark is None or mark >= MAX_WATERMARK else mark,
+    }
+
+
+HOT_FACTOR = 2.0
+"""A subtask is hot that got this many times what the others got on average."""
 
 _LEAST_RECORDS = 1_000
 """Fewer records of an operator say nothing of their distribution."""
 
 
-def _skew(received: Sequence[int]) -> dict[str, Any]:
-    """Return what each subtask received, and which of them is hot."""
-    total = sum(received)
-    share = max(received) * len(received) / total if total else None
-    is_hot = share is not None and share >= HOT_SHARE and total >= _LEAST_RECORDS
+def _skew(received: Sequence[int], level: int) -> dict[str, Any]:
+    """Return what each subtask received, and which of them is hot.
+
+    Args:
+        received: Records of each subtask.
+        level: Of the operator. Before the first exchange tasks have files and splits of any size, so that nothing is said.
+    """
+    total, most = sum(received), max(received, default=0)
+    others = (total - most) / (len(received) - 1) if len(received) > 1 else most
+    is_hot = level > 0 and total >= _LEAST_RECORDS and most >= HOT_FACTOR * others and most > others
     return {
         "subtask_records": list(received),
-        "skew": None if share is None else round(share, 2),
-        "hot_subtask": received.index(max(received)) if is_hot else None,
+        "skew": round(most * len(received) / total, 2) if total else None,
+        "hot_subtask": received.index(most) if is_hot else None,
     }
 
 

@@ -13,7 +13,10 @@ _CHAR_WIDTH = 7.4
 
 _SIDES, _LEAST_WIDTH, _HEIGHT, _MARGIN = 24, 96, 42, 14
 _MOST_LABEL = 34
-_CHAINED = "CHAINED"
+_FIGURES = len(" · 100 % · hot")
+_NO_EXCHANGE = frozenset({"CHAINED", "NONE"})
+_NOT_TOLD = _NO_EXCHANGE | {"FORWARD"}
+"""What is not worth a word beside an edge: `NONE` is what a level hands to its sinks."""
 
 
 def layout_of(
@@ -26,9 +29,9 @@ def layout_of(
         edges: Of `JobStarted`.
 
     Returns:
-        `width`, `height`; `nodes` with `x`, `y`, `width`, `height` and `label`; `edges` with `points`, `label`,
-        `label_at`, whether the edge `is_exchange`, the `source_name` if it leaves a source, the `target_uid`, and whether
-        it `is_only_input` of it.
+        `width`, `height`; `nodes` with `x`, `y`, `width`, `height`, `label` and `details`; `edges` with `points`, `label`,
+        `label_at`, whether the edge `is_exchange`, the `source_name` if it leaves a source, `source_uid` and `target_uid`,
+        whether it `is_side`, a side output, and whether it `is_only_input` of its target.
 
     Raises:
         EnvironmentSetupError: The extra `ui` is not installed.
@@ -38,9 +41,10 @@ def layout_of(
     graphlay = library("graphlay")
     graph = graphlay.Graph()
     labels = [_label(str(node["name"])) for node in nodes]
-    for node, label in zip(nodes, labels, strict=True):
-        details = len(str(node["kind"])) + len(" · 100 % · hot")
-        width = max(_LEAST_WIDTH, max(len(label), details) * _CHAR_WIDTH + _SIDES)
+    told = _details(nodes)
+    for node, label, details in zip(nodes, labels, told, strict=True):
+        length = max(len(label), len(details) + _FIGURES)
+        width = max(_LEAST_WIDTH, length * _CHAR_WIDTH + _SIDES)
         graph.node(node["id"], width=width, height=_HEIGHT)
     for edge in edges:
         graph.edge(edge["source"], edge["target"])
@@ -53,7 +57,7 @@ def layout_of(
         return round(x - left + _MARGIN, 1), round(y - top + _MARGIN, 1)
 
     placed = []
-    for node, label, drawn in zip(nodes, labels, drawn_nodes, strict=True):
+    for node, label, details, drawn in zip(nodes, labels, told, drawn_nodes, strict=True):
         size = drawn["size"]
         x, y = moved(
             drawn["center"]["x"] - size["width"] / 2, drawn["center"]["y"] - size["height"] / 2
@@ -62,6 +66,7 @@ def layout_of(
             {
                 **node,
                 "label": label,
+                "details": details,
                 "x": x,
                 "y": y,
                 "width": size["width"],
@@ -81,9 +86,11 @@ def layout_of(
                 "points": line,
                 "label": _edge_label(edge),
                 "label_at": _label_at(line),
-                "is_exchange": edge["ship"] != _CHAINED,
+                "is_exchange": edge["ship"] not in _NO_EXCHANGE,
                 "source_name": sources.get(edge["source"]),
+                "source_uid": uids[edge["source"]],
                 "target_uid": uids[edge["target"]],
+                "is_side": bool(edge.get("tag")),
                 "is_only_input": inputs[edge["target"]] == 1,
             }
         )
@@ -106,8 +113,19 @@ def _label(name: str) -> str:
     return name if len(name) <= _MOST_LABEL else f"{name[: _MOST_LABEL - 1]}…"
 
 
+def _details(nodes: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the kind of each node, and its uid where several have its name."""
+    names = Counter(node["name"] for node in nodes)
+    return [
+        f"{node['kind']} · {_label(str(node['uid']))}"
+        if names[node["name"]] > 1 and node["uid"] != node["name"]
+        else str(node["kind"])
+        for node in nodes
+    ]
+
+
 def _edge_label(edge: Mapping[str, Any]) -> str:
-    ship = "" if edge["ship"] in {_CHAINED, "FORWARD"} else str(edge["ship"]).lower()
+    ship = "" if edge["ship"] in _NOT_TOLD else str(edge["ship"]).lower()
     return " · ".join(part for part in (str(edge.get("tag") or ""), ship) if part)
 
 

@@ -22,6 +22,9 @@ WORDS: dict[StreamPartitioner, str] = {
 }
 """StreamPartitioner to what a plan calls it."""
 
+CHAINED = "chained"
+"""What a plan calls operators that call each other."""
+
 LOCAL = "in place"
 """What a plan calls a channel that is no exchange."""
 
@@ -34,7 +37,7 @@ def explain_chains(plan: PhysicalPlan) -> PhysicalPlan:
             for target in op.fed_operators:
                 subject = f"{op.name!r} to {plan.graph.node(target).name!r}"
                 reason = f"both run at level {level.level}, so nothing has to be exchanged"
-                decision = Decision(subject, "chained", reason)
+                decision = Decision(subject, CHAINED, reason)
                 if decision not in decisions:
                     decisions.append(decision)
     return replace(plan, decisions=tuple(decisions))

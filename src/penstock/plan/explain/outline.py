@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 from penstock.errors import PenstockError, SinkError, SourceError
 from penstock.graph.dataset import Dataset
 from penstock.graph.endpoints import Sink, Source
+from penstock.plan.explain.chaining import CHAINED
 from penstock.plan.physical import PhysicalPlan, SinkPlan, SourcePlan
 from penstock.program.channel import SINK_LEVEL
 from penstock.program.operator_spec import OperatorSpec
@@ -31,6 +34,8 @@ class OutlineNode:
         origin: The line of the program that made it, empty if it is unknown.
         datasets: What a source reads or a sink writes, as far as it is known.
         fields: Names and types of the fields of its records, where there are datasets and the type is known.
+        decisions: What was decided of an operator (where its records are combined, what is copied): about what, the choice,
+            and the reason. Decisions name operators, so operators of one name share them.
     """
 
     id: str
@@ -42,6 +47,7 @@ class OutlineNode:
     origin: str = ""
     datasets: tuple[Dataset, ...] = ()
     fields: tuple[tuple[str, str], ...] = ()
+    decisions: tuple[tuple[str, str, str], ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return its fields."""
@@ -83,6 +89,7 @@ def nodes_of(plan: PhysicalPlan) -> tuple[OutlineNode, ...]:
             level.level,
             op.parallelism,
             str(op.origin or ""),
+            decisions=tuple(_decisions(plan, op.name)),
         )
         for level in plan.levels
         for op in level.operators
@@ -124,6 +131,31 @@ def _fields(type_info: TypeInformation) -> tuple[tuple[str, str], ...]:
         types = map(str, type_info.field_types)
         return tuple(zip(type_info.field_names, types, strict=True))
     return ()
+
+
+def _decisions(plan: PhysicalPlan, name: str) -> Iterator[tuple[str, str, str]]:
+    """Yield what was decided of operators of a name; how they are chained and exchanged is in the edges."""
+    records, own = f"records of {name!r} ", f"{name!r} "
+    for each in plan.decisions:
+        if each.subject.startswith(records):
+            yield f"records {each.subject[len(records) :]}", each.choice, each.reason
+        elif each.subject.startswith(own) and each.choice != CHAINED:
+            yield (
+                _CHANNEL.sub(partial(_target, plan), each.subject[len(own) :]),
+                each.choice,
+                each.reason,
+            )
+
+
+_CHANNEL = re.compile(r"\bchannel (\d+)$")
+"""How decisions name what leaves a level."""
+
+
+def _target(plan: PhysicalPlan, named: re.Match[str]) -> str:
+    channel = plan.channels[int(named[1])]
+    if channel.target_level == SINK_LEVEL:
+        return f"sink {plan.sinks[channel.target_operator].uid!r}"
+    return repr(plan.graph.node(channel.target_operator).name)
 
 
 def edges_of(plan: PhysicalPlan) -> tuple[OutlineEdge, ...]:

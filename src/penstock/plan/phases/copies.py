@@ -189,9 +189,9 @@ def _copies(
         )
     last = plan.graph.node(readers.operators[-1]).name if readers.operators else ""
     because = f"{last!r} reads the same records and may change them"
-    names = [plan.graph.node(key).name for key in operators]
+    names = [repr(plan.graph.node(key).name) for key in operators]
     names += [f"channel {number}" for number in channels]
-    decisions += [Decision(f"{name!r} to {n!r}", _DEEP, because) for n in names]
+    decisions += [Decision(f"{name!r} to {target}", _DEEP, because) for target in names]
     if not (at_emission or operators or channels):
         return Copies()
     return Copies(at_emission, readers.type_info, operators, channels)

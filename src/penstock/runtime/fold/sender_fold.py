@@ -21,6 +21,7 @@ from itertools import islice, repeat
 from typing import Any
 
 from penstock.errors import CallSite, PenstockError
+from penstock.metrics.operator_names import COMBINED_IN, COMBINED_OUT
 from penstock.metrics.values import CounterValue, MetricValue
 from penstock.program.folding.fold import ChannelFold, Fold
 from penstock.runtime.flow.coercion import coercing_function
@@ -29,9 +30,6 @@ from penstock.runtime.fold.panes import pane_starts
 from penstock.runtime.fold.session_table import SessionTable
 from penstock.user_failure import failing_record, failure_at, short
 from penstock.wire.elements import MIN_TIMESTAMP
-
-RECORDS_IN = "combine.numRecordsIn"
-RECORDS_OUT = "combine.numRecordsOut"
 
 Batch = tuple[list[Any], list[Any], list[int] | None]
 """(keys, values, timestamps)."""
@@ -123,8 +121,8 @@ class SenderFold:
             return {}
         uid = self._spec.uid
         taken: dict[str, MetricValue] = {
-            f"{uid}.{RECORDS_IN}": CounterValue(self._records_in),
-            f"{uid}.{RECORDS_OUT}": CounterValue(self._records_out),
+            f"{uid}.{COMBINED_IN}": CounterValue(self._records_in),
+            f"{uid}.{COMBINED_OUT}": CounterValue(self._records_out),
         }
         self._records_in = self._records_out = 0
         return taken

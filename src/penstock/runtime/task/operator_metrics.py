@@ -13,15 +13,11 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.errors import TypeMismatchError
+from penstock.metrics.operator_names import LATE_RECORDS, RECORDS_IN, RECORDS_OUT, WATERMARK
 from penstock.metrics.values import CounterValue, GaugeValue, MetricValue
 from penstock.runtime.flow.output import Output
 from penstock.runtime.operators.base import Operator
 from penstock.wire.elements import MIN_TIMESTAMP
-
-RECORDS_IN = "numRecordsIn"
-RECORDS_OUT = "numRecordsOut"
-WATERMARK = "currentInputWatermark"
-LATE_RECORDS = "numLateRecordsDropped"
 
 _READINGS = (int, float, str, bool)
 

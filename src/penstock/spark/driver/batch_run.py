@@ -15,19 +15,16 @@ from __future__ import annotations
 import base64
 import logging
 import pickle
-import threading
 import time
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from pyspark import StatusTracker
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from penstock.api.environment.job import RunSummary
 from penstock.errors import PenstockError
-from penstock.events.job_events import BatchProgress
 from penstock.failpoint import failpoint
 from penstock.filesystem.stored_path import JobPath
 from penstock.graph.epoch_number import EpochNumber
@@ -37,12 +34,12 @@ from penstock.plan.phases.pipelines import most_tasks
 from penstock.plan.physical import RunPlan
 from penstock.runtime.spill.spill_space import SPILLED_BYTES, SPILLED_FILES
 from penstock.runtime.task.report import Report
+from penstock.spark.driver.batch_progress import ProgressThread
 from penstock.spark.driver.confirmations import Confirmations, ends_read, logs_read
 from penstock.spark.driver.lost_output import LostOutput
 from penstock.spark.driver.run_context import JobContext
 from penstock.spark.driver.sink_stage import StagedEpoch
 from penstock.spark.failures.final_failures import FinalFailure
-from penstock.spark.failures.java_causes import java_causes
 from penstock.spark.job.hand_over import describe_hand_over
 from penstock.spark.sources.bad_records import read_failure
 from penstock.spark.sources.read_context import Pinned, ReadContext
@@ -51,9 +48,7 @@ from penstock.spark.worker.batch_costs import make_batch_costs
 from penstock.spark.worker.frames import DDL
 from penstock.spark.worker.level_tasks import BatchLevelTask
 from penstock.spark.worker.payload import Payload
-from penstock.user_failure import words_of
 
-_POLL_SECONDS = 0.2
 _logger = logging.getLogger("penstock")
 
 
@@ -224,7 +219,7 @@ class BatchRun:
     ) -> StagedEpoch:
         failures = self._job.directory.failure_directory(self._run.index)
         with FinalFailure(self._job.session.sparkContext, failures) as final:
-            tracker = _ProgressThread(self._job, self._run.index, final)
+            tracker = ProgressThread(self._job, self._run.index, final)
             tracker.start()
             try:
                 return self._job.sinks.stage(frames, snapshot, self._epoch, last_level)
@@ -235,56 +230,3 @@ class BatchRun:
                 raise read_failure(reads, cause, name) from cause
             finally:
                 tracker.finish()
-
-
-class _ProgressThread(threading.Thread):
-    """Watches Spark's tasks, publishes progress, and cancels the job on request or on a final failure."""
-
-    def __init__(self, job: JobContext, run: int, final: FinalFailure) -> None:
-        super().__init__(name="penstock-progress", daemon=True)
-        self._job = job
-        self._final = final
-        self._finished = threading.Event()
-        self._begin = time.monotonic()
-        context = job.session.sparkContext
-        self._group = f"penstock-{job.directory.job_id}-{run}"
-        context.setJobGroup(self._group, "penstock batch run", interruptOnCancel=True)
-
-    def run(self) -> None:
-        """Poll until finished.
-
-        It logs a failure to read the progress once and continues, because it must still cancel the job.
-        """
-        context = self._job.session.sparkContext
-        logged = False
-        while not self._finished.wait(_POLL_SECONDS):
-            try:
-                # A worker with a final failure waits until the job has ended, not until now: Spark cancels
-                # asynchronously, and could begin another attempt before.
-                if self._job.cancelled.is_set() or self._final.seen() is not None:
-                    context.cancelJobGroup(self._group)
-                self._publish(context.statusTracker())
-            except Exception as cause:
-                if not logged and not self._finished.is_set():
-                    causes = java_causes(cause)[-1:]
-                    why = causes[0].line if causes else words_of(cause)
-                    _logger.warning("the progress of %s is not known: %s", self._group, why)
-                    _logger.debug("because", exc_info=True)
-                logged = True
-
-    def _publish(self, tracker: StatusTracker) -> None:
-        done = total = 0
-        for job_id in tracker.getJobIdsForGroup(self._group):
-            info = tracker.getJobInfo(job_id)
-            for stage_id in info.stageIds if info else ():
-                stage = tracker.getStageInfo(stage_id)
-                if stage is not None:
-                    done += stage.numCompletedTasks
-                    total += stage.numTasks
-        seconds = time.monotonic() - self._begin
-        self._job.events.publish(BatchProgress(done, total, seconds))
-
-    def finish(self) -> None:
-        """Stop polling."""
-        self._finished.set()
-        self.join()

@@ -5,7 +5,7 @@ const SVG = "http://www.w3.org/2000/svg";
 const byId = (id) => document.getElementById(id);
 let plan = null; // of the job that is shown
 let before = null; // the status before this one, for speeds
-let speeds = new Map(); // uid, or "source " and a name -> records per second
+let speeds = new Map(); // uid, "out " and a uid, or "source " and a name -> records per second
 let stream = null;
 let shownJob = ""; // the job that was chosen; without one it is the one that began last
 let again = 0; // the timer of the next attempt
@@ -24,6 +24,7 @@ function drawn(name, attributes, text) {
   return made;
 }
 
+const isKnown = (value) => value !== null && value !== undefined;
 const whole = (count) => Math.round(count).toLocaleString("en-US");
 
 function records(count) {
@@ -63,6 +64,8 @@ function instant(ms) {
   return Number.isNaN(at.getTime()) ? "" : at.toISOString().replace(".000Z", "Z");
 }
 
+const second = (ms) => instant(Math.floor(ms / 1000) * 1000);
+
 function show(id, isShown) {
   byId(id).hidden = !isShown;
 }
@@ -77,6 +80,13 @@ function row(...cells) {
   return made;
 }
 
+// On a narrow screen a cell has the head of its column beside it.
+function fillTable(id, rows) {
+  const heads = [...byId(id).closest("table").querySelectorAll("th")].map((head) => head.textContent);
+  for (const each of rows) [...each.cells].forEach((cell, at) => { cell.dataset.head = heads[at]; });
+  fill(id, rows);
+}
+
 const number = (text) => element("td", text, "number");
 
 const restarts = (count) => whole(count) + (count === 1 ? " restart" : " restarts");
@@ -88,12 +98,13 @@ function showHead(status) {
   byId("name").textContent = status.name;
   byId("status").textContent = status.status.toLowerCase();
   byId("status").className = "status " + status.status;
-  const facts = [records(status.records) + " read"];
+  const reading = status.runs.reduce((sum, run) => sum + (run.records_so_far || 0), 0);
+  const facts = [records(status.records + reading) + " read"];
   if (status.behind_seconds !== null) facts.push(behind(status.behind_seconds));
   if (status.restarts) facts.push(restarts(status.restarts));
   if (status.mode) facts.push(status.mode);
   if (plan && plan.parallelism) facts.push("parallelism " + plan.parallelism);
-  if (status.started_ms) facts.push("since " + instant(status.started_ms));
+  if (status.started_ms) facts.push("since " + second(status.started_ms));
   byId("facts").textContent = facts.join(" · ");
 }
 
@@ -101,12 +112,23 @@ function showFailure(status) {
   const error = status.error;
   show("failure", Boolean(error));
   if (!error) return;
-  const restarted = status.status === "FAILED" ? "The job has failed" : "The job was restarted after a failure";
+  // What is over is no headline: the job has gone on since.
+  const isOver = status.status === "RUNNING" || status.status === "FINISHED";
+  const place = isOver ? "after" : "before";
+  if (byId("failure").dataset.place !== place) {
+    byId("failure").dataset.place = place;
+    byId("time-line")[place](byId("failure"));
+  }
+  byId("failure").className = isOver ? "failure past" : "failure";
+  const restarted = { RESTARTING: "The job restarts after a failure", FAILED: "The job has failed" }[status.status] || "The job was restarted after a failure";
   byId("failure-title").textContent = restarted + (error.code ? " · " + error.code : "");
   byId("failure-problem").textContent = error.problem || "";
   byId("failure-hint").textContent = error.hint || "";
   byId("failure-origin").textContent = error.origin ? "at " + error.origin : "";
-  byId("failure-restarts").textContent = status.restarts ? restarts(status.restarts) + " so far" : "";
+  const facts = [];
+  if (status.error_ms) facts.push(second(status.error_ms));
+  if (status.restarts) facts.push(restarts(status.restarts) + " so far");
+  byId("failure-restarts").textContent = facts.join(" · ");
 }
 
 // ---- time line
@@ -122,8 +144,11 @@ function runItem(run, now) {
     item.append(element("span", [how + duration(took), speed(run.records_per_second)].filter(Boolean).join(" · "), "small"));
   } else if (run.kind === "batch") {
     item.append(element("span", run.progress === null ? "starting" : Math.floor(run.progress * 100) + " %", "big"));
-    const left = run.progress ? " · about " + duration((took / run.progress) * (1 - run.progress)) + " left" : "";
-    item.append(element("span", "since " + duration(took) + left, "small"));
+    const facts = [];
+    if (isKnown(run.records_so_far)) facts.push(records(run.records_so_far), speed(run.records_per_second));
+    facts.push("since " + duration(took));
+    if (run.progress) facts.push("about " + duration((took / run.progress) * (1 - run.progress)) + " left");
+    item.append(element("span", facts.filter(Boolean).join(" · "), "small"));
   } else {
     item.append(element("span", records(run.records), "big"));
     const facts = [speed(run.records_per_second)];
@@ -175,8 +200,9 @@ function showGraph(status) {
     made.append(drawn("polyline", { points, class: edge.is_exchange ? "edge exchange" : "edge" }));
     const [x, y] = edge.points[edge.points.length - 1];
     made.append(drawn("polygon", { points: `${x},${y} ${x - 4},${y - 8} ${x + 4},${y - 8}`, class: "tip" }));
-    // What a source has read is what leaves it; elsewhere it is known if there is one way in.
-    const rate = edge.source_name !== null ? speeds.get("source " + edge.source_name) : edge.is_only_input ? speeds.get(edge.target_uid) : 0;
+  }
+  for (const edge of layout.edges) { // above all lines
+    const rate = rateOf(edge);
     const label = [edge.label, rate ? speed(rate) : ""].filter(Boolean).join(" · ");
     if (label) made.append(drawn("text", { x: edge.label_at[0] + 6, y: edge.label_at[1], class: "rate" }, label));
   }
@@ -186,7 +212,7 @@ function showGraph(status) {
     group.append(drawn("rect", { x: node.x, y: node.y, width: node.width, height: node.height, rx: node.kind === "source" || node.kind === "sink" ? 15 : 5, class: "box" }));
     const middle = node.x + node.width / 2;
     group.append(drawn("text", { x: middle, y: node.y + 18 }, node.label));
-    const details = [node.kind];
+    const details = [node.details];
     if (share >= 0.005) details.push(Math.round(share * 100) + " %");
     if (hot.has(node.uid)) details.push("hot");
     group.append(drawn("text", { x: middle, y: node.y + 34, class: "detail" }, details.join(" · ")));
@@ -199,6 +225,13 @@ function showGraph(status) {
   if (isFirst) byId("graph").scrollLeft = (byId("graph").scrollWidth - byId("graph").clientWidth) / 2;
 }
 
+// What an operator emits, or a source has read, is on each way out of it; of a side output it is known if there is one way in.
+function rateOf(edge) {
+  if (edge.source_name !== null) return speeds.get("source " + edge.source_name);
+  const out = edge.is_side ? undefined : speeds.get("out " + edge.source_uid);
+  return out === undefined && edge.is_only_input ? speeds.get(edge.target_uid) : out;
+}
+
 function shareOf(status) {
   const all = status.operators.reduce((sum, each) => sum + each.busy_seconds, 0);
   return new Map(status.operators.map((each) => [each.uid, all ? each.busy_seconds / all : 0]));
@@ -208,7 +241,9 @@ function shareOf(status) {
 
 function counts(status) {
   const sources = Object.entries(status.sources).map(([name, count]) => ["source " + name, count]);
-  return new Map([...status.operators.map((each) => [each.uid, each.records]), ...sources]);
+  const received = [...status.operators, ...status.sinks].map((each) => [each.uid, each.records]);
+  const emitted = status.operators.filter((each) => isKnown(each.records_out)).map((each) => ["out " + each.uid, each.records_out]);
+  return new Map([...received, ...emitted, ...sources]);
 }
 
 function noteSpeeds(status) {
@@ -229,36 +264,71 @@ function noteSpeeds(status) {
   before = status;
 }
 
-const isKnown = (value) => value !== null && value !== undefined;
 const isHot = (operator) => isKnown(operator.hot_subtask);
+
+function hotLine({ hot_subtask: hot, subtask_records: received }) {
+  const share = received[hot] / received.reduce((sum, count) => sum + count, 0);
+  return `subtask ${hot} of ${received.length} is hot: it gets ${Math.round(share * 100)} % of the records`;
+}
 
 function showOperators(status) {
   const shares = shareOf(status);
   const rows = status.operators.map((each) => {
     const name = element("td", undefined, "depth-" + Math.min(each.level, 3));
     name.append(element("div", each.name), element("div", each.kind + (each.uid === each.name ? "" : " · " + each.uid), "uid"));
-    if (isHot(each)) name.append(element("div", `subtask ${each.hot_subtask} is hot: ${each.skew.toFixed(1)} times its share`, "hot"));
+    if (isHot(each)) name.append(element("div", hotLine(each), "hot"));
+    if (each.combined_in) name.append(element("div", `combined before the exchange: ${whole(each.combined_in)} to ${whole(each.combined_out)}`, "uid"));
     const state = [];
     if (isKnown(each.state_keys)) state.push(whole(each.state_keys) + (each.state_keys === 1 ? " key" : " keys"));
     if (isKnown(each.state_bytes)) state.push(bytes(each.state_bytes));
-    return row(name, number(whole(each.records)), number(speed(speeds.get(each.uid))), number(duration(each.busy_seconds)), number(Math.round((shares.get(each.uid) || 0) * 100) + " %"), number(state.join(" · ")));
+    const mark = element("td", undefined, "number");
+    if (isKnown(each.watermark_ms)) mark.append(element("div", second(each.watermark_ms)), element("div", "lags " + duration((status.now_ms - each.watermark_ms) / 1000), "uid"));
+    return row(
+      name, number(whole(each.records)), number(isKnown(each.records_out) ? whole(each.records_out) : ""), number(speed(speeds.get(each.uid))),
+      number(duration(each.busy_seconds)), number(Math.round((shares.get(each.uid) || 0) * 100) + " %"), mark, number(state.join(" · ")),
+    );
   });
-  fill("operators", rows);
+  fillTable("operators", rows);
   show("no-operators", rows.length === 0);
+  const isHistory = status.runs.some((run) => run.kind === "batch" && run.finished_ms === null);
+  byId("no-operators").textContent = isHistory ? "Operators report when history is through." : "Nothing was reported yet.";
+}
+
+function showSinks(status) {
+  show("sinks-section", status.sinks.length > 0);
+  const known = (value, form) => number(isKnown(value) ? form(value) : "");
+  fillTable("sinks", status.sinks.map((each) => {
+    const name = element("td", each.name);
+    if (each.uid !== each.name) name.append(element("div", each.uid, "uid"));
+    return row(name, number(whole(each.records)), number(speed(speeds.get(each.uid))), number(whole(each.commits)), number(duration(each.commit_seconds)), known(each.files, whole), known(each.bytes, bytes));
+  }));
+}
+
+const MOST_SPLITS = 5;
+
+// The splits that are most behind, if a source has several. Those without a name are tasks that read files.
+function splitLines(run, now) {
+  return Object.entries(run.split_watermarks).flatMap(([source, marks]) => {
+    const known = Object.entries(marks).filter(([split]) => !/^\d+$/.test(split)).sort((one, other) => one[1] - other[1]);
+    if (known.length < 2) return [];
+    const told = known.slice(0, MOST_SPLITS).map(([split, ms]) => `${split} lags ${duration((now - ms) / 1000)}`);
+    return [element("div", `most behind of ${source}: ${told.join(", ")}`, "uid")];
+  });
 }
 
 function showInputs(status) {
   const rows = status.runs.filter((run) => run.finished_ms === null && run.kind === "live").map((run) => {
-    const marks = Object.entries(run.watermarks).map(([source, ms]) => source + " " + instant(ms));
+    const marks = element("td", Object.entries(run.watermarks).map(([source, ms]) => source + " " + instant(ms)).join(", "));
+    marks.append(...splitLines(run, status.now_ms));
     const known = (count) => (count === null ? "not counted" : whole(count));
-    return row(element("td", (run.pipeline ? run.pipeline + " " : "") + run.name), number(known(run.records_behind)), number(known(run.files_behind)), number(behind(run.behind_seconds)), number(run.lag_ms === null ? "" : duration(run.lag_ms / 1000)), element("td", marks.join(", ")));
+    return row(element("td", (run.pipeline ? run.pipeline + " " : "") + run.name), number(known(run.records_behind)), number(known(run.files_behind)), number(behind(run.behind_seconds)), number(run.lag_ms === null ? "" : duration(run.lag_ms / 1000)), marks);
   });
   if (!rows.length) {
     const cell = element("td", "No live run reads now.", "empty");
     cell.colSpan = 6;
     rows.push(row(cell));
   }
-  fill("inputs", rows);
+  fillTable("inputs", rows);
   const read = Object.entries(status.sources).map(([name, count]) => {
     const rate = speeds.get("source " + name);
     return `${name}: ${records(count)} read${rate ? ", " + speed(rate) : ""}`;
@@ -309,13 +379,16 @@ function showSavepoints(status) {
   fill("savepoints", status.savepoints.map((each) => {
     if (each.problem) return element("li", "failed: " + each.problem);
     const size = each.size_bytes === null ? [] : [bytes(each.size_bytes)];
-    return element("li", [each.path, ...size, instant(each.at_ms), "took " + duration(each.seconds)].join(" · "));
+    return element("li", [each.path, ...size, second(each.at_ms), "took " + duration(each.seconds)].join(" · "));
   }));
 }
 
 function showPlan() {
   fill("settings", Object.entries(plan.settings).map(([key, value]) => row(element("td", key), element("td", value))));
   byId("plan").textContent = plan.plan;
+  const decided = (plan.layout ? plan.layout.nodes : []).flatMap((node) => (node.decisions || []).map(([about, choice, reason]) => row(element("td", node.name), element("td", about), element("td", choice), element("td", reason))));
+  fillTable("decisions", decided);
+  show("decisions-details", decided.length > 0);
 }
 
 // ---- changing the job
@@ -432,6 +505,7 @@ function listen(job) {
     showRuns(status);
     showGraph(status);
     showOperators(status);
+    showSinks(status);
     showBatches(status);
     showInputs(status);
     showState(status);
