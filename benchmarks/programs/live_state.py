@@ -23,6 +23,7 @@ from benchmarks.inputs.feed import Feed
 from benchmarks.model.program import BenchProgram, BenchSystem, Case, Outputs, Workload
 from benchmarks.systems.file_stream import Rhythm, StreamSpecification
 from benchmarks.systems.launch import module, peer_script
+from benchmarks.systems.watcher import WATCHED
 from penstock.config.options import STATE_BACKEND
 
 MICRO_BATCH = 250_000
@@ -82,13 +83,16 @@ def _micro_batch(case: Case) -> int:
     return min(case.records, case.options["micro-batch"])
 
 
-def _ours(backend: str) -> BenchSystem:
+def _ours(backend: str, *, is_watched: bool = False) -> BenchSystem:
     return BenchSystem(
-        name=f"penstock {backend}",
+        name=f"penstock {backend}{' watched' if is_watched else ''}",
         command=module(_JOB),
         is_peer=False,
-        options={STATE_BACKEND.key: backend},
-        note="KeyedProcessFunction with a ValueState, one call and one output row per record; "
+        by_default=not is_watched,
+        options={STATE_BACKEND.key: backend} | (dict(WATCHED) if is_watched else {}),
+        note="With its page open, and its metrics asked for every five seconds."
+        if is_watched
+        else "KeyedProcessFunction with a ValueState, one call and one output row per record; "
         "records are Rows read from Parquet.",
     )
 
@@ -114,6 +118,7 @@ PROGRAM = BenchProgram(
         _ours("lmdb"),
         _expressions("hashmap", by_default=STATE_BACKEND.default == "hashmap"),
         _expressions("lmdb", by_default=STATE_BACKEND.default == "lmdb"),
+        _ours(STATE_BACKEND.default, is_watched=True),
         BenchSystem(
             name="tws-row",
             command=peer_script("live_state_tws_row.py"),

@@ -7,9 +7,10 @@ from typing import Any
 from benchmarks.answers.reduce_records import combine, expected, is_output, key_of, record_maker
 from benchmarks.inputs.sources import generated
 from benchmarks.model.program import Point
-from benchmarks.model.shape import MIXED, STREAMING, Shape
+from benchmarks.model.shape import BATCH, MIXED, STREAMING, Shape
 from benchmarks.programs.pipeline import Pipeline, all_modes, only_if_named, ours, peer
 from benchmarks.systems.flink_peers import flink_java, pyflink
+from benchmarks.systems.watcher import WATCHED
 from penstock.datastream import DataStream, StreamExecutionEnvironment
 
 RECORDS = 10_000_000
@@ -66,6 +67,12 @@ PROGRAM = Pipeline(
             "of up to 1,000,000 records, as ours; fewer records, see slow-records.",
         ),
         *only_if_named(
+            ours(
+                BATCH,
+                "watched",
+                note="With its page open, and its metrics asked for every five seconds.",
+                **WATCHED,
+            ),
             peer(
                 "tws-pandas",
                 "tws_pandas.py",

@@ -10,6 +10,7 @@ from benchmarks.model.program import Outputs
 from benchmarks.systems.digest_sink import DigestSink, read_outputs
 from benchmarks.systems.file_stream import FileStreamSystem
 from benchmarks.systems.serve import serve
+from benchmarks.systems.watcher import Watcher
 from penstock.common import Configuration, JobStatus, Row, Types, WatermarkStrategy
 from penstock.datastream import (
     DataStream,
@@ -24,6 +25,7 @@ from penstock.events.job_events import JobEvent, MetricsReported, MicroBatch
 from penstock.events.listeners import JobListener, set_listeners
 from penstock.metrics.job_metrics import SECONDS_PREFIX
 from penstock.metrics.profile import JobProfile
+from penstock.ui.server import announced_to
 
 RECORD = Types.ROW_NAMED(["key", "value"], [Types.LONG(), Types.LONG()])
 
@@ -70,7 +72,9 @@ class PenstockLiveState(FileStreamSystem, JobListener):
         records = env.from_source(source, WatermarkStrategy.no_watermarks(), "records")
         results = self.compute(records)
         results.sink_to(DigestSink(str(self.flag), str(self.work / "results.jsonl")))
-        self._job = env.execute_async("live-state")
+        self._watcher = Watcher()
+        with announced_to(self._watcher.look_at):
+            self._job = env.execute_async("live-state")
 
     def compute(self, records: DataStream[Row]) -> DataStream[Any]:
         """Return (key, count, sum): a row per record."""
@@ -109,6 +113,7 @@ class PenstockLiveState(FileStreamSystem, JobListener):
 
     def close(self) -> None:
         """Cancel the job."""
+        self._watcher.close()
         self._job.cancel()
         try:
             self._job.get_job_execution_result().result()

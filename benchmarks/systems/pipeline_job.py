@@ -14,11 +14,13 @@ from benchmarks.model.shape import MODES
 from benchmarks.systems.bounded import BoundedSystem
 from benchmarks.systems.digest_sink import DigestSink, read_outputs
 from benchmarks.systems.serve import serve
+from benchmarks.systems.watcher import Watcher
 from penstock.common import Configuration
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.events.job_events import JobEvent, MicroBatch, Switched
 from penstock.events.listeners import JobListener, set_listeners
 from penstock.metrics.profile import JobProfile
+from penstock.ui.server import announced_to
 
 HAND_OVER = "switch_seconds"
 """Told by jobs with a switch: from the end of the batch run to the start of the live query."""
@@ -41,6 +43,7 @@ class PenstockPipeline(BoundedSystem, JobListener):
         self._switch: dict[str, float] = {}
         self._history_ended = 0.0
         set_listeners(self)
+        self._watcher = Watcher()
 
     def on_event(self, event: JobEvent) -> None:
         """Keep how long the switch took."""
@@ -69,7 +72,8 @@ class PenstockPipeline(BoundedSystem, JobListener):
         )
         outputs = self._build(env, self.shape)
         outputs.sink_to(DigestSink(str(self._flag), str(self._results), self._keep))
-        result = env.execute(self.specification.program)
+        with announced_to(self._watcher.look_at):
+            result = env.execute(self.specification.program)
         told: dict[str, Any] = {f"{run.name}_seconds": run.seconds for run in result.runs}
         profile = JobProfile.of(result.get_all_accumulator_results(), self.shape.parallelism)
         return told | self._switch | {PROFILE: profile.to_json()}
@@ -81,7 +85,8 @@ class PenstockPipeline(BoundedSystem, JobListener):
         return read_outputs(self._results)
 
     def close(self) -> None:
-        """Nothing runs between runs; the session ends with the process."""
+        """Nobody watches any more. Nothing runs between runs; the session ends with the process."""
+        self._watcher.close()
 
 
 if __name__ == "__main__":
