@@ -373,6 +373,7 @@ BENCHMARKS: dict[str, frozenset[str]] = {
     "commit_cost": frozenset(),
     "file_cost": frozenset(),
     "driver_cost": frozenset({"file_cost", "measuring"}),
+    "history_cost": _MODEL | {"answers", "inputs", "measuring", "systems"},
     "hop_cost": frozenset(),
     "reading_cost": frozenset(),
     "spill_cost": frozenset(),

@@ -99,6 +99,21 @@ def test_a_driver_whose_sign_of_life_was_removed_is_fenced(job: StoredPath) -> N
     second.release()
 
 
+class CarelessStore(MemoryStore):
+    """Takes a condition and ignores it, as some servers that speak S3's protocol do."""
+
+    def create(self, path: ObjectPath, data: bytes) -> None:
+        self.write(path, data)
+
+
+def test_a_store_that_ignores_conditions_is_refused() -> None:
+    job = StoredPath(CarelessStore(), ObjectPath("jobs", "one"))
+    with pytest.raises(JobDirectoryError, match="ignores If-None-Match") as caught:
+        StoredLock.take(job)
+    assert "000000000001.json" in str(caught.value)
+    assert not is_locked(job), "nothing says that a driver is alive"
+
+
 def test_of_two_drivers_that_start_together_one_gets_the_number(
     job: StoredPath, store: MemoryStore
 ) -> None:

@@ -261,6 +261,12 @@ def grow(view: JobView, number: int, at_ms: int) -> None:
         for level in (1, 2)
     }
     records = dict.fromkeys(uids, 500 * (number + 1))
+    metrics: dict[str, MetricValue] = {f"{uid}.{RECORDS_OUT}": CounterValue(number) for uid in uids}
+    metrics |= {f"{uid}.{WATERMARK}": GaugeValue(at_ms - 10) for uid in uids}
+    # All of one subtask are hot, so that the page says so forty times.
+    subtasks = dict.fromkeys(uids, [500 * (number + 1), *[1] * (SUBTASKS - 1)])
     view.on_event(
-        MetricsReported({}, {}, seconds, records, {"events": 500 * (number + 1)}, **whose)
+        MetricsReported(
+            metrics, {}, seconds, records, {"events": 500 * (number + 1)}, subtasks, **whose
+        )
     )

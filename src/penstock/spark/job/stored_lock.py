@@ -17,7 +17,7 @@ import time
 from contextlib import suppress
 from typing import Any
 
-from penstock.errors import DecodeError, JobLockedError
+from penstock.errors import DecodeError, JobDirectoryError, JobLockedError
 from penstock.failpoint import failpoint
 from penstock.filesystem.stored_path import StoredPath
 from penstock.spark.job.old_jvm import wait_for_jvm
@@ -57,6 +57,7 @@ class StoredLock:
 
         Raises:
             JobLockedError: Another driver is alive, or was faster.
+            JobDirectoryError: The store replaces objects that it is told to create.
             OSError: The store refused, or cannot be reached.
         """
         drivers = directory / DRIVERS
@@ -71,6 +72,7 @@ class StoredLock:
         except FileExistsError:
             raise _refused(directory, None) from None
         failpoint("lock.taken")
+        _check_refuses(own)
         made = cls(Fence(own, epoch, token), drivers / _alive_name(epoch))
         made._write(ProcessIdentity.own())
         made._thread.start()
@@ -150,6 +152,23 @@ def _wait_until_lost(directory: StoredPath, newest: int) -> None:
         last = age
         time.sleep(_LOOK_SECONDS)
     wait_for_jvm(known, directory)
+
+
+def _check_refuses(own: StoredPath) -> None:
+    """Check that the store does not create an object again: one that ignores the condition would number two drivers alike.
+
+    Raises:
+        JobDirectoryError: It does. The object has the bytes it had.
+    """
+    try:
+        own.store.create(own.at, own.read_bytes())
+    except FileExistsError:
+        return
+    raise JobDirectoryError(
+        f"the store of {own} ignores If-None-Match: it has replaced an object that it was told to create only if there is none",
+        hint="Without that two drivers could run the job at once. Use a store that knows the condition (Amazon S3, MinIO, Ceph), "
+        "or a checkpoint directory on a mounted file system.",
+    )
 
 
 def _processes(alive: StoredPath) -> dict[str, Any]:
