@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -93,6 +94,8 @@ def test_what_a_job_keeps_is_listed_and_then_dropped(postgres, valkey, penstock,
     assert "nothing was dropped" in listed.stderr
     assert "password" not in listed.output
     assert [postgres.value(each) for each in kept] == [1, 1, 1, 1]
+    told = [json.loads(line) for line in penstock("drop", "--json", *arguments).stdout.splitlines()]
+    assert told == [{"what": line, "is_dropped": False} for line in lines]
     dropped = penstock("drop", "--yes", *arguments)
     assert dropped.stdout.splitlines() == [f"dropped {line}" for line in lines]
     assert [postgres.value(each) for each in kept] == [0, 0, 0, 0]

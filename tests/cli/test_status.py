@@ -173,6 +173,19 @@ def test_tasks_that_read_have_input_of_any_size_and_none_is_hot(penstock, job):
     assert found["operators"][0]["hot_subtask"] is None
 
 
+def test_a_metric_of_a_function_may_have_the_name_of_one_of_ours(penstock, job):
+    odd = {
+        "totals.numRecordsOut": GaugeValue("many"),
+        "totals.currentInputWatermark": GaugeValue(0.5),
+    }
+    directory = job(*BEGUN[:-1], MetricsReported(odd, {}, {}, {"totals": 5}))
+    with driver(directory):
+        code, found = status_of(penstock, directory)
+    assert code == 0
+    assert found["operators"][0]["records_out"] is None
+    assert found["operators"][0]["watermark_ms"] is None
+
+
 def test_history_shows_its_progress(penstock, job):
     directory = job(*BEGUN[:2], BatchProgress(3, 4, 1.0, 3_000_000))
     with driver(directory):

@@ -413,11 +413,27 @@ def test_the_planner_answers_all_that_asks_a_log_in_one_call() -> None:
     answer = answer_of(planner, at, is_first=True)
     assert answer.planned is not None
     assert (answer.records_left, answer.seconds_to_next) == (2, None)
+    assert answer.waiting == {7: {"a": 2}}
     last = answer_of(planner, answer.planned.after)
     assert last.planned is not None
     idle = answer_of(planner, last.planned.after)
     assert (idle.planned, idle.records_left) == (None, 0)
+    assert idle.waiting == {}
     assert idle.seconds_to_next is None
+
+
+def test_what_waits_in_splits_is_looked_up_once_a_second() -> None:
+    clock = Clock()
+    log = WorldLog.of({"a": dict.fromkeys(range(12), (1, 1)), "b": dict.fromkeys(range(3), (1, 1))})
+    planner = planner_of(log, clock, most=10)
+    at = EpochPositions.before(planner.readings)
+    log.world.heads.update(a=12, b=3)
+    planned = planner.next(at, is_first=True)
+    assert planned is not None
+    assert planner.records_waiting(at) == {7: {"a": 12, "b": 3}}
+    assert planner.records_waiting(planned.after) == {7: {"a": 12, "b": 3}}
+    clock.now += 1.5
+    assert planner.records_waiting(planned.after) == {7: {"a": 7}}
 
 
 def test_an_error_of_a_call_is_raised_where_it_is_waited_for() -> None:

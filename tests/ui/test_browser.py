@@ -109,7 +109,8 @@ def test_what_operators_sources_and_sinks_report_is_shown(chromium: Any) -> None
         assert "combined before the exchange: 270,000 to 384" in operators
         assert re.search(r"lags \d", operators)
         waits_for(page, "#sinks", "delays-files")
-        waits_for(page, "#inputs", "most behind of flights: live/3.parquet lags")
+        waits_for(page, "#inputs", "most behind of flights: live-3 lags")
+        waits_for(page, "#inputs", "waiting in flights: live-3 800, live-1 300, live-2 100")
         page.locator("#decisions-details summary").click()
         assert "folded before the exchange, by key group" in page.locator("#decisions").inner_text()
         assert "16 keys" in operators

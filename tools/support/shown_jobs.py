@@ -160,7 +160,8 @@ def _live(at: Any, end: int) -> Iterator[JobEvent]:
             6.0,
             durations,
             marks,
-            {"flights": {f"live/{day}.parquet": end - 4_000 * day for day in (1, 2, 3)}},
+            {"flights": {f"live-{number}": end - 4_000 * number for number in (1, 2, 3)}},
+            {"flights": {"live-3": 800, "live-1": 300, "live-2": 100}},
             **at(64 - number),
         )
         share = (276_000 + total) / 330_000
@@ -264,7 +265,8 @@ def grow(view: JobView, number: int, at_ms: int) -> None:
     metrics: dict[str, MetricValue] = {f"{uid}.{RECORDS_OUT}": CounterValue(number) for uid in uids}
     metrics |= {f"{uid}.{WATERMARK}": GaugeValue(at_ms - 10) for uid in uids}
     # All of one subtask are hot, so that the page says so forty times.
-    subtasks = dict.fromkeys(uids, [500 * (number + 1), *[1] * (SUBTASKS - 1)])
+    received = [500 * (number + 1), *[1] * (SUBTASKS - 1)]
+    subtasks = {uid: received for uid in uids}  # noqa: C420 - nobody changes it
     view.on_event(
         MetricsReported(
             metrics, {}, seconds, records, {"events": 500 * (number + 1)}, subtasks, **whose

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -32,6 +33,12 @@ def drop(
     yes: Annotated[
         bool, typer.Option("--yes", help="Drop it; without this it is only listed.")
     ] = False,
+    as_json: Annotated[
+        bool,
+        typer.Option(
+            "--json", help="Print one JSON object per line: what it is, and whether it was dropped."
+        ),
+    ] = False,
     verbose: Verbose = False,
 ) -> None:
     """List what a job keeps in other systems, and drop it with --yes: then nobody can continue the job.
@@ -52,7 +59,8 @@ def drop(
                 if yes:
                     directory.fence()
                     dropped(each)
-                typer.echo(f"{'dropped ' if yes else ''}{each.what}")
+                told = json.dumps({"what": each.what, "is_dropped": yes})
+                typer.echo(told if as_json else f"{'dropped ' if yes else ''}{each.what}")
         if found and stopped is not None:
             console.print(f"a job that was started from {stopped['savepoint']} has the same slots")
         if not found:

@@ -114,6 +114,8 @@ class MicroBatch(JobEventBase):
             milliseconds.
         split_watermarks: Name of a source to the id of a split and its watermark, of the splits that had records; at most
             the 16 that are most behind.
+        split_records_behind: Name of a source to the id of a split and its pending records, of logs; at most the 16 that have
+            most, as of the last second.
     """
 
     number: int
@@ -127,6 +129,7 @@ class MicroBatch(JobEventBase):
     durations: Mapping[str, float] = field(default_factory=dict)
     watermarks: Mapping[str, int] = field(default_factory=dict)
     split_watermarks: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    split_records_behind: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,11 +140,13 @@ class PendingInputMeasured(JobEventBase):
         records_behind: As in `MicroBatch`.
         files_behind: As in `MicroBatch`.
         catch_up_seconds: As in `MicroBatch`.
+        split_records_behind: As in `MicroBatch`.
     """
 
     records_behind: int | None
     files_behind: int | None
     catch_up_seconds: float | None
+    split_records_behind: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -198,6 +198,7 @@ class JobView(JobListener):
         run = self.run_of(event.pipeline)
         if run is None:
             return
+        run.split_records_behind = event.split_records_behind
         run.note_pending(
             event.at_ms, event.records_behind, event.files_behind, event.catch_up_seconds
         )

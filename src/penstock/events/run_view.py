@@ -41,6 +41,7 @@ class RunView:
         catch_up_seconds: As in `MicroBatch`.
         watermarks: As in `MicroBatch`.
         split_watermarks: As in `MicroBatch`, of all splits that were named since; those most behind.
+        split_records_behind: As in `MicroBatch`.
         switch_seconds: Time from the run before to this one, None if there was none.
         micro_batches: The last ones.
     """
@@ -65,6 +66,7 @@ class RunView:
     catch_up_seconds: float | None = None
     watermarks: Mapping[str, int] = field(default_factory=dict)
     split_watermarks: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    split_records_behind: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     switch_seconds: float | None = None
     micro_batches: deque[MicroBatch] = field(
         default_factory=lambda: deque(maxlen=_MOST_MICRO_BATCHES)

@@ -72,6 +72,9 @@ def _run_json(run: RunView, now_ms: int) -> dict[str, Any]:
         "behind_seconds": run.behind_seconds(now_ms),
         "catch_up_seconds": run.catch_up_seconds,
         "watermarks": dict(run.watermarks),
+        "split_records_behind": {
+            name: dict(splits) for name, splits in run.split_records_behind.items()
+        },
         "split_watermarks": {name: dict(marks) for name, marks in run.split_watermarks.items()},
     }
 
@@ -109,8 +112,8 @@ def _readings(reported: MetricsReported, uid: str) -> dict[str, int | None]:
     def reading(name: str) -> int | None:
         metric = reported.metrics.get(f"{uid}.{name}")
         values = {} if metric is None else summary_of(metric).values
-        found: int | None = values.get("count", values.get("value"))
-        return found
+        found = values.get("count", values.get("value"))
+        return found if isinstance(found, int) else None  # a metric of a function may have the name
 
     mark = reading(WATERMARK)
     return {

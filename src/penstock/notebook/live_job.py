@@ -114,10 +114,11 @@ def job_card(view: JobView, now_ms: int) -> Card:
 def _run_row(run: RunView, now_ms: int) -> Iterator[object]:
     progress, speed = run.progress(), run.speed(now_ms)
     is_known = run.kind == "live" or run.finished_ms is not None
+    records = run.records if is_known else run.records_so_far
     until = now_ms if run.finished_ms is None else run.finished_ms
     yield " ".join(part for part in (run.pipeline, run.name) if part)
     yield run.reads
     yield run.outcome if progress is None or run.outcome != "running" else f"{progress:.0%}"
-    yield f"{run.records:,}" if is_known else ""
+    yield "" if records is None else f"{records:,}"
     yield "" if speed is None else f"{speed:,.0f}"
     yield human_duration(max(0, until - run.started_ms) / 1000)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from heapq import nlargest
+from operator import itemgetter
 
 from penstock.events.job_events import MicroBatch, PendingInputMeasured
 from penstock.events.listeners import JobEvents
@@ -25,6 +27,7 @@ class LiveProgress:
         report: The merged report of the micro-batches that this process committed.
         lag_ms: Wall clock minus the greatest watermark of the last micro-batch with records; None
             without watermarks.
+        waiting: Source to split to pending records, as far as it is known; set before each event.
     """
 
     def __init__(self, events: JobEvents, names: Mapping[int, str]) -> None:
@@ -39,6 +42,7 @@ class LiveProgress:
         self._published: tuple[int | None, int | None] | None = None
         self.report = Report()
         self.lag_ms: int | None = None
+        self.waiting: Mapping[int, Mapping[str, int]] = {}
 
     def publish(
         self,
@@ -83,6 +87,7 @@ class LiveProgress:
                     self._names[source]: _most_behind(marks, (splits or {}).get(source, ()))
                     for source, marks in report.split_watermarks.items()
                 },
+                split_records_behind=self._waiting(),
             )
         )
 
@@ -92,7 +97,15 @@ class LiveProgress:
             return
         if self._published != (left.records, left.files):
             self._published = left.records, left.files
-            self._events.publish(PendingInputMeasured(left.records, left.files, left.seconds))
+            measured = PendingInputMeasured(left.records, left.files, left.seconds, self._waiting())
+            self._events.publish(measured)
+
+    def _waiting(self) -> dict[str, dict[str, int]]:
+        """Return name of a source to the splits that have most to read."""
+        return {
+            self._names[source]: dict(nlargest(MOST_SPLITS, splits.items(), key=itemgetter(1)))
+            for source, splits in self.waiting.items()
+        }
 
 
 def _most_behind(marks: Mapping[int, int], ids: Sequence[str]) -> dict[str, int]:

@@ -5,7 +5,7 @@ Both engines of a live run use it: the positions stream of a query, and the loop
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -55,6 +55,9 @@ class Tail(Protocol):
 
     def records_left(self, at: Sequence[int]) -> int:
         """Return the estimated records between positions and the heads found last."""
+
+    def records_waiting(self, at: Sequence[int]) -> Mapping[str, int]:
+        """Return split to its estimated pending records, of splits that have some."""
 
     def note_read(self, records: int) -> None:
         """Note how many records the ranges had that `advance` returned last."""

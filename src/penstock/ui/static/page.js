@@ -306,6 +306,14 @@ function showSinks(status) {
 
 const MOST_SPLITS = 5;
 
+// The splits that have most to read, if a source says so.
+function waitingLines(run) {
+  return Object.entries(run.split_records_behind).map(([source, splits]) => {
+    const told = Object.entries(splits).slice(0, MOST_SPLITS).map(([split, count]) => `${split} ${whole(count)}`);
+    return element("div", `waiting in ${source}: ${told.join(", ")}`, "uid");
+  });
+}
+
 // The splits that are most behind, if a source has several. Those without a name are tasks that read files.
 function splitLines(run, now) {
   return Object.entries(run.split_watermarks).flatMap(([source, marks]) => {
@@ -319,7 +327,7 @@ function splitLines(run, now) {
 function showInputs(status) {
   const rows = status.runs.filter((run) => run.finished_ms === null && run.kind === "live").map((run) => {
     const marks = element("td", Object.entries(run.watermarks).map(([source, ms]) => source + " " + instant(ms)).join(", "));
-    marks.append(...splitLines(run, status.now_ms));
+    marks.append(...waitingLines(run), ...splitLines(run, status.now_ms));
     const known = (count) => (count === null ? "not counted" : whole(count));
     return row(element("td", (run.pipeline ? run.pipeline + " " : "") + run.name), number(known(run.records_behind)), number(known(run.files_behind)), number(behind(run.behind_seconds)), number(run.lag_ms === null ? "" : duration(run.lag_ms / 1000)), marks);
   });

@@ -61,6 +61,10 @@ class _Span:
     last: int
 
 
+_WAITING_SECONDS = 1.0
+"""Time between two looks at what waits in each split."""
+
+
 @dataclass(slots=True)
 class EpochPlanner:
     """Plans the epochs of one live run.
@@ -89,6 +93,8 @@ class EpochPlanner:
     _steps: list[_Step] = field(init=False, default_factory=list)
     _spans: list[_Span] = field(init=False, default_factory=list)
     _open: set[FileReading] = field(init=False, default_factory=set)
+    _waiting: Mapping[int, Mapping[str, int]] = field(init=False, default_factory=dict)
+    _next_waiting: float = field(init=False, default=0.0)
 
     def __post_init__(self) -> None:
         """Start the clock of the rates."""
@@ -257,6 +263,23 @@ class EpochPlanner:
         known = [each.records_left(at.at[each.source] if now else each.begin) for each, now in left]
         found = [records for records in known if records is not None]
         return sum(found) if found else None
+
+    def records_waiting(self, at: EpochPositions) -> Mapping[int, Mapping[str, int]]:
+        """Return source id to split to pending records, of logs that have some; looked up once a second.
+
+        It is for people, and would double the cost of a look at a topic with thousands of partitions.
+        """
+        now = self.now_seconds()
+        if now >= self._next_waiting:
+            self._next_waiting = now + _WAITING_SECONDS
+            self._waiting = {
+                each.source: waiting
+                for each, is_now in self._left(at, self.readings)
+                if is_now
+                and each.tail is not None
+                and (waiting := each.tail.records_waiting(at.at[each.source]))
+            }
+        return self._waiting
 
     def files_left(self, at: EpochPositions) -> int | None:
         """Return the pending files of all sources, None if no source has files."""

@@ -194,7 +194,9 @@ class EpochRun:
             drains=request is not None and request.drain,
         )
         with self._writing():  # file logs
-            return self._job.patiently(ask) if planner.may_block else ask()
+            answer = self._job.patiently(ask) if planner.may_block else ask()
+        self._progress.waiting = answer.waiting
+        return answer
 
     def _epoch(
         self,

@@ -99,6 +99,14 @@ class LogTail:
         )
         return ceil(units * self._density)
 
+    def records_waiting(self, at: Sequence[int]) -> dict[str, int]:
+        """Return split to its estimated pending records, of splits that have some."""
+        units = {
+            split.id: self._source.exact_cost(split.id, position, self._head(number))
+            for number, (split, position) in enumerate(zip(self._found, at, strict=False))
+        }
+        return {split: ceil(cost * self._density) for split, cost in units.items() if cost}
+
     def note_read(self, records: int) -> None:
         """Note how many records the ranges had that `advance` returned last."""
         if self._source.is_dense or not self._planned_units:
