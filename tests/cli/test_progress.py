@@ -179,9 +179,10 @@ def test_terminal_draws_a_bar_and_replaces_it_by_the_summary():
     progress.on_event(BatchProgress(3, 12, 0.1))
     redraw(progress)
     assert re.fullmatch(r"history \S+ +3/12 tasks 0:00:00", screen(file.getvalue())[-1])
-    progress.on_event(BatchProgress(3, 40, 0.2))
+    progress.on_event(BatchProgress(3, 40, 0.2, 1_200))
     redraw(progress)
     assert " 3/40 tasks" in screen(file.getvalue())[-1]
+    assert "history, 1,200 records" in screen(file.getvalue())[-1]
     progress.on_event(HISTORY_DONE)
     assert screen(file.getvalue()) == [
         "history: started, reads flights",

@@ -32,7 +32,7 @@ from penstock.events.job_events import (
     RunStarted,
 )
 from penstock.events.listeners import JobListener, LogListener, set_listeners
-from penstock.events.sentences import metric_parts, sentence
+from penstock.events.sentences import metric_parts, records, sentence
 
 LINE_INTERVAL_SECONDS = 10.0
 """Shortest time between two plain lines about the progress of one run."""
@@ -267,7 +267,13 @@ class TerminalProgress(JobListener):
     def _move_bar(self, event: BatchProgress) -> None:
         if self._bar is not None:
             (task,) = self._bar.task_ids
-            self._bar.update(task, completed=event.done_tasks, total=event.total_tasks or None)
+            read = f", {records(event.records)}" if event.records else ""
+            self._bar.update(
+                task,
+                completed=event.done_tasks,
+                total=event.total_tasks or None,
+                description=f"{self._run}{read}",
+            )
 
     def _move_line(self, event: MicroBatch) -> None:
         self._last = event
