@@ -12,11 +12,11 @@ import sys
 import threading
 import time
 import urllib.request
-from collections.abc import Mapping
+from typing import Any
 
 from penstock.config.ui_options import UI_PORT
 
-WATCHED: Mapping[str, str] = {UI_PORT.key: "0"}
+WATCHED: dict[str, Any] = {UI_PORT.key: "0"}
 """Settings of a job that is watched."""
 
 SCRAPE_SECONDS = 5.0

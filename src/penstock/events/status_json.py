@@ -62,7 +62,7 @@ def _run_json(run: RunView, now_ms: int) -> dict[str, Any]:
         "outcome": run.outcome,
         "switch_seconds": run.switch_seconds,
         "records": run.records,
-        "records_so_far": run.records_so_far,
+        "records_so_far": run.records_so_far if run.finished_ms is None else None,
         "records_per_second": run.speed(now_ms),
         "progress": run.progress(),
         "micro_batch": run.number,
