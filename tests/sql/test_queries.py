@@ -7,6 +7,10 @@ import pytest
 from penstock.common import Configuration, Row, Types
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.errors import SqlError
+from penstock.sql.lowering.lower import Lowering
+from penstock.sql.queries import relation_of
+from penstock.sql.relations.keyed import unique_by
+from penstock.sql.streams import StreamCatalogue, StreamTable
 from penstock.testing import Schedule, collect
 
 ORDERS = Types.ROW_NAMED(["who", "n"], [Types.STRING(), Types.INT()])
@@ -112,3 +116,20 @@ def test_hints_that_cannot_be_followed_are_errors(hint, problem):
 def test_null_is_less_than_any_value():
     assert rows_of("SELECT n FROM o ORDER BY n LIMIT 1") == [(None,)]
     assert rows_of("SELECT n FROM o ORDER BY n DESC LIMIT 1") == [(5,)]
+
+
+def test_rows_that_meet_at_a_primary_key_are_one():
+    """A removal that comes behind what replaced it would remove that from a table that keeps a row per key."""
+    env = StreamExecutionEnvironment.get_execution_environment()
+    table = StreamTable(env.from_collection([], ORDERS))
+    totals = relation_of(
+        "SELECT MAX(who) AS who, n FROM o GROUP BY n", StreamCatalogue({"o": table}, {})
+    )
+    assert unique_by(totals, (1,)) is totals
+    assert unique_by(totals, (0, 1)) is totals
+    assert unique_by(totals, ()) is totals
+    ranked = unique_by(totals, (0,))
+    assert str(ranked) == "Rank 1 to 1 by who"
+    assert ranked.keys == {frozenset({0})}
+    written = Lowering(env).stream(ranked)
+    assert written.get_type() == Lowering(env).stream(totals).get_type()

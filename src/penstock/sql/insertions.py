@@ -14,6 +14,7 @@ from penstock.sql.column_types import SqlType
 from penstock.sql.lowering.lower import Lowering
 from penstock.sql.place import TextPlace
 from penstock.sql.relations.explain import explained
+from penstock.sql.relations.keyed import unique_by
 from penstock.sql.relations.select import QueryTranslator
 from penstock.sql.relations.tree import Project, SqlRelation
 from penstock.sql.scalars.tree import Constant, InputColumn, Scalar
@@ -157,7 +158,11 @@ class SqlJob:
             table = table.with_options(statement.options)
         columns = _written(table.schema)
         relation = self.relation(statement.query)
-        return table, _fitted(relation, columns, statement)
+        given = _fitted(relation, columns, statement)
+        names = [each.name for each in columns]
+        return table, unique_by(
+            given, tuple(names.index(each) for each in table.schema.primary_key)
+        )
 
 
 def _written(schema: TableSchema) -> tuple[SqlColumn, ...]:

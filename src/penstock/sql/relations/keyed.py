@@ -247,7 +247,35 @@ class Rank(SqlRelation):
             f"{self.columns[each.position].name}{' DESC' if each.is_descending else ''}"
             for each in self.order
         )
-        return f"Rank {self.start + 1} to {self.end} by {by} in order of {order}"
+        behind = f" in order of {order}" if order else ""
+        return f"Rank {self.start + 1} to {self.end} by {by}{behind}"
+
+
+def unique_by(relation: SqlRelation, key: tuple[int, ...]) -> SqlRelation:
+    """Return rows of which no two have one key: of several the first one in order of all columns.
+
+    A table with a primary key takes them. Otherwise a row that takes back another one of the same key, which came by
+    another way, could remove what replaced it: Flink's SinkUpsertMaterializer has the same task.
+
+    Args:
+        relation: The rows; insert-only ones and those that are known to be unique stay as they are.
+        key: Positions of the columns of the key; none leaves the rows as they are.
+    """
+    wanted = frozenset(key)
+    is_known = any(known <= wanted for known in relation.keys)
+    if not key or relation.is_insert_only or is_known:
+        return relation
+    return Rank(
+        input=relation,
+        partition=key,
+        order=(),
+        start=0,
+        end=1,
+        has_number=False,
+        columns=relation.columns,
+        keys=frozenset({wanted}),
+        changelog=Changelog.RETRACT,
+    )
 
 
 def _named(columns: Sequence[SqlColumn], positions: Sequence[int]) -> str:
