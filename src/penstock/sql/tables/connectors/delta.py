@@ -73,7 +73,7 @@ def _sink(table: TableDefinition) -> TableSink:
     path, by = table.options.value(_PATH), table.partitioned_by
     if table.primary_key:
         return TableSink(DeltaSink.upsert(path, table.primary_key, by), Takes.UPSERTS)
-    return TableSink(DeltaSink.append(path, by), Takes.INSERTS)
+    return TableSink(DeltaSink.append(path, by), Takes.UPSERTS)
 
 
 DELTA = Connector(

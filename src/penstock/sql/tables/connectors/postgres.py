@@ -72,7 +72,7 @@ def _sink(table: TableDefinition) -> TableSink:
         builder.set_upsert_keys(*table.primary_key)
     guarantee = options.value(_GUARANTEE).replace("-", "_").upper()
     builder.set_delivery_guarantee(DeliveryGuarantee[guarantee])
-    return TableSink(builder.build(), Takes.UPSERTS if table.primary_key else Takes.INSERTS)
+    return TableSink(builder.build(), Takes.UPSERTS)
 
 
 def _changes(table: TableDefinition) -> TableSource:
