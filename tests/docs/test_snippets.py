@@ -19,6 +19,7 @@ RUN_ELSEWHERE = (
     "docs/connectors/postgres.md",
     "docs/connectors/redis.md",
     "docs/cookbook/",
+    "docs/index.md",
     "docs/start/",
 )
 """Pages that show programs of others (`test_site.py`), whose outputs are compared (`test_cookbook.py`), and those

@@ -95,6 +95,8 @@ def test_the_program_that_goes_on_with_kafka(
     pq.write_table(pa.Table.from_pylist(orders[:2]), tmp_path / "orders" / "0.parquet")
     monkeypatch.chdir(tmp_path)
     exec(compile(kafka_program(kafka.servers, topic), "first-kafka-job.md", "exec"), {})  # noqa: S102
-    printed = [line.split("> ")[-1] for line in capsys.readouterr().out.splitlines()]
-    assert sorted(printed) == sorted(["('ann', 5)", "('bob', 3)", "('ann', 7)", "('ann', 8)"])
+    printed = capsys.readouterr().out.splitlines()
+    # Both live orders of ann may be in one micro-batch.
+    assert set(printed) - {"('ann', 7)"} == {"('ann', 5)", "('bob', 3)", "('ann', 8)"}
+    assert printed[-1] == "('ann', 8)"
     assert (tmp_path / "checkpoint-orders" / "finished.json").exists()

@@ -34,6 +34,9 @@ _SECTION = re.compile(rf"^({'|'.join(SECTIONS)}):$", re.MULTILINE)
 _ENTRY = re.compile(r"^(\*{0,2}\w[\w.*, ]*):[ \n]", re.MULTILINE)
 _BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 _DOCS = Path(__file__).parents[2] / "docs"
+_WIDTH = 70
+"""A longer signature has a line for each parameter, or it would be cut at 400 pixels and more."""
+
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
@@ -165,7 +168,28 @@ def signature(function: Any) -> str:
         found = str(inspect.signature(function))
     except (TypeError, ValueError):
         return "(…)"
-    return _ADDRESS.sub("", found).replace("'", "").replace("typing.", "")
+    return _wrapped(_ADDRESS.sub("", found).replace("'", "").replace("typing.", ""))
+
+
+def _wrapped(text: str) -> str:
+    """Return a long signature with a line for each parameter.
+
+    Examples:
+        >>> _wrapped("(self, n: int) -> int")
+        '(self, n: int) -> int'
+    """
+    if len(text) <= _WIDTH:
+        return text
+    lines, depth, start = [], 0, 0
+    for at, char in enumerate(text):
+        depth += (char in "([{") - (char in ")]}")
+        if (depth == 1 and char == ",") or (depth == 1 and at == 0) or (depth == 0 and char == ")"):
+            lines.append(text[start : at + (char != ")")].strip())
+            start = at + (char != ")")
+            if char == ")":
+                break
+    first, *parameters = lines
+    return "\n".join([first, *(f"    {each}" for each in parameters if each), text[start:]])
 
 
 def document(text: str) -> str:

@@ -1,4 +1,4 @@
-"""What the programs of the cookbook print: the page shows it, and a test compares.
+"""What the programs of the first page and of the cookbook print: the page shows it, and a test compares.
 
 python -m tools.site.outputs
 
@@ -22,8 +22,11 @@ from penstock.datastream import StreamExecutionEnvironment
 from penstock.testing import run_in_process
 
 COOKBOOK = Path(__file__).parents[2] / "docs" / "cookbook"
-PAGES = tuple(COOKBOOK / f"{name}.md" for name in ("state", "time", "streams", "outside"))
-"""The pages whose programs need neither Spark nor another system."""
+PAGES = (
+    COOKBOOK.with_name("index.md"),
+    *(COOKBOOK / f"{name}.md" for name in ("state", "time", "streams", "outside")),
+)
+"""The first page, and those of the cookbook whose programs need neither Spark nor another system."""
 
 RECIPE = re.compile(
     r"^## (?P<title>[^\n]+)\n(?P<text>(?:(?!^## ).)*?)^```python\n(?P<program>.*?)^```\n\n```text\n(?P<shown>.*?)```\n",
