@@ -121,6 +121,10 @@ class QueryMaker:
         )
         return str(getattr(self, f"_{kind}")(rng.choice((0, 0, 1))))
 
+    def group(self) -> str:
+        """Return a query that groups rows of a table."""
+        return self._group(0)
+
     def _source(self, depth: int, alias: str) -> tuple[str, dict[str, list[str]]]:
         """Return a table of FROM and its columns by family."""
         rng = self._rng

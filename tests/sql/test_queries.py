@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from penstock.common import Configuration, Row, Types
+from penstock.common import Configuration, Row, Types, WatermarkStrategy
 from penstock.datastream import StreamExecutionEnvironment
+from penstock.datastream.connectors import FileSource
 from penstock.errors import SqlError
 from penstock.sql.lowering.lower import Lowering
 from penstock.sql.queries import relation_of
@@ -133,3 +136,17 @@ def test_rows_that_meet_at_a_primary_key_are_one():
     assert ranked.keys == {frozenset({0})}
     written = Lowering(env).stream(ranked)
     assert written.get_type() == Lowering(env).stream(totals).get_type()
+
+
+def test_history_of_files_is_filtered_and_merged_by_spark_sql(tmp_path):
+    pq.write_table(
+        pa.table({"who": ["ann"], "n": pa.array([1], pa.int32())}), tmp_path / "a.parquet"
+    )
+    env = StreamExecutionEnvironment.get_execution_environment(
+        Configuration.from_dict({"execution.runtime-mode": "BATCH"})
+    )
+    no_time = WatermarkStrategy.no_watermarks()
+    files = env.from_source(FileSource.parquet(tmp_path, ORDERS), no_time, "files")
+    query = "SELECT who, COUNT(*) AS c, SUM(n) FILTER (WHERE n > 2) AS s FROM o WHERE n > 0 GROUP BY who"
+    env.sql(query, {"o": files}).print()
+    assert "one projection of Spark SQL, merged by key" in env.explain()

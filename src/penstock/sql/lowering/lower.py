@@ -6,12 +6,15 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any
 
+from penstock.config.execution_mode import RuntimeExecutionMode
 from penstock.config.join_options import STATE_TTL
+from penstock.config.options import RUNTIME_MODE
 from penstock.expressions.steps import SelectStep, WhereStep
 from penstock.sql.functions.changes import RowMaker
 from penstock.sql.functions.correlate import CorrelateRows
 from penstock.sql.lowering import keyed, ordered, windows
 from penstock.sql.lowering.evaluated import Rows, evaluated, in_python, row_type
+from penstock.sql.lowering.merged import is_merged, merged_groups
 from penstock.sql.lowering.rows import KeepRows, ProjectRows
 from penstock.sql.relations.keyed import (
     GroupBy,
@@ -36,6 +39,7 @@ class Lowering:
     Attributes:
         environment: Of the program.
         ttl_ms: `table.exec.state.ttl` in milliseconds; None if state is kept.
+        is_batch: Whether the program is to run in BATCH mode: it decides where, never what is computed.
     """
 
     def __init__(self, environment: Any) -> None:
@@ -46,6 +50,8 @@ class Lowering:
         """
         self.environment = environment
         self.ttl_ms = environment.get_configuration().get(STATE_TTL) // _MILLISECOND or None
+        mode = environment.get_configuration().get(RUNTIME_MODE)
+        self.is_batch = mode is RuntimeExecutionMode.BATCH
         self._made: dict[int, tuple[SqlRelation, Rows]] = {}
 
     def stream(self, relation: SqlRelation) -> Rows:
@@ -74,6 +80,12 @@ def _correlate(lowering: Lowering, relation: Correlate) -> Rows:
     )
     made: Rows = lowering.stream(relation.input).flat_map(function, kind)
     return made.name(f"lateral {relation.spec.name or 'unnest'}")
+
+
+def _group_by(lowering: Lowering, relation: GroupBy) -> Rows:
+    if lowering.is_batch and is_merged(relation):
+        return merged_groups(lowering, relation)
+    return keyed.lower_aggregate(lowering, relation)
 
 
 def _filter(lowering: Lowering, relation: Filter) -> Rows:
@@ -110,7 +122,7 @@ LOWER: Mapping[type[SqlRelation], Callable[[Lowering, Any], Rows]] = {
     Project: _project,
     Union: keyed.lower_union,
     Normalize: keyed.lower_normalize,
-    GroupBy: keyed.lower_aggregate,
+    GroupBy: _group_by,
     Rank: keyed.lower_rank,
     Join: keyed.lower_join,
     WindowTable: windows.lower_window,
