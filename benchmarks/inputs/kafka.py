@@ -82,9 +82,13 @@ def make_topic(name: str) -> bool:
     return True
 
 
-def new_producer() -> Any:
-    """Return a producer for many small records."""
-    how = {"linger.ms": 20, "batch.num.messages": _BATCH, "queue.buffering.max.messages": 1 << 20}
+def new_producer(linger_ms: int = 20) -> Any:
+    """Return a producer for many small records, which waits so long for more of them."""
+    how = {
+        "linger.ms": linger_ms,
+        "batch.num.messages": _BATCH,
+        "queue.buffering.max.messages": 1 << 20,
+    }
     return Producer({"bootstrap.servers": servers(), **how, **_QUIET})
 
 

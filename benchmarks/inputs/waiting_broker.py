@@ -8,10 +8,8 @@ that come meanwhile are found by the next fetch: a real broker would give them a
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import struct
 import threading
-from collections.abc import AsyncIterator
 
 _HELD_SECONDS = 0.005
 _SIZE = struct.Struct(">i")
@@ -49,14 +47,14 @@ class WaitingBroker:
         fetches: set[bytes] = set()
 
         async def ask() -> None:
-            async for frame in _frames(asks):
+            while frame := await _frame(asks):
                 if int.from_bytes(frame[:2], "big") == _FETCH:
                     fetches.add(frame[4:8])
                 _write(asked, frame)
-            asked.close()
+            asked.close()  # which ends the answers
 
         async def answer() -> None:
-            async for frame in _frames(answers):
+            while frame := await _frame(answers):
                 if frame[:4] not in fetches:
                     _write(told, frame.replace(_place(self._broker_port), _place(self._port)))
                     continue
@@ -67,14 +65,15 @@ class WaitingBroker:
                 _write(told, frame)
             told.close()
 
-        with contextlib.suppress(OSError):
-            await asyncio.gather(ask(), answer())
+        await asyncio.gather(ask(), answer())
 
 
-async def _frames(read: asyncio.StreamReader) -> AsyncIterator[bytes]:
-    with contextlib.suppress(asyncio.IncompleteReadError):
-        while True:
-            yield await read.readexactly(_SIZE.unpack(await read.readexactly(_SIZE.size))[0])
+async def _frame(read: asyncio.StreamReader) -> bytes:
+    """Return the next frame; none if the connection has ended."""
+    try:
+        return await read.readexactly(_SIZE.unpack(await read.readexactly(_SIZE.size))[0])
+    except (asyncio.IncompleteReadError, OSError):
+        return b""
 
 
 def _write(to: asyncio.StreamWriter, frame: bytes) -> None:

@@ -88,7 +88,7 @@ def _serve(pipe: Connection, read_from: str, write_to: str) -> None:
 
 class _Clients:
     def __init__(self, read_from: str, write_to: str) -> None:
-        self._producer = new_producer()
+        self._producer = new_producer(linger_ms=5)  # the client's default
         self._reader = new_reader(read_from)
         self._topic = write_to
         self._numbers: list[int] = []
