@@ -119,7 +119,11 @@ def test_changes_need_a_key(env):
     script = SOURCE + COUNTS + jdbc + "INSERT INTO t SELECT * FROM counts"
     with pytest.raises(SqlError, match="with a PRIMARY KEY rows that change"):
         env.sql_session.add(script.format(key=""))
-    for key, operator in (("name", "rows of the sink"), ("n", "newest row by n")):
+    for key, operator in (
+        ("name", "rows of the sink"),
+        ("n", "rank"),
+        ("name, n", "newest row by name, n"),
+    ):
         other = StreamExecutionEnvironment.get_execution_environment()
         other.sql_session.add(script.format(key=f", PRIMARY KEY ({key}) NOT ENFORCED"))
         assert operator in other.explain()

@@ -18,19 +18,10 @@ from penstock.connectors.kafka.values import KafkaRecord
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.errors import SqlError
 from penstock.testing import collect, run_in_process
-from tests.kafka_broker import Broker, broker, unavailable
+from tests.kafka_broker import Broker
 from tests.sql.test_coded_join import EXAMPLES, KEYS, RECORDS, SCRIPT, answer, lines
 
 EVERYTHING = {"scan.startup.mode": "earliest-offset", "scan.bounded.mode": "latest-offset"}
-
-
-@pytest.fixture(scope="module")
-def servers(tmp_path_factory):
-    because = unavailable()
-    if because is not None:
-        pytest.skip(because)
-    with broker(tmp_path_factory.mktemp("kafka")) as found:
-        yield found
 
 
 @pytest.fixture
@@ -168,60 +159,61 @@ def test_what_a_table_cannot_be_is_told(env, statement, says):
     assert says in f"{caught.value.problem} {caught.value.hint}"
 
 
-def topics(servers: Broker, script: str, **names: str) -> str:
+def topics(kafka: Broker, script: str, **names: str) -> str:
     """Return a script with the broker of a test, the names of its topics, and an end."""
     for name, topic in names.items():
         script = script.replace(f"'topic' = '{name}'", f"'topic' = '{topic}'")
-    script = script.replace("localhost:9092", servers.servers)
+    script = script.replace("localhost:9092", kafka.servers)
     return script.replace(
         "'scan.startup.mode' = 'earliest-offset'",
         ", ".join(f"'{key}' = '{value}'" for key, value in EVERYTHING.items()),
     )
 
 
-def test_the_proposals_job_reads_topics(servers, env, monkeypatch):
+def test_the_proposals_job_reads_topics(kafka, env, monkeypatch):
     monkeypatch.syspath_prepend(EXAMPLES)
     names = {}
     for each in (ORDERS, REFUNDS):
-        topic = names[each.name] = servers.topic(name=each.name)
-        servers.add(topic, *(line.encode() for line in lines(each)))
-    env.sql_session.add(topics(servers, SCRIPT, **names))
+        topic = names[each.name] = kafka.topic(name=each.name)
+        kafka.add(topic, *(line.encode() for line in lines(each)))
+    env.sql_session.add(topics(kafka, SCRIPT, **names))
     found = expected(RECORDS, KEYS)
     assert answer(run_in_process(env).of("joined")) == (found.count, found.digest)
 
 
-def test_changes_of_a_database(servers, env):
-    topic = servers.topic(name="changes")
+def test_changes_of_a_database(kafka, env):
+    topic = kafka.topic(name="changes")
     rows = [{"id": n, "n": n} for n in range(3)]
     changes = [{"before": None, "after": row, "op": "c"} for row in rows]
     changes += [{"before": rows[1], "after": {"id": 1, "n": 9}, "op": "u"}]
     changes += [{"before": rows[2], "after": None, "op": "d"}]
     # None is what Debezium writes behind a deletion.
-    servers.add(topic, *(json.dumps(change).encode() for change in changes), None)
+    kafka.add(topic, *(json.dumps(change).encode() for change in changes), None)
     script = table(
         "id INT, n INT", format="debezium-json", properties_bootstrap_servers="localhost:9092"
     )
-    env.execute_sql(topics(servers, script, t=topic))
+    env.execute_sql(topics(kafka, script, t=topic))
     left: Counter[int] = Counter()
     for row in collect(env.sql("SELECT n + 1 AS n FROM t")):
         left[row.n] += 1 if row.get_row_kind() in {RowKind.INSERT, RowKind.UPDATE_AFTER} else -1
     assert +left == Counter({1: 1, 10: 1})
 
 
-def test_records_of_rows(servers, env):
-    kafka = {"properties_bootstrap_servers": servers.servers}
-    plain, upserts = servers.topic(), servers.topic()
+def test_records_of_rows(kafka, env):
+    common = {"properties_bootstrap_servers": kafka.servers}
+    plain, upserts = kafka.topic(), kafka.topic()
     env.execute_sql(
         table(
             "id INT, name STRING, at TIMESTAMP(3) METADATA FROM 'timestamp', o BIGINT METADATA FROM 'offset' VIRTUAL",
             name="plain",
-            **kafka | {"topic": plain, "format": "json", "key_format": "raw", "key_fields": "name"},
+            **common
+            | {"topic": plain, "format": "json", "key_format": "raw", "key_fields": "name"},
         )
         + table(
             "id INT, n BIGINT, PRIMARY KEY (id) NOT ENFORCED",
             "upsert-kafka",
             name="upserts",
-            **kafka | {"topic": upserts, "key_format": "json", "value_format": "json"},
+            **common | {"topic": upserts, "key_format": "json", "value_format": "json"},
         )
     )
     at = dt.datetime(1970, 1, 1, 0, 0, 2)  # noqa: DTZ001 - no zone

@@ -154,6 +154,19 @@ def test_options_of_a_hint_win(env):
     assert sink.sink.identifier == "x"
 
 
+def test_parallelism_of_tables(env):
+    env.sql_session.add(
+        SOURCE.replace("'fields.name", "'scan.parallelism' = '1', 'fields.name")
+        + "CREATE TABLE s (id BIGINT) WITH ('connector' = 'blackhole', 'sink.parallelism' = '3');"
+        + "INSERT INTO s SELECT id FROM numbers"
+    )
+    source, sink = (
+        next(node for node in env.graph.nodes() if getattr(node, kind) is not None)
+        for kind in ("source", "sink")
+    )
+    assert (source.parallelism, sink.parallelism) == (1, 3)
+
+
 def test_streams_are_tables(env):
     kind = Types.ROW_NAMED(["a", "n"], [Types.STRING(), Types.INT()])
     env.create_view("o", env.from_collection([Row(a="x", n=1), Row(a="y", n=5)], kind))
@@ -166,6 +179,15 @@ def test_streams_are_tables(env):
         env.create_view("o", env.from_collection([Row(a="x", n=1)], kind))
     with pytest.raises(ArgumentError, match="create_view got int"):
         env.create_view("p", 1)
+
+
+def test_streams_of_upserts_are_tables(env):
+    kind = Types.ROW_NAMED(["k", "n"], [Types.STRING(), Types.INT()])
+    rows = [Row(k="a", n=1), Row(k="b", n=5), Row(k="a", n=2), Row(k="b", n=None)]
+    rows[-1].set_row_kind(RowKind.DELETE)
+    env.get_configuration().set_string("execution.runtime-mode", "BATCH")
+    env.create_view("o", env.from_collection(rows, kind), primary_key=["k"])
+    assert collect(env.sql("SELECT SUM(n) AS n, COUNT(*) AS c FROM o")) == [Row(n=2, c=1)]
 
 
 @udf(result_type="BIGINT")

@@ -9,7 +9,7 @@ from typing import Any
 from penstock.sql.tables.definition import Connector
 from penstock.sql.tables.formats.table import FORMATS
 from penstock.sql.tables.options import TableOption
-from penstock.sql.tables.registry import CONNECTORS
+from penstock.sql.tables.registry import CONNECTORS, SCAN_PARALLELISM, SINK_PARALLELISM
 
 _PAGE = """\
 # Connectors and formats of SQL
@@ -22,6 +22,8 @@ listed is an error, which names the nearest one.
 | Connector | Read | Written | Formats |
 |---|---|---|---|
 {overview}
+
+Every connector that is read has the option `{scan}`, and every one that is written `{sink}`.
 {connectors}
 ## Formats
 
@@ -37,6 +39,8 @@ Keys of Kafka have the same options with `key.` before them, such as `key.json.i
 def render_page() -> str:
     """Return the page as markdown."""
     return _PAGE.format(
+        scan=SCAN_PARALLELISM.key,
+        sink=SINK_PARALLELISM.key,
         overview="\n".join(map(_row, CONNECTORS.values())),
         connectors="".join(map(_section, CONNECTORS.values())),
         formats="\n".join(f"| `{found.name}` | {found.summary} |" for found in FORMATS.values()),
@@ -46,7 +50,7 @@ def render_page() -> str:
 
 def _row(connector: Connector) -> str:
     choices = [option.choices for option in connector.options if option.key == "format"]
-    formats = ", ".join(choices[0] if choices else connector.formats) or "–"
+    formats = ", ".join(choices[0] if choices else connector.formats) or "none"
     is_read, is_written = (
         "yes" if makes is not None else "no" for makes in (connector.source, connector.sink)
     )

@@ -25,7 +25,7 @@ HISTORY = Path("~/.penstock_sql_history")
 _HISTORY_LINES = 2_000
 _PROMPT, _MORE = "penstock> ", "       -> "
 _HELP = """\
-A statement ends with a semicolon and may have several lines. docs/sql.md says which there are.
+A statement ends with a semicolon and may have several lines. docs/sql-scripts.md says which there are.
   SHOW TABLES;  DESCRIBE name;  EXPLAIN SELECT …;  SET 'key' = 'value';
   Ctrl-C        stops the job, or forgets what was typed
   QUIT or Ctrl-D ends the shell"""
@@ -68,6 +68,7 @@ class SqlShell:
             try:
                 line = lines.next(_MORE if typed else _PROMPT)
             except KeyboardInterrupt:
+                self._say("")
                 typed = ""
                 continue
             if line is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from penstock.config.parse import STRING
+from penstock.config.parse import INTEGER, STRING
 from penstock.errors import did_you_mean
 from penstock.sql.catalogue import SqlColumn
 from penstock.sql.statements import ColumnDefinition, ColumnKind, CreateTable
@@ -20,6 +20,13 @@ from penstock.sql.tables.formats.table import FORMATS
 from penstock.sql.tables.options import TableOption, TableOptions, checked_options, owner_of
 
 CONNECTOR = TableOption("connector", STRING, "Of the table.", is_required=True)
+
+SCAN_PARALLELISM = TableOption(
+    "scan.parallelism", INTEGER, "How many subtasks read the table; without it that of the job."
+)
+SINK_PARALLELISM = TableOption(
+    "sink.parallelism", INTEGER, "How many subtasks write the table; without it that of its rows."
+)
 
 CONNECTORS: Mapping[str, Connector] = {
     found.name: found
@@ -73,6 +80,8 @@ def defined(table: CreateTable) -> tuple[Connector, TableDefinition]:
 def declared_options(connector: Connector) -> Sequence[TableOption[Any]]:
     """Return all options that a table of a connector may have."""
     found = [CONNECTOR, *connector.options]
+    found += [SCAN_PARALLELISM] if connector.source is not None else []
+    found += [SINK_PARALLELISM] if connector.sink is not None else []
     for name in connector.formats:
         own = FORMATS[name].options
         found += own

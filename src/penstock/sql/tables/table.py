@@ -17,7 +17,7 @@ from penstock.sql.relations.tree import SqlRelation
 from penstock.sql.statements import ColumnKind, CreateTable
 from penstock.sql.tables.definition import Connector, TableDefinition, Takes
 from penstock.sql.tables.keyed_writes import latest_by_key, without_former_rows
-from penstock.sql.tables.registry import defined
+from penstock.sql.tables.registry import SCAN_PARALLELISM, SINK_PARALLELISM, defined
 from penstock.sql.tables.row_times import strategy_of
 from penstock.types.row import Row
 from penstock.types.types import Types
@@ -71,14 +71,20 @@ class SystemTable:
             rows: DataStream[Row] = environment.from_source(
                 found.source, self.strategy, self._table.name, row_type
             )
-            return rows
-        records = environment.from_source(
-            found.source, WatermarkStrategy.no_watermarks(), self._table.name
+            return self._in_parallel(rows)
+        records = self._in_parallel(
+            environment.from_source(
+                found.source, WatermarkStrategy.no_watermarks(), self._table.name
+            )
         )
         rows = records.flat_map(found.rows, row_type).name(f"rows of {self._table.name}")
         if self.strategy == WatermarkStrategy.no_watermarks():
             return rows
         return rows.assign_timestamps_and_watermarks(self.strategy)
+
+    def _in_parallel(self, records: DataStream[Any]) -> DataStream[Any]:
+        parallelism = self._table.options.get(SCAN_PARALLELISM)
+        return records if parallelism is None else records.set_parallelism(parallelism)
 
     def accepts(self, changelog: Changelog, key: Sequence[str]) -> str | None:
         """Return why no rows can be written to it: `ConnectorTable` is for that."""
@@ -195,7 +201,10 @@ class ConnectorTable:
         if found.records is not None:
             kind = found.record_type or Types.PICKLED_BYTE_ARRAY()
             rows = rows.map(found.records, kind).name(f"records of {self._table.name}")
-        rows.sink_to(found.sink).name(self._table.name)
+        sink = rows.sink_to(found.sink).name(self._table.name)
+        parallelism = self._table.options.get(SINK_PARALLELISM)
+        if parallelism is not None:
+            sink.set_parallelism(parallelism)
 
     def _relation(self) -> SqlRelation | None:
         """Return the relation of all columns, None if none is computed."""
