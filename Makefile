@@ -96,6 +96,8 @@ docs: $(installed) browser ## Write the pages that are generated from the source
 	@$(python) -m tools.site.example_tables
 	@$(python) -m tools.support.screenshots docs/images
 	@$(python) -m benchmarks.reporting.plots docs/images benchmarks/results/*.jsonl
+	@$(python) -m benchmarks.reporting.costs docs/images/cost-by-place.svg
+	@$(python) -m benchmarks.reporting.performance > docs/performance.md
 
 docs-site: $(installed) ## Build the documentation as a site in build/site/html; a dead link is an error
 	@$(python) -m tools.site.build

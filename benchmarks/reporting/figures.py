@@ -9,6 +9,7 @@ from benchmarks.reporting.judging import (
     Latency,
     MemoryGrowth,
     Reported,
+    Seconds,
     Throughput,
 )
 from penstock.config.options import STATE_BACKEND
@@ -75,6 +76,8 @@ FIGURES: tuple[Figure, ...] = (
     Latency(id="R8", program="latency", goal=1.0, against=_PYFLINK),
     Latency(id="R15", program="isolation", goal=2.0, against=("penstock alone",)),
     Latency(id="R15", program="isolation", goal=2.0, against=("penstock alone",), quantile="p99"),
+    Seconds(id="R16", program="cold", goal=5.0, of="penstock batch"),
+    Seconds(id="R16", program="cold", goal=7.0, of="penstock live"),
     Growth(id="R9", program="scale", goal=0.9),
     MemoryGrowth(id="R9", program="scale", goal=1.2),
     Cores(id="R9", program="scale", goal=1.7),

@@ -209,6 +209,20 @@ class Cores(Figure):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Seconds(Figure):
+    """The median of the seconds of a round, of its own: no ratio."""
+
+    at_most: bool = True
+
+    def candidates(
+        self, mine: Sequence[Measurement], measured: Sequence[Measurement]
+    ) -> Iterator[Candidate]:
+        """Read the rounds."""
+        for one in mine:
+            yield f"seconds of {one.system.name}", median(each["seconds"] for each in one.rounds)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Reported(Figure):
     """A ratio that the system itself computed in each round; the median of them.
 

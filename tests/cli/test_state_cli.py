@@ -10,6 +10,7 @@ import pytest
 
 from penstock.cli import state
 from penstock.config.configuration import Configuration
+from penstock.spark.inspect import small_state
 from penstock.spark.session.factory import get_session
 from penstock.state.schema.entry_schema import StateKind
 from penstock.types import Types
@@ -33,6 +34,13 @@ def session():
     made = get_session(Configuration.from_dict({"parallelism.default": 2}))
     yield made
     made.stop()
+
+
+@pytest.fixture(autouse=True, params=["here", "spark"])
+def reader(request, monkeypatch):
+    """Let this process read the state, or Spark."""
+    if request.param == "spark":
+        monkeypatch.setattr(small_state, "MOST_BYTES", -1)
 
 
 @pytest.fixture(scope="module")
@@ -162,6 +170,7 @@ def test_a_class_that_cannot_be_imported(penstock, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "shop", module)
     baskets = section("baskets", of(StateKind.VALUE, Types.PICKLED_BYTE_ARRAY()), (1, Basket()))
     point = make_savepoint(tmp_path / "point", ("shop", 1, [baskets]))
+    monkeypatch.delitem(sys.modules, "shop")
     result = penstock("state", "show", str(point), "shop", "baskets")
     assert result.exit_code == 1
     assert "the class shop.Basket of a stored value cannot be imported" in result.stderr
@@ -177,5 +186,11 @@ def test_help_warns_and_has_an_example(penstock, command):
 
 
 def test_what_reads_exists_under_its_name():
-    for name in (state.READ_STATE, state.READ_NAMES, state.DIFFERENCES):
+    for name in (
+        state.READ_STATE,
+        state.READ_NAMES,
+        state.SMALL_STATE,
+        state.IN_ORDER,
+        state.DIFFERENCES,
+    ):
         assert callable(resolve_name(name))

@@ -6,7 +6,9 @@ import json
 
 import pytest
 
-from penstock.metrics.profile import JobProfile
+from penstock.metrics import profile as profile_module
+from penstock.metrics import task_clock
+from penstock.metrics.profile import PLACES, JobProfile
 
 RESULTS = {
     "seconds.driver.wall": 10.0,
@@ -58,3 +60,14 @@ def test_a_job_that_has_not_reported_has_an_empty_profile():
 
 def test_json_and_back(profile):
     assert JobProfile.from_json(json.loads(json.dumps(profile.to_json()))) == profile
+
+
+def test_what_a_record_costs_adds_up_to_all_slots(profile):
+    places = profile.by_place()
+    assert sum(places.values()) == pytest.approx(profile.wall_seconds * profile.slots)
+    assert (places["function"], places["decode"], places["reading"]) == (4.0, 1.75, 2.0)
+
+
+def test_every_section_is_in_one_place():
+    named = [section for sections in PLACES.values() for section in sections]
+    assert sorted(named) == sorted({*profile_module._ORDER} - {task_clock.WAIT})

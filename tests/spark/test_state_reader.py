@@ -32,6 +32,7 @@ from penstock.errors import JobFailedError, PenstockError, StateError
 from penstock.inspection import read_state, read_state_names
 from penstock.program.routing import live_routes
 from penstock.spark.inspect.checkpoint_state import read_state_rows, reading
+from penstock.spark.inspect.small_state import in_order, small_state
 from penstock.spark.inspect.state_diff import EntryChange, StateChange, state_differences
 from penstock.spark.worker.state_sources import HEAD_NUMBER, ReadFiles, SplitLogs
 from penstock.state.log.blob import encode_blob
@@ -103,6 +104,23 @@ def check_state_of(path: Path, count: int) -> None:
     assert all(json.loads(row.value)["at"] % 5 == row.key for row in halves)
     totals = read_state(path, "totals", "reduce").collect()
     assert {row.key: row.value.f1 for row in totals} == Counter(f"k{n % 2}" for n in range(count))
+    check_small_state(path)
+
+
+def check_small_state(path: Path) -> None:
+    """Compare what this process reads itself with what Spark reads."""
+    small = small_state(path)
+    if small is None:
+        assert (path / "run-0" / "spark").exists()  # of a query, Spark's store
+        return
+    assert small.names() == [tuple(row) for row in read_state_names(path).collect()]
+    for uid, name in (("remember", "seen"), ("remember", "all"), ("remember", "halves")):
+        columns, rows = small.entries(uid, name)
+        frame = read_state(path, uid, name, as_text=True)
+        assert list(columns) == frame.columns
+        order = [each for each in columns if each not in {"value", "key_group"}]
+        ordered = in_order(rows, map(columns.index, order))
+        assert ordered == [tuple(row) for row in frame.orderBy(*order).collect()]
 
 
 @pytest.mark.parametrize("engine", ENGINES)

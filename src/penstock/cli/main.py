@@ -14,6 +14,7 @@ from penstock.cli.drop import drop
 from penstock.cli.init import init
 from penstock.cli.plan import plan
 from penstock.cli.porting.command import port
+from penstock.cli.prepare import prepare
 from penstock.cli.run import run
 from penstock.cli.savepoint import savepoint
 from penstock.cli.state import state_app
@@ -64,6 +65,7 @@ app.command(epilog="Example: penstock demo --compare")(demo)
 app.command(epilog="Example: penstock savepoint /data/checkpoints/visits --stop")(savepoint)
 app.command(epilog="Example: penstock drop job.py /data/checkpoints/visits --yes")(drop)
 app.command(epilog="Example: penstock doctor --directory /data/checkpoints")(doctor)
+app.command(epilog="Example: penstock prepare")(prepare)
 app.command(epilog="Example: penstock init spent")(init)
 app.command(epilog="Example: penstock port job.py --diff")(port)
 app.command(epilog='Example: eval "$(penstock completion bash)"')(completion)

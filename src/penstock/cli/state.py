@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json as json_module
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Annotated, Any
@@ -19,9 +21,14 @@ from penstock.config.overrides import set_process_overrides
 
 READ_STATE = "penstock.spark.inspect.state_reader:read_state"
 READ_NAMES = "penstock.spark.inspect.state_reader:read_state_names"
+SMALL_STATE = "penstock.spark.inspect.small_state:small_state"
+IN_ORDER = "penstock.spark.inspect.small_state:in_order"
 DIFFERENCES = "penstock.spark.inspect.state_diff:state_differences"
 """The functions that read state. They are imported by name when a command needs them: importing
 Spark takes longer than printing a help text."""
+
+NAMES = ("uid", "name", "kind", "type", "ttl", "entries", "keys", "bytes")
+"""The columns of `penstock state ls`."""
 
 _PIPE_WIDTH = 200
 _SOLE_KEYS = ("key_group", "last_access_ms")
@@ -62,8 +69,7 @@ def ls(path: StatePath, *, json: Json = False, verbose: Verbose = False) -> None
     """
 
     def action() -> None:
-        rows = resolve_name(READ_NAMES)(path).collect()
-        _show_rows([row.asDict() for row in rows], json=json, empty=f"{path} has no state")
+        _show_rows(_names(path), json=json, empty=f"{path} has no state")
 
     _run(action, verbose=verbose)
 
@@ -99,14 +105,9 @@ def show(
     """
 
     def action() -> None:
-        entries = resolve_name(READ_STATE)(path, uid, name, as_text=True)
-        columns = [each for each in entries.columns if each not in _SOLE_KEYS]
-        if key is not None and "key" in columns:
-            entries = entries.where(
-                entries["key"].isin(key, json_module.dumps(key, ensure_ascii=False))
-            )
-        order = [each for each in columns if each != "value"]
-        found = [row.asDict() for row in entries.orderBy(*order).limit(limit + 1).collect()]
+        small = resolve_name(SMALL_STATE)(path)
+        read = _entries_with_spark if small is None else partial(_entries_here, small)
+        found = read(_Wanted(path, uid, name, key, limit + 1))
         _show_rows(found[:limit], json=json, empty="no entries", texts={"key", "map_key", "value"})
         if len(found) > limit:
             _note(f"there are more than {limit:,} entries; --limit shows more")
@@ -153,6 +154,57 @@ def diff(
             _note("no difference")
 
     _run(action, verbose=verbose)
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """Which entries to show.
+
+    Attributes:
+        path: Checkpoint directory or savepoint.
+        uid: Of the operator.
+        name: Of the state.
+        key: The only key, None for all.
+        limit: Greatest number of entries.
+    """
+
+    path: Path
+    uid: str
+    name: str
+    key: str | None
+    limit: int
+
+    def keys(self) -> tuple[str, ...]:
+        """Return the texts of the only key, which may be text without its quotes."""
+        key = self.key
+        return () if key is None else (key, json_module.dumps(key, ensure_ascii=False))
+
+
+def _names(path: Path) -> list[dict[str, Any]]:
+    small = resolve_name(SMALL_STATE)(path)
+    if small is None:
+        return [row.asDict() for row in resolve_name(READ_NAMES)(path).collect()]
+    return [dict(zip(NAMES, row, strict=True)) for row in small.names()]
+
+
+def _entries_with_spark(wanted: _Wanted) -> list[dict[str, Any]]:
+    entries = resolve_name(READ_STATE)(wanted.path, wanted.uid, wanted.name, as_text=True)
+    columns = [each for each in entries.columns if each not in _SOLE_KEYS]
+    if wanted.keys() and "key" in columns:
+        entries = entries.where(entries["key"].isin(*wanted.keys()))
+    order = [each for each in columns if each != "value"]
+    return [row.asDict() for row in entries.orderBy(*order).limit(wanted.limit).collect()]
+
+
+def _entries_here(small: Any, wanted: _Wanted) -> list[dict[str, Any]]:
+    columns, rows = small.entries(wanted.uid, wanted.name)
+    keys = wanted.keys()
+    if keys and "key" in columns:
+        at = columns.index("key")
+        rows = (row for row in rows if row[at] in keys)
+    order = [index for index, each in enumerate(columns) if each not in (*_SOLE_KEYS, "value")]
+    found = resolve_name(IN_ORDER)(rows, order)
+    return [dict(zip(columns, row, strict=True)) for row in found[: wanted.limit]]
 
 
 def _run(action: Callable[[], None], *, verbose: bool) -> None:

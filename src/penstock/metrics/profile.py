@@ -51,6 +51,20 @@ _ORDER = {
 """Sections in the order in which records pass them."""
 
 
+PLACES: dict[str, tuple[str, ...]] = {
+    "reading": (task_clock.READ, task_clock.ARROW),
+    "decode": (task_clock.DECODE,),
+    "function": (task_clock.OPERATOR,),
+    "exchange": (task_clock.EXCHANGE, task_clock.ENCODE),
+    "state": (task_clock.STATE,),
+    "commit": (task_clock.WRITE,),
+    "start": (task_clock.START, task_clock.OTHER),
+}
+"""What a record costs to the sections that add up to it; the commit in the driver and Spark come to these."""
+
+SPARK = "Spark"
+
+
 @dataclass(frozen=True, slots=True)
 class Spent:
     """The time of a section at a place.
@@ -132,6 +146,20 @@ class JobProfile:
         had = self.wall_seconds * self.slots
         return seconds / had if had else 0.0
 
+    def by_place(self) -> dict[str, float]:
+        """Return the seconds of slots by what a record costs; they add up to all slots over the wall clock.
+
+        `exchange` has the combining of records before it. `commit` is the writing of sinks, and all slots while
+        the driver commits. `Spark` is the rest.
+        """
+        found = {
+            place: sum(each.seconds for each in self.spent if _kind(each.section) in sections)
+            for place, sections in PLACES.items()
+        }
+        committing = min(self.commit_seconds * self.slots, self.spark_seconds)
+        found["commit"] += committing
+        return {**found, SPARK: self.spark_seconds - committing}
+
     def to_json(self) -> dict[str, Any]:
         """Return the object in the results of benchmarks."""
         return {
@@ -158,8 +186,13 @@ class JobProfile:
         return cls.of({f"{SECONDS_PREFIX}{k}": v for k, v in seconds.items()}, found["slots"])
 
 
+def _kind(section: str) -> str:
+    """Return a section without the operator that it is of."""
+    kind, dot, _ = section.partition(".")
+    return f"{kind}{dot}"
+
+
 def _position(spent: Spent) -> tuple[float, int, str]:
     number = spent.place.removeprefix("level-")
-    kind, dot, _ = spent.section.partition(".")
     place = float(number) if number.isdecimal() else float("inf")
-    return place, _ORDER[f"{kind}{dot}"], spent.section
+    return place, _ORDER[_kind(spent.section)], spent.section

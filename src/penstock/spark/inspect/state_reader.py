@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,7 +11,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import StructField, StructType
 
-from penstock.errors import StateError
 from penstock.filesystem.stored_path import JobPath
 from penstock.spark.inspect.checkpoint_state import blob_rows, grouped, reading
 from penstock.spark.inspect.state_columns import (
@@ -19,10 +18,16 @@ from penstock.spark.inspect.state_columns import (
     EntryColumn,
     entry_columns,
     kinds_of,
-    newest_schema,
-    type_of_kinds,
 )
 from penstock.spark.inspect.state_location import StateLocation, locate_state
+from penstock.spark.inspect.state_surveys import (
+    Names,
+    StateSurvey,
+    chosen_state,
+    key_types,
+    name_rows,
+    surveyed,
+)
 from penstock.spark.job.mounted_path import checkpoint_path
 from penstock.spark.session.factory import get_state_session
 from penstock.spark.session.object_settings import object_settings
@@ -34,27 +39,11 @@ from penstock.spark.worker.state_tasks import (
     count_rows,
 )
 from penstock.state.replay import GroupReplay
-from penstock.state.schema.entry_schema import StateKind, StateSchema
 
 NAMES_DDL = (
     "uid STRING, name STRING, kind STRING, type STRING, ttl BOOLEAN, entries LONG, keys LONG, "
     "bytes LONG"
 )
-
-
-@dataclass(slots=True)
-class StateSurvey:
-    """The schemas and kinds of keys in the blobs of one state.
-
-    Attributes:
-        schemas: Texts of its schemas.
-        keys: Kinds of its keys.
-        subkeys: Kinds of its subkeys.
-    """
-
-    schemas: set[str] = field(default_factory=set)
-    keys: set[str] = field(default_factory=set)
-    subkeys: set[str] = field(default_factory=set)
 
 
 def read_state(path: str | Path, uid: str, name: str, *, as_text: bool = False) -> DataFrame:
@@ -90,10 +79,8 @@ def read_state(path: str | Path, uid: str, name: str, *, as_text: bool = False) 
         location = locate_state(directory)
         found = find_state(session, directory, location, uid, name)
         blobs = blob_rows(session, location, uid)
-    schema = newest_schema(found.schemas, f"state {name!r} of operator {uid!r}")
-    columns = entry_columns(
-        schema, type_of_kinds(found.keys), type_of_kinds(found.subkeys), as_text=as_text
-    )
+    schema = found.schema(uid, name)
+    columns = entry_columns(schema, *key_types(found), as_text=as_text)
     entries = _Visit(EntryBatches(uid, name, schema, columns))
     return grouped(blobs).mapInArrow(ReplayGroups(entries), spark_schema(columns))
 
@@ -119,18 +106,7 @@ def read_state_names(path: str | Path) -> DataFrame:
     with reading(directory):
         blobs = grouped(blob_rows(session, locate_state(directory)))
         counted = blobs.mapInArrow(ReplayGroups(count_rows), COUNT_DDL).collect()
-    texts: dict[tuple[str, str], set[str]] = {}
-    totals: dict[tuple[str, str], list[int]] = {}
-    for uid, name, text, *counts in counted:
-        texts.setdefault((uid, name), set()).add(text)
-        sums = totals.setdefault((uid, name), [0, 0, 0])
-        for index, count in enumerate(counts):
-            sums[index] += count
-    rows = []
-    for (uid, name), sums in sorted(totals.items()):
-        schema = newest_schema(texts[uid, name], f"state {name!r} of operator {uid!r}")
-        rows.append((uid, name, schema.kind.value, type_text(schema), schema.has_ttl, *sums))
-    return session.createDataFrame(rows, NAMES_DDL)
+    return session.createDataFrame(name_rows(counted), NAMES_DDL)
 
 
 def find_state(
@@ -141,33 +117,20 @@ def find_state(
     Raises:
         StateError: There is no such operator or state; the error names the existing ones.
     """
-    found = survey(session, location, uid)
-    if not found:
+
+    def uids() -> Names:
         rows = blob_rows(session, location).select("operator").distinct().collect()
-        raise StateError(
-            f"{directory} has no state of an operator {uid!r}",
-            hint=_known("the uids", (row[0] for row in rows)),
-        )
-    if (uid, name) not in found:
-        raise StateError(
-            f"operator {uid!r} has no state {name!r} in {directory}",
-            hint=_known("its states", (state for _, state in found)),
-        )
-    return found[uid, name]
+        return [row[0] for row in rows]
+
+    return chosen_state(survey(session, location, uid), directory, uid, name, uids)
 
 
 def survey(
     session: SparkSession, location: StateLocation, uid: str | None = None
 ) -> dict[tuple[str, str], StateSurvey]:
     """Return (uid, name) to survey of all states; it runs a Spark job."""
-    found: dict[tuple[str, str], StateSurvey] = {}
     rows = blob_rows(session, location, uid).mapInArrow(Survey(kinds_of), SURVEY_DDL)
-    for operator, state, text, part, kind in rows.distinct().collect():
-        of_state = found.setdefault((operator, state), StateSurvey())
-        of_state.schemas.add(text)
-        if part != "schema":
-            (of_state.keys if part == "key" else of_state.subkeys).add(kind)
-    return found
+    return surveyed(rows.distinct().collect())
 
 
 def spark_schema(columns: Iterable[EntryColumn]) -> StructType:
@@ -175,14 +138,6 @@ def spark_schema(columns: Iterable[EntryColumn]) -> StructType:
     return StructType(
         [StructField(c.name, from_arrow_type(c.arrow, prefer_timestamp_ntz=True)) for c in columns]
     )
-
-
-def type_text(schema: StateSchema) -> str:
-    """Return the types of a state for people."""
-    if schema.kind is StateKind.TIMERS:
-        return repr(schema.subkey_type)
-    value = repr(schema.value_type)
-    return value if schema.subkey_type is None else f"{schema.subkey_type!r} -> {value}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,8 +150,3 @@ class _Visit:
         self, operator: str, key_group: int, replayed: GroupReplay
     ) -> Iterator[pa.RecordBatch]:
         return self.entries(key_group, replayed)
-
-
-def _known(what: str, names: Iterable[str]) -> str:
-    known = ", ".join(sorted(set(names)))
-    return f"Use one of {what} there are: {known}." if known else "There is no state at all."

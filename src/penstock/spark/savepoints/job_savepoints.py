@@ -17,6 +17,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from pyspark.sql import SparkSession
+
 from penstock.config.options import SAVEPOINT_DIR
 from penstock.errors import JobFencedError, PenstockError, SavepointError
 from penstock.events.job_events import SavepointFailed, SavepointTaken
@@ -247,10 +249,15 @@ class JobSavepoints:
         parts = dict(opened.parts)
         for pipeline in sorted(self._with_state - parts.keys()):
             observed = ObservedJob.at(self._job.directory.path)
-            run, session = self._ended[pipeline], self._job.session
-            parts[pipeline] = settled_part(observed, run, session, opened.target, opened.request.id)
+            run = self._ended[pipeline]
+            parts[pipeline] = settled_part(
+                observed, run, self._session, opened.target, opened.request.id
+            )
         self._job.directory.fence()
         write_manifest(opened.target, merged([parts[each] for each in sorted(parts)]))
+
+    def _session(self) -> SparkSession:
+        return self._job.session
 
     def _put(self, opened: _Open) -> JobPath | ObjectPath:
         """Copy the savepoint to where it was asked for, and return its place."""

@@ -7,7 +7,12 @@ job itself can determine how much output of an interrupted micro-batch is visibl
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from functools import cache
 from pathlib import Path
+
+from pyspark.sql import SparkSession
 
 from penstock.config.configuration import Configuration
 from penstock.errors import SavepointError
@@ -19,7 +24,7 @@ from penstock.spark.job.observed_job import ObservedJob
 from penstock.spark.savepoints.job_savepoints import STOPPED, unwritable
 from penstock.spark.savepoints.savepoint_requests import new_request_id
 from penstock.spark.savepoints.settled_part import begun, settled_part
-from penstock.spark.savepoints.settled_run import START, settled_run
+from penstock.spark.savepoints.settled_run import START, MakeSession, settled_run
 from penstock.spark.session.factory import get_session
 from penstock.spark.session.job_settings import default_interpreter, job_settings
 from penstock.state.savepoint import (
@@ -52,14 +57,13 @@ def take_offline(
     """
     with job.locked() as fence:
         runs = _live_runs(job)
-        session = get_session(Configuration.from_dict({"spark.sql.shuffle.partitions": "8"}))
         request_id = new_request_id()
         inside: JobPath = parent if isinstance(parent, Path) else job.path / "savepoints"
         target = inside.absolute() / request_id
         place: JobPath | ObjectPath = target
         try:
             prepare_directory(target)
-            with job_settings(session, default_interpreter(session)):
+            with _lazy_session() as session:
                 parts = [settled_part(job, run, session, target, request_id) for run in runs]
             savepoint = merged(parts)
             write_manifest(target, savepoint)
@@ -72,6 +76,20 @@ def take_offline(
         except OSError as cause:
             raise unwritable(cause) from cause
     return place, savepoint.unnamed_state
+
+
+@contextmanager
+def _lazy_session() -> Iterator[MakeSession]:
+    """Yield what makes a session with the settings of a job, if somebody needs one."""
+    with ExitStack() as stack:
+
+        @cache
+        def session() -> SparkSession:
+            made = get_session(Configuration.from_dict({"spark.sql.shuffle.partitions": "8"}))
+            stack.enter_context(job_settings(made, default_interpreter(made)))
+            return made
+
+        yield session
 
 
 def _live_runs(job: ObservedJob) -> tuple[int, ...]:

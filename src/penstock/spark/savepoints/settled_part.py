@@ -10,8 +10,6 @@ import pickle
 from collections.abc import Iterable
 from typing import Any
 
-from pyspark.sql import SparkSession
-
 from penstock.errors import SavepointError
 from penstock.filesystem.stored_path import JobPath
 from penstock.program.channel import WatermarkGroup
@@ -19,9 +17,11 @@ from penstock.runtime.task.report import Report
 from penstock.runtime.time.watermarks import ChannelWatermarks
 from penstock.spark.driver.restored import Restored
 from penstock.spark.inspect.checkpoint_state import reading, state_rows
+from penstock.spark.inspect.small_state import small_location
+from penstock.spark.inspect.state_location import LiveLocation
 from penstock.spark.job.observed_job import RESTORED, ObservedJob
 from penstock.spark.job.run_outline import RunOutline, SourceOutline, source_records
-from penstock.spark.savepoints.settled_run import START, settled_run
+from penstock.spark.savepoints.settled_run import START, MakeSession, settled_run
 from penstock.spark.sources.pinned_files import PinnedFiles
 from penstock.spark.sources.read_context import Pinned
 from penstock.spark.worker.state_files import NAMES_DDL, WriteStateFiles
@@ -32,14 +32,14 @@ from penstock.wire.job_files import remove_tree
 
 
 def settled_part(
-    job: ObservedJob, run: int, session: SparkSession, target: JobPath, request_id: str
+    job: ObservedJob, run: int, make_session: MakeSession, target: JobPath, request_id: str
 ) -> Savepoint:
     """Copy the state of a run to a prepared savepoint, and return this part of its manifest.
 
     Args:
         job: The job; nobody else changes the run.
         run: Index of the run.
-        session: Spark.
+        make_session: Returns the session; not called if this process can read the state.
         target: Directory of the savepoint.
         request_id: Id of the savepoint.
 
@@ -55,16 +55,26 @@ def settled_part(
     try:
         with reading(job.path):
             create_directory(rows, PRIVATE_DIRECTORY)
-            states = state_rows(session, settled.location)
-            written = states.mapInArrow(WriteStateFiles(rows), NAMES_DDL).collect()
-        report = _report(settled.heads(session), outline, pinned)
+            written = _written(job, settled.location, rows, make_session)
+        report = _report(settled.heads(make_session), outline, pinned)
         sources = source_records(
             outline, pinned, _read_before(job, run), directory, settled.offsets
         )
-        files = copy_state((rows / row.name for row in written), target)
+        files = copy_state((rows / name for name in written), target)
     finally:
         remove_tree(rows)
     return outline.savepoint(request_id, report, sources, files, drained=False)
+
+
+def _written(
+    job: ObservedJob, location: LiveLocation, rows: JobPath, make_session: MakeSession
+) -> list[str]:
+    """Write the state to files of snapshot rows, and return their names."""
+    small = small_location(job.path, location)
+    if small is not None:
+        return small.write_snapshot(rows)
+    states = state_rows(make_session(), location)
+    return [row.name for row in states.mapInArrow(WriteStateFiles(rows), NAMES_DDL).collect()]
 
 
 def begun(job: ObservedJob, run: int) -> tuple[RunOutline, Pinned]:

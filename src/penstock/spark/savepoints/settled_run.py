@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 from pyspark.sql import SparkSession
 
@@ -29,6 +29,9 @@ from penstock.spark.worker.state_sources import HEAD_NUMBER
 from penstock.state.log.change_log import Head
 from penstock.state.log.settled_epoch import read_settled
 
+MakeSession: TypeAlias = Callable[[], SparkSession]
+"""Returns the session; called only if Spark is needed."""
+
 START = "Start the job again, and take the savepoint while it runs."
 
 
@@ -44,7 +47,7 @@ class SettledRun:
 
     location: LiveLocation
     offsets: list[str | None]
-    heads: Callable[[SparkSession], Iterable[Head]]
+    heads: Callable[[MakeSession], Iterable[Head]]
 
 
 def settled_run(job: ObservedJob, run: int) -> SettledRun:
@@ -101,13 +104,14 @@ _SETTLED: dict[type, Callable[[ObservedJob, JobPath, Any], SettledRun]] = {
 """Kind of location to the function for it; the query knows what a run without a commit has begun."""
 
 
-def _heads_of_query(checkpoint: QueryCheckpoint, session: SparkSession) -> list[Head]:
+def _heads_of_query(checkpoint: QueryCheckpoint, make_session: MakeSession) -> list[Head]:
+    session = make_session()
     logs = (log_rows(session, checkpoint, op) for op in level_operators(session, checkpoint))
     heads = [log.where(f"number = {HEAD_NUMBER}").select("data").collect() for log in logs]
     return [Head.decode(bytes(row[0])) for rows in heads for row in rows]
 
 
-def _heads_of_epoch(newest: EpochLogs, _: SparkSession) -> list[Head]:
+def _heads_of_epoch(newest: EpochLogs, _: MakeSession) -> list[Head]:
     return [Head.decode(view.head) for view in newest.logs.values() if view.head is not None]
 
 

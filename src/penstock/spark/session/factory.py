@@ -20,6 +20,8 @@ from penstock.config.configuration import Configuration
 from penstock.config.options import JOB_NAME
 from penstock.errors import EnvironmentSetupError
 from penstock.plan.options import plan_options
+from penstock.spark.session.class_archive import reading_options
+from penstock.spark.session.early_work import import_early, start_workers, worker_settings
 from penstock.spark.session.exit_files import start_forgetting
 from penstock.spark.session.java_runtime import find_java
 from penstock.spark.session.job_settings import RUNTIME, keep_settings
@@ -95,7 +97,7 @@ def _make_session(configuration: Configuration, tasks_beside: int) -> SparkSessi
     users = {k: v for k, v in configuration.to_dict().items() if k.startswith("spark.")}
     if _GATEWAY in os.environ:
         return _submitted_session(users)
-    find_java(os.environ)
+    java = find_java(os.environ)
     cores = plan_options(configuration).parallelism
     settings = {
         # [n,4]: with plain local[n] the first failed task fails the job. Spark does not interrupt tasks:
@@ -108,12 +110,18 @@ def _make_session(configuration: Configuration, tasks_beside: int) -> SparkSessi
         **users,
         **RUNTIME,
     }
+    if JAVA_OPTIONS not in users:
+        settings[JAVA_OPTIONS] += f" {reading_options(java, settings)}".rstrip()
+    forked = worker_settings(settings)
+    settings = {**forked, **settings}
     temporary = TemporaryDirectory()
     sockets = socket_settings(settings, temporary)
     settings = {**sockets, **settings}
     if SparkContext._gateway is None:  # noqa: SLF001 - the JVM outlives a stopped context
         settings = _with_temporary_files(settings, temporary.path)
-        SparkContext(conf=_conf(settings), gateway=_launched(settings, temporary))
+        context = SparkContext(conf=_conf(settings), gateway=_launched(settings, temporary))
+        if forked:
+            start_workers(context, cores)
     session = SparkSession.builder.config(conf=_conf(settings)).getOrCreate()
     session.sparkContext.setLogLevel(settings.get("spark.log.level", "OFF"))
     gateway = SparkContext._gateway  # noqa: SLF001 - see above
@@ -124,6 +132,7 @@ def _make_session(configuration: Configuration, tasks_beside: int) -> SparkSessi
 
 def _launched(settings: dict[str, str], temporary: TemporaryDirectory) -> JavaGateway:
     """Start a JVM with settings; its output is passed on."""
+    import_early()
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with on_command_line(settings) as shown:
         gateway = launch_gateway(_conf(shown), popen_kwargs=pipes)  # type: ignore[no-untyped-call]

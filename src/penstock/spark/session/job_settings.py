@@ -28,6 +28,9 @@ RUNTIME = {
     # The end of a bounded source is detected by a progress report without new input.
     "spark.sql.streaming.noDataProgressEventInterval": "500",
     "spark.sql.streaming.minBatchesToRetain": "10",
+    # Spark shortens tracebacks of functions of DataFrames only, by a variable of the worker's environment, and
+    # processes with different environments are not shared: each kind would have workers of its own.
+    "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
 }
 """Settings that a job needs in any session, also the user's."""
 
