@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from benchmarks.measuring.case_run import Say
-from benchmarks.measuring.processes import members, memory_of
+from benchmarks.measuring.processes import members, memory_of, signal_all
 from benchmarks.model.errors import SystemFailedError, SystemMissingError
 from benchmarks.model.measurement import Measurement, Skipped
 from benchmarks.model.program import BenchProgram, BenchSystem, Case, Outputs, Workload
@@ -62,27 +62,35 @@ class Watched:
             thread.start()
 
     def run(self, last: str | None) -> int:
-        """Watch it until it ends, and interrupt it once it has printed a word; return its status."""
+        """Watch it until it ends, and interrupt it once it has printed a word; return its status.
+
+        Raises:
+            SystemFailedError: It does not end, and was killed.
+        """
+        with self._process as process:  # closes the pipes
+            try:
+                return self._watch(process, last)
+            finally:
+                signal_all(process.pid, signal.SIGKILL)
+                for thread in self._threads:
+                    thread.join()
+
+    def _watch(self, process: subprocess.Popen[str], last: str | None) -> int:
         deadline = self._begun + _SECONDS
         interrupted = False
-        while self._process.poll() is None:
+        while process.poll() is None:
             self._note_processes()
             if (
                 last is not None
                 and not interrupted
                 and self._count(last) >= EXPECTED["batch"].count
             ):
-                self._process.send_signal(signal.SIGINT)
+                process.send_signal(signal.SIGINT)
                 interrupted = True
             if time.perf_counter() > deadline:
-                os.killpg(self._process.pid, signal.SIGKILL)
-                raise SystemFailedError(
-                    f"it took more than {_SECONDS} s", hint="See what it printed."
-                )
+                raise SystemFailedError(f"it took more than {_SECONDS} s", hint="Run it by hand.")
             time.sleep(_POLL_SECONDS)
-        for thread in self._threads:
-            thread.join()
-        return self._process.returncode
+        return process.returncode
 
     def _count(self, word: str) -> int:
         return sum(word in line for line in self.printed)
@@ -91,11 +99,9 @@ class Watched:
         for line in pipe:
             if of_output:
                 self.printed.append(line.rstrip())
-                words = ("live",) if "live" in line else ("output",)
-            else:
-                words = tuple(word for word in ("started",) if word in line)
-            for word in words:
-                self._note(word)
+                self._note("live" if "live" in line else "output")
+            elif "started" in line:
+                self._note("started")
 
     def _note(self, what: str) -> None:
         self.seen.setdefault(what, round(time.perf_counter() - self._begun, 3))

@@ -297,3 +297,27 @@ def test_an_option_that_does_not_exist_is_guessed(penstock):
 def test_all_options_as_json(penstock):
     lines = penstock("config", "--json").stdout.splitlines()
     assert len(lines) == len(ALL_OPTIONS)
+
+
+def test_plan_estimates_what_more_records_and_keys_take(penstock, tmp_path):
+    script = tmp_path / "job.py"
+    script.write_text(
+        "from penstock.datastream import StreamExecutionEnvironment\n"
+        "env = StreamExecutionEnvironment.get_execution_environment()\n"
+        "env.from_collection([(1, 1)]).key_by(lambda p: p[0]).sum(1).print()\n"
+        "env.execute()\n",
+        encoding="utf-8",
+    )
+
+    def estimated(records, keys):
+        size = ("--records", records, "--keys", keys)
+        result = penstock("plan", str(script), "--estimate", *size)
+        assert (result.exit_code, result.stderr) == (0, "")
+        lines = [line.split() for line in result.stdout.splitlines()]
+        return {line[0]: line[1:] for line in lines if len(line) == 3}
+
+    few, many = estimated("1e6", "1e3"), estimated("1e6", "1e7")
+    assert few["state"] != many["state"]
+    assert estimated("1e9", "1e3")["time"][1] in {"min", "h"}
+    both = penstock("plan", str(script), "--estimate", "--json")
+    assert both.exit_code == 2

@@ -29,6 +29,7 @@ from penstock.config.execution_mode import RuntimeExecutionMode
 from penstock.config.options import TARGET
 from penstock.config.overrides import set_process_overrides
 from penstock.errors import ArgumentError, PenstockError
+from penstock.plan.explain.estimate import estimate, render_estimate
 from penstock.plan.explain.render import render_mermaid, render_text
 from penstock.plan.explain.unnamed_state import describe_unnamed_state
 from penstock.plan.physical import PhysicalPlan
@@ -61,7 +62,7 @@ class NoJobError(PenstockError):
     code = "CLI_NO_JOB"
 
 
-def plan(
+def plan(  # noqa: PLR0913 - the options of a command line
     script: ScriptPath,
     arguments: ScriptArguments = None,
     definitions: Definitions = None,
@@ -79,6 +80,20 @@ def plan(
             help="Write the graph as an SVG file that needs nothing else, and print nothing.",
         ),
     ] = None,
+    estimated: Annotated[
+        bool,
+        typer.Option(
+            "--estimate",
+            help="Print how much time and memory the job is expected to take instead, for --records and --keys.",
+        ),
+    ] = False,
+    records: Annotated[
+        float,
+        typer.Option(min=1, help="Records of all sources, for --estimate; 1e9 is understood."),
+    ] = 1e6,
+    keys: Annotated[
+        float, typer.Option(min=1, help="Different keys of each keyed operator, for --estimate.")
+    ] = 1e3,
     verbose: Verbose = False,
 ) -> None:
     """Print the plan of a program's first job, without starting Spark.
@@ -86,9 +101,10 @@ def plan(
     The program runs up to its first execute(); what it prints goes to stderr, so that stdout is
     the plan alone. Operators that keep state and have no uid are listed on stderr.
     """
-    if mermaid + json + (svg is not None) > 1:
+    if mermaid + json + (svg is not None) + estimated > 1:
         raise typer.BadParameter(
-            "choose one of --mermaid, --json and --svg", param_hint="the form of the plan"
+            "choose one of --mermaid, --json, --svg and --estimate",
+            param_hint="the form of the plan",
         )
     form = PlanForm.MERMAID if mermaid else PlanForm.JSON if json else PlanForm.TEXT
     set_process_overrides("cli", settings(definitions, verbose=verbose) | {TARGET.key: "plan"})
@@ -97,6 +113,9 @@ def plan(
 
     def action() -> int:
         planned = plan_of(script, arguments)
+        if estimated:
+            typer.echo(render_estimate(estimate(planned, int(records), int(keys))), nl=False)
+            return 0
         if svg is None:
             typer.echo(RENDERERS[form](planned).rstrip("\n"))
         else:

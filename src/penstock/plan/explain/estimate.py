@@ -1,0 +1,178 @@
+"""How much time and memory a plan will take for so many records and keys: arithmetic over measured costs.
+
+    time      records x what a record costs at each operator, over the slots
+    memory    driver + JVM + workers + state; a worker of a slot comes to have the state of all subtasks
+
+What the user's functions do is not known: they count as next to nothing. It is for "minutes or hours, two gigabytes or
+twenty", on a machine like that of the benchmarks; the tests hold it to a factor of two of their runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from penstock.plan.explain.measured_costs import (
+    MEASURED_BYTES,
+    PROCESS_BYTES,
+    RECORD_MICROSECONDS,
+)
+from penstock.plan.physical import PhysicalPlan, RunPlan
+from penstock.program.folding.fold import FoldPlan, Place
+from penstock.program.operator_kind import Emit, StateUse
+from penstock.program.operator_spec import OperatorSpec
+from penstock.program.run_settings import RunKind
+
+_MICRO_BATCH_RECORDS = 1_000_000
+"""The default of `execution.live.max-records-per-batch`."""
+_MIB = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What a job is expected to take.
+
+    Attributes:
+        records: Of its history, or of its input if it has none.
+        keys: Different ones.
+        slots: Tasks at a time.
+        seconds: To read all records, in a warm session.
+        driver_bytes: Memory of the driver.
+        jvm_bytes: Of the JVM.
+        worker_bytes: Of all workers, without state.
+        state_bytes: Of the state in all workers.
+    """
+
+    records: int
+    keys: int
+    slots: int
+    seconds: float
+    driver_bytes: int
+    jvm_bytes: int
+    worker_bytes: int
+    state_bytes: int
+
+    @property
+    def memory_bytes(self) -> int:
+        """All of it."""
+        return self.driver_bytes + self.jvm_bytes + self.worker_bytes + self.state_bytes
+
+
+def estimate(plan: PhysicalPlan, records: int, keys: int) -> Estimate:
+    """Return what a plan is expected to take with the `hashmap` backend in a local session.
+
+    Args:
+        plan: The plan.
+        records: Records that its sources have together.
+        keys: Different keys of each keyed operator.
+    """
+    run = plan.runs[0]
+    is_batch = run.kind is RunKind.BATCH
+    slots = plan.options.parallelism
+    operators = [operator for level in plan.levels for operator in level.operators]
+    folds = _folds(plan, run)
+    exchanged = _exchanged(plan, records, keys, folds)
+    costs = RECORD_MICROSECONDS
+    microseconds = records * costs.read
+    for operator in operators:
+        microseconds += records * _microseconds(
+            operator, keys, folds.get(operator.id), is_batch=is_batch
+        )
+    microseconds += exchanged * costs.exchange
+    sizes = PROCESS_BYTES
+    workers = slots * sizes.workers_per_slot * sizes.worker
+    if is_batch:
+        workers += slots * min(keys * MEASURED_BYTES["value state of a key"], sizes.combining)
+    else:
+        workers += min(records, _MICRO_BATCH_RECORDS) * sizes.buffered
+    lives_on = any(each.kind is RunKind.LIVE for each in plan.runs)
+    return Estimate(
+        records=records,
+        keys=keys,
+        slots=slots,
+        seconds=costs.start_seconds + microseconds / slots / 1e6,
+        driver_bytes=sizes.driver,
+        jvm_bytes=sizes.jvm + min(round(exchanged * sizes.exchanged), sizes.heap),
+        worker_bytes=workers,
+        state_bytes=slots * keys * sum(map(_state_bytes, operators)) if lives_on else 0,
+    )
+
+
+def _folds(plan: PhysicalPlan, run: RunPlan) -> dict[int, FoldPlan]:
+    """Return operator id to how it folds in a run."""
+    return {fold.operator: fold.plan for fold in plan.folds if fold.run == run.index}
+
+
+def _is_combined(fold: FoldPlan | None) -> bool:
+    """Return whether records are combined before the exchange."""
+    return fold is not None and not fold.places.isdisjoint((Place.SENDER, Place.SOURCE_SQL))
+
+
+def _exchanged(plan: PhysicalPlan, records: int, keys: int, folds: Mapping[int, FoldPlan]) -> int:
+    """Return how many records are sent to keyed operators."""
+    sent = 0
+    for level in plan.levels:
+        for operator in level.operators:
+            if operator.kind.is_keyed:
+                is_few = _is_combined(folds.get(operator.id))
+                sent += min(records, keys * plan.options.parallelism) if is_few else records
+    return sent
+
+
+def _microseconds(
+    operator: OperatorSpec, keys: int, fold: FoldPlan | None, *, is_batch: bool
+) -> float:
+    """Return what a record costs at an operator."""
+    costs = RECORD_MICROSECONDS
+    if not operator.kind.is_keyed:
+        return costs.call
+    many = keys >= costs.many
+    if not is_batch:
+        own = costs.function_live if operator.kind.emit is None else costs.fold_live
+        return own + many * costs.many_keys_live
+    return _batch_microseconds(operator, fold) + many * costs.many_keys
+
+
+def _batch_microseconds(operator: OperatorSpec, fold: FoldPlan | None) -> float:
+    costs = RECORD_MICROSECONDS
+    if operator.kind.emit is None:
+        return costs.function_batch
+    if fold is not None and fold.panes is not None:
+        return costs.window_batch
+    return costs.combine if _is_combined(fold) else costs.fold_batch
+
+
+def _state_bytes(operator: OperatorSpec) -> int:
+    """Return the bytes of a key at an operator, one value or one open window each."""
+    if not operator.kind.is_keyed or operator.kind.state is StateUse.NEVER:
+        return 0
+    is_window = operator.kind.emit is Emit.WINDOW_END
+    return MEASURED_BYTES["open window of a key" if is_window else "value state of a key"]
+
+
+def render_estimate(found: Estimate) -> str:
+    """Return the estimate for people."""
+    rows = (
+        ("driver", found.driver_bytes),
+        ("JVM", found.jvm_bytes),
+        ("workers", found.worker_bytes),
+        ("state", found.state_bytes),
+        ("memory", found.memory_bytes),
+    )
+    lines = [
+        f"{found.records:,} records, {found.keys:,} keys, {found.slots} tasks at a time",
+        "",
+        f"  time      {_time(found.seconds)}",
+        *(f"  {name:<9} {size / _MIB:,.0f} MiB" for name, size in rows),
+        "",
+        "Your functions count as next to nothing. Within a factor of two for programs of the benchmarks, on their machine:",
+        "see docs/scale.md.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _time(seconds: float) -> str:
+    for size, unit in ((86_400, "days"), (3_600, "h"), (60, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:,.1f} {unit}"
+    return f"{seconds:.1f} s"
