@@ -375,6 +375,7 @@ BENCHMARKS: dict[str, frozenset[str]] = {
     "driver_cost": frozenset({"file_cost", "measuring"}),
     "history_cost": _MODEL | {"answers", "inputs", "measuring", "systems"},
     "hop_cost": frozenset(),
+    "nexmark": frozenset(),
     "reading_cost": frozenset(),
     "spill_cost": frozenset(),
     "growth": frozenset({"reporting"}),

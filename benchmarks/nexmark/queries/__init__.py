@@ -1,0 +1,60 @@
+"""The queries by name, from the files beside this one."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.nexmark.events import nexmark_events
+
+_HERE = Path(__file__).parent
+_TABLES = tuple(nexmark_events(0).tables())
+
+
+@dataclass(frozen=True, slots=True)
+class NexmarkQuery:
+    """A query.
+
+    Attributes:
+        name: `q0` to `q22`.
+        asks: What it asks, in a sentence.
+        text: In the dialect of Flink.
+        duckdb_text: The same for DuckDB.
+    """
+
+    name: str
+    asks: str
+    text: str
+    duckdb_text: str
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """Names of the tables it reads."""
+        return tuple(
+            name for name in _TABLES if re.search(rf"\b(FROM|JOIN|TABLE) {name}\b", self.text)
+        )
+
+
+def _read(path: Path) -> NexmarkQuery:
+    first, _, text = path.read_text(encoding="utf-8").partition("\n")
+    other = path.with_suffix(".duckdb.sql")
+    duckdb_text = other.read_text(encoding="utf-8") if other.exists() else text
+    return NexmarkQuery(path.stem, first.removeprefix("-- "), text.strip(), duckdb_text.strip())
+
+
+QUERIES = {
+    path.stem: _read(path)
+    for path in sorted(_HERE.glob("q*.sql"), key=lambda path: (len(path.stem), path.stem))
+    if not path.stem.endswith(".duckdb")
+}
+"""Name to query, in order. Of Nexmark's 23, q12 is missing: its windows go by the clock of whoever computes them."""
+
+
+def table_of_queries() -> str:
+    """Return the table of the page about SQL, as Markdown."""
+    lines = ["| Query | Asks for |", "|---|---|"]
+    for query in QUERIES.values():
+        link = f"../benchmarks/nexmark/queries/{query.name}.sql"
+        lines.append(f"| [{query.name}]({link}) | {query.asks.removesuffix('.')} |")
+    return "\n".join(lines)

@@ -1,0 +1,2 @@
+-- Every bid as it is.
+SELECT auction, bidder, price, dateTime, extra FROM bid

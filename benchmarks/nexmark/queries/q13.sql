@@ -1,0 +1,3 @@
+-- Bids with what a table that does not change says of them.
+SELECT b.auction, b.bidder, b.price, b.dateTime, s.value
+FROM bid AS b JOIN side_input AS s ON MOD(b.auction, 100) = s.key
