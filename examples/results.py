@@ -12,8 +12,8 @@ from typing import Any
 
 from examples.showing import environment, say
 from penstock.common import Row
-from penstock.datastream import DataStream, StreamExecutionEnvironment
-from penstock.datastream.connectors import FileSink
+from penstock.datastream import DataStream, DataStreamSink, StreamExecutionEnvironment
+from penstock.datastream.connectors import FileSink, Sink
 
 Fields = dict[str, Any]
 
@@ -52,14 +52,19 @@ def run(build: Build, title: str) -> None:
         env = environment(out)
         results = build(env)
         for name, result in results.items():
-            written = FileSink.json(out / name)
-            if result.key is None:
-                result.stream.sink_to(written).uid(name)
-            else:
-                result.stream.upsert_to(written, key=_field(result.key)).uid(name)
+            written(name, result, FileSink.json(out / name))
         env.execute(title)
         for name, result in results.items():
             say(table(name, final_rows(_lines(out / name), result.key)))
+
+
+def written(name: str, result: Result, sink: Sink) -> DataStreamSink:
+    """Let a sink write a result: every row, or the last row of each key."""
+    if result.key is None:
+        made = result.stream.sink_to(sink)
+    else:
+        made = result.stream.upsert_to(sink, key=_field(result.key))
+    return made.name(name).uid(f"{name} table")
 
 
 def final_rows(rows: Iterable[Fields], key: str | None) -> list[Fields]:

@@ -11,6 +11,7 @@ import pytest
 
 from examples import dead_letters, enrichment, fraud, orders_with_customers, sensors, sessions
 from examples.results import Fields, final_rows, table
+from examples.shop import project
 from penstock.testing import Schedule
 from tests.runtime.jobs import BATCH, MIXED, STREAMING
 from tools.site.example_tables import EXAMPLES, PAGE, answers, with_tables
@@ -109,6 +110,47 @@ def of_sensors() -> Answer:
     return {"means": final_rows(means, None), "too late": final_rows(late, None)}
 
 
+def of_shop() -> Answer:
+    customers = {row.id: row for row in project.rows("customers")}
+    paid = [row for row in project.rows("orders") if row.status == "paid"]
+    totals = [
+        {
+            "id": each.id,
+            "name": each.name,
+            "city": each.city,
+            "orders": sum(order.customer == each.id for order in paid),
+            "cents": sum(order.cents for order in paid if order.customer == each.id),
+        }
+        for each in customers.values()
+    ]
+    cities = [
+        {
+            "city": city,
+            "customers": sum(row["city"] == city for row in totals),
+            "cents": sum(row["cents"] for row in totals if row["city"] == city),
+        }
+        for city in {row["city"] for row in totals}
+    ]
+    best = {order.item: order for order in sorted(paid, key=lambda order: order.cents)}
+    items = [{"item": item, "id": order.id, "cents": order.cents} for item, order in best.items()]
+    lost = [
+        {"id": order.id, "customer": order.customer}
+        for order in paid
+        if order.customer not in customers
+    ]
+    return {
+        "customer_totals": final_rows(totals, None),
+        "city_totals": final_rows(cities, None),
+        "best_items": final_rows(items, None),
+        "unknown_customers": final_rows(lost, None),
+    }
+
+
+def test_models_come_behind_those_that_they_read() -> None:
+    order = list(project.models())
+    assert order.index("paid_orders") < order.index("customer_totals") < order.index("city_totals")
+
+
 EXPECTED: dict[str, Callable[[], Answer]] = {
     "fraud": of_fraud,
     "sessions": of_sessions,
@@ -116,6 +158,7 @@ EXPECTED: dict[str, Callable[[], Answer]] = {
     "dead_letters": of_dead_letters,
     "enrichment": of_enrichment,
     "sensors": of_sensors,
+    "shop.project": of_shop,
 }
 SCHEDULES = [Schedule(batch_sizes=(11,)), Schedule(batch_sizes=(5,), fail_every=2, restart_every=2)]
 WAYS: Sequence[tuple[str, dict[str, str], Schedule]] = [

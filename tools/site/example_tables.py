@@ -11,9 +11,8 @@ import importlib
 import inspect
 import re
 from pathlib import Path
-from typing import Any
 
-from examples.results import Fields, Result, final_rows, table
+from examples.results import Fields, Result, final_rows, table, written
 from penstock.common import Configuration
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.connectors import DiscardingSink
@@ -27,8 +26,11 @@ EXAMPLES = (
     "dead_letters",
     "enrichment",
     "sensors",
+    "shop.project",
 )
 """Modules of `examples` whose `build` returns streams by name."""
+
+_TITLES = {"shop.project": "A folder of SQL"}
 
 MIXED = {"execution.checkpointing.interval-during-backlog": "0"}
 _BLOCK = re.compile(r"(<!-- tables -->\n).*?(<!-- /tables -->)", re.DOTALL)
@@ -47,7 +49,7 @@ def answers(
     env = StreamExecutionEnvironment(Configuration.from_dict(dict(settings or MIXED)))
     results: dict[str, Result] = importlib.import_module(f"examples.{example}").build(env)
     for name, result in results.items():
-        _end(result).name(name)
+        written(name, result, DiscardingSink())
     found = run_in_process(env, schedule)
     return {
         name: final_rows([row.as_dict() for row in found.of(name)], result.key)
@@ -71,19 +73,12 @@ def _section(example: str) -> str:
     about = inspect.cleandoc(module.__doc__ or "")
     first, _, rest = about.partition("\n\n")
     _, _, more = rest.partition("\n\n")
-    title = example.replace("_", " ").capitalize()
+    title = _TITLES.get(example, example.replace("_", " ").capitalize())
     said = f"{first}\n" + (f"\n{more}\n" if more else "")
     return (
         f"## {title}\n\n{said}\n```sh\npython -m examples.{example}\n```\n\n"
-        f"```text\n{shown(example).rstrip()}\n```\n\n[The program](../examples/{example}.py)\n"
+        f"```text\n{shown(example).rstrip()}\n```\n\n[The program](../examples/{example.replace('.', '/')}.py)\n"
     )
-
-
-def _end(result: Result) -> Any:
-    key = result.key
-    if key is None:
-        return result.stream.sink_to(DiscardingSink())
-    return result.stream.upsert_to(DiscardingSink(), key=lambda row: row[key])
 
 
 def main() -> None:

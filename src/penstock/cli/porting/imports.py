@@ -22,7 +22,7 @@ _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+$")
 """A line as the parser counts them: a form feed ends none."""
 
 INSTEAD = {
-    "pyflink.table": "There is no Table API: read with Spark's DataFrames (from_dataframe), or write the query for Spark SQL.",
+    "pyflink.table": "There is no Table API. Statements of SQL go to env.sql and env.execute_sql, see docs/sql.md; tables are Spark's DataFrames.",
     "pyflink.java_gateway": "There is no Java behind a program.",
     "pyflink.util": "It helps PyFlink to call Java, which is not needed here.",
     "pyflink.testing": "penstock.testing runs programs in the process of a test.",

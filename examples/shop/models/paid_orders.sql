@@ -1,0 +1,2 @@
+-- Orders that count.
+SELECT id, customer, item, cents FROM orders WHERE status = 'paid'
