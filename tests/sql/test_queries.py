@@ -10,11 +10,14 @@ from penstock.common import Configuration, Row, Types, WatermarkStrategy
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.connectors import FileSource
 from penstock.errors import SqlError
+from penstock.sql.catalogue import FunctionKind, SqlFunction
+from penstock.sql.column_types import BIGINT, INT
 from penstock.sql.lowering.lower import Lowering
 from penstock.sql.queries import relation_of
 from penstock.sql.relations.keyed import unique_by
 from penstock.sql.streams import StreamCatalogue, StreamTable
 from penstock.testing import Schedule, collect
+from tests.sql.generated import materialized
 
 ORDERS = Types.ROW_NAMED(["who", "n"], [Types.STRING(), Types.INT()])
 
@@ -150,3 +153,44 @@ def test_history_of_files_is_filtered_and_merged_by_spark_sql(tmp_path):
     query = "SELECT who, COUNT(*) AS c, SUM(n) FILTER (WHERE n > 2) AS s FROM o WHERE n > 0 GROUP BY who"
     env.sql(query, {"o": files}).print()
     assert "one projection of Spark SQL, merged by key" in env.explain()
+
+
+class TimesFactor:
+    """An aggregate function of the user: the sum of its values times a factor, which can be taken back."""
+
+    def __init__(self, factor):
+        self.factor = factor
+
+    def create_accumulator(self):
+        return [0]
+
+    def accumulate(self, accumulator, value):
+        accumulator[0] += value or 0
+
+    def retract(self, accumulator, value):
+        accumulator[0] -= value or 0
+
+    def get_value(self, accumulator):
+        return accumulator[0] * self.factor
+
+
+@pytest.mark.parametrize("mode", ["BATCH", "STREAMING"])
+def test_functions_of_the_user_are_told_apart(mode):
+    env = StreamExecutionEnvironment.get_execution_environment(
+        Configuration.from_dict({"execution.runtime-mode": mode})
+    )
+    functions = {
+        "twice": SqlFunction("twice", FunctionKind.AGGREGATE, TimesFactor(2), BIGINT),
+        "thrice": SqlFunction("thrice", FunctionKind.AGGREGATE, TimesFactor(3), BIGINT),
+        "parts": SqlFunction("parts", FunctionKind.TABLE, lambda n: range(n or 0), INT),
+        "half": SqlFunction(
+            "half", FunctionKind.SCALAR, lambda n: None if n is None else n // 2, INT
+        ),
+    }
+    rows = [Row("ann", 5), Row("bob", 3), Row("ann", 2)]
+    table = StreamTable(env.from_collection(rows, ORDERS))
+    catalogue = StreamCatalogue({"o": table}, functions)
+    inside = "SELECT who, MAX(half(n)) AS n FROM o GROUP BY who"
+    query = f"SELECT twice(n), thrice(n) FROM (SELECT n FROM ({inside}), LATERAL TABLE(parts(n)) AS t (p))"
+    stream = Lowering(env).stream(relation_of(query, catalogue))
+    assert materialized(collect(stream, Schedule(batch_sizes=(1,)))) == [(10, 15)]

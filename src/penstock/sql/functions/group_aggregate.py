@@ -22,6 +22,7 @@ from penstock.sql.functions.accumulators import ACCUMULATORS, Accumulator, Parts
 from penstock.sql.functions.changes import RowMaker, signed
 from penstock.sql.functions.state_ttl import expiring
 from penstock.sql.functions.value_states import OF_COUNTS, OF_VALUES
+from penstock.sql.scalars.functions import USER
 from penstock.types import Types
 from penstock.types.row import Row
 
@@ -31,7 +32,7 @@ class AggregateCall:
     """One aggregate.
 
     Attributes:
-        function: Its name, such as `SUM`; of one of the user `USER`.
+        function: Its name, such as `SUM`; of one of the user `user:` and its name.
         arguments: Positions of the columns it reads; none is COUNT(*).
         source: Type of the first argument.
         result: Type of the result.
@@ -54,8 +55,7 @@ class AggregateCall:
         inside = ", ".join(f"#{at}" for at in self.arguments) or "*"
         distinct = "DISTINCT " if self.is_distinct else ""
         shown = "" if self.filter is None else f" FILTER #{self.filter}"
-        name = getattr(self.user, "__name__", type(self.user).__name__)
-        return f"{name if self.user else self.function}({distinct}{inside}){shown}"
+        return f"{self.function.removeprefix(USER)}({distinct}{inside}){shown}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from penstock.sql.column_types import BIGINT, DOUBLE, NUMBERS, STRING, SqlType, 
 from penstock.sql.functions.accumulators import avg_result, sum_result
 from penstock.sql.functions.group_aggregate import AggregateCall
 from penstock.sql.place import unsupported, wrong
+from penstock.sql.scalars.functions import USER
 from penstock.sql.scalars.tree import Constant, InputColumn, Scalar
 
 _RESULTS = {
@@ -103,7 +104,9 @@ def bound_aggregate(node: exp.Expr, binder: Binder) -> BoundAggregate:
     if own is not None:
         arguments = tuple(binder.scalar(each) for each in node.expressions)
         source = arguments[0].type if arguments else BIGINT
-        made = AggregateCall("USER", (), source, own.result_type, user=own.function)
+        # The name tells functions of the user apart: equal calls are computed once.
+        named = f"{USER}{own.name}"
+        made = AggregateCall(named, (), source, own.result_type, user=own.function)
         return BoundAggregate(made, arguments, condition)
     name = node.name.upper()
     if name in UNORDERED:
