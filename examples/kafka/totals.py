@@ -64,7 +64,8 @@ def build(
     env = env or StreamExecutionEnvironment.get_execution_environment()
     stream = env.from_source(source, WatermarkStrategy.no_watermarks(), "orders").uid("orders")
     spent = stream.key_by(lambda order: order.customer).sum("amount").uid("totals")
-    spent.sink_to(sink).name("totals").uid("out")
+    # The newest total of a customer: once for all of history, then once per micro-batch.
+    spent.upsert_to(sink, key=lambda total: total.customer).name("totals").uid("out")
     return env
 
 
