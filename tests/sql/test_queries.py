@@ -12,9 +12,11 @@ from penstock.datastream.connectors import FileSource
 from penstock.errors import SqlError
 from penstock.sql.catalogue import FunctionKind, SqlFunction
 from penstock.sql.column_types import BIGINT, INT
+from penstock.sql.grammar import parse_query
 from penstock.sql.lowering.lower import Lowering
 from penstock.sql.queries import relation_of
 from penstock.sql.relations.keyed import unique_by
+from penstock.sql.relations.select import QueryTranslator
 from penstock.sql.streams import StreamCatalogue, StreamTable
 from penstock.testing import Schedule, collect
 from tests.sql.generated import materialized
@@ -194,3 +196,15 @@ def test_functions_of_the_user_are_told_apart(mode):
     query = f"SELECT twice(n), thrice(n) FROM (SELECT n FROM ({inside}), LATERAL TABLE(parts(n)) AS t (p))"
     stream = Lowering(env).stream(relation_of(query, catalogue))
     assert materialized(collect(stream, Schedule(batch_sizes=(1,)))) == [(10, 15)]
+
+
+def test_a_wrong_query_leaves_nothing_behind():
+    env = StreamExecutionEnvironment.get_execution_environment()
+    table = StreamTable(env.from_collection([], ORDERS))
+    translator = QueryTranslator(StreamCatalogue({"o": table}, {}))
+    with pytest.raises(SqlError, match="there is no column 'm'"):
+        translator.relation(
+            parse_query("WITH a AS (SELECT n FROM o), b AS (SELECT m FROM a) SELECT * FROM b")
+        )
+    with pytest.raises(SqlError, match="there is no table 'a'"):
+        translator.relation(parse_query("SELECT n FROM a"))

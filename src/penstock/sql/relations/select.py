@@ -110,10 +110,12 @@ class QueryTranslator:
             raise unsupported("WITH RECURSIVE", known)
         found: dict[str, SqlRelation] = {}
         self._named.append(found)
-        for each in known.expressions:
-            names = [column.name for column in each.args["alias"].columns]
-            found[each.alias] = renamed(self.relation(each.this), names, each)
-        self._named.pop()
+        try:
+            for each in known.expressions:
+                names = [column.name for column in each.args["alias"].columns]
+                found[each.alias] = renamed(self.relation(each.this), names, each)
+        finally:
+            self._named.pop()
         return found
 
     def _select(self, query: exp.Select, outer: Scope | None) -> SqlRelation:
