@@ -33,6 +33,7 @@ HANDLES = {
     "streams.columns.as_of_join",
     "streams.columns.column_operations",
     "streams.columns.keyed_columns",
+    "streams.columns.keyed_parts",
     "streams.connected.connected_streams",
     "streams.data_stream",
     "streams.dataframes",
@@ -52,6 +53,7 @@ HANDLES = {
     "windows.window_rules",
     "windows.window_settings",
     "windows.windowed_stream",
+    "windows.windows_base",
 }
 """Files of `api` whose annotations name one another: `key_by` of a `DataStream` returns a
 `KeyedStream`, whose `map` returns a `DataStream`. Only annotations: no import that is executed."""

@@ -28,10 +28,11 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "wire": _BASE | {"filesystem", "types"},
     "expressions": _BASE | {"types"},
     "state": _BASE | {"filesystem", "wire", "types"},
-    "program": _BASE | {"state", "wire", "types"},
+    "program": _BASE | {"expressions", "state", "wire", "types"},
     "graph": _BASE | {"program", "types", "config", "filesystem", "notebook"},
     "connectors": _BASE | {"graph", "program", "types", "config", "filesystem", "wire"},
-    "plan": _BASE | {"program", "graph", "types", "config", "connectors", "wire", "notebook"},
+    "plan": _BASE
+    | {"program", "graph", "types", "config", "connectors", "expressions", "wire", "notebook"},
     "runtime": _BASE | {"expressions", "program", "state", "wire", "types", "metrics"},
     "api": _BASE
     | {
@@ -120,9 +121,10 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
         "signatures": frozenset({"kinds", "tree"}),
         "functions": frozenset({"kinds", "signatures", "tree"}),
         "typing": frozenset({"functions", "kinds", "tree"}),
-        "steps": frozenset({"kinds", "tree", "typing"}),
+        "steps": frozenset({"functions", "kinds", "tree", "typing"}),
         "keyed_aggregate": frozenset({"aggregates", "kinds", "merging", "steps", "tree", "typing"}),
-        "arrow": frozenset({"functions", "kinds", "steps", "tree"}),
+        "paned": frozenset({"keyed_aggregate", "kinds", "steps", "tree", "typing"}),
+        "arrow": frozenset({"functions", "keyed_aggregate", "kinds", "steps", "tree"}),
     },
     "wire": {
         "atomic_file": frozenset(),

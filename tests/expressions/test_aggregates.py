@@ -7,10 +7,14 @@ failure, state that is not handed over, a place that gives other results than st
 from __future__ import annotations
 
 import math
+import statistics
 from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
+from fractions import Fraction
 from itertools import product
 from typing import Any
 
@@ -26,7 +30,9 @@ from penstock.errors import ArgumentError, ExpressionError, PenstockError, Unkno
 from penstock.expressions.aggregates import AGGREGATES
 from penstock.plan.folding.choice import legal_places
 from penstock.program.folding.fold import Place
+from penstock.runtime.exchange import parts_buckets
 from penstock.runtime.fold import entry_limit
+from penstock.runtime.operators import keyed_aggregate
 from penstock.testing import Schedule, run_in_process
 from tests.expressions.generated import same
 from tests.runtime.jobs import BATCH, MIXED, STREAMING
@@ -72,6 +78,14 @@ AGGREGATED = {
     **{f"mean_{name}": col[name].mean() for name in NUMBERS if name != "money"},
     **{f"min_{name}": col[name].min() for name in VALUES},
     **{f"max_{name}": col[name].max() for name in VALUES},
+    **{
+        f"q{n}_{name}": col[name].approx_quantile(n / 100)
+        for name in ("small", "whole", "real")
+        for n in (0, 50, 90)
+    },
+    **{f"distinct_{name}": col[name].count_distinct() for name in VALUES if name != "real"},
+    "variance_small": col.small.variance(),
+    "stddev_small": col.small.stddev(),
 }
 EXACT = {name: each for name, each in AGGREGATED.items() if not name.endswith("_real")}
 
@@ -93,7 +107,29 @@ def mean(values: list[Any]) -> Any:
     return total(values) / len(values) if values else None
 
 
+def quantile(values: list[Any], share: float) -> Any:
+    if not values:
+        return None
+    if any(value != value for value in values):  # noqa: PLR0124 - NaN
+        return math.nan
+    value = float(sorted(values)[max(math.ceil(share * len(values)), 1) - 1])
+    if value == 0 or math.isinf(value):
+        return value
+    mantissa, exponent = math.frexp(value)  # a half to one
+    return math.ldexp(math.trunc(mantissa * 256) / 256, exponent)
+
+
+def variance(values: list[Any]) -> Any:
+    return statistics.variance(map(Fraction, values)) if len(values) > 1 else None
+
+
 REFERENCE = {
+    "q0": lambda values: quantile(values, 0),
+    "q50": lambda values: quantile(values, 0.5),
+    "q90": lambda values: quantile(values, 0.9),
+    "distinct": lambda values: len(set(values)),
+    "variance": lambda values: None if len(values) < 2 else float(variance(values)),
+    "stddev": lambda values: None if len(values) < 2 else float(variance(values)) ** 0.5,
     "count": len,
     "sum": total,
     "mean": mean,
@@ -147,27 +183,48 @@ SCHEDULES = st.builds(
     restart_every=st.sampled_from([None, 1]),
     fail_every=st.sampled_from([None, 2]),
     workers=st.integers(1, 2),
+    backend=st.sampled_from(["hashmap", "lmdb"]),
 )
 
 
+@contextmanager
+def forced(few: int, first_merge: int) -> Iterator[None]:
+    """Let kernels merge micro-batches of at least `few` records, and senders merge as soon as that many wait."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(keyed_aggregate, "FEW_RECORDS", few)
+        patch.setattr(parts_buckets, "FIRST_MERGE", first_merge)
+        yield
+
+
+FORCED = st.builds(forced, st.sampled_from([0, 4, 128]), st.sampled_from([2, 1 << 16]))
+
+
 def test_the_reference_has_every_aggregate() -> None:
-    assert set(AGGREGATES) == set(REFERENCE)
+    assert set(AGGREGATES) == {each.how for each in AGGREGATED.values()}
+    assert {name.partition("_")[0] for name in AGGREGATED} == {"n", *REFERENCE}
 
 
 @pytest.mark.parametrize("mode", MODES)
-@given(history=RECORDS, live=RECORDS, schedule=SCHEDULES)
+@given(history=RECORDS, live=RECORDS, schedule=SCHEDULES, coded=st.booleans(), force=FORCED)
 @settings(max_examples=15, deadline=None)
 def test_the_last_results_are_those_of_the_reference(
-    mode: str, history: list[Row], live: list[Row], schedule: Schedule
+    mode: str,
+    history: list[Row],
+    live: list[Row],
+    schedule: Schedule,
+    coded: bool,
+    force: AbstractContextManager[None],
 ) -> None:
-    env = program(MODES[mode], history, live, AGGREGATED)
-    found = last_of_keys(run_in_process(env, schedule).of())
+    form = {"table.exec.enable-coded-rowdata": str(coded).lower()}
+    env = program(MODES[mode] | form, history, live, AGGREGATED)
+    with force:
+        found = last_of_keys(run_in_process(env, schedule).of())
     check(found, expected(history + live, AGGREGATED))
 
 
 @pytest.mark.parametrize("aggregates", [EXACT, AGGREGATED], ids=["exact", "floats"])
 @pytest.mark.parametrize("mode", ["batch", "mixed", "latest"])
-@given(history=RECORDS, live=RECORDS, schedule=SCHEDULES, small=st.booleans())
+@given(history=RECORDS, live=RECORDS, schedule=SCHEDULES, small=st.booleans(), force=FORCED)
 @settings(max_examples=4, deadline=None)
 def test_every_legal_place_gives_what_state_gives(
     mode: str,
@@ -176,12 +233,13 @@ def test_every_legal_place_gives_what_state_gives(
     live: list[Row],
     schedule: Schedule,
     small: bool,
+    force: AbstractContextManager[None],
 ) -> None:
     memory = {"execution.sorted-inputs.memory": "600"} if small else {}
     plan = program(MODES[mode] | memory, history, live, aggregates).plan()
     choices = [legal_places(plan, plan.runs[fold.run], fold.operator) for fold in plan.folds]
     wanted = expected(history + live, aggregates)
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, force:
         patch.setattr(entry_limit, "_FIRST_LOOK", 2 if small else 4096)  # tables fill at once
         for choice in product(*choices):
             folds = tuple(
@@ -292,6 +350,13 @@ def mistakes() -> dict[str, tuple[Any, type[PenstockError], str]]:
         "function": (of(lambda row: row.k, n=col.count()), ArgumentError, "no column"),
         "typo": (of(col.k, n=col.y.sum()), UnknownFieldError, "'y'"),
         "text": (of(col.k, n=col.k.sum()), ArgumentError, "needs numbers"),
+        "floats": (
+            of(col.k, n=col.x.cast(Types.DOUBLE()).count_distinct()),
+            ArgumentError,
+            "floats|Double",
+        ),
+        "share": (lambda _: col.x.approx_quantile(1.5), ArgumentError, "1.5"),
+        "spread": (of(col.k, n=(col.x / 2).stddev()), ArgumentError, "exact"),
         "truth": (of(col.k, n=(col.x > 1).max()), ArgumentError, "order"),
     }
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 from penstock.common import Types
+from penstock.datastream import DataStream, col
 from tests.spark.conftest import Environment
 
 TOTALS = Types.ROW_NAMED(["name", "total"], [Types.STRING(), Types.LONG()])
@@ -36,3 +39,50 @@ def test_a_stream_of_nothing_is_an_empty_dataframe(
     result = rows.to_dataframe("nothing", directory=str(tmp_path / "rows"))
     assert result.columns == ["name", "total"]
     assert result.count() == 0
+
+
+def computed(stream: DataStream[Any], directory: str | None) -> tuple[Any, list[Any]]:
+    frame = stream.to_dataframe(directory=directory)
+    return frame, sorted((tuple(row) for row in frame.collect()), key=str)
+
+
+@pytest.mark.parametrize("name", ["select", "aggregate", "quantile"])
+def test_expressions_of_a_dataframe_are_one_plan_of_spark(
+    environment: Environment, session: SparkSession, tmp_path: Path, name: str
+) -> None:
+    rows = session.range(50).selectExpr(
+        "id % 3 AS k", "id / 8 AS share", "TIMESTAMP_SECONDS(id) AS at"
+    )
+
+    numbers = count()
+
+    def program() -> DataStream[Any]:
+        job = {"execution.checkpointing.dir": str(tmp_path / f"job-{next(numbers)}")}
+        stream = environment("batch", **job).from_dataframe(rows).where(col.k > 0)
+        if name == "select":
+            return stream.select(col.k, col.share, col.at, more=col.k * 2, hour=col.at.hour())
+        aggregates = {"n": col.count(), "mean": col.k.mean(), "last": col.at.max()}
+        if name == "quantile":
+            aggregates["median"] = col.k.approx_quantile(0.5)
+        return stream.key_by(col.k).aggregate(**aggregates)
+
+    alone, found = computed(program(), None)
+    run, wanted = computed(program(), str(tmp_path / "rows"))
+    assert found == wanted
+    assert alone.dtypes == run.dtypes
+    plan = alone._jdf.queryExecution().executedPlan().toString()
+    assert ("parquet" in plan) is (name == "quantile"), "only workers compute quantiles"
+
+
+def test_what_is_more_than_expressions_of_a_dataframe_runs(
+    environment: Environment, session: SparkSession, tmp_path: Path
+) -> None:
+    for mode, then in (
+        ("mixed", lambda stream: stream),
+        ("batch", lambda stream: stream.map(lambda row: row, output_type=stream.get_type())),
+    ):
+        env = environment(mode, **{"execution.checkpointing.dir": str(tmp_path / mode)})
+        stream = env.from_dataframe(session.range(5)).select(n=col.id + 1)
+        frame, found = computed(then(stream), None)
+        assert found == [(n,) for n in range(1, 6)]
+        assert "parquet" in frame._jdf.queryExecution().executedPlan().toString()

@@ -40,7 +40,7 @@ JOBS, PER_JOB, ROWS = 5, 50, 40
 
 
 def test_all_functions_have_a_builder() -> None:
-    assert set(BUILDERS) == set(FUNCTIONS)
+    assert set(BUILDERS) == {name for name, function in FUNCTIONS.items() if function.in_sql}
 
 
 @pytest.fixture

@@ -12,8 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 from penstock.expressions.kinds import (
+    COMPUTED,
     DECIMAL,
     DOUBLE,
     FLOATS,
@@ -35,13 +38,16 @@ class AggregateExpression:
     Attributes:
         how: Its name in `AGGREGATES`.
         argument: What it aggregates; None for the number of records.
+        parameters: Constants that are part of it, such as the share of a quantile.
     """
 
     how: str
     argument: Expression | None = None
+    parameters: tuple[Any, ...] = ()
 
     def __str__(self) -> str:
-        return f"{self.how}({'' if self.argument is None else self.argument})"
+        inside = [str(each) for each in (self.argument, *self.parameters) if each is not None]
+        return f"{self.how}({', '.join(inside)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +56,7 @@ class Part:
 
     Attributes:
         suffix: What follows the name of the result, if the aggregate has several parts.
-        merge: How two become one: `sum`, `min` or `max` (`expressions.merging`).
+        merge: How two become one: `sum`, `min`, `max` or `tally` (`expressions.merging`).
         of_record: The part of one record, an expression without types.
     """
 
@@ -82,7 +88,8 @@ def aggregate_of(aggregate: AggregateExpression, argument: Expression | None) ->
     Raises:
         TypingError: It does not take values of this type.
     """
-    return AGGREGATES[aggregate.how](aggregate.argument, argument)
+    make = AGGREGATES[aggregate.how]
+    return make(aggregate.argument, argument, *aggregate.parameters)
 
 
 def _count(tree: Expression | None, argument: Expression | None) -> Aggregate:
@@ -145,11 +152,64 @@ def _quotient(parts: tuple[Field, ...]) -> Expression:
     )
 
 
-AGGREGATES: dict[str, Callable[[Expression | None, Expression | None], Aggregate]] = {
+def _quantile(tree: Expression | None, argument: Expression | None, share: float) -> Aggregate:
+    _check_numbers(argument, "approx_quantile")
+    assert tree is not None, "approx_quantile has an argument"
+    part = Part("buckets", "tally", Call("tally", (Call("bucket", (tree,)),)))
+    return Aggregate((part,), lambda parts: Call("quantile", (parts[0],), (share,)))
+
+
+def _count_distinct(tree: Expression | None, argument: Expression | None) -> Aggregate:
+    assert tree is not None, "count_distinct has an argument"
+    assert argument is not None, "count_distinct has an argument"
+    if name_of(argument) not in COMPUTED - {*FLOATS}:
+        msg = (
+            f"count_distinct needs whole numbers, decimals, texts, booleans or times, and {argument} is "
+            f"{argument.type_info!r}"
+        )
+        raise TypingError(msg)
+    part = Part("values", "tally", Call("tally", (tree,)))
+    return Aggregate(
+        (part,), lambda parts: Call("coalesce", (Call("tally_size", parts), Literal(0)))
+    )
+
+
+def _variance(tree: Expression | None, argument: Expression | None, *, is_root: bool) -> Aggregate:
+    how = "stddev" if is_root else "variance"
+    assert tree is not None, f"{how} has an argument"
+    assert argument is not None, f"{how} has an argument"
+    if name_of(argument) not in WHOLE:
+        msg = (
+            f"{how} needs whole numbers, whose sums are exact, and {argument} is {argument.type_info!r}; "
+            "multiply and cast, such as (col.price * 100).round().cast(Types.LONG())"
+        )
+        raise TypingError(msg)
+    wide = Call("cast", (tree,), (LONG,))
+    count = _count(tree, argument).parts[0]
+    parts = (
+        count,
+        Part("sum", "sum", wide),
+        Part("squares", "sum", Call("multiply", (wide, wide))),
+    )
+    return Aggregate(parts, lambda fields: Call("variance", fields, (is_root,)))
+
+
+def _check_numbers(argument: Expression | None, how: str) -> None:
+    assert argument is not None, f"{how} has an argument"
+    if name_of(argument) not in {*WHOLE, *FLOATS}:
+        msg = f"{how} needs whole numbers or floats, and {argument} is {argument.type_info!r}"
+        raise TypingError(msg)
+
+
+AGGREGATES: dict[str, Callable[..., Aggregate]] = {
     "count": _count,
     "sum": _sum,
     "mean": _mean,
     "min": _min,
     "max": _max,
+    "approx_quantile": _quantile,
+    "count_distinct": _count_distinct,
+    "variance": partial(_variance, is_root=False),
+    "stddev": partial(_variance, is_root=True),
 }
-"""Name of an aggregate to what it keeps, given its argument without and with types."""
+"""Name of an aggregate to what it keeps, given its argument without and with types, and its parameters."""

@@ -13,6 +13,7 @@ from penstock.expressions import signatures as rules
 from penstock.expressions.kinds import (
     BOOLEAN,
     COMPUTED,
+    DOUBLE,
     FLOATS,
     INT,
     LONG,
@@ -32,10 +33,12 @@ class ColumnFunction:
     Attributes:
         rule: Types a call.
         fails: Whether a typed call can fail for some values of its arguments.
+        in_sql: Whether Spark SQL can compute it.
     """
 
     rule: rules.Rule
     fails: Callable[[Call], bool] = lambda _: False
+    in_sql: bool = True
 
 
 def _exact(call: Call) -> bool:
@@ -108,8 +111,13 @@ FUNCTIONS: dict[str, ColumnFunction] = {
     "list_length": ColumnFunction(rules.count),
     "get": ColumnFunction(rules.element),
     "field": ColumnFunction(rules.member),
+    "bucket": ColumnFunction(rules.bucketed),
+    "tally": ColumnFunction(rules.tallied),
+    "tally_size": ColumnFunction(rules.of_tally(LONG), in_sql=False),
+    "quantile": ColumnFunction(rules.of_tally(DOUBLE), in_sql=False),
+    "variance": ColumnFunction(rules.of_moments, in_sql=False),
 }
-"""Name to function. The order is that of the page on columns."""
+"""Name to function. The order is that of the page on columns; the last ones are of aggregates only."""
 
 
 def can_fail(expression: Expression) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 
 from penstock.errors import ArgumentError
 from penstock.expressions.aggregates import AggregateExpression, aggregate_of
-from penstock.expressions.kinds import DECIMAL, FLOATS, WHOLE, TypingError
+from penstock.expressions.kinds import COMPUTED, DECIMAL, FLOATS, INSTANT, TypingError
 from penstock.expressions.merging import Merge, merge_of
 from penstock.expressions.steps import ExpressionChain, SelectStep
 from penstock.expressions.tree import Expression, Field
@@ -19,8 +19,11 @@ from penstock.expressions.typing import RecordType, typed
 from penstock.types.records import RowTypeInfo
 from penstock.types.row import Row, row_like, values_of_row
 
-SQL_KEYS = frozenset({*WHOLE, "String", "Boolean", "SqlDate"})
-"""Names of types whose equality is the same in Spark SQL and Python."""
+WINDOW_BOUNDS = {"window_start": INSTANT, "window_end": INSTANT}
+"""Names of the bounds of a window to their types; the end is not part of it."""
+
+TALLY = "tally"
+"""The merge of maps from a value to how often it came."""
 
 _OTHERS_IN_SQL = frozenset({("sum", DECIMAL)})
 """Merges, with names of types, whose result Spark SQL rounds."""
@@ -32,8 +35,8 @@ class KeyedAggregate:
 
     Attributes:
         parts: Type of the records of parts: columns of the key, then the parts.
-        merges: `sum`, `min` or `max` of each part; None for columns of the key.
-        results: From a record of parts to the result.
+        merges: `sum`, `min`, `max` or `tally` of each part; None for columns of the key.
+        results: From a record of parts to the result; of windows, from parts and perhaps the bounds of the window.
     """
 
     parts: RowTypeInfo
@@ -66,14 +69,29 @@ class KeyedAggregate:
         ]
         return row_like(earlier, merged)
 
+    def reduce(self, earlier: Row, later: Row) -> Row:
+        """Return the record of parts of both, as a function of windows does."""
+        return self(earlier, later)
+
+    @property
+    def keys(self) -> int:
+        """Number of columns of the key, which are the first ones."""
+        return self.merges.count(None)
+
+    @property
+    def has_columns(self) -> bool:
+        """Whether its parts have a form as columns in which equal keys are equal."""
+        kinds = self.parts.field_types[: self.keys]
+        return self.keys > 0 and all(getattr(kind, "name", "") in COMPUTED for kind in kinds)
+
     @property
     def is_merged_alike_by_sql(self) -> bool:
-        """Whether Spark SQL has the same keys and adds the same sums."""
+        """Whether Spark SQL adds the same sums, and has the same keys: of columns it has, 0.0 and -0.0 are one for it too."""
         named = zip(self.merges, self.parts.field_types, strict=True)
-        return all(
-            name in SQL_KEYS if how is None else (how, name) not in _OTHERS_IN_SQL
-            for how, name in ((how, getattr(kind, "name", "")) for how, kind in named)
-        )
+        merged = {(how, getattr(kind, "name", "")) for how, kind in named}
+        # Spark SQL counts values by grouping on them, which it can do once
+        is_counted_once = self.merges.count(TALLY) <= 1
+        return self.has_columns and is_counted_once and merged.isdisjoint(_OTHERS_IN_SQL)
 
     @property
     def exact_because(self) -> str | None:
@@ -89,7 +107,10 @@ class KeyedAggregate:
 
 
 def keyed_aggregate(
-    records: RecordType, keys: tuple[str, ...], aggregates: Mapping[str, AggregateExpression]
+    records: RecordType,
+    keys: tuple[str, ...],
+    aggregates: Mapping[str, AggregateExpression],
+    bounds: Mapping[str, str] | None = None,
 ) -> tuple[ExpressionChain, KeyedAggregate]:
     """Return the selection of the parts of a record, and what merges parts.
 
@@ -97,6 +118,7 @@ def keyed_aggregate(
         records: Type of the records.
         keys: Names of the columns of the key.
         aggregates: Names of results, other than those of keys, to aggregates.
+        bounds: Names of results to `window_start` or `window_end`, which the reader of parts adds to them.
 
     Raises:
         ArgumentError: An aggregate does not take values of its argument's type.
@@ -107,6 +129,7 @@ def keyed_aggregate(
     }
     merges: list[str | None] = [None] * len(keys)
     results: dict[str, Expression] = {name: Field(name) for name in keys}
+    tallies: dict[Expression, Field] = {}
     for name, each in aggregates.items():
         tree = each.argument
         argument = None if tree is None else typed(tree, records, "aggregate")
@@ -118,14 +141,25 @@ def keyed_aggregate(
                 hint="Correct the aggregate, or cast its column.",
             ) from refused
         alone = len(found.parts) == 1
-        fields = tuple(Field(name if alone else f"{name}.{part.suffix}") for part in found.parts)
-        for part, at in zip(found.parts, fields, strict=True):
-            outputs[at.name] = typed(part.of_record, records, "aggregate")
-            merges.append(part.merge)
-        results[name] = found.result(fields)
+        fields: list[Field] = []
+        for part in found.parts:
+            of_record = typed(part.of_record, records, "aggregate")
+            at = Field(name if alone else f"{name}.{part.suffix}")
+            if part.merge == TALLY:  # quantiles of one column share its buckets
+                at = tallies.setdefault(of_record, at)
+            if at.name not in outputs:
+                outputs[at.name] = of_record
+                merges.append(part.merge)
+            fields.append(at)
+        results[name] = found.result(tuple(fields))
     chain = ExpressionChain(records, (SelectStep(tuple(outputs.items())),), takes_changes=False)
     parts = chain.type_info
     assert isinstance(parts, RowTypeInfo), "a selection makes rows"
-    made = {name: typed(tree, parts, "aggregate") for name, tree in results.items()}
-    emitted = ExpressionChain(parts, (SelectStep(tuple(made.items())),))
+    fired = parts
+    if bounds:
+        names = [*parts.field_names, *WINDOW_BOUNDS]
+        fired = RowTypeInfo([*parts.field_types, *WINDOW_BOUNDS.values()], names)
+        results |= {name: Field(bound) for name, bound in bounds.items()}
+    made = {name: typed(tree, fired, "aggregate") for name, tree in results.items()}
+    emitted = ExpressionChain(fired, (SelectStep(tuple(made.items())),))
     return chain, KeyedAggregate(parts, tuple(merges), emitted)

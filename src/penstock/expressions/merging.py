@@ -25,7 +25,7 @@ def merge_of(how: str, type_name: str) -> Merge:
     """Return how two parts of a type become one.
 
     Args:
-        how: `sum`, `min` or `max`.
+        how: `sum`, `min`, `max`, or `tally`, which adds the counts of values.
         type_name: Name of the basic type of the parts.
 
     Examples:
@@ -69,7 +69,14 @@ def _sum(left: Any, right: Any) -> Any:
     return left + right
 
 
-_OTHERS: dict[str, Merge] = {"sum": _sum, "min": min, "max": max}
+def _tally(left: dict[Any, int], right: dict[Any, int]) -> dict[Any, int]:
+    merged = dict(left)
+    for value, count in right.items():
+        merged[value] = merged.get(value, 0) + count
+    return merged
+
+
+_OTHERS: dict[str, Merge] = {"sum": _sum, "min": min, "max": max, "tally": _tally}
 
 _OF_TYPE: dict[tuple[str, str], Merge] = {
     ("sum", "Long"): _sum_of_longs,

@@ -18,6 +18,7 @@ from penstock.expressions.kinds import (
     DOUBLE,
     FLOATS,
     INT,
+    LONG,
     NUMBERS,
     STRING,
     TIMESTAMPS,
@@ -32,6 +33,7 @@ from penstock.expressions.kinds import (
 )
 from penstock.expressions.tree import Call, Expression, Literal
 from penstock.types.base import TypeInformation
+from penstock.types.containers import MapTypeInfo
 from penstock.types.records import RowTypeInfo
 from penstock.types.scalars import BasicTypeInfo
 from penstock.types.types import Types
@@ -250,6 +252,36 @@ def member(call: Call) -> Call:
         msg = f"the row has no field {name!r}{near}"
         raise TypingError(msg)
     return replace(call, type_info=inside.field_types[inside.field_names.index(name)])
+
+
+def bucketed(call: Call) -> Call:
+    """Type `bucket`: the number of the interval that a number is in."""
+    (value,) = call.arguments
+    _check(value, {*WHOLE, *FLOATS})
+    return replace(call, arguments=(converted(value, DOUBLE),), type_info=INT)
+
+
+def tallied(call: Call) -> Call:
+    """Type `tally`: a value with the number 1."""
+    (value,) = call.arguments
+    _check(value, COMPUTED - {*FLOATS})
+    assert value.type_info is not None
+    return replace(call, type_info=Types.MAP(value.type_info, LONG))
+
+
+def of_tally(result: TypeInformation) -> Rule:
+    """Return the rule of a function of a tally."""
+
+    def rule(call: Call) -> Call:
+        assert isinstance(call.arguments[0].type_info, MapTypeInfo), "aggregates call it"
+        return replace(call, type_info=result)
+
+    return rule
+
+
+def of_moments(call: Call) -> Call:
+    """Type `variance`, of a count, a sum and a sum of squares."""
+    return replace(call, type_info=DOUBLE)
 
 
 def shifted(call: Call) -> Call:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from penstock.expressions.functions import FUNCTIONS
 from penstock.expressions.kinds import DECIMAL, name_of
 from penstock.expressions.tree import Call, Expression, Field, fields_of, parts_of
 from penstock.expressions.typing import RecordType
@@ -83,10 +84,14 @@ class ExpressionChain:
     @property
     def unprojected_because(self) -> str | None:
         """Why Spark SQL has not the same answer for every record; None if it has."""
-        made = (expression for step in self.steps for expression in _expressions_of(step))
-        return (
-            "Spark SQL adds decimals with a digit less" if any(map(adds_decimals, made)) else None
-        )
+        made = [expression for step in self.steps for expression in _expressions_of(step)]
+        if any(map(adds_decimals, made)):
+            return "Spark SQL adds decimals with a digit less"
+        called = {
+            part.function for each in made for part in parts_of(each) if isinstance(part, Call)
+        }
+        outside = sorted(name for name in called if not FUNCTIONS[name].in_sql)
+        return f"only workers compute {outside[0]}" if outside else None
 
     def followed_by(self, chain: ExpressionChain) -> ExpressionChain:
         """Return both chains as one; the second reads what this one emits."""

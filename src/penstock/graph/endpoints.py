@@ -92,13 +92,21 @@ class SinkContext:
 class SinkWriter(ABC):
     """Stages the records of one task of one epoch.
 
-    Call order: any number of `write`, then either `prepare_commit` or `abort`. A writer
+    Call order: any number of `write` and `write_columns`, then either `prepare_commit` or `abort`. A writer
     whose task is killed gets neither call; `Committer.recover` removes its staged data.
     """
 
     @abstractmethod
     def write(self, values: list[Any]) -> None:
         """Stage `values` in order."""
+
+    def write_columns(self, batch: Any) -> bool:
+        """Stage the rows of an Arrow batch in order, and return True; False leaves them to `write`, as records.
+
+        Called in place of `write` where records arrive as columns of the type of the stream. The default returns False.
+        """
+        del batch
+        return False
 
     @abstractmethod
     def prepare_commit(self) -> list[Any]:

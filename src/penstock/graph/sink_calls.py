@@ -50,6 +50,10 @@ class _NamedWriter(SinkWriter):
         with self._named(f"write of {len(values)} records"):
             self._writer.write(values)
 
+    def write_columns(self, batch: Any) -> bool:
+        with self._named(f"write of {batch.num_rows} records"):
+            return self._writer.write_columns(batch)
+
     def prepare_commit(self) -> list[Any]:
         with self._named("prepare_commit"):
             return self._writer.prepare_commit()

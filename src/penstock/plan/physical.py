@@ -245,13 +245,16 @@ class PlannedProjection:
         run: Index of the run, a batch run.
         source: Id of the source that the operator reads.
         operator: Id of the operator.
-        merged_for: Id of the operator of aggregates whose parts Spark SQL merges by key; None if it does not.
+        merged_for: Id of the operator of aggregates whose parts Spark SQL merges by key, or of their windows, by key and
+            pane; None if it does not.
+        timestamps: Of windows: id of the operator before it that assigns timestamps of a column; else None.
     """
 
     run: int
     source: int
     operator: int
     merged_for: int | None = None
+    timestamps: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,7 +137,8 @@ class OperatorKind:
         own_prefixes: Prefixes of such names.
         returns: The return value of its function.
         takes_context: Whether its function has a context as second argument.
-        makes_values: Whether it emits values other than its input values and pairs of them.
+        makes_values: Whether it emits values other than its input values, pairs of them, and values that have the
+            declared form by construction.
         has_side_outputs: Whether its function may yield `(OutputTag, value)`.
         emit: When it emits results, if it folds the records of a key (`program.folding`), else None.
     """

@@ -165,6 +165,7 @@ KEYED_AGGREGATE = OperatorKind(
     state=StateUse.ALWAYS,
     own_states=(REDUCE_AGGREGATE,),
     emit=Emit.FINAL,
+    makes_values=False,
 )
 KEYED_LATEST = OperatorKind(
     "KEYED_LATEST",

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
 
+from penstock.expressions.steps import ExpressionChain
 from penstock.program.windows import Window
 from penstock.types.information import TypeInformation
 
@@ -95,6 +96,7 @@ class WindowSpec:
             fire before its end.
         fires_only_at_end: The only window fires at the end of the input, with or without an evictor.
         is_of_all: The windows are those of `window_all`: all records have one key.
+        results: Of aggregates of columns: what makes results of that which a window emits when it fires.
     """
 
     assigner: Any
@@ -117,3 +119,4 @@ class WindowSpec:
     ends_behind_records: bool = False
     fires_only_at_end: bool = False
     is_of_all: bool = False
+    results: ExpressionChain | None = None

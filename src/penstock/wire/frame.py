@@ -141,19 +141,22 @@ def encode_records(
     return b"".join((head, stamps, pickle.dumps(payload, 5)))
 
 
-def encode_columns(header: FrameHeader, batch: Any) -> bytes:
-    """Encode the rows of an Arrow batch, without timestamps; see `encode_records`."""
+def encode_columns(
+    header: FrameHeader, batch: Any, timestamps: Sequence[int] | None = None
+) -> bytes:
+    """Encode the rows of an Arrow batch; see `encode_records`."""
+    stamps = b"" if timestamps is None else array("q", timestamps).tobytes()
     head = _HEADER.pack(
         VERSION,
         header.task,
         header.sequence,
         header.kind,
-        _COLUMNS,
+        _COLUMNS | (0 if timestamps is None else _TIMESTAMPS),
         header.target_level,
         header.channel,
         batch.num_rows,
     )
-    return head + to_bytes(batch)
+    return b"".join((head, stamps, to_bytes(batch)))
 
 
 def encode_segments(
@@ -223,7 +226,8 @@ def decode_records(header: FrameHeader, frame: bytes) -> tuple[list[Any], list[i
     if header.flags & _SEGMENTS:
         keys, values = _decode_segments(header, frame, at)
         return list(zip(keys, values, strict=True)) if header.has_keys else values, timestamps
-    values = rows_of(decode_columns(header, frame)) if header.flags & _COLUMNS else _load(frame, at)
+    is_columnar = header.flags & _COLUMNS
+    values = rows_of(_decode_batch(header, frame, at)) if is_columnar else _load(frame, at)
     if header.flags & _ROWS:
         values = _rows(values)
     if not isinstance(values, list):
@@ -278,14 +282,19 @@ def _decode_segments(header: FrameHeader, frame: bytes, at: int) -> tuple[list[A
     return keys, values
 
 
-def decode_columns(header: FrameHeader, frame: bytes) -> Any:
-    """Return the Arrow batch of a frame of columns.
+def decode_columns(header: FrameHeader, frame: bytes) -> tuple[Any, list[int] | None]:
+    """Return the Arrow batch of a frame of columns, and the timestamps.
 
     Raises:
         DecodeError: The payload is damaged or does not hold `header.count` rows.
     """
+    timestamps, at = _decode_timestamps(header, frame)
+    return _decode_batch(header, frame, at), timestamps
+
+
+def _decode_batch(header: FrameHeader, frame: bytes, at: int) -> Any:
     try:
-        batch = from_bytes(memoryview(frame)[_HEADER.size :])
+        batch = from_bytes(memoryview(frame)[at:])
         batch.validate()
     except MemoryError:
         raise

@@ -9,8 +9,15 @@ from inspect import Parameter, signature
 from typing import Any
 
 from penstock.errors import ArgumentError
+from penstock.expressions.column import ColumnExpression
+from penstock.expressions.kinds import TIMESTAMPS, WHOLE, name_of
+from penstock.expressions.tree import Field
+from penstock.expressions.typing import record_type, typed
 from penstock.graph.logical import Watermarking
+from penstock.program.timestamps import ColumnTimestamps
 from penstock.program.watermark_generator import Watermark, WatermarkGenerator, WatermarkOutput
+from penstock.types.information import TypeInformation
+from penstock.types.records import RowTypeInfo
 from penstock.types.time import Duration
 
 __all__ = [
@@ -21,6 +28,7 @@ __all__ = [
     "WatermarkOutput",
     "WatermarkStrategy",
     "checked_strategy",
+    "watermarking_of",
 ]
 
 
@@ -163,7 +171,8 @@ class WatermarkStrategy:
 
         Args:
             timestamp_assigner: A `TimestampAssigner`, or a function of (value, timestamp so far)
-                that returns epoch milliseconds.
+                that returns epoch milliseconds; or a column of rows or tuples, such as `col.at`, of whole numbers, which are
+                epoch milliseconds, or of times, which are UTC without a zone. A column needs no call per record.
 
         Raises:
             ArgumentError: It is neither, or a class instead of an object of it.
@@ -176,6 +185,8 @@ class WatermarkStrategy:
             >>> collect(windows.reduce(lambda a, b: a + b))
             [1, 5, 4]
         """
+        if isinstance(timestamp_assigner, ColumnExpression):
+            return replace(self, assigner=_of_column(timestamp_assigner))
         extract = getattr(timestamp_assigner, "extract_timestamp", timestamp_assigner)
         if isinstance(timestamp_assigner, type):
             name = timestamp_assigner.__name__
@@ -250,6 +261,37 @@ class WatermarkStrategy:
         return Watermarking(
             self.assigner, self.out_of_orderness_ms, self.make_generator, self.idle_ms
         )
+
+
+def _of_column(column: ColumnExpression) -> ColumnTimestamps:
+    if not isinstance(column.tree, Field):
+        raise ArgumentError.here(
+            f"the timestamp assigner is {column.tree}, which is no column",
+            hint="Compute it before, with with_columns, and assign timestamps to that stream.",
+        )
+    return ColumnTimestamps(column.tree.name, column.tree.name)
+
+
+def watermarking_of(strategy: WatermarkStrategy, type_info: TypeInformation) -> Watermarking | None:
+    """Return the form that a strategy has in the graph, for records of a type.
+
+    Raises:
+        ArgumentError: It takes timestamps from a column, and the type has none, or not of times.
+        UnknownFieldError: There is no such column; it names the near ones.
+    """
+    found = checked_strategy(strategy).watermarking()
+    if found is None or not isinstance(found.assigner, ColumnTimestamps):
+        return found
+    name = found.assigner.name
+    records = record_type(type_info, "with_timestamp_assigner")
+    field = typed(Field(name), records, "with_timestamp_assigner")
+    if name_of(field) not in TIMESTAMPS | set(WHOLE):
+        raise ArgumentError.here(
+            f"with_timestamp_assigner got the column {name}, which is {field.type_info!r}",
+            hint="Use a column of whole numbers, which are epoch milliseconds, or of timestamps.",
+        )
+    at = name if isinstance(records, RowTypeInfo) else records.field_names.index(name)
+    return replace(found, assigner=ColumnTimestamps(name, at))
 
 
 def checked_strategy(strategy: WatermarkStrategy) -> WatermarkStrategy:

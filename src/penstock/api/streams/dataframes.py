@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 from penstock.connectors.column_positions import chosen
 from penstock.connectors.files.file_sink import FileSink
 from penstock.connectors.local_path import local_path
+from penstock.connectors.python.discard import DiscardingSink
 from penstock.connectors.spark_source import SparkSource
 from penstock.errors import ArgumentError, CallSite, GraphError, did_you_mean
+from penstock.plan.projections import only_projection
 from penstock.types import TypeInformation
 from penstock.types.records import RowTypeInfo
 
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
 
 READER = "penstock.spark.sources.dataframes:read_records"
 """What makes the DataFrame. A name, because layers below must not import the layers above them."""
+
+COMPUTER = "penstock.spark.sources.dataframes:computed_records"
+"""What makes it of expressions alone."""
 
 CHECK = "penstock.spark.sources.column_names:check_type"
 """What refuses names a DataFrame cannot have."""
@@ -68,6 +73,9 @@ def dataframe_of(stream: StreamEnds[Any], job_name: str | None, directory: str |
             )
     path = directory
     if path is None:
+        computed = _computed_by_spark(stream)
+        if computed is not None:
+            return computed
         path = mkdtemp(prefix="penstock-dataframe-")
         atexit.register(shutil.rmtree, path, ignore_errors=True)
     elif (here := local_path(path)).exists() and any(here.iterdir()):
@@ -82,3 +90,22 @@ def dataframe_of(stream: StreamEnds[Any], job_name: str | None, directory: str |
     stream.sink_to(sink).name("to_dataframe")
     environment.execute(job_name)
     return resolve_name(READER)(sink.path, type_info, environment.get_configuration())
+
+
+def _computed_by_spark(stream: StreamEnds[Any]) -> Any:
+    """Return the DataFrame of a program that is expressions of one DataFrame; None if it has more to do."""
+    environment = stream.get_execution_environment()
+    sink = stream.sink_to(DiscardingSink()).node_id
+    try:
+        plan = environment.plan()
+    finally:
+        environment.graph.remove(sink)
+    found = only_projection(plan)
+    part = plan.sources[0].parts[0]
+    if found is None or not isinstance(part, SparkSource) or len(plan.sources[0].parts) > 1:
+        return None
+    made = plan.graph.node(found.operator)
+    type_info, origin = stream.get_type(), made.origin
+    resolve_name(CHECK)(type_info, environment.get_configuration(), origin)
+    merges = None if found.merged_for is None else plan.graph.node(found.merged_for).function
+    return resolve_name(COMPUTER)(part.dataframe, made.function, merges, type_info, origin)

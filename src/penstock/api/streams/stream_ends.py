@@ -274,13 +274,15 @@ class StreamEnds(StreamBase[T], Generic[T]):
     ) -> Any:
         """Run the program and return this stream's records as a Spark DataFrame.
 
-        The fields of the stream's row or tuple type are the columns. The rows have no order.
+        The fields of the stream's row or tuple type are the columns. The rows have no order. In BATCH mode a program that
+        is only expressions of columns of one DataFrame is no job: Spark computes the rows when they are asked for,
+        with one plan for both.
 
         Args:
             job_execution_name: Name of the job.
             directory: New directory for the rows, seen by the driver and all workers under the
                 same path; it is not removed. None is a temporary one of this machine, which is
-                removed when the program ends.
+                removed when the program ends. With a directory the program always runs.
 
         Returns:
             A `pyspark.sql.DataFrame`.

@@ -15,7 +15,7 @@ from penstock.api.functions.function_classes import (
 from penstock.api.functions.operator_factories import StreamOperatorFactory, creating_method
 from penstock.api.functions.result_types import result_type
 from penstock.api.functions.stream_operators import OneInputStreamOperator
-from penstock.api.functions.watermark import WatermarkStrategy, checked_strategy
+from penstock.api.functions.watermark import WatermarkStrategy, watermarking_of
 from penstock.api.streams.stream_base import StreamBase
 from penstock.api.streams.stream_checks import check_side_output, projection
 from penstock.api.user_code import checked_label, checked_type, method_of, name_of
@@ -205,7 +205,7 @@ class StreamOperations(StreamBase[T], Generic[T]):
             >>> collect(windows.reduce(lambda a, b: a + b))
             [1, 5, 4]
         """
-        marks = checked_strategy(watermark_strategy).watermarking()
+        marks = watermarking_of(watermark_strategy, self.get_type())
         return self._derive(kinds.TIMESTAMPS, "timestamps", self.get_type(), watermarking=marks)
 
     def project(self, *field_indexes: int) -> DataStream:

@@ -2,86 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, overload
+from typing import TYPE_CHECKING, Any, Generic, overload
 
 from penstock.api.functions.callables import Combination
 from penstock.api.functions.function_classes import AggregateFunction, ReduceFunction
-from penstock.api.functions.result_types import result_type
-from penstock.api.user_code import checked_type, method_of, name_of, promises_of
-from penstock.api.windows.assigner import WindowAssigner
+from penstock.api.user_code import checked_type, method_of, promises_of
 from penstock.api.windows.reducer import as_reduce_function
 from penstock.api.windows.window_functions import AppliedToWindows, ProcessesWindows, WindowCallee
-from penstock.api.windows.window_rules import WindowRules
-from penstock.errors import ArgumentError
-from penstock.program.folding.fold import NO_PROMISES, Promises
-from penstock.program.window_operation import Evaluation, WindowContents
+from penstock.api.windows.windows_base import WindowsBase
+from penstock.expressions.aggregates import AggregateExpression
+from penstock.expressions.column import ColumnExpression
+from penstock.program.window_operation import WindowContents
 from penstock.types import TypeInformation
-from penstock.types.output_tag import OutputTag
+from penstock.types.row import Row
 from penstock.types.type_parameters import ACC, K, R, T, V
 
 if TYPE_CHECKING:
-    from penstock.api.environment.environment import StreamExecutionEnvironment
     from penstock.api.streams.data_stream import DataStream
 
-_METHODS = {
-    Evaluation.NONE: None,
-    Evaluation.APPLY: "apply",
-    Evaluation.APPLY_ALL: "apply",
-    Evaluation.PROCESS: "process",
-    Evaluation.PROCESS_ALL: "process",
-}
 
-
-class WindowSettings(WindowRules, Generic[T, K]):
+class WindowSettings(WindowsBase[T, K], Generic[T, K]):
     """Base of `WindowedStream` and `AllWindowedStream`, which has None for `K`."""
-
-    _evaluations: ClassVar[tuple[tuple[type, str, Evaluation], ...]]
-    _is_of_all: ClassVar[bool] = False
-
-    def __init__(self, stream: DataStream[T], window_assigner: WindowAssigner[Any, Any]) -> None:
-        """Assign the records of a stream to windows.
-
-        Raises:
-            ArgumentError: `window_assigner` is no window assigner.
-        """
-        super().__init__(window_assigner)
-        self._stream = stream
-        self._late_tag: OutputTag | None = None
-
-    def get_execution_environment(self) -> StreamExecutionEnvironment:
-        """Return the environment the stream belongs to."""
-        return self._stream.get_execution_environment()
-
-    def get_input_type(self) -> TypeInformation:
-        """Return the type of the records."""
-        return self._stream.get_type()
-
-    def side_output_late_data(self, output_tag: OutputTag[T]) -> Self:
-        """Send records that are late for all their windows to a side output; else they are dropped.
-
-        Args:
-            output_tag: Tag of the side output; read it with `get_side_output` of the result.
-
-        Returns:
-            These windows.
-
-        Raises:
-            ArgumentError: `output_tag` is no `OutputTag`.
-
-        Example:
-            >>> late = OutputTag("late", orders.get_type())
-            >>> windows = orders.window_all(TumblingEventTimeWindows.of(Time.seconds(60)))
-            >>> largest = windows.side_output_late_data(late).reduce(max)
-            >>> collect(largest.get_side_output(late))
-            []
-        """
-        if not isinstance(output_tag, OutputTag):
-            raise ArgumentError.here(
-                f"side_output_late_data got {output_tag!r}",
-                hint="Pass an OutputTag, and read it with get_side_output of the result.",
-            )
-        self._late_tag = output_tag
-        return self
 
     @overload
     def reduce(
@@ -211,14 +152,32 @@ class WindowSettings(WindowRules, Generic[T, K]):
         output_type: TypeInformation[R],
     ) -> DataStream[R]: ...
 
+    @overload
     def aggregate(
         self,
-        aggregate_function: Any,
+        aggregate_function: ColumnExpression,
+        window_function: ColumnExpression | None = None,
+        **aggregates: AggregateExpression | ColumnExpression,
+    ) -> DataStream[Row]: ...
+
+    @overload
+    def aggregate(
+        self, **aggregates: AggregateExpression | ColumnExpression
+    ) -> DataStream[Row]: ...
+
+    def aggregate(
+        self,
+        aggregate_function: Any = None,
         window_function: Any = None,
-        accumulator_type: TypeInformation | None = None,
-        output_type: TypeInformation | None = None,
+        accumulator_type: Any = None,
+        output_type: Any = None,
+        **aggregates: Any,
     ) -> DataStream[Any]:
-        """Aggregate the records of each window in an accumulator, as they arrive.
+        """Aggregate the records of each window, as they arrive: by a function, or by expressions of columns.
+
+        With expressions, `aggregate(col.window_start, n=col.count(), total=col.amount.sum())`, a result is a row of the columns
+        of the key, the bounds of the window that were asked for, as TIMESTAMP_LTZ, and the aggregates. The stream has
+        rows, and its key is columns. Late records go to no side output then, because they are parts of aggregates.
 
         Args:
             aggregate_function: Its `merge` is used for merging windows, and for sliding ones, which
@@ -228,13 +187,17 @@ class WindowSettings(WindowRules, Generic[T, K]):
             window_function: Called with the result as the only element, if given.
             accumulator_type: Type of accumulators; by default any object.
             output_type: Type of the results; by default any object.
+            aggregates: In place of all others: names of results with aggregates of columns. `col.window_start` and
+                `col.window_end` may have no name.
 
         Returns:
             One result per key and window, with the timestamp `window.max_timestamp()`; or the
             results of the window function.
 
         Raises:
-            ArgumentError: A function or a type is none.
+            ArgumentError: A function or a type is none; or the key is no column, or an aggregate does not take values
+                of its column.
+            UnknownFieldError: There is no such column; it names the near ones.
 
         Example:
             >>> class Total(AggregateFunction):
@@ -250,6 +213,10 @@ class WindowSettings(WindowRules, Generic[T, K]):
             >>> collect(windows.aggregate(Total()))
             [8, 7]
         """
+        if aggregates or isinstance(aggregate_function, ColumnExpression):
+            return self._aggregated_columns(
+                (aggregate_function, window_function, accumulator_type, output_type), aggregates
+            )
         method_of(aggregate_function, AggregateFunction, "add", "aggregate", allow_callable=False)
         kept = checked_type(accumulator_type, "aggregate")
         return self._windowed(
@@ -338,52 +305,3 @@ class WindowSettings(WindowRules, Generic[T, K]):
         self._evaluation(function, operation, wanted)
         kept = self.get_input_type()
         return self._windowed(WindowContents.LIST, None, function, operation, kept, output_type)
-
-    def _windowed(
-        self,
-        contents: WindowContents,
-        fold_function: Any,
-        function: Any,
-        operation: str,
-        kept: TypeInformation,
-        output_type: TypeInformation | None,
-        promises: Promises = NO_PROMISES,
-    ) -> DataStream[Any]:
-        evaluation = Evaluation.NONE
-        if function is not None:
-            evaluation = self._evaluation(function, operation, list(self._evaluations))
-        spec = self._spec(
-            contents,
-            evaluation,
-            function,
-            self.get_input_type(),
-            kept,
-            fold_function=fold_function,
-            late_tag=None if self._late_tag is None else self._late_tag.tag_id,
-            is_of_all=self._is_of_all,
-        )
-        user_function = function if function is not None else fold_function
-        method = "get_result" if function is None else _METHODS[evaluation]
-        return self._stream.window_operator(
-            name_of(user_function, operation),
-            result_type(user_function, method, operation, output_type),
-            spec,
-            function=user_function,
-            parallelism=1 if self._is_of_all else None,
-            promises=promises,
-        )
-
-    def _evaluation(
-        self, function: Any, operation: str, wanted: list[tuple[type, str, Evaluation]]
-    ) -> Evaluation:
-        for base, _, evaluation in wanted:
-            if isinstance(function, base):
-                return evaluation
-        names = " or a ".join(base.__name__ for base, _, _ in wanted)
-        forgotten = isinstance(function, type)
-        raise ArgumentError.here(
-            f"{operation} of this windowed stream got {function!r}",
-            hint=f"Pass {function.__name__}() if it is a {names}."
-            if forgotten
-            else f"Pass an object of a class derived from a {names}.",
-        )

@@ -40,6 +40,10 @@ class _CountingWriter(SinkWriter):
     def write(self, values: list[Any]) -> None:
         self._record_count += len(values)
 
+    def write_columns(self, batch: Any) -> bool:
+        self._record_count += batch.num_rows
+        return True
+
     def prepare_commit(self) -> list[Any]:
         return [self._record_count]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from penstock.expressions.arrow import arithmetic, casts, nested, texts, times
+from penstock.expressions.arrow import arithmetic, casts, nested, tallies, texts, times
 from penstock.expressions.tree import Call
 
 Kernel = Callable[..., Any]
@@ -68,5 +68,10 @@ KERNELS: dict[str, Kernel] = {
     "list_length": nested.list_length,
     "get": nested.get,
     "field": nested.field,
+    "bucket": tallies.bucket,
+    "tally": tallies.tally,
+    "tally_size": tallies.size,
+    "quantile": tallies.quantile,
+    "variance": tallies.variance,
 }
 """Name of a function to its kernel."""

@@ -14,11 +14,17 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.errors import CallSite, ExpressionError
+from penstock.errors import ArgumentError, CallSite, ExpressionError
 from penstock.expressions.arrow.evaluation import Batch, Evaluate, evaluation
 from penstock.expressions.steps import ExpressionChain, SelectStep, WhereStep
 from penstock.expressions.tree import Expression, Field
-from penstock.types.arrow import arrow_array, arrow_type, columns_to_lists, field_lists
+from penstock.types.arrow import (
+    arrow_array,
+    arrow_schema,
+    arrow_type,
+    columns_to_lists,
+    field_lists,
+)
 from penstock.types.base import TypeInformation
 from penstock.types.row import Row, RowKind, row_factory
 from penstock.user_failure import short
@@ -119,7 +125,19 @@ class ChainEvaluation:
         self._make = row_factory(tuple(chain.type_info.field_names))
         self._fields = dict(zip(chain.records.field_names, chain.records.field_types, strict=True))
         self._positions = {name: at for at, name in enumerate(chain.records.field_names)}
+        self._type = chain.type_info
         self._steps = [self._step(step) for step in needed.steps]
+
+    @property
+    def makes_columns(self) -> bool:
+        """Whether its last step is a selection of values that have a column type."""
+        if not self._makes_rows:
+            return False
+        try:
+            arrow_schema(self._type)
+        except ArgumentError:
+            return False
+        return True
 
     def of_records(
         self, values: list[Any], timestamps: list[int] | None
@@ -130,28 +148,75 @@ class ChainEvaluation:
             ExpressionError: A record has no value; names it.
             TypeMismatchError: A record does not have the declared type.
         """
-        kinds = _kinds_of(values) if self._makes_rows else None
-        if kinds is not None and not self._takes_changes:
-            raise self._refused_change(values)
-        stamps: list[list[Any]] = [each for each in (timestamps, kinds) if each is not None]
-        lists = field_lists(self._records, values)
-        found = self._run(_Table(len(values), {}, values, lists, stamps), values)
+        kinds = self._kinds_of(values)
+        found = self._of_records(values, timestamps, kinds)
         made = self._rows(found)
         if kinds is not None:
             self._keep_kinds(made, found.stamps[-1])
         return made, None if timestamps is None else found.stamps[0]
 
-    def of_columns(self, batch: pa.RecordBatch) -> list[Any]:
-        """Return the results of a batch of columns that have the names of the fields.
+    def _kinds_of(self, values: list[Any]) -> list[RowKind] | None:
+        kinds = _kinds_of(values) if self._makes_rows else None
+        if kinds is not None and not self._takes_changes:
+            raise self._refused_change(values)
+        return kinds
+
+    def _of_records(
+        self, values: list[Any], timestamps: list[int] | None, kinds: list[RowKind] | None = None
+    ) -> _Table:
+        stamps: list[list[Any]] = [each for each in (timestamps, kinds) if each is not None]
+        lists = field_lists(self._records, values)
+        return self._run(_Table(len(values), {}, values, lists, stamps), values)
+
+    def of_columns(
+        self, batch: pa.RecordBatch, timestamps: list[int] | None = None
+    ) -> tuple[list[Any], list[int] | None]:
+        """Return the results of a batch of columns that have the names of the fields, with their timestamps.
 
         Raises:
             ExpressionError: A record has no value; names it.
         """
+        found = self._of_columns(batch, timestamps)
+        return self._rows(found), None if timestamps is None else found.stamps[0]
+
+    def _of_columns(self, batch: pa.RecordBatch, timestamps: list[int] | None) -> _Table:
         columns = {
             name: _Column(name, self._fields[name], None, array)
             for name, array in zip(batch.schema.names, batch.columns, strict=True)
         }
-        return self._rows(self._run(_Table(batch.num_rows, columns), batch))
+        stamps = None if timestamps is None else [timestamps]
+        return self._run(_Table(batch.num_rows, columns, stamps=stamps), batch)
+
+    def columns_of_records(
+        self, values: list[Any], timestamps: list[int] | None
+    ) -> tuple[pa.RecordBatch, list[int] | None]:
+        """Return the results of `of_records` as columns; the last step is a selection.
+
+        Raises:
+            ExpressionError: A record has no value; names it.
+            TypeMismatchError: A record does not have the declared type.
+        """
+        self._kinds_of(values)  # what sends columns takes no changes
+        found = self._of_records(values, timestamps)
+        return self._columns(found), None if timestamps is None else found.stamps[0]
+
+    def columns_of(
+        self, batch: pa.RecordBatch, timestamps: list[int] | None = None
+    ) -> tuple[pa.RecordBatch, list[int] | None]:
+        """Return the results of `of_columns` as columns; the last step is a selection.
+
+        Raises:
+            ExpressionError: A record has no value; names it.
+        """
+        found = self._of_columns(batch, timestamps)
+        return self._columns(found), None if timestamps is None else found.stamps[0]
+
+    def _columns(self, table: _Table) -> pa.RecordBatch:
+        schema = arrow_schema(self._type)
+        if table.length == 0:
+            return pa.RecordBatch.from_pylist([], schema=schema)
+        arrays = [column.as_array() for column in table.columns.values()]
+        return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
     def _rows(self, table: _Table) -> list[Any]:
         if table.length == 0:
@@ -185,7 +250,7 @@ class ChainEvaluation:
         """Evaluate the records one by one, up to the one that has no value."""
         for at in range(len(whole)):
             if isinstance(whole, pa.RecordBatch):
-                self.of_columns(whole.slice(at, 1))
+                self.of_columns(whole.slice(at, 1), None)
             else:
                 self.of_records(whole[at : at + 1], None)
 

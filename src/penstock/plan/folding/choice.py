@@ -26,8 +26,9 @@ from penstock.plan.phases.time import untimed_channels
 from penstock.plan.physical import Decision, PhysicalPlan, PlannedFold, RunPlan
 from penstock.program.channel import SINK_LEVEL, ChannelSpec
 from penstock.program.folding.fold import ChannelFold, FoldPlan, Place
-from penstock.program.folding.operator_fold import fold_of
+from penstock.program.folding.operator_fold import fold_of, function_of
 from penstock.program.operator_spec import OperatorSpec
+from penstock.program.run_settings import RunKind
 
 _WORDS = {
     Place.SOURCE_SQL: "by Spark SQL",
@@ -77,14 +78,15 @@ def with_folds(plan: PhysicalPlan, run: RunPlan, region: Region) -> Region:
     chosen = {fold.operator: fold.plan for fold in plan.folds if fold.run == run.index}
     folding = {op.id: op for level in region.levels for op in level.operators if op.id in chosen}
     keyed = frozenset(id_ for id_, how in chosen.items() if how.takes_keys)
-    senders = Counter(c.source_level for c in region.channels if _is_for(c, keyed))
+    folded = keyed | {id_ for id_, how in chosen.items() if how.as_columns}
+    senders = Counter(c.source_level for c in region.channels if _is_for(c, folded))
 
     def channel(spec: ChannelSpec) -> ChannelSpec:
-        if not _is_for(spec, keyed):
+        if not _is_for(spec, folded):
             return spec
         target = spec.target_operator
         share = plan.options.sorted_inputs_bytes // senders[spec.source_level]
-        made = _channel_fold(plan, spec, folding[target], chosen[target], share)
+        made = _channel_fold(plan, run, spec, folding[target], chosen[target], share)
         return replace(spec, fold=made)
 
     def operator(spec: OperatorSpec) -> OperatorSpec:
@@ -114,11 +116,22 @@ def _foldings(plan: PhysicalPlan) -> Iterator[Folding]:
 
 def _plan(folding: Folding, places: frozenset[Place]) -> FoldPlan:
     panes = panes_in_state(folding)
-    return FoldPlan(places, folding.emit, ignores_order=folding.ignores_order, panes=panes)
+    return FoldPlan(
+        places,
+        folding.emit,
+        ignores_order=folding.ignores_order,
+        panes=panes,
+        as_columns=folding.as_columns,
+    )
 
 
 def _channel_fold(
-    plan: PhysicalPlan, spec: ChannelSpec, op: OperatorSpec, how: FoldPlan, memory_bytes: int
+    plan: PhysicalPlan,
+    run: RunPlan,
+    spec: ChannelSpec,
+    op: OperatorSpec,
+    how: FoldPlan,
+    memory_bytes: int,
 ) -> ChannelFold:
     fold = fold_of(op)
     assert fold is not None, "what keeps all records does not take them with their keys"
@@ -134,6 +147,8 @@ def _channel_fold(
         session_gap_ms=None if window is None else window.session_gap_ms,
         assigner=None if window is None else window.assigner,
         columns=columns_folded(plan, spec, fold) if Place.SOURCE_SQL in how.places else (),
+        aggregate=function_of(op) if how.as_columns else None,
+        keeps_time=window is not None or (run.kind is RunKind.BATCH and not how.ignores_order),
     )
 
 
@@ -162,7 +177,9 @@ def _decisions(
     promised = filter(None, (folding.promises.associative, folding.promises.commutative))
     yield Decision(
         f"records of {op.name!r} in run {run.index} ({run.name})",
-        ("kept " if fold is None else "folded ") + ", ".join(words),
+        ("kept " if fold is None else "folded ")
+        + ("as columns, " if folding.as_columns else "")
+        + ", ".join(words),
         refused[Place.SENDER] if Place.SENDER in refused else "; ".join(dict.fromkeys(promised)),
     )
 

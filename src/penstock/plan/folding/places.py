@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from penstock.expressions.keyed_aggregate import KeyedAggregate
 from penstock.graph.logical import Node
 from penstock.plan.phases.attributes import raises_node_error
 from penstock.plan.physical import PhysicalPlan, RunPlan
@@ -63,6 +64,15 @@ class Folding:
     ends: bool
     combines: bool
     promises: Promises
+
+    @property
+    def as_columns(self) -> bool:
+        """Whether its records are sent as columns."""
+        aggregate = function_of(self.op)
+        if not isinstance(aggregate, KeyedAggregate) or not aggregate.has_columns:
+            return False
+        window = self.op.window
+        return window is None or (window.panes is not None and window.assigner.is_event_time())
 
     @property
     def ignores_order(self) -> bool:
@@ -153,6 +163,15 @@ def _is_live(folding: Folding) -> str | None:
     return None
 
 
+def _is_live_by_record(folding: Folding) -> str | None:
+    """Refuse live runs, unless what a micro-batch emits does not depend on when records are folded."""
+    return None if folding.as_columns else _is_live(folding)
+
+
+def _has_columns(folding: Folding) -> str | None:
+    return "columns are merged together" if folding.as_columns else None
+
+
 def _is_rolling(folding: Folding) -> str | None:
     return "every record has a result" if folding.emit is Emit.ROLLING else None
 
@@ -197,7 +216,9 @@ def _keeps_records(folding: Folding) -> str | None:
 
 
 def _is_turned_off(folding: Folding) -> str | None:
-    return None if folding.combines else "execution.batch.combine is false"
+    if folding.combines or folding.run.kind is RunKind.LIVE:
+        return None
+    return "execution.batch.combine is false"
 
 
 def _needs_order(folding: Folding) -> str | None:
@@ -233,20 +254,28 @@ def _has_window(folding: Folding) -> str | None:
 _Ask = Callable[[Folding], str | None]
 
 _IN_MEMORY: tuple[_Ask, ...] = (_is_live, _is_rolling, _has_other_windows)
-_BY_KEY: tuple[_Ask, ...] = (_is_live, _is_rolling, _cannot_be_cut, _keeps_records, _is_turned_off)
+_ON_ARRIVAL: tuple[_Ask, ...] = (
+    _is_rolling,
+    _cannot_be_cut,
+    _keeps_records,
+    _is_turned_off,
+)
+_BY_KEY: tuple[_Ask, ...] = (_is_live, *_ON_ARRIVAL)
 
 _ASKED: dict[Place, tuple[_Ask, ...]] = {
     Place.STATE: (),
     Place.RECEIVER_GROUP: (*_IN_MEMORY, _has_life_cycle),
     Place.RECEIVER_FRAME: (
         *_BY_KEY,
+        _has_columns,
         _has_other_windows,
         _has_life_cycle,
         _is_rolling_by_time,
         _needs_order,
     ),
     Place.SENDER: (
-        *_BY_KEY,
+        _is_live_by_record,
+        *_ON_ARRIVAL,
         _needs_promise,
         _has_life_cycle,
         _is_rolling_by_time,

@@ -312,6 +312,8 @@ _IN_PLACE = frozenset({StreamPartitioner.FORWARD})
 
 
 def _result_type(node: Node) -> TypeInformation | None:
+    if node.window is not None and node.window.results is not None:
+        return None  # expressions make values of the declared type
     needed = node.kind.makes_values and node.type_info.need_conversion()
     return node.type_info if needed else None
 

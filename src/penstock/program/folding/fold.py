@@ -96,17 +96,20 @@ class FoldPlan:
         emit: When it emits results.
         ignores_order: The records of a key may be folded in any order.
         panes: The shape of windows whose state is in panes; None if each window has its own state.
+        as_columns: Records are sent as columns.
     """
 
     places: frozenset[Place]
     emit: Emit
     ignores_order: bool = False
     panes: PaneShape | None = None
+    as_columns: bool = False
 
     @property
     def takes_keys(self) -> bool:
         """Whether the sender sends the keys of records too."""
-        return not self.places.isdisjoint((Place.SENDER, Place.RECEIVER_FRAME))
+        takes = not self.places.isdisjoint((Place.SENDER, Place.RECEIVER_FRAME))
+        return takes and not self.as_columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +144,8 @@ class ChannelFold:
         session_gap_ms: The gap of the reader's sessions, if it is the same for all records.
         assigner: The `WindowAssigner` of the reader.
         columns: Sources whose columns Spark SQL may fold, each with its fold.
+        aggregate: The `KeyedAggregate` whose parts are sent as columns; None if records are sent.
+        keeps_time: Whether the reader of columns needs their timestamps.
     """
 
     fold: Fold
@@ -153,3 +158,5 @@ class ChannelFold:
     session_gap_ms: int | None = None
     assigner: Any = None
     columns: tuple[tuple[int, ColumnFold], ...] = ()
+    aggregate: Any = None
+    keeps_time: bool = False

@@ -25,20 +25,20 @@ from penstock.errors import KeyTypeError
 from penstock.metrics.task_clock import ENCODE, EXCHANGE
 from penstock.metrics.values import MetricValue
 from penstock.program.channel import SINK_LEVEL, ChannelSpec, ChannelTime
-from penstock.program.partitioning import StreamPartitioner
 from penstock.program.routing import RecordRoutes, destination_routes, record_routes
 from penstock.program.run_settings import RunKind, RunSettings
-from penstock.program.selected_field import getter_of, got
-from penstock.runtime.exchange.channel_errors import named, no_key, not_folded, unpicklable
+from penstock.program.selected_field import getter_of
+from penstock.runtime.exchange.channel_errors import named, not_folded, unpicklable
 from penstock.runtime.exchange.column_buckets import ColumnBuckets
 from penstock.runtime.exchange.frame_sequence import FrameSequence
+from penstock.runtime.exchange.parts_buckets import PartsBuckets, column_buckets
 from penstock.runtime.exchange.placement import make_placement
+from penstock.runtime.exchange.routed_keys import keys_of, routes_of
 from penstock.runtime.exchange.segment_buckets import SegmentBuckets
 from penstock.runtime.exchange.selected_keys import SelectorCheck, by_value
 from penstock.runtime.fold.loops import failing_key
 from penstock.runtime.fold.sender_fold import SenderFold
 from penstock.runtime.time.channel_timeline import ChannelTimeline
-from penstock.user_failure import raise_interrupt
 from penstock.wire.elements import BacklogStatus, ControlElement
 from penstock.wire.frame import (
     FrameHeader,
@@ -76,7 +76,6 @@ class ChannelWriter:
         self._sequence = sequence
         self._clock = sequence.clock
         self._max_records = settings.max_frame_records
-        self._selector = spec.key_selector
         self._key_getter = None if spec.key_selector is None else getter_of(spec.key_selector)
         self._check = SelectorCheck(spec, self._key_getter)
         subtasks = min(spec.subtasks or settings.parallelism, settings.parallelism)
@@ -93,11 +92,10 @@ class ChannelWriter:
         self.backlog: bool | None = None
         self._is_first = True
         self._is_bare = spec.time is not ChannelTime.FULL
-        self._columns: ColumnBuckets | None = None
-        is_live = settings.kind is RunKind.LIVE and spec.source_level == 0
-        if is_live and spec.partitioner is StreamPartitioner.HASH and spec.key_selector is not None:
-            self._columns = ColumnBuckets(spec.key_selector, settings.max_parallelism, self._routes)
-        self._fold = None if spec.fold is None else SenderFold(spec.fold)
+        self._columns = column_buckets(spec, settings, self._routes)
+        self._parts = self._columns if isinstance(self._columns, PartsBuckets) else None
+        is_folded = spec.fold is not None and self._parts is None
+        self._fold = SenderFold(spec.fold) if is_folded and spec.fold is not None else None
         self._segments: SegmentBuckets | None = None
         if settings.kind is RunKind.BATCH and self._placed is None:
             self._segments = SegmentBuckets(self._max_records, spec.origin)
@@ -112,8 +110,12 @@ class ChannelWriter:
         self._is_first = self._is_first and self._segments is not None
         if self._is_bare:
             timestamps = None
+        if self._parts is not None:
+            self._parts.add_records(values, timestamps)
+            self._send_columns(self._parts, rest=False)
+            return
         has_timestamps = timestamps is not None
-        if has_timestamps != self._has_timestamps or (self._columns and self._columns.count):
+        if has_timestamps != self._has_timestamps or (self._columns and not self._columns.is_empty):
             self._flush_buckets()
             self._has_timestamps = has_timestamps
         if self._placed is None:
@@ -123,19 +125,43 @@ class ChannelWriter:
             self._send_in_segments(route, some, stamps)
 
     def takes_columns(self, schema: Any) -> bool:
-        """Return whether `collect_columns` takes batches of an Arrow schema, without timestamps."""
+        """Return whether `collect_columns` takes batches of an Arrow schema."""
         return self._columns is not None and self._columns.takes(schema)
 
-    def collect_columns(self, batch: Any) -> None:
-        """Bucket the rows of an Arrow batch; only if `takes_columns` returned True."""
-        assert self._columns is not None, "such a channel has a key"
+    @property
+    def takes_batches(self) -> bool:
+        """Whether `collect_columns` takes batches of an operator."""
+        is_placed = self._placed is not None and self._spec.partition_function is None
+        return self._parts is not None or (self.is_to_sink and is_placed)
+
+    @property
+    def part_keys(self) -> int | None:
+        """Number of columns of the key, if it sends columns of parts of aggregates; None if it sends records."""
+        return None if self._parts is None else self._parts.merge.columns.keys
+
+    def collect_columns(self, batch: Any, timestamps: list[int] | None = None) -> None:
+        """Send the rows of an Arrow batch; only if `takes_columns` or `takes_batches` is true."""
+        if self._columns is None:
+            self._place_columns(batch)
+            return
         before = self._clock.switch(EXCHANGE)
-        self._is_first = False
+        self._is_first = self._is_first and self._segments is not None
         if self._buffered:
             self._flush_buckets()
-        self._columns.add(batch)
-        if self._columns.count >= self._max_records * _BUCKETS_TOTAL:
-            self._flush_columns()
+        self._columns.add(batch, None if self._is_bare else timestamps)
+        self._send_columns(self._columns, rest=False)
+        self._clock.switch(before)
+
+    def _place_columns(self, batch: Any) -> None:
+        """Send columns to where their rows go."""
+        assert self._placed is not None, "records to sinks are not routed by key"
+        before = self._clock.switch(ENCODE)
+        for route, rows, _ in self._placed(list(range(batch.num_rows)), None):
+            own = batch if len(rows) == batch.num_rows else batch.take(rows)
+            for at in range(0, own.num_rows, self._max_records):
+                some = own.slice(at, self._max_records)
+                header = self._header(FrameKind.RECORDS, some.num_rows)
+                self._emit(route, encode_columns(header, some))
         self._clock.switch(before)
 
     def start_epoch(self) -> None:
@@ -165,7 +191,8 @@ class ChannelWriter:
 
     def take_metrics(self) -> dict[str, MetricValue]:
         """Return the metrics of the sender's fold since the last call, by full name."""
-        return {} if self._fold is None else self._fold.take_metrics()
+        taken = self._fold or self._parts
+        return {} if taken is None else taken.take_metrics()
 
     def set_idle(self, idle: bool) -> None:  # noqa: FBT001 - a status, not a switch
         """Store whether the sender is idle, for `send_watermark`."""
@@ -245,7 +272,7 @@ class ChannelWriter:
 
     def _bucket(self, values: list[Any], timestamps: list[int] | None) -> None:
         try:
-            keys = by_value(self._keys_of(values))
+            keys = by_value(keys_of(self._spec, self._key_getter, values))
             self._check(values, keys)
             if self._fold is None:
                 self._send_by_key(keys, values, timestamps)
@@ -290,18 +317,6 @@ class ChannelWriter:
             self._emit(made.route, frame)
         self._clock.switch(before)
 
-    def _keys_of(self, values: list[Any]) -> list[Any]:
-        assert self._selector is not None
-        if self._key_getter is not None and self._key_getter is not self._selector:
-            keys = got(self._key_getter, values)
-            if keys is not None:
-                return keys
-        select, position = self._selector, iter(values)
-        try:
-            return [select(value) for value in position]
-        except BaseException as cause:
-            raise no_key(cause, values, position, self._spec.origin) from cause
-
     def _send_by_key(
         self, keys: list[Any], values: list[Any], timestamps: list[int] | None
     ) -> None:
@@ -326,17 +341,7 @@ class ChannelWriter:
                 self._send_bucket(route)
 
     def _routes_of(self, keys: list[Any], values: list[Any]) -> list[int]:
-        try:
-            found = self._routes.of(keys)
-            if len(found) == len(keys):  # otherwise the code of a key raised StopIteration
-                return found
-        except BaseException as cause:  # noqa: BLE001 - the keys are routed one by one, which raises it again with the record
-            raise_interrupt(cause)
-        position = iter(keys)
-        try:
-            return [self._routes[key] for key in position]
-        except BaseException as cause:
-            raise no_key(cause, values, position, self._spec.origin) from cause
+        return routes_of(self._routes, keys, values, self._spec.origin)
 
     def _send_in_segments(
         self, route: int, values: list[Any], timestamps: list[int] | None
@@ -350,21 +355,25 @@ class ChannelWriter:
             self._send(route, values[at : at + limit], stamps)
 
     def _flush_buckets(self) -> None:
-        self._flush_columns()
+        if self._columns is not None:
+            self._send_columns(self._columns, rest=True)
         if self._segments is not None:
             self._send_segments(self._segments, rest=True)
         for route in list(self._buckets):
             self._send_bucket(route)
 
-    def _flush_columns(self) -> None:
-        if self._columns is None:
+    def _send_columns(self, waiting: ColumnBuckets | PartsBuckets, *, rest: bool) -> None:
+        if waiting.is_empty or not (rest or waiting.is_full):
             return
         before = self._clock.switch(EXCHANGE)
-        for route, batch in self._columns.take(self._max_records):
-            self._clock.switch(ENCODE)
-            header = self._header(FrameKind.RECORDS, batch.num_rows)
-            self._emit(route, encode_columns(header, batch))
-            self._clock.switch(EXCHANGE)
+        try:
+            for route, batch, stamps in waiting.take(self._max_records):
+                self._clock.switch(ENCODE)
+                header = self._header(FrameKind.RECORDS, batch.num_rows)
+                self._emit(route, encode_columns(header, batch, stamps))
+                self._clock.switch(EXCHANGE)
+        except KeyTypeError as refused:
+            raise named(refused, self._spec.target_name) from refused
         self._clock.switch(before)
 
     def _send_bucket(self, route: int) -> None:

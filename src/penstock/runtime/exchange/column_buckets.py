@@ -26,14 +26,14 @@ from penstock.wire.row_columns import is_plain
 
 
 class ColumnBuckets:
-    """The buffered columns of one channel.
-
-    Attributes:
-        count: Number of buffered records.
-    """
+    """The buffered columns of one channel."""
 
     def __init__(
-        self, selector: Callable[[Any], Any], max_parallelism: int, routes: RecordRoutes
+        self,
+        selector: Callable[[Any], Any],
+        max_parallelism: int,
+        routes: RecordRoutes,
+        limit: int,
     ) -> None:
         """Begin empty.
 
@@ -41,14 +41,26 @@ class ColumnBuckets:
             selector: Row to key.
             max_parallelism: Number of key groups.
             routes: Key to route.
+            limit: Records from which on they are sent.
         """
+        self._limit = limit
         self._selector = selector
         self._groups = max_parallelism
         self._routes = routes
         self._waiting: list[Any] = []
         self._schema: Any = None
         self._key: int | None = None
-        self.count = 0
+        self._count = 0
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is buffered."""
+        return not self._count
+
+    @property
+    def is_full(self) -> bool:
+        """Whether what is buffered has to leave."""
+        return self._count >= self._limit
 
     def takes(self, schema: Any) -> bool:
         """Return whether it can route batches of an Arrow schema; others are sent as rows."""
@@ -58,13 +70,14 @@ class ColumnBuckets:
         self._schema = schema
         return self._key is not None
 
-    def add(self, batch: Any) -> None:
+    def add(self, batch: Any, timestamps: list[int] | None = None) -> None:
         """Add a batch of the schema of the last call of `takes`."""
+        assert timestamps is None, "records of columns of a source have none"
         self._waiting.append(batch)
-        self.count += batch.num_rows
+        self._count += batch.num_rows
 
-    def take(self, max_records: int) -> Iterator[tuple[int, Any]]:
-        """Yield all buffered records as (route, batch) pairs, in order of arrival for each route.
+    def take(self, max_records: int) -> Iterator[tuple[int, Any, list[int] | None]]:
+        """Yield all buffered records as (route, batch, no timestamps), in order of arrival for each route.
 
         Args:
             max_records: Greatest number of records of a batch.
@@ -72,13 +85,13 @@ class ColumnBuckets:
         if not self._waiting:
             return
         table = pa.Table.from_batches(self._waiting).combine_chunks()
-        self._waiting, self.count = [], 0
+        self._waiting, self._count = [], 0
         (batch,) = table.to_batches()
         routes = self._routes_of(batch)
         for route in np.unique(routes).tolist():
             own = batch.take(pa.array(np.flatnonzero(routes == route)))
             for at in range(0, own.num_rows, max_records):
-                yield route, own.slice(at, max_records)
+                yield route, own.slice(at, max_records), None
 
     def _routes_of(self, batch: Any) -> npt.NDArray[np.int64]:
         assert self._key is not None, "only what can be placed is taken"

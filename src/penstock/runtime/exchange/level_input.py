@@ -6,11 +6,12 @@ from collections import defaultdict
 from collections.abc import Container, Iterator, Sequence
 from itertools import chain, repeat
 from operator import itemgetter
-from typing import Any
+from typing import Any, cast
 
 from penstock.errors import StateError
 from penstock.program.level import LevelProgram
 from penstock.program.partitioning import StreamPartitioner
+from penstock.runtime.exchange.column_records import ColumnRecords
 from penstock.runtime.exchange.group_order import KeyedRows, rows_of_columns
 from penstock.runtime.exchange.results_first import ResultsFirst
 from penstock.wire.elements import MIN_TIMESTAMP, BacklogStatus, ControlElement, NextPart
@@ -55,6 +56,11 @@ class LevelInput:
             for spec in program.inputs
         }
         self._settings = program.settings
+        self._columnar = {
+            spec.id
+            for spec in program.operators
+            if spec.folding is not None and spec.folding.as_columns
+        }
         self._results = {spec.id for spec in program.inputs if spec.has_results}
         self._selectors = {self._targets[spec.id]: spec.key_selector for spec in program.inputs}
         self._passing: list[bytes] = []
@@ -194,7 +200,11 @@ class LevelInput:
         self, target: InputTarget, frames: list[tuple[FrameHeader, bytes]]
     ) -> tuple[list[Any], list[int] | None]:
         if all(header.has_columns for header, _ in frames):
-            parts = [decode_columns(header, frame) for header, frame in frames]
+            decoded = [decode_columns(header, frame) for header, frame in frames]
+            parts = [batch for batch, _ in decoded]
+            if target[0] in self._columnar:
+                stamps = _joined_stamps([(len(batch), times) for batch, times in decoded])
+                return cast("list[Any]", ColumnRecords(parts)), stamps
             if all(part.schema == parts[0].schema for part in parts):
                 return rows_of_columns(parts, self._selectors.get(target), self._settings), None
         if all(header.has_keys for header, _ in frames):
@@ -225,9 +235,14 @@ def _joined(batches: Sequence[Sequence[Any]]) -> tuple[list[Any], list[int] | No
         values, stamps = batches[0]
         return values, stamps
     values = list(chain.from_iterable(values for values, _ in batches))
+    return values, _joined_stamps([(len(values), stamps) for values, stamps in batches])
+
+
+def _joined_stamps(batches: Sequence[tuple[int, list[int] | None]]) -> list[int] | None:
+    """Return the timestamps of several batches as one list, given their lengths."""
     if all(stamps is None for _, stamps in batches):
-        return values, None
+        return None
     filled = (
-        repeat(MIN_TIMESTAMP, len(batch)) if stamps is None else stamps for batch, stamps in batches
+        repeat(MIN_TIMESTAMP, length) if stamps is None else stamps for length, stamps in batches
     )
-    return values, list(chain.from_iterable(filled))
+    return list(chain.from_iterable(filled))

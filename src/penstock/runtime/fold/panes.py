@@ -9,8 +9,10 @@ from __future__ import annotations
 from math import gcd
 
 import numpy as np
+from numpy.typing import NDArray
 
 from penstock.program.window_operation import PaneShape
+from penstock.wire.elements import MIN_TIMESTAMP
 
 _SAFE = 1 << 62
 """Timestamps nearer to 0 than this, and their panes, are numbers of 64 bits whatever the offset."""
@@ -19,6 +21,24 @@ _SAFE = 1 << 62
 def width_of(shape: PaneShape) -> int:
     """Return the length of a pane in milliseconds."""
     return gcd(shape.size, shape.slide)
+
+
+def pane_starts_of(times: NDArray[np.int64], shape: PaneShape) -> NDArray[np.int64]:
+    """Return the begin of the pane of each timestamp; one that is before Long.MIN + 1 is that.
+
+    Args:
+        times: In epoch milliseconds.
+        shape: Of the windows.
+
+    Examples:
+        >>> pane_starts_of(np.array([0, 9, 10, -1]), PaneShape(size=20, slide=10, offset=0)).tolist()
+        [0, 0, 10, -10]
+    """
+    if not len(times):
+        return times
+    first = MIN_TIMESTAMP + 1
+    starts = [max(start, first) for start in pane_starts(np.unique(times).tolist(), shape)]
+    return np.array(starts, dtype=np.int64)[np.searchsorted(np.unique(times), times)]
 
 
 def pane_starts(stamps: list[int], shape: PaneShape) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from penstock.expressions.arrow.records import ChainEvaluation
@@ -10,6 +11,9 @@ from penstock.program.operator_spec import OperatorSpec
 from penstock.runtime.flow.output import Output
 from penstock.runtime.functions.context import OperatorContext
 from penstock.runtime.operators.base import Operator
+
+WriteColumns = Callable[[Any, list[int] | None], None]
+"""Takes an Arrow batch and its timestamps."""
 
 
 class ExpressionOperator(Operator):
@@ -21,6 +25,22 @@ class ExpressionOperator(Operator):
         assert isinstance(chain, ExpressionChain), "the API makes no other"
         self._names = chain.records.field_names
         self._chain = ChainEvaluation(chain, spec.name, spec.origin)
+        self._write: WriteColumns | None = None
+        self._only = False
+
+    @property
+    def makes_columns(self) -> bool:
+        """Whether its results have a form as columns."""
+        return self._chain.makes_columns
+
+    def send_columns(self, write: WriteColumns, *, only: bool) -> None:
+        """Send results as columns from now on.
+
+        Args:
+            write: Takes them.
+            only: Whether the reader takes nothing else; otherwise results of records are sent as records.
+        """
+        self._write, self._only = write, only
 
     def reads(self, schema: Any) -> bool:
         """Return whether Arrow columns of a source have the names of the fields of its records."""
@@ -28,13 +48,23 @@ class ExpressionOperator(Operator):
 
     def process(self, values: list[Any], timestamps: list[int] | None) -> None:
         """Process a batch of records."""
+        if self._write is not None and self._only:
+            made, stamps = self._chain.columns_of_records(values, timestamps)
+            if made.num_rows:
+                self._write(made, stamps)
+            return
         results, stamps = self._chain.of_records(values, timestamps)
         if results:
             self.output.collect(results, stamps)
 
-    def collect_columns(self, batch: Any) -> None:
-        """Process a non-empty Arrow batch of a source, whose records have no timestamps."""
+    def collect_columns(self, batch: Any, timestamps: list[int] | None = None) -> None:
+        """Process a non-empty Arrow batch of a source."""
         self.records_in += batch.num_rows
-        results = self._chain.of_columns(batch)
+        if self._write is not None:
+            made, stamps = self._chain.columns_of(batch, timestamps)
+            if made.num_rows:
+                self._write(made, stamps)
+            return
+        results, stamps = self._chain.of_columns(batch, timestamps)
         if results:
-            self.output.collect(results, None)
+            self.output.collect(results, stamps)

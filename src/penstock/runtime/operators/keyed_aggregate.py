@@ -1,8 +1,9 @@
 """Aggregates of columns per key: the newest result of each key, once per micro-batch.
 
-Records are what a selection made of them, the parts that aggregates keep (`expressions.keyed_aggregate`). A batch run
-merges them at the places that the plan chooses. A live run merges those of a micro-batch in memory, and reads and
-writes the state of a key once, when the micro-batch ends; so it emits one result per key, not one per record.
+Records are what a selection made of them, the parts that aggregates keep (`expressions.keyed_aggregate`). They arrive as
+columns, if columns can hold the keys. A batch run merges them at the places that the plan chooses. A live run
+merges those of a micro-batch together with what is known of their keys, and reads and writes the state of a key once,
+when the micro-batch ends; so it emits one result per key, not one per record.
 """
 
 from __future__ import annotations
@@ -10,21 +11,32 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+
 from penstock.expressions.arrow.records import ChainEvaluation
 from penstock.expressions.keyed_aggregate import KeyedAggregate
 from penstock.program.folding.fold import Fold
 from penstock.program.folding.operator_fold import fold_of
 from penstock.program.operator_spec import OperatorSpec
 from penstock.program.own_states import REDUCE_AGGREGATE
+from penstock.runtime.exchange.column_records import ColumnRecords
 from penstock.runtime.flow.output import Output
 from penstock.runtime.fold.fold_table import Entries
 from penstock.runtime.fold.loops import fold_one
+from penstock.runtime.fold.parts_merge import PartsMerge
 from penstock.runtime.functions.context import KeyedScope, OperatorContext
+from penstock.runtime.operators.expressions import WriteColumns
 from penstock.runtime.operators.keyed import FLUSH_RECORDS
 from penstock.runtime.operators.keyed_fold import KeyedFoldOperator
+from penstock.runtime.operators.parts_state import PartsState
 from penstock.state.backends.base import ABSENT
 from penstock.state.handles.parts import Parts
 from penstock.state.schema.entry_schema import StateKind, StateSchema
+from penstock.types.row import row_factory
+
+FEW_RECORDS = 128
+"""Records of a micro-batch that Python merges sooner than kernels have begun."""
 
 
 class KeyedAggregateOperator(KeyedFoldOperator):
@@ -37,11 +49,31 @@ class KeyedAggregateOperator(KeyedFoldOperator):
         function, fold = spec.function, fold_of(spec)
         assert isinstance(function, KeyedAggregate), "the API makes no other"
         assert fold is not None, "it folds"
-        schema = StateSchema(StateKind.REDUCING, function.parts)
+        # Tuples take half the memory and time of rows, and a micro-batch looks at many.
+        schema = StateSchema(StateKind.REDUCING, function.parts, holds_plain=True)
+        self._row_of = row_factory(function.parts.field_names)
         self._parts = Parts(scope.store.table(spec.uid, REDUCE_AGGREGATE, schema))
         self._fold = fold
         self._results = ChainEvaluation(function.results, spec.name, spec.origin)
         self._merged: dict[Any, Any] = {}
+        self._waiting: list[pa.RecordBatch] = []
+        self._write: WriteColumns | None = None
+        self._state: PartsState | None = None
+        if self.folding.as_columns:
+            merge = PartsMerge(function, spec.name, spec.origin)
+            self._state = PartsState(
+                merge, self._parts, scope.group_of, context.settings.max_parallelism
+            )
+
+    @property
+    def makes_columns(self) -> bool:
+        """Whether its results have a form as columns."""
+        return self._results.makes_columns
+
+    def send_columns(self, write: WriteColumns, *, only: bool) -> None:
+        """Send results that it has as columns as columns from now on."""
+        assert not only, "parts are made by a selection"
+        self._write = write
 
     def fold(self) -> Fold:
         """Return the fold."""
@@ -52,11 +84,26 @@ class KeyedAggregateOperator(KeyedFoldOperator):
         (of_key,) = entries.values()
         self._finish(of_key)
 
+    def process(self, values: list[Any], timestamps: list[int] | None) -> None:
+        """Merge a batch; columns wait until the micro-batch or the key group ends."""
+        if not isinstance(values, ColumnRecords):
+            super().process(values, timestamps)
+        elif self._by_time and self.table is None:
+            super().process(values.rows(), timestamps)
+        elif self._by_time and timestamps is not None and not self.folding.ignores_order:
+            order = np.argsort(np.array(timestamps, dtype=np.int64), kind="stable")
+            (whole,) = pa.Table.from_batches(values.batches).combine_chunks().to_batches()
+            self._waiting.append(whole.take(pa.array(order)))
+        else:
+            self._waiting += values.batches
+
     def process_key(self, key: Any, values: list[Any], timestamps: list[int] | None) -> None:
         """Merge the records of a key with what is known of it."""
         before = self._merged.get(key, ABSENT)
         if before is ABSENT:
             before = self._parts[self.keys.group].get(key, ABSENT)
+            if before is not ABSENT:
+                (before,) = self._row_of([list(before)])
         position = iter(values)
         try:
             self._merged[key] = fold_one(self._fold, before, position)
@@ -72,10 +119,15 @@ class KeyedAggregateOperator(KeyedFoldOperator):
         """Emit the results of a key group of a batch run."""
         super().end_group()
         self._finish_merged()
+        self._finish_columns()
 
     def end_epoch(self) -> None:
         """Write the state of the keys of a micro-batch, and emit their results."""
+        if sum(batch.num_rows for batch in self._waiting) < FEW_RECORDS:
+            rows, self._waiting = ColumnRecords(self._waiting).rows(), []
+            super().process(rows, None)
         self._finish_merged()
+        self._finish_columns()
 
     def _finish_merged(self) -> None:
         if self._merged:
@@ -84,13 +136,41 @@ class KeyedAggregateOperator(KeyedFoldOperator):
             self.flush()
 
     def _finish(self, merged: dict[Any, Any]) -> None:
-        if not (self._by_time and self._is_last_run):
+        if not self._is_last_batch:
             group_of = self._group_of
             for key, parts in merged.items():
-                self._parts[group_of(key)].put(key, parts)
+                self._parts[group_of(key)].put(key, tuple(parts))
         for records in _in_lists(merged.values()):
             results, _ = self._results.of_records(records, None)
             self.emit(results, None)
+
+    @property
+    def _is_last_batch(self) -> bool:
+        """Whether nobody reads state after the run."""
+        return self._by_time and self._is_last_run
+
+    def _see(self, keys: list[Any]) -> None:
+        """Compare the kinds of keys with those of the state, if other functions wrote it."""
+        if self.kind_check is not None:
+            self._check_kinds(self.kind_check, keys)
+
+    def _finish_columns(self) -> None:
+        if not self._waiting:
+            return
+        assert self._state is not None, "columns come to those that take them"
+        waiting, self._waiting = self._waiting, []
+        if self._is_last_batch:
+            merged = self._state.merge.merged(waiting)[0]
+        elif self._by_time:
+            merged = self._state.begin(waiting)
+        else:
+            merged = self._state.update(waiting, self._see)
+        if self._write is not None:
+            self._write(self._results.columns_of(merged)[0], None)
+            return
+        for at in range(0, merged.num_rows, FLUSH_RECORDS):
+            self.emit(self._results.of_columns(merged.slice(at, FLUSH_RECORDS))[0], None)
+        self.flush()
 
 
 def _in_lists(values: Iterable[Any]) -> Iterator[list[Any]]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from penstock.program.folding.fold import Fold, Place
 from penstock.program.operator_spec import OperatorSpec
+from penstock.runtime.exchange.column_records import ColumnRecords
 from penstock.runtime.flow.output import Output
 from penstock.runtime.fold.fold_table import Entries, FoldTable
 from penstock.runtime.fold.loops import failing_key
@@ -58,6 +59,8 @@ class KeyedFoldOperator(KeyedOperator):
 
     def process(self, values: list[Any], timestamps: list[int] | None) -> None:
         """Fold a batch into the table, or key by key into state."""
+        if isinstance(values, ColumnRecords):
+            values = values.rows()
         if self.table is None or not values or not self.is_foldable:
             super().process(values, timestamps)
             return

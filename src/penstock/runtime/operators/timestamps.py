@@ -11,16 +11,30 @@ from __future__ import annotations
 
 from itertools import repeat
 from time import time_ns
-from typing import Any
+from typing import Any, Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types as kinds
 
 from penstock.errors import TypeMismatchError, UserCodeError
 from penstock.program.operator_spec import OperatorSpec
+from penstock.program.timestamps import ColumnTimestamps
 from penstock.program.watermark_generator import Watermark, WatermarkGenerator, WatermarkOutput
 from penstock.runtime.flow.output import Output
 from penstock.runtime.functions.context import OperatorContext
 from penstock.runtime.operators.base import Operator
+from penstock.runtime.operators.expressions import WriteColumns
 from penstock.user_failure import short
 from penstock.wire.elements import MAX_WATERMARK, MIN_TIMESTAMP
+from penstock.wire.row_columns import rows_of
+
+
+class ReadsColumns(Protocol):
+    """An operator that may read Arrow columns of a source."""
+
+    def reads(self, schema: Any) -> bool:
+        """Return whether it reads columns of a schema."""
 
 
 class GeneratedWatermarks(WatermarkOutput):
@@ -80,6 +94,9 @@ class TimestampsOperator(Operator):
         self._generated = GeneratedWatermarks()
         self._last_record_ms: int | None = None
         self._has_records = False
+        self._next: ReadsColumns | None = None
+        self._merged_keys: int | None = None
+        self._write: WriteColumns = _no_reader
 
     def process(self, values: list[Any], timestamps: list[int] | None) -> None:
         """Assign timestamps to a batch."""
@@ -94,6 +111,56 @@ class TimestampsOperator(Operator):
         if timestamps is not None:
             self._greatest = max(self._greatest, *timestamps)
         self.output.collect(values, timestamps)
+
+    def reads(self, schema: Any) -> bool:
+        """Return whether it assigns timestamps to Arrow columns of a source, and its only reader takes such."""
+        if self._merged_keys is not None:
+            return True
+        if self._next is None or not isinstance(self._assigner, ColumnTimestamps):
+            return False
+        return self._next.reads(schema)
+
+    def send_merged(self, keys: int, write: WriteColumns) -> None:
+        """Send what Spark SQL has merged by key and pane to the channel that is the only reader.
+
+        Args:
+            keys: Number of columns of the key.
+            write: Takes parts.
+        """
+        self._merged_keys, self._write = keys, write
+
+    def send_columns(self, reader: ReadsColumns, write: WriteColumns) -> None:
+        """Send batches of columns to an operator of expressions, which is the only reader."""
+        if self._make_generator is None and self._idle_ms is None:
+            self._next, self._write = reader, write
+
+    def collect_columns(self, batch: Any) -> None:
+        """Assign timestamps to a non-empty Arrow batch of a source; only if `reads` returned True."""
+        assert isinstance(self._assigner, ColumnTimestamps), "others read records"
+        self.records_in += batch.num_rows
+        if self._merged_keys is not None:
+            self._collect_merged(batch, self._merged_keys)
+            return
+        times = epoch_millis_of(batch.column(self._assigner.name))
+        if times is None:
+            self._assign(self._assigner, rows_of(batch), None)  # tells which record has none
+            raise AssertionError("some record has no timestamp")
+        self._greatest = max(self._greatest, *times)
+        self._write(batch, times)
+
+    def _collect_merged(self, batch: Any, keys: int) -> None:
+        """Send parts with the time of their pane, and take the greatest timestamp (`penstock.expressions.paned`)."""
+        *_, greatest = batch.columns
+        if greatest.null_count:
+            raise TypeMismatchError(
+                f"the column of timestamps of {self.spec.name!r} is NULL in a record",
+                hint="Choose such records out before, with where.",
+                origin=self.spec.origin,
+            )
+        self._greatest = max(self._greatest, pc.max(greatest).as_py())
+        width = batch.num_columns - 1
+        parts = batch.select([at for at in range(width) if at != keys])
+        self._write(parts, batch.column(keys).to_pylist())
 
     def advance_watermark(self, watermark: int) -> None:
         """Drop upstream watermarks except the last."""
@@ -247,6 +314,23 @@ class TimestampsOperator(Operator):
                 origin=self.spec.origin,
             )
         return assigned
+
+
+def epoch_millis_of(column: Any) -> list[int] | None:
+    """Return the epoch milliseconds of a column of whole numbers or times; None if one is NULL."""
+    if column.null_count:
+        return None
+    if kinds.is_timestamp(column.type):
+        micros = column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64())
+        found: list[int] = (micros.to_numpy() // 1_000).tolist()
+        return found
+    whole: list[int] = column.to_pylist()
+    return whole
+
+
+def _no_reader(batch: Any, timestamps: list[int] | None) -> None:
+    del batch, timestamps
+    raise AssertionError("it has no reader of columns")
 
 
 def _fits(stamps: list[int]) -> bool:

@@ -24,7 +24,10 @@ from penstock.runtime.flow.coercion import CoercingOutput
 from penstock.runtime.flow.output import Output, TaggedOutput
 from penstock.runtime.flow.record_copies import readers_output
 from penstock.runtime.operators import make_operator
+from penstock.runtime.operators.expressions import ExpressionOperator
 from penstock.runtime.operators.keyed import KeyedOperator
+from penstock.runtime.operators.keyed_aggregate import KeyedAggregateOperator
+from penstock.runtime.operators.timestamps import TimestampsOperator
 from penstock.runtime.spill.spill_space import SpillSpace
 from penstock.runtime.task.latency import LatencyTracker
 from penstock.runtime.task.operator_inputs import OperatorInputs
@@ -95,6 +98,7 @@ class OperatorChain:
             OperatorMetrics(operator, self._counting[key])
             for key, operator in self.operators.items()
         ]
+        self._connect_columns()
         specs = {key: operator.spec for key, operator in self.operators.items()}
         local = {number: spec.target_operator for number, spec in self._local.items()}
         self.latency = LatencyTracker(specs, self.writers, local, subtask)
@@ -107,6 +111,37 @@ class OperatorChain:
                 {(spec.target_operator, spec.target_input) for spec in program.inputs}
             )
         }
+
+    def _connect_columns(self) -> None:
+        """Let operators that make columns send them, if their only reader is a channel that takes columns."""
+        for key, operator in self.operators.items():
+            spec = operator.spec
+            if isinstance(operator, TimestampsOperator):
+                self._connect_timestamps(key, operator)
+            if not isinstance(operator, ExpressionOperator | KeyedAggregateOperator):
+                continue
+            if spec.chained_to or spec.side_outputs or len(spec.channels) != 1:
+                continue
+            writer = self.writers.get(spec.channels[0])
+            if writer is None or not (writer.takes_batches and operator.makes_columns):
+                continue
+            write = self._counting[key].counting(writer.collect_columns)
+            operator.send_columns(write, only=writer.part_keys is not None)
+
+    def _connect_timestamps(self, key: int, operator: TimestampsOperator) -> None:
+        """Let timestamps be assigned to columns that operators of expressions read."""
+        spec = operator.spec
+        if len(spec.channels) == 1 and not spec.chained_to:
+            writer = self.writers.get(spec.channels[0])
+            if writer is not None and writer.part_keys is not None:
+                operator.send_merged(writer.part_keys, writer.collect_columns)
+            return
+        if spec.channels or spec.side_outputs or len(spec.chained_to) != 1:
+            return
+        reader = self.operators.get(spec.chained_to[0])
+        if isinstance(reader, ExpressionOperator):
+            counted = self._counting[key].counting(reader.collect_columns)
+            operator.send_columns(reader, counted)
 
     def use_spill_space(self, space: SpillSpace) -> None:
         """Set the disk space of sorters, before `open`."""

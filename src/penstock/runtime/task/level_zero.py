@@ -20,6 +20,7 @@ from penstock.runtime.flow.coercion import CoercingOutput
 from penstock.runtime.flow.output import Output
 from penstock.runtime.flow.record_copies import readers_output
 from penstock.runtime.operators.expressions import ExpressionOperator
+from penstock.runtime.operators.timestamps import TimestampsOperator
 from penstock.runtime.task.chain import OperatorChain, operators_behind
 from penstock.runtime.task.latency import SourceLatency
 from penstock.runtime.task.report import Report, encode_report
@@ -68,7 +69,9 @@ class _SourceChain:
         self.column_writer = only if isinstance(only, ChannelWriter) else None
         is_plain = copies == NO_COPIES and declared is None and not direct and len(entries) == 1
         reader = self.chain.operators[entries[0]] if is_plain else None
-        self.expressions = reader if isinstance(reader, ExpressionOperator) else None
+        self.expressions: ExpressionOperator | TimestampsOperator | None = None
+        if isinstance(reader, ExpressionOperator | TimestampsOperator):
+            self.expressions = reader
         self.latency = SourceLatency(source, program, task, wall_clock_ms)
         self.is_open = False
 

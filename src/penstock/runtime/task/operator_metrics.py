@@ -17,6 +17,7 @@ from penstock.metrics.operator_names import LATE_RECORDS, RECORDS_IN, RECORDS_OU
 from penstock.metrics.values import CounterValue, GaugeValue, MetricValue
 from penstock.runtime.flow.output import Output
 from penstock.runtime.operators.base import Operator
+from penstock.runtime.operators.expressions import WriteColumns
 from penstock.wire.elements import MIN_TIMESTAMP
 
 _READINGS = (int, float, str, bool)
@@ -52,6 +53,15 @@ class CountingOutput:
         """Count a batch and forward it."""
         self.count += len(values)
         self._output.collect(values, timestamps)
+
+    def counting(self, write: WriteColumns) -> WriteColumns:
+        """Return a function that counts a batch of columns and forwards it to `write`."""
+
+        def counted(batch: Any, timestamps: list[int] | None) -> None:
+            self.count += batch.num_rows
+            write(batch, timestamps)
+
+        return counted
 
 
 class OperatorMetrics:

@@ -95,6 +95,10 @@ def _field(value: Column, name: str) -> Column:
     return value.getField(name)
 
 
+def _tally(value: Column) -> Column:
+    return sf.when(value.isNotNull(), sf.create_map(value, sf.lit(1).cast("bigint")))
+
+
 BUILDERS: dict[str, Builder] = {
     "add": _plain(add),
     "concat": _plain(sf.concat),
@@ -146,5 +150,7 @@ BUILDERS: dict[str, Builder] = {
     "list_length": _plain(sf.array_size),
     "get": _constants(_get),
     "field": _constants(_field),
+    "bucket": numbers.bucket,
+    "tally": _plain(_tally),
 }
-"""Name of a function to its builder."""
+"""Name of a function that Spark SQL computes to its builder."""

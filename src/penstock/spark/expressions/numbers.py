@@ -13,6 +13,7 @@ from typing import Any
 from pyspark.sql import Column
 from pyspark.sql import functions as sf
 
+from penstock.expressions.arrow.tallies import NAN_BUCKET
 from penstock.expressions.kinds import FLOATS, name_of
 from penstock.expressions.tree import Call
 
@@ -105,3 +106,31 @@ def round_half_even(call: Call, value: Column) -> Column:
 def sqrt(call: Call, value: Column) -> Column:
     """Build a square root."""
     return sf.sqrt(value).cast(_width(call))
+
+
+_BUCKETS = 128
+"""Of every power of two (`penstock.expressions.arrow.tallies`)."""
+
+_LEAST_EXPONENT, _BIAS = -1022, 1023
+
+
+def bucket(_: Call, value: Column) -> Column:
+    """Return the buckets of floats.
+
+    Java's logarithm may miss the exponent by one, which the powers of two, exact in Java, correct.
+    """
+    size = sf.abs(value)
+    near = sf.floor(sf.log2(size)).cast("int")
+    power = sf.pow(sf.lit(2.0), near)
+    exponent = sf.when(size < power, near - 1).when(size >= power * 2, near + 1).otherwise(near)
+    within = sf.floor((size / sf.pow(sf.lit(2.0), exponent) - 1) * _BUCKETS).cast("int")
+    found = (exponent + _BIAS) * _BUCKETS + within
+    signed = sf.when(value < 0, -found).otherwise(found)
+    infinite = sf.lit((2 * _BIAS + 1) * _BUCKETS)
+    return (
+        sf.when(value.isNull(), sf.lit(None).cast("int"))
+        .when(sf.isnan(value), sf.lit(NAN_BUCKET))
+        .when(size < 2.0**_LEAST_EXPONENT, sf.lit(0))
+        .when(size == sf.lit(float("inf")), sf.when(value < 0, -infinite).otherwise(infinite))
+        .otherwise(signed)
+    )

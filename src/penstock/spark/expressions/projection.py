@@ -9,7 +9,7 @@ from pyspark.sql import functions as sf
 
 from penstock.connectors.column_positions import by_position, column_name
 from penstock.errors import CallSite, ConfigError
-from penstock.expressions.keyed_aggregate import KeyedAggregate
+from penstock.expressions.keyed_aggregate import TALLY, KeyedAggregate
 from penstock.expressions.kinds import name_of
 from penstock.expressions.steps import ExpressionChain, WhereStep
 from penstock.expressions.tree import Expression, Field, Literal
@@ -66,18 +66,38 @@ def merged(frame: DataFrame, aggregate: KeyedAggregate, tasks: int) -> DataFrame
     Returns:
         Rows in a deterministic order: a task that is repeated reads the same rows.
     """
-    names = frame.columns
-    columns = [sf.col(column_name(at)) for at in range(len(names))]
-    keys = [column for column, how in zip(columns, aggregate.merges, strict=True) if how is None]
+    keys = [sf.col(column_name(at)) for at in range(aggregate.keys)]
+    rows = by_position(grouped(frame, aggregate)).coalesce(tasks)
+    return rows.sortWithinPartitions(*keys).toDF(*frame.columns)  # type: ignore[no-any-return]
+
+
+def grouped(frame: DataFrame, aggregate: KeyedAggregate) -> DataFrame:
+    """Return the parts of aggregates, one row per key, in no order; see `merged`."""
+    names, kinds = frame.columns, [kind for _, kind in frame.dtypes]
+    merges = list(enumerate(zip(aggregate.merges, kinds, strict=True)))
+    keys = [sf.col(column_name(at)) for at, (how, _) in merges if how is None]
     parts = [
-        _MERGED[how](column).cast(kind).alias(column_name(at))
-        for at, (column, how, (_, kind)) in enumerate(
-            zip(columns, aggregate.merges, frame.dtypes, strict=True)
-        )
-        if how is not None
+        _MERGED[how](sf.col(column_name(at))).cast(kind).alias(column_name(at))
+        for at, (how, kind) in merges
+        if how is not None and how != TALLY
     ]
-    rows = by_position(frame).groupBy(*keys).agg(*parts).coalesce(tasks)
-    return rows.sortWithinPartitions(*keys).toDF(*names)  # type: ignore[no-any-return]
+    rows = by_position(frame)
+    for at, (how, _) in merges:
+        if how == TALLY:
+            rows = _counted(rows, at, keys, parts)
+            entry = sf.when(sf.col("value").isNotNull(), sf.struct("value", "times"))
+            counted = sf.sort_array(sf.collect_list(entry))  # without NULL
+            known = sf.when(sf.size(counted) > 0, sf.map_from_entries(counted))
+            parts = [*parts, known.alias(column_name(at))]
+    ordered = [sf.col(column_name(at)) for at in range(len(names))]
+    return rows.groupBy(*keys).agg(*parts).select(*ordered).toDF(*names)  # type: ignore[no-any-return]
+
+
+def _counted(rows: DataFrame, at: int, keys: list[Column], parts: list[Column]) -> DataFrame:
+    """Return a row per key and value of a tally, with the number of its records and the parts of these."""
+    value = sf.map_keys(sf.col(column_name(at)))[0].alias("value")
+    times = sf.count(sf.col(column_name(at))).alias("times")
+    return rows.groupBy(*keys, value).agg(times, *parts)
 
 
 _MERGED: dict[str, Callable[[Column], Column]] = {"sum": sf.sum, "min": sf.min, "max": sf.max}

@@ -6,10 +6,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from penstock.config.configuration import Configuration
+from penstock.connectors.column_positions import by_position, column_name
 from penstock.errors import CallSite
+from penstock.expressions.keyed_aggregate import KeyedAggregate
+from penstock.expressions.steps import ExpressionChain
+from penstock.spark.expressions.projection import grouped, projected
 from penstock.spark.session.factory import get_session
 from penstock.spark.sources.column_names import check_type
 from penstock.spark.sources.file_paths import escaped
@@ -46,6 +51,36 @@ def read_staged(
     configuration = Configuration()
     check_type(type_info, configuration, origin)
     return _read(get_session(configuration), files, type_info)
+
+
+def computed_records(
+    dataframe: DataFrame,
+    chain: ExpressionChain,
+    aggregate: KeyedAggregate | None,
+    type_info: TypeInformation,
+    origin: CallSite | None,
+) -> DataFrame:
+    """Return the records that expressions make of the rows of a DataFrame, which Spark computes when they are asked for.
+
+    Args:
+        dataframe: Its columns are the fields that the chain reads.
+        chain: The expressions.
+        aggregate: What merges their results by key, if anything does.
+        type_info: Type of the records. Its fields are the columns.
+        origin: The user's line that made the chain.
+
+    Raises:
+        ConfigError: The session does not raise errors of arithmetic.
+    """
+    frame = projected(dataframe, chain, origin)
+    if aggregate is not None:
+        frame = projected(grouped(frame, aggregate), aggregate.results, origin)
+    schema = from_arrow_schema(arrow_schema(type_info), prefer_timestamp_ntz=True)
+    columns = [
+        sf.col(column_name(at)).cast(field.dataType).alias(field.name)
+        for at, field in enumerate(schema)
+    ]
+    return by_position(frame).select(*columns)  # type: ignore[no-any-return]
 
 
 def _read(session: SparkSession, paths: Sequence[Path], type_info: TypeInformation) -> DataFrame:

@@ -15,10 +15,17 @@ from pyspark.sql import DataFrame
 from penstock.config.options import MAX_RECORDS_PER_BATCH
 from penstock.connectors.column_positions import by_position
 from penstock.errors import SourceError
+from penstock.expressions.keyed_aggregate import KeyedAggregate
+from penstock.expressions.paned import by_pane
+from penstock.expressions.steps import ExpressionChain
 from penstock.graph.log_source import LogSource
+from penstock.graph.logical import LogicalGraph
 from penstock.graph.source import PositionedSource, Source
 from penstock.plan.phases.backlog import catch_up_factor
 from penstock.plan.phases.task_groups import TaskGroup, task_groups, tasks_reading
+from penstock.plan.physical import PlannedProjection
+from penstock.program.timestamps import ColumnTimestamps
+from penstock.runtime.fold.panes import width_of
 from penstock.runtime.task.chain import operators_behind
 from penstock.spark.expressions.projection import merged, projected
 from penstock.spark.sources.combined_columns import CombinedColumnsTask, combined
@@ -74,11 +81,31 @@ def _projected(context: ReadContext, source: int, frame: DataFrame) -> DataFrame
     for each in context.plan.projections:
         if (each.run, each.source) == (context.run.index, source):
             node = context.plan.graph.node(each.operator)
-            frame = projected(frame, node.function, node.origin)
+            chain, aggregate = node.function, None
             if each.merged_for is not None:
                 aggregate = context.plan.graph.node(each.merged_for).function
+            if each.timestamps is not None:
+                chain, aggregate = _by_pane(context.plan.graph, each)
+            frame = projected(frame, chain, node.origin)
+            if aggregate is not None:
                 frame = merged(frame, aggregate, context.program.settings.parallelism)
     return frame
+
+
+def _by_pane(
+    graph: LogicalGraph, planned: PlannedProjection
+) -> tuple[ExpressionChain, KeyedAggregate]:
+    """Return the selection and the merge of windows, by key and pane."""
+    assert planned.timestamps is not None, "the plan merges by pane"
+    assert planned.merged_for is not None, "the plan merges by pane"
+    marks = graph.node(planned.timestamps).watermarking
+    window = graph.node(planned.merged_for).window
+    assert marks is not None, "it assigns timestamps"
+    assert isinstance(marks.assigner, ColumnTimestamps), "it assigns timestamps of a column"
+    assert window is not None, "it has windows"
+    assert window.panes is not None, "the plan merges by pane"
+    shape, chain = window.panes, graph.node(planned.operator).function
+    return by_pane(chain, window.fold_function, marks.assigner.name, width_of(shape), shape.offset)
 
 
 def _batch_splits(

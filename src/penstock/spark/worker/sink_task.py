@@ -36,7 +36,7 @@ from penstock.spark.worker.task_epoch import task_epoch
 from penstock.state.log.blob import key_group_of, operator_of
 from penstock.state.schema.entry_schema import BROADCAST_GROUP
 from penstock.state.schema.evolution import wall_clock_ms
-from penstock.wire.frame import FrameKind, decode_records, payload_of, read_header
+from penstock.wire.frame import FrameKind, decode_columns, decode_records, payload_of, read_header
 from penstock.wire.job_files import NewFile, new_file
 
 MESSAGE_DDL = "message BINARY"
@@ -160,11 +160,15 @@ class SinkStaging:
         else:
             writer = self._writer(self._described.sink_of_channel[header.channel])
             before = clock.switch(DECODE)
-            values, _ = decode_records(header, frame)
+            batch = decode_columns(header, frame)[0] if header.has_columns else None
             clock.switch(WRITE)
-            writer.write(values)
+            if batch is None or not writer.write_columns(batch):
+                clock.switch(DECODE)
+                values, _ = decode_records(header, frame)
+                clock.switch(WRITE)
+                writer.write(values)
             sink = self._described.sink_of_channel[header.channel]
-            report.sink_records[sink] = report.sink_records.get(sink, 0) + len(values)
+            report.sink_records[sink] = report.sink_records.get(sink, 0) + header.count
             clock.switch(before)
 
     def finish(self) -> None:

@@ -11,7 +11,7 @@ Values that are coded rows (`penstock.wire.coded_rows`) add a member, `"form":"c
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import cache
 from hashlib import sha256
@@ -72,6 +72,7 @@ class StateSchema:
         subkey_type: Type of the keys of a map or of broadcast state; None for other kinds.
         has_ttl: Whether each stored value is `(last access in ms, value)`.
         form: Form of stored values.
+        holds_plain: Whether values are plain in memory too, as the caller puts and gets them; no part of what is stored.
     """
 
     kind: StateKind
@@ -79,6 +80,7 @@ class StateSchema:
     subkey_type: TypeInformation | None = None
     has_ttl: bool = False
     form: StoredForm = StoredForm.PLAIN
+    holds_plain: bool = field(default=False, compare=False)
 
     def text(self) -> str:
         """Return the schema as JSON; equal schemas, and only those, have equal texts.

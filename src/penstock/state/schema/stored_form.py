@@ -44,6 +44,22 @@ def stored_codec(schema: StateSchema) -> PlainCodec | None:
     )
 
 
+def held_codec(schema: StateSchema) -> PlainCodec | None:
+    """Return the codec between values as tables hold them and their stored form; None if they are the same."""
+    stored = stored_codec(schema)
+    if not schema.holds_plain:
+        return stored
+    plain = plain_codec(stored_type(schema))
+    if schema.form is StoredForm.PLAIN or plain is None or stored is None:
+        return None if schema.form is StoredForm.PLAIN else stored
+    return PlainCodec(
+        lambda values: stored.to_plain(plain.from_plain(values)),
+        lambda values: plain.to_plain(stored.from_plain(values)),
+        lambda value: stored.to_plain_one(plain.from_plain_one(value)),
+        lambda value: plain.to_plain_one(stored.from_plain_one(value)),
+    )
+
+
 def stored_values(
     codec: PlainCodec | None, values: list[Any], coded: list[bytes | None] | None
 ) -> list[Any]:

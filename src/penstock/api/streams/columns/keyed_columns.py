@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Generic
 
+from penstock.api.streams.columns.keyed_parts import key_selector_of, keyed_parts
 from penstock.api.streams.columns.ranked import last_value_function, top_n_function
 from penstock.api.streams.stream_base import StreamBase
-from penstock.errors import ArgumentError
+from penstock.api.windows.column_aggregates import checked_aggregates, key_columns
 from penstock.expressions.aggregates import AggregateExpression
 from penstock.expressions.column import ColumnExpression
 from penstock.expressions.keyed_aggregate import keyed_aggregate
-from penstock.expressions.typing import RecordType, record_type
+from penstock.expressions.typing import record_type
 from penstock.program.folding.fold import Promises
-from penstock.program.operators import KEY_BY, KEYED_AGGREGATE, KEYED_PROCESS, KEYED_REDUCE
+from penstock.program.operators import KEYED_AGGREGATE, KEYED_PROCESS, KEYED_REDUCE
 from penstock.types.row import Row
 from penstock.types.type_parameters import T
 
@@ -49,20 +50,11 @@ class KeyedColumns(StreamBase[T], Generic[T]):
             [Row(f0='ann', n=2, cents=1200), Row(f0='bob', n=1, cents=300)]
         """
         records = record_type(self.get_type(), "aggregate")
-        keys = self._key_columns(records)
-        _check(aggregates, keys)
-        chain, function = keyed_aggregate(records, keys, aggregates)
-        source = self._environment.stream_of(self._unkeyed_id())
-        parts = source._evaluate(chain, "parts of aggregates")  # noqa: SLF001 - of the same class
-        keyed = parts._add(  # noqa: SLF001
-            KEY_BY,
-            "key_by",
-            (parts.node_id,),
-            parts.get_type(),
-            key_selector=itemgetter(*range(len(keys))),
-        )
+        keys = key_columns(key_selector_of(self), records.field_names)
+        chain, function = keyed_aggregate(records, keys, checked_aggregates(aggregates, keys))
         exact = function.exact_because
-        return keyed._derive(  # noqa: SLF001
+        keyed = keyed_parts(self, chain, itemgetter(*range(len(keys))))
+        return keyed._derive(  # noqa: SLF001 - of the same class
             KEYED_AGGREGATE,
             "aggregate",
             function.results.type_info,
@@ -144,36 +136,3 @@ class KeyedColumns(StreamBase[T], Generic[T]):
             method="reduce",
             promises=promises,
         )
-
-    def _key_columns(self, records: RecordType) -> tuple[str, ...]:
-        """Return the names of the columns of the key.
-
-        Raises:
-            ArgumentError: The key is computed by a function.
-        """
-        selector: Any = self._graph.node(self._node_id).key_selector
-        if type(selector) is not itemgetter:
-            raise ArgumentError.here(
-                "aggregate was called on a stream whose key is no column",
-                hint="Write key_by(col.name). Compute a key before, with with_columns.",
-            )
-        names = records.field_names
-        items = selector.__reduce__()[1]
-        assert isinstance(items, tuple), "a getter is pickled as its class and its arguments"
-        return tuple(item if isinstance(item, str) else names[item] for item in items)
-
-
-def _check(aggregates: dict[str, Any], keys: tuple[str, ...]) -> None:
-    if not aggregates:
-        raise ArgumentError.here("aggregate got no aggregates", hint="Write n=col.count().")
-    for name, each in aggregates.items():
-        if not isinstance(each, AggregateExpression):
-            raise ArgumentError.here(
-                f"aggregate got {name}={each!r}, which is no aggregate",
-                hint="Call count, sum, mean, min or max of a column or an expression.",
-            )
-        if name in keys:
-            raise ArgumentError.here(
-                f"aggregate got {name}={each}, and {name!r} is a column of the key",
-                hint="Give the result another name; columns of the key are there without being named.",
-            )

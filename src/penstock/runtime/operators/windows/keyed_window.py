@@ -19,6 +19,7 @@ from itertools import repeat
 from typing import Any
 
 from penstock.errors import PenstockError
+from penstock.expressions.arrow.records import ChainEvaluation
 from penstock.program.folding.fold import Fold, Place
 from penstock.program.folding.operator_fold import fold_of_window, merges
 from penstock.program.life_cycle import has_life_cycle
@@ -46,6 +47,7 @@ from penstock.runtime.operators.windows.general import GeneralEngine
 from penstock.runtime.operators.windows.growing_contents import GrowingContents, growing_contents
 from penstock.runtime.operators.windows.host import WindowEngine, WindowHost
 from penstock.runtime.operators.windows.panes import PaneEngine
+from penstock.runtime.operators.windows.results_output import ResultsOutput
 from penstock.runtime.operators.windows.scoped_states import ScopedStates
 from penstock.runtime.time.timers import PROCESSING_TABLE, TABLE, InternalTimerService
 from penstock.state.handles.key_context import KeyContext
@@ -67,8 +69,12 @@ class KeyedWindowOperator(KeyedFoldOperator):
     def __init__(
         self, spec: OperatorSpec, output: Output, context: OperatorContext, scope: KeyedScope
     ) -> None:
-        super().__init__(spec, output, context, scope)
         assert spec.window is not None
+        if spec.window.results is not None:
+            output = ResultsOutput(
+                output, ChainEvaluation(spec.window.results, spec.name, spec.origin)
+            )
+        super().__init__(spec, output, context, scope)
         self._window: WindowSpec = spec.window
         self.late_records: int = 0
         self.may_tag = spec.window.evaluation is not Evaluation.NONE

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum, auto
 from typing import Any
 
@@ -11,7 +11,7 @@ from penstock.state.log.blob import Section
 from penstock.state.schema.coded_change import Migration
 from penstock.state.schema.entry_schema import StateSchema
 from penstock.state.schema.plain import PlainCodec
-from penstock.state.schema.stored_form import stored_codec, stored_values
+from penstock.state.schema.stored_form import held_codec, stored_values
 from penstock.types.value_serializer import StoredForm
 
 
@@ -44,6 +44,11 @@ class HashSinglePart:
     def put(self, key: Any, value: Any) -> None:
         """Set the value of `key`."""
         self.entries[key] = self.changed[key] = value
+
+    def put_all(self, keys: Sequence[Any], values: Sequence[Any]) -> None:
+        """Set the values of several keys."""
+        self.entries.update(zip(keys, values, strict=True))
+        self.changed.update(zip(keys, values, strict=True))
 
     def remove(self, key: Any) -> None:
         """Remove the value of `key`, if there is one."""
@@ -275,8 +280,9 @@ class HashTable:
     def adopt(self, schema: StateSchema, change: Migration | None) -> None:
         """Hold values as `schema` says from now on."""
         # Coded bytes that may stay as they are can still mean rows with more columns.
-        if change is not None or schema.form is StoredForm.CODED:
-            codec, new = self.codec, stored_codec(schema)
+        is_held_alike = schema.holds_plain == self.schema.holds_plain
+        if change is not None or schema.form is StoredForm.CODED or not is_held_alike:
+            codec, new = self.codec, held_codec(schema)
 
             def rich(values: list[Any]) -> list[Any]:
                 stored = values if codec is None else codec.to_plain(values)
@@ -304,4 +310,4 @@ class HashTable:
 
     def _use(self, schema: StateSchema) -> None:
         self.schema = schema
-        self.codec: PlainCodec | None = stored_codec(schema)
+        self.codec: PlainCodec | None = held_codec(schema)

@@ -6,7 +6,7 @@ one object per entry, as in the hash-map backend. At the end of the micro-batch 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -91,6 +91,11 @@ class LmdbSinglePart:
         """Set the value of `key`."""
         self._values[key] = value
         self._changed.add(key)
+
+    def put_all(self, keys: Sequence[Any], values: Sequence[Any]) -> None:
+        """Set the values of several keys."""
+        self._values.update(zip(keys, values, strict=True))
+        self._changed.update(keys)
 
     def remove(self, key: Any) -> None:
         """Remove the value of `key`, if there is one."""

@@ -30,7 +30,7 @@ from penstock.state.schema.coded_change import Migration
 from penstock.state.schema.entry_schema import StateKind, StateSchema
 from penstock.state.schema.evolution import migration
 from penstock.state.schema.key_coder import Coders
-from penstock.state.schema.stored_form import stored_codec, stored_values
+from penstock.state.schema.stored_form import held_codec, stored_values
 
 _AT_ONCE = 1000
 _NO_TABLE = 0xFFFF
@@ -258,7 +258,7 @@ class LmdbTable:
 
     def _use(self, schema: StateSchema) -> None:
         self.schema = schema
-        self._codec = stored_codec(schema)
+        self._codec = held_codec(schema)
         self._make = LmdbNestedPart if schema.kind.is_nested else LmdbSinglePart
 
     def _migration(self, number: int, text: str) -> Migration | None:

@@ -1,0 +1,154 @@
+"""Aggregates of columns per key and window.
+
+row ──select──▶ key and parts ──window, merge──▶ key and parts (and the window) ──select──▶ key and results
+
+The operator is that of `reduce` on windows, whose function merges two rows of parts; it makes results of what a window
+has when that fires. So late records, allowed lateness and triggers mean what they mean there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime, timedelta
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+from penstock.api.windows.timed_assigners import TimedAssigner
+from penstock.api.windows.window_functions import AllWindowFunction, WindowFunction
+from penstock.errors import ArgumentError
+from penstock.expressions.aggregates import AggregateExpression
+from penstock.expressions.column import ColumnExpression
+from penstock.expressions.keyed_aggregate import WINDOW_BOUNDS
+from penstock.expressions.tree import Field
+from penstock.program.windows import TimeWindow
+from penstock.types.row import Row, row_factory
+
+if TYPE_CHECKING:
+    from penstock.expressions.keyed_aggregate import KeyedAggregate
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def key_columns(selector: Any, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names of the columns of a key.
+
+    Args:
+        selector: Row to key.
+        names: Names of the columns of the rows.
+
+    Raises:
+        ArgumentError: The key is computed by a function.
+    """
+    if type(selector) is not itemgetter:
+        raise ArgumentError.here(
+            "aggregate was called on a stream whose key is no column",
+            hint="Write key_by(col.name). Compute a key before, with with_columns.",
+        )
+    items = selector.__reduce__()[1]
+    assert isinstance(items, tuple), "a getter is pickled as its class and its arguments"
+    return tuple(item if isinstance(item, str) else names[item] for item in items)
+
+
+def checked_aggregates(
+    aggregates: dict[str, Any], keys: tuple[str, ...]
+) -> dict[str, AggregateExpression]:
+    """Return named aggregates.
+
+    Raises:
+        ArgumentError: There are none, one is no aggregate, or has the name of a column of the key.
+    """
+    if not aggregates:
+        raise ArgumentError.here("aggregate got no aggregates", hint="Write n=col.count().")
+    for name, each in aggregates.items():
+        if not isinstance(each, AggregateExpression):
+            raise ArgumentError.here(
+                f"aggregate got {name}={each!r}, which is no aggregate",
+                hint="Call count, sum, mean, min or max of a column or an expression.",
+            )
+        if name in keys:
+            raise ArgumentError.here(
+                f"aggregate got {name}={each}, but {name} is a column of the key",
+                hint="Give the result another name.",
+            )
+    return aggregates
+
+
+def split_bounds(
+    columns: Iterable[Any], named: dict[str, Any]
+) -> tuple[dict[str, str], dict[str, Any]]:
+    """Return names of results to `window_start` or `window_end`, and the other arguments.
+
+    Raises:
+        ArgumentError: A column is no bound of a window.
+    """
+    given: dict[str, Any] = {}
+    for each in columns:
+        name = _bound(each)
+        if name is None:
+            raise ArgumentError.here(
+                f"aggregate of windows got {each!r} without a name",
+                hint="Name aggregates, such as n=col.count(); only col.window_start and col.window_end "
+                "have a name.",
+            )
+        given[name] = each
+    given |= named
+    bounds = {name: bound for name, each in given.items() if (bound := _bound(each)) is not None}
+    return bounds, {name: each for name, each in given.items() if name not in bounds}
+
+
+def check_bounds(bounds: dict[str, str], assigner: Any, keys: tuple[str, ...]) -> None:
+    """Check that windows have the bounds that results ask for.
+
+    Raises:
+        ArgumentError: They have none, or a result has the name of a column of the key.
+    """
+    if bounds and not isinstance(assigner, TimedAssigner):
+        raise ArgumentError.here(
+            f"aggregate was asked for {', '.join(bounds.values())}, but windows of "
+            f"{type(assigner).__name__} have no begin and end",
+            hint="Use windows of time, or leave it out.",
+        )
+    for name in bounds.keys() & set(keys):
+        raise ArgumentError.here(
+            f"aggregate got {name}, but {name} is a column of the key",
+            hint="Give the bound of the window another name.",
+        )
+
+
+def _bound(column: Any) -> str | None:
+    if not isinstance(column, ColumnExpression) or not isinstance(column.tree, Field):
+        return None
+    return column.tree.name if column.tree.name in WINDOW_BOUNDS else None
+
+
+def bounds_function(aggregate: KeyedAggregate, *, is_of_all: bool) -> Any:
+    """Return the window function that adds begin and end of a window to its row of parts."""
+    names = tuple(aggregate.results.records.field_names)
+    return _AddBoundsToAll(names) if is_of_all else _AddBounds(names)
+
+
+class _AddBounds(WindowFunction[Row, Row, Any, TimeWindow]):
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self._names = names
+
+    def apply(self, key: Any, window: TimeWindow, inputs: Iterable[Row]) -> Iterator[Row]:
+        """Yield the row of parts with the bounds of the window."""
+        del key
+        return _with_bounds(self._names, window, inputs)
+
+
+class _AddBoundsToAll(AllWindowFunction[Row, Row, TimeWindow]):
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self._names = names
+
+    def apply(self, window: TimeWindow, inputs: Iterable[Row]) -> Iterator[Row]:
+        """Yield the row of parts with the bounds of the window."""
+        return _with_bounds(self._names, window, inputs)
+
+
+def _with_bounds(
+    names: tuple[str, ...], window: TimeWindow, inputs: Iterable[Row]
+) -> Iterator[Row]:
+    start = _EPOCH + timedelta(milliseconds=window.start)
+    end = _EPOCH + timedelta(milliseconds=window.end)
+    yield from row_factory(names)([*row, start, end] for row in inputs)

@@ -1,0 +1,215 @@
+"""Merges records of parts that are columns, key by key: the kernels of `expressions.merging`.
+
+    key  n  total             key  n  total
+    a    1  5                 a    2  7
+    b    1  3        ──▶      b    1  3
+    a    1  2
+
+Rows of one key are merged in their order, so sums of floats are those of the records one after the other. Sums that may
+leave their type are computed by Python, which names the key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.expressions.arrow.tallies import entries, map_array
+from penstock.expressions.keyed_aggregate import KeyedAggregate
+from penstock.expressions.kinds import DECIMAL, FLOATS
+from penstock.types.arrow import arrow_schema
+
+_LONG = 1 << 63
+_WIDE = pa.decimal256(76, 18)
+_DECIMAL_LIMIT = pa.scalar(10**20, pa.decimal256(76, 18))
+
+_Kernel = tuple[str, str]
+"""(column, function)."""
+
+
+_Finish = Callable[[pa.Table], Any]
+"""Returns the column of a part, given the results of kernels."""
+
+
+class CannotMergeError(Exception):
+    """Kernels cannot tell whether a sum leaves its type; Python can."""
+
+
+class ColumnMerge:
+    """Merges columns of parts.
+
+    Attributes:
+        schema: Names and types of the columns.
+        keys: Number of columns of the key, which are the first ones.
+    """
+
+    def __init__(self, aggregate: KeyedAggregate) -> None:
+        self.schema = arrow_schema(aggregate.parts)
+        self.keys = aggregate.keys
+        names = [getattr(kind, "name", "") for kind in aggregate.parts.field_types]
+        self._floats = [at for at in range(self.keys) if names[at] in FLOATS]
+        self._merges: list[tuple[str, str, Callable[..., _Finish]]] = [
+            (str(at), how, _OF_TYPE.get((how, name), _plain))
+            for at, (how, name) in enumerate(zip(aggregate.merges, names, strict=True))
+            if how is not None
+        ]
+
+    def prepared(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return columns of the declared types, in which keys that are equal have equal bytes."""
+        columns = [
+            column if column.type == field.type else column.cast(field.type)
+            for column, field in zip(batch.columns, self.schema, strict=True)
+        ]
+        for at in self._floats:  # 0.0 and -0.0 are one key
+            columns[at] = pc.add(columns[at], pa.scalar(0.0, columns[at].type))
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+    def merged(
+        self, batches: Sequence[pa.RecordBatch], further: Sequence[pa.Array] = ()
+    ) -> tuple[pa.RecordBatch, list[pa.Array]]:
+        """Return one row per key, in no defined order.
+
+        Args:
+            batches: Of `prepared`, in order; one at least.
+            further: Columns beside those of all batches, which are part of the key.
+
+        Returns:
+            The merged rows, and the further columns of them.
+
+        Raises:
+            CannotMergeError: A sum may leave its type.
+        """
+        table = pa.Table.from_batches(batches)
+        columns: list[Any] = [*table.columns, *further]
+        by = [str(at) for at in (*range(self.keys), *range(len(table.columns), len(columns)))]
+        wide = dict(zip(map(str, range(len(columns))), columns, strict=True))
+        asked: list[_Kernel] = []
+        finish: list[_Finish] = []
+        for name, how, make in self._merges:
+            finish.append(make(wide, name, how, asked))
+        table = pa.Table.from_arrays(list(wide.values()), names=list(wide))
+        found = table.group_by(by, use_threads=False).aggregate(asked)
+        made = [*(found[name] for name in by[: self.keys]), *(each(found) for each in finish)]
+        whole = [_one(column, field.type) for column, field in zip(made, self.schema, strict=True)]
+        kept = pa.RecordBatch.from_arrays(whole, schema=self.schema)
+        return kept, [_one(found[name], found[name].type) for name in by[self.keys :]]
+
+    def distinct(self, batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+        """Return the keys of batches, each once, in no defined order."""
+        names = [str(at) for at in range(self.keys)]
+        table = pa.Table.from_batches(batches).select(range(self.keys)).rename_columns(names)
+        found = table.group_by(names, use_threads=False).aggregate([])
+        columns = [_one(found[name], found[name].type) for name in names]
+        return pa.RecordBatch.from_arrays(columns, names=names)
+
+
+def _plain(wide: dict[str, Any], name: str, how: str, asked: list[_Kernel]) -> _Finish:
+    del wide
+    asked.append((name, how))
+    return lambda found: found[f"{name}_{how}"]
+
+
+def _sum_of_longs(wide: dict[str, Any], name: str, how: str, asked: list[_Kernel]) -> _Finish:
+    column = wide[name]
+    limits = pc.min_max(column).as_py()
+    least, greatest = limits["min"] or 0, limits["max"] or 0
+    if max(-least, greatest) * len(column) >= _LONG:  # sums wrap around
+        raise CannotMergeError
+    return _plain(wide, name, how, asked)
+
+
+def _sum_of_decimals(wide: dict[str, Any], name: str, how: str, asked: list[_Kernel]) -> _Finish:
+    wide[name] = wide[name].cast(_WIDE)
+    asked.append((name, how))
+
+    def checked(found: pa.Table) -> Any:
+        total = found[f"{name}_{how}"]
+        if pc.any(pc.greater_equal(pc.abs(total), _DECIMAL_LIMIT)).as_py():
+            raise CannotMergeError
+        return total
+
+    return checked
+
+
+def _extreme_float(wide: dict[str, Any], name: str, how: str, asked: list[_Kernel]) -> _Finish:
+    lost = pc.is_nan(wide[name])
+    if not pc.any(lost).as_py():
+        return _plain(wide, name, how, asked)
+    flag = f"{name} is NaN"
+    wide[flag] = lost
+    asked += [(name, how), (flag, "any")]
+
+    def with_nan(found: pa.Table) -> Any:
+        value = found[f"{name}_{how}"]
+        is_lost = pc.fill_null(found[f"{flag}_any"], False)  # noqa: FBT003
+        return pc.if_else(is_lost, pa.scalar(np.nan, value.type), value)
+
+    return with_nan
+
+
+_ROW = "row"
+"""Name of the column of the numbers of rows."""
+
+
+def _tally(wide: dict[str, Any], name: str, how: str, asked: list[_Kernel]) -> _Finish:
+    """Add the counts of values; groups are found by the numbers of their rows."""
+    del how
+    column = _one(wide.pop(name), None)
+    if _ROW not in wide:
+        wide[_ROW] = pa.array(np.arange(len(column)))
+        asked.append((_ROW, "list"))
+
+    def added(found: pa.Table) -> pa.Array:
+        rows, keys, counts = entries(column)
+        group_of = _groups_of_rows(_one(found[f"{_ROW}_list"], None), len(column))
+        coded = keys.dictionary_encode()
+        codes = coded.indices.to_numpy()
+        groups = group_of[rows]
+        order = np.lexsort((codes, groups))
+        groups, codes = groups[order], codes[order]
+        begins = np.flatnonzero(
+            (np.diff(groups, prepend=-1) != 0) | (np.diff(codes, prepend=-1) != 0)
+        )
+        totals = np.add.reduceat(counts[order], begins) if len(begins) else counts
+        offsets = np.searchsorted(groups[begins], np.arange(found.num_rows + 1))
+        return map_array(
+            offsets.astype(np.int32),
+            coded.dictionary.take(pa.array(codes[begins])),
+            pa.array(totals),
+            np.diff(offsets) > 0,
+        )
+
+    return added
+
+
+def _groups_of_rows(lists: pa.ListArray, length: int) -> npt.NDArray[np.int64]:
+    """Return the number of the list that each row is in."""
+    offsets = lists.offsets.to_numpy()
+    group_of = np.empty(length, dtype=np.int64)
+    members = lists.values.to_numpy()[offsets[0] : offsets[-1]]
+    group_of[members] = np.repeat(np.arange(len(lists)), np.diff(offsets))
+    return group_of
+
+
+_OF_TYPE: dict[tuple[str, str], Callable[..., _Finish]] = {
+    ("sum", "Long"): _sum_of_longs,
+    ("sum", DECIMAL): _sum_of_decimals,
+    ("tally", ""): _tally,
+    **{(how, name): _extreme_float for how in ("min", "max") for name in FLOATS},
+}
+"""(merge, name of type) to what asks for kernels, and returns what makes the column of their results."""
+
+
+def _one(column: Any, kind: pa.DataType | None) -> pa.Array:
+    """Return a column as one array, of a type if one is given."""
+    whole = column
+    if isinstance(column, pa.ChunkedArray):
+        whole = column.combine_chunks()
+        if isinstance(whole, pa.ChunkedArray):  # of no chunks
+            whole = pa.array([], column.type)
+    return whole if kind is None or whole.type == kind else whole.cast(kind)

@@ -1,0 +1,191 @@
+"""Merges and routes parts of aggregates that are columns, in the task that sends them.
+
+    columns of parts ──▶ waiting ──merge by key──▶ a row per key ──by route──▶ frames of columns
+
+A channel that leads to an aggregate of columns sends nothing else, in batch runs and live. If the plan folds in the
+sender, what waits is merged whenever it has doubled, so memory holds the distinct keys. Otherwise rows are sent in
+their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from penstock.metrics.operator_names import COMBINED_IN, COMBINED_OUT
+from penstock.metrics.values import CounterValue, MetricValue
+from penstock.program.channel import ChannelSpec
+from penstock.program.folding.fold import ChannelFold
+from penstock.program.partitioning import StreamPartitioner
+from penstock.program.routing import RecordRoutes
+from penstock.program.run_settings import RunKind, RunSettings
+from penstock.runtime.exchange.column_buckets import ColumnBuckets
+from penstock.runtime.exchange.group_order import hashes_of_column
+from penstock.runtime.exchange.routed_keys import routes_of
+from penstock.runtime.fold.panes import pane_starts_of
+from penstock.runtime.fold.parts_merge import PartsMerge
+from penstock.runtime.fold.sender_fold import refuse_untimed
+from penstock.wire.canonical.key_groups import groups_of
+from penstock.wire.elements import MIN_TIMESTAMP
+from penstock.wire.row_columns import rows_of
+
+FIRST_MERGE = 1 << 16
+"""Rows that wait before the first merge, or before they are sent if nothing is merged."""
+
+Sent = tuple[int, pa.RecordBatch, list[int] | None]
+"""(route, rows, their timestamps)."""
+
+
+class PartsBuckets:
+    """The waiting parts of one channel.
+
+    Attributes:
+        merge: Merges columns of parts.
+    """
+
+    def __init__(self, fold: ChannelFold, routes: RecordRoutes, max_parallelism: int) -> None:
+        """Begin empty.
+
+        Args:
+            fold: The fold of the reader, with its aggregate.
+            routes: Key to route.
+            max_parallelism: Number of key groups.
+        """
+        self.merge = PartsMerge(fold.aggregate, fold.name, fold.origin)
+        self._fold = fold
+        self._routes = routes
+        self._groups = max_parallelism
+        self._waiting: list[pa.RecordBatch] = []
+        self._stamps: list[npt.NDArray[np.int64]] = []
+        self._rows = 0
+        self._merge_at = FIRST_MERGE
+        self._records_in = self._records_out = 0
+
+    def add(self, batch: pa.RecordBatch, timestamps: list[int] | None) -> None:
+        """Add rows of parts.
+
+        Args:
+            batch: The rows.
+            timestamps: One per row, if the reader needs them.
+
+        Raises:
+            ExpressionError: A sum leaves its type.
+        """
+        self._waiting.append(self.merge.columns.prepared(batch))
+        if self._fold.keeps_time:
+            self._keep_time(batch, timestamps)
+        self._rows += batch.num_rows
+        self._records_in += batch.num_rows
+        if self._fold.folds and self._rows >= self._merge_at:
+            self._merge()
+            self._merge_at = max(FIRST_MERGE, 2 * self._rows)
+
+    def add_records(self, values: list[Any], timestamps: list[int] | None) -> None:
+        """Add records of parts; see `add`."""
+        self.add(self.merge.of_records(values), timestamps)
+
+    def takes(self, schema: pa.Schema) -> bool:
+        """Return whether a source whose columns have a schema has made the parts itself."""
+        names: list[str] = schema.names
+        wanted: list[str] = self.merge.columns.schema.names
+        return names == wanted
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing waits."""
+        return not self._waiting
+
+    @property
+    def is_full(self) -> bool:
+        """Whether what waits has to leave."""
+        if not self._fold.folds:
+            return self._rows >= FIRST_MERGE
+        size_bytes: int = sum(each.nbytes for each in self._waiting)
+        return size_bytes >= self._fold.memory_bytes
+
+    def take(self, max_records: int) -> Iterator[Sent]:
+        """Yield what waits, in order of arrival for each route if nothing is merged.
+
+        Args:
+            max_records: Greatest number of records of a batch.
+
+        Raises:
+            KeyTypeError: A value cannot be a key.
+            ExpressionError: A sum leaves its type.
+        """
+        if self._fold.folds:
+            self._merge()
+            self._records_out += self._rows
+        (batch,) = pa.Table.from_batches(self._waiting).combine_chunks().to_batches()
+        stamps = np.concatenate(self._stamps) if self._stamps else None
+        self._waiting, self._stamps, self._rows = [], [], 0
+        self._merge_at = FIRST_MERGE
+        routes = self._routes_of(batch)
+        order = np.argsort(routes, kind="stable")
+        batch, routes = batch.take(pa.array(order)), routes[order]
+        times = None if stamps is None else stamps[order].tolist()
+        starts = np.flatnonzero(np.diff(routes, prepend=routes[0] - 1)).tolist()
+        for start, end in zip(starts, [*starts[1:], len(routes)], strict=True):
+            for at in range(start, end, max_records):
+                to = min(at + max_records, end)
+                own = None if times is None else times[at:to]
+                yield int(routes[at]), batch.slice(at, to - at), own
+
+    def take_metrics(self) -> dict[str, MetricValue]:
+        """Return what it merged since the last call, by full name."""
+        taken: dict[str, MetricValue] = {}
+        if self._fold.folds:
+            uid = self._fold.uid
+            taken[f"{uid}.{COMBINED_IN}"] = CounterValue(self._records_in)
+            taken[f"{uid}.{COMBINED_OUT}"] = CounterValue(self._records_out)
+        self._records_in = self._records_out = 0
+        return taken
+
+    def _keep_time(self, batch: pa.RecordBatch, timestamps: list[int] | None) -> None:
+        """Keep timestamps, of records of panes the begin of those."""
+        shape = self._fold.panes
+        if shape is None:
+            if timestamps is not None:
+                self._stamps.append(np.array(timestamps, dtype=np.int64))
+            return
+        if timestamps is None or MIN_TIMESTAMP in timestamps:
+            refuse_untimed(self._fold.assigner, iter(rows_of(batch)), timestamps)
+        times = np.array(timestamps, dtype=np.int64)
+        self._stamps.append(pane_starts_of(times, shape) if self._fold.folds else times)
+
+    def _merge(self) -> None:
+        panes = np.concatenate(self._stamps) if self._stamps else None
+        merged, panes = self.merge.merged(self._waiting, panes)
+        self._waiting, self._rows = [merged], merged.num_rows
+        self._stamps = [] if panes is None else [panes]
+
+    def _routes_of(self, batch: pa.RecordBatch) -> npt.NDArray[np.int64]:
+        if self.merge.columns.keys == 1:
+            hashes = hashes_of_column(batch.column(0))
+            if hashes is not None:
+                return self._routes.of_groups[groups_of(hashes, self._groups)]
+        keys = self.merge.keys_of(batch)
+        found = routes_of(self._routes, keys, keys, self._fold.origin)
+        return np.array(found, dtype=np.int64)
+
+
+_BUCKETS_TOTAL = 4  # frames that columns of records make at a time
+
+
+def column_buckets(
+    spec: ChannelSpec, settings: RunSettings, routes: RecordRoutes
+) -> ColumnBuckets | PartsBuckets | None:
+    """Return the buckets of a channel that may send columns; None if it sends records only."""
+    groups = settings.max_parallelism
+    if spec.fold is not None and spec.fold.aggregate is not None:
+        return PartsBuckets(spec.fold, routes, groups)
+    is_live = settings.kind is RunKind.LIVE and spec.source_level == 0
+    if not is_live or spec.partitioner is not StreamPartitioner.HASH or spec.key_selector is None:
+        return None
+    return ColumnBuckets(
+        spec.key_selector, groups, routes, settings.max_frame_records * _BUCKETS_TOTAL
+    )

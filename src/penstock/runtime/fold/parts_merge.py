@@ -1,0 +1,98 @@
+"""Merges columns of parts of aggregates by kernels, and by Python where a sum may leave its type.
+
+Python is slower and has the same results: it knows whole numbers of any size, so it can tell which key has a sum that
+is too large.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from penstock.errors import CallSite
+from penstock.expressions.arrow.merging import CannotMergeError, ColumnMerge
+from penstock.expressions.keyed_aggregate import KeyedAggregate
+from penstock.runtime.fold.loops import failing_key, reduce_by_key
+from penstock.types.arrow import arrow_columns
+from penstock.types.arrow_lists import columns_to_lists
+from penstock.user_failure import failing_record, failure_at, short
+from penstock.wire.row_columns import rows_of
+
+Panes = npt.NDArray[np.int64]
+"""The begin of the pane of each row."""
+
+
+class PartsMerge:
+    """Merges the parts of one operator.
+
+    Attributes:
+        columns: The kernels.
+        kept: Type of the records of parts.
+    """
+
+    def __init__(self, aggregate: KeyedAggregate, name: str, origin: CallSite | None) -> None:
+        """Prepare the kernels.
+
+        Args:
+            aggregate: What is merged.
+            name: Name of the operator, for messages.
+            origin: The user's line that created it.
+        """
+        self.columns = ColumnMerge(aggregate)
+        self._aggregate = aggregate
+        self.kept = aggregate.parts
+        self._subject = f"operator {name!r}"
+        self._origin = origin
+
+    def merged(
+        self, batches: Sequence[pa.RecordBatch], panes: Panes | None = None
+    ) -> tuple[pa.RecordBatch, Panes | None]:
+        """Return one row per key, or per key and pane, in no defined order.
+
+        Args:
+            batches: Rows of parts, in order; one at least.
+            panes: The begin of the pane of each row.
+
+        Raises:
+            ExpressionError: A sum leaves its type; names the key.
+        """
+        try:
+            if panes is None:
+                return self.columns.merged(batches)[0], None
+            made, (found,) = self.columns.merged(batches, [pa.array(panes)])
+            return made, found.to_numpy()
+        except CannotMergeError:
+            return self._by_python(batches, panes)
+
+    def of_records(self, values: list[Any]) -> pa.RecordBatch:
+        """Return records of parts as columns."""
+        columns = arrow_columns(self._aggregate.parts, values)
+        return pa.RecordBatch.from_arrays(columns, schema=self.columns.schema)
+
+    def keys_of(self, batch: pa.RecordBatch) -> list[Any]:
+        """Return the key of every row: the value of the only column, or a tuple of those of several."""
+        lists = columns_to_lists(batch.select(range(self.columns.keys)))
+        return lists[0] if len(lists) == 1 else list(zip(*lists, strict=True))
+
+    def _by_python(
+        self, batches: Sequence[pa.RecordBatch], panes: Panes | None
+    ) -> tuple[pa.RecordBatch, Panes | None]:
+        values = [row for batch in batches for row in rows_of(batch)]
+        keys = [key for batch in batches for key in self.keys_of(batch)]
+        addresses = keys if panes is None else list(zip(keys, panes.tolist(), strict=True))
+        table: dict[Any, Any] = {}
+        position = iter(values)
+        try:
+            reduce_by_key(table, addresses, position, self._aggregate)
+        except BaseException as cause:
+            key = failing_key(keys, values, position)
+            where = f"{failing_record(values, position)}, key {short(key)}"
+            raise failure_at(self._subject, where, cause, self._origin) from cause
+        made = self.of_records(list(table.values()))
+        if panes is None:
+            return made, None
+        return made, np.array([pane for _, pane in table], dtype=np.int64)
