@@ -1,6 +1,6 @@
 WITH marked AS (
   SELECT bidder, dateTime, CASE WHEN dateTime - LAG(dateTime) OVER (PARTITION BY bidder ORDER BY dateTime)
-    <= INTERVAL 10 SECOND THEN 0 ELSE 1 END AS is_first
+    < INTERVAL 10 SECOND THEN 0 ELSE 1 END AS is_first
   FROM bid
 ),
 numbered AS (
