@@ -28,7 +28,9 @@ from benchmarks.model.program import BenchProgram, BenchSystem, Case, Outputs, W
 
 _PROGRAMS = Path(__file__).parents[1] / "peers"
 _NO_ARCHIVE = "no-archive"
-_POLL_SECONDS = 0.01
+_POLL_SECONDS = 0.02
+_LOOK_SECONDS = 0.25
+"""How often processes are looked for, which reads all of /proc."""
 _SECONDS = 300
 _ROLES = {"java": "jvm", "python": "workers", "python3": "workers"}
 
@@ -78,8 +80,11 @@ class Watched:
     def _watch(self, process: subprocess.Popen[str], last: str | None) -> int:
         deadline = self._begun + _SECONDS
         interrupted = False
+        looked = 0.0
         while process.poll() is None:
-            self._note_processes()
+            if time.perf_counter() >= looked + _LOOK_SECONDS:
+                self._note_processes()
+                looked = time.perf_counter()
             if (
                 last is not None
                 and not interrupted

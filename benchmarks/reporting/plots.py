@@ -104,6 +104,7 @@ _SPEED = Measure("records/ms, more is better")
 _TO_SINK = _Latency("ms from event to sink, p50 (p99 faint), less is better")
 _MEASURES: dict[str, Measure] = {
     "switch": _Seconds("seconds to the first live output, less is better"),
+    "cold": _Seconds("seconds from the command to the first output, less is better"),
     "latency": _TO_SINK,
     "isolation": _TO_SINK,
 }

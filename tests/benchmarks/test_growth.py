@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from benchmarks import growth
-from benchmarks.growth import DIMENSIONS, Dimension, Grown, main, read
+from benchmarks.growth import DIMENSIONS, Dimension, Grown, main, read, text_of
+
+REPOSITORY = Path(__file__).parents[2]
+RECORD = REPOSITORY / "benchmarks" / "results" / "growth" / "growth.jsonl"
 
 
 @pytest.mark.parametrize(("power", "linear"), [(1.0, True), (0.5, True), (2.0, False)])
@@ -41,3 +47,11 @@ def test_every_dimension_can_be_measured(name):
     dimension = DIMENSIONS[name]
     assert dimension.seconds(2) > 0
     assert list(dimension.sizes) == sorted(dimension.sizes)
+
+
+def test_the_page_has_the_newest_record_and_nothing_in_it_is_worse_than_linear():
+    found = read(RECORD)
+    assert [each.name for each in found] == list(DIMENSIONS)
+    assert text_of(found) in (REPOSITORY / "docs" / "scale.md").read_text(encoding="utf-8")
+    assert all(each.is_linear for each in found)
+    assert json.loads(RECORD.read_text().splitlines()[-1])["commit"]
