@@ -16,8 +16,10 @@ from penstock.common import Row, RowKind
 from penstock.connectors.delta.delta_sink import DeltaSink
 from penstock.connectors.postgres.client import close_sessions
 from penstock.connectors.postgres.postgres_sink import PostgresSink
+from penstock.connectors.postgres.postgres_source import PostgresSource
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.errors import SqlError
+from penstock.sql.catalogue import Changelog
 from penstock.testing import collect
 from tests.postgres_server import Database
 
@@ -108,6 +110,22 @@ def test_a_table_of_postgresql_is_written(env):
     other = StreamExecutionEnvironment.get_execution_environment()
     keyed = sink_of(other, values + JDBC.format(key=", PRIMARY KEY (id) NOT ENFORCED") + insert)
     assert keyed.writes.keys == ("id",)
+
+
+def test_a_table_of_postgresql_with_its_changes(env):
+    cdc = """CREATE TABLE t (id INT, name STRING{key}) WITH ('connector' = 'postgres-cdc', 'hostname' = 'db.example',
+        'database-name' = 'shop', 'table-name' = 'orders', 'slot.name' = 'shop_orders', 'username' = 'etl');"""
+    env.execute_sql(cdc.format(key=", PRIMARY KEY (id) NOT ENFORCED"))
+    assert env.sql_session.find(("t",)).schema.changelog is Changelog.UPSERT
+    env.sql("SELECT * FROM t")
+    (source,) = [node.source for node in env.graph.nodes() if node.source is not None]
+    assert isinstance(source, PostgresSource)
+    assert source.slot == "shop_orders"
+    assert [str(each) for each in source.tables] == ["public.orders"]
+    other = StreamExecutionEnvironment.get_execution_environment()
+    other.execute_sql(cdc.format(key=""))
+    with pytest.raises(SqlError, match="has no key"):
+        other.sql("SELECT * FROM t")
 
 
 COUNTS = "CREATE VIEW counts AS SELECT name, COUNT(*) AS n FROM s GROUP BY name;"
