@@ -104,6 +104,25 @@ class SinkWriter(ABC):
         """Stage the rows of an Arrow batch in order, and return True; False leaves them to `write`, as records.
 
         Called in place of `write` where records arrive as columns of the type of the stream. The default returns False.
+
+        Example:
+            >>> import pyarrow as pa
+            >>> class Counting(SinkWriter):
+            ...     rows = 0
+            ...     def write(self, values):
+            ...         self.rows += len(values)
+            ...     def write_columns(self, batch):
+            ...         self.rows += batch.num_rows
+            ...         return True
+            ...     def prepare_commit(self):
+            ...         return [self.rows]
+            ...     def abort(self):
+            ...         self.rows = 0
+            >>> writer = Counting()
+            >>> writer.write_columns(pa.record_batch({"n": [1, 2]}))
+            True
+            >>> writer.prepare_commit()
+            [2]
         """
         del batch
         return False
