@@ -1,4 +1,4 @@
-"""As-of joins give what `pandas.merge_asof` gives of everything at once, in every mode.
+"""As-of joins give what `pandas.merge_asof` and DuckDB give of everything at once, in every mode.
 
 Catches: a record joined with one from its future, an answer that is given too early, a tie that depends on the order of
 arrival, records that wait for ever, state that is lost at the switch or after a failure.
@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import duckdb
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -94,6 +96,38 @@ def test_the_answer_is_that_of_pandas(
 ) -> None:
     sides = [rows(ORDER, orders), rows(PRICE, prices)]
     assert answer(MODES[mode], sides, schedule, options) == merged(sides, options)
+
+
+def in_duckdb(sides: list[list[Row]], options: dict[str, Any]) -> list[tuple[Any, ...]]:
+    """Return the rows of `ASOF JOIN`, which has no tolerance: the nearest row is there or is too far."""
+    connection = duckdb.connect()
+    for name, kind, side in zip(("orders", "prices"), (ORDER, PRICE), sides, strict=True):
+        names = kind.get_field_names()
+        types = (pa.string(), pa.int64(), pa.int32())
+        columns = [
+            pa.array([row[field] for row in side], type_)
+            for field, type_ in zip(names, types, strict=True)
+        ]
+        connection.register(name, pa.table(columns, names=names))
+    sign = {"backward": ">", "forward": "<"}[options["direction"]]
+    equal = "=" if options["allow_exact_matches"] else ""
+    near = "true" if options["tolerance"] is None else f"abs(at - since) <= {options['tolerance']}"
+    query = f"""SELECT o.k, at, amount, CASE WHEN {near} THEN since END, CASE WHEN {near} THEN price END
+        FROM orders o ASOF LEFT JOIN prices p ON o.k = p.k AND o.at {sign}{equal} p.since"""
+    return sorted(connection.execute(query).fetchall(), key=str)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    "options", [each for each in OPTIONS if each["direction"] != "nearest"], ids=str
+)
+@given(orders=TIMES, prices=TIMES, schedule=SCHEDULES)
+@settings(max_examples=3, deadline=None)
+def test_the_answer_is_that_of_duckdb(
+    mode: str, options: dict[str, Any], orders: Any, prices: Any, schedule: Schedule
+) -> None:
+    sides = [rows(ORDER, orders), rows(PRICE, prices)]
+    assert answer(MODES[mode], sides, schedule, options) == in_duckdb(sides, options)
 
 
 def joined(env: Any, left: Any, right: Any, **options: Any) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from penstock.common import Row, Types
-from penstock.expressions.signatures import CASTS, TRUNCATED
+from penstock.expressions.signatures import CASTS, MICROS_PER_DAY, TRUNCATED
 from penstock.expressions.tree import Call, Expression, Field, Literal
 from penstock.types import TypeInformation
 
@@ -41,7 +41,32 @@ TIMES = ["SqlTimestamp", "TimestampLtz"]
 ORDERED = [*NUMBERS, *TIMES, "String", "SqlDate"]
 
 words = st.text(st.sampled_from("aZé ß😀,-+19İ\n."), max_size=6)
-texts = words | st.sampled_from(["12", "-7", "+5", " 12", "1.5", "007", "300", "1e3", ""])
+DAYS = [
+    "2024-02-29",
+    "2023-02-29",
+    "0001-01-01",
+    "0000-01-01",
+    "1969-12-31",
+    "2024-2-9",
+    "2024-13-01",
+]
+MOMENTS = [
+    *(
+        "2024-02-29 23:59:59",
+        "2024-02-29T23:59:59.5",
+        "1969-12-31 23:59:59.999999",
+        "2024-02-29 24:00:00",
+    ),
+    *(
+        "2024-02-29 1:00:00",
+        "2024-02-29 01:00",
+        "2024-02-29 01:00:00.",
+        "2024-02-29 01:00:00.1234567",
+    ),
+]
+texts = words | st.sampled_from(
+    ["12", "-7", "+5", " 12", "1.5", "007", "300", "1e3", "", *DAYS, *MOMENTS]
+)
 _times = st.datetimes(datetime(1880, 1, 1), datetime(2120, 1, 1))  # noqa: DTZ001
 
 
@@ -100,16 +125,27 @@ def expressions(draw: st.DrawFn, name: str | None = None, depth: int = 3) -> Exp
     made = draw(st.sampled_from(_PRODUCTIONS[name]))
     function, arguments, parameters = draw(made(name))
     inside = tuple(draw(expressions(each, depth - 1)) for each in arguments)
-    if function in ("list_length", "get"):
+    if function in ("list_length", "get", "list_contains"):
         inside = (draw(st.just(Field("texts")) | _split(depth)),)
     if function == "field":
-        inside = (Field("inner"),)
+        inside = (draw(st.just(Field("inner")) | _struct(depth)),)
     return Call("length" if function == "list_length" else function, inside, parameters)
 
 
 @st.composite
 def _split(draw: st.DrawFn, depth: int) -> Expression:
     return Call("split", (draw(expressions("String", depth - 1)),), (draw(st.sampled_from(",a-")),))
+
+
+@st.composite
+def _struct(draw: st.DrawFn, depth: int) -> Expression:
+    kinds = {"x": "Integer", "y z": "String"}
+    fields = tuple(draw(expressions(kind, depth - 1)) for kind in kinds.values())
+    none = [
+        Call("cast", (each,), (BASIC[kind],)) if each == Literal(None) else each
+        for each, kind in zip(fields, kinds.values(), strict=True)
+    ]
+    return Call("struct", tuple(none), tuple(kinds))
 
 
 @st.composite
@@ -161,27 +197,37 @@ def _cast(name: str) -> st.SearchStrategy[tuple[str, tuple[str, ...], tuple[Any,
 
 
 _ANY = [_made("coalesce", "=", "="), _made("case", "Boolean", "=", "Boolean", "=", "=")]
+_EXTREME = [_made("greatest", "=", "="), _made("least", "=", "=")]
 _MATH = [_made(each, "=", "=") for each in ("add", "subtract")]
 _SIGNED = [*_MATH, _made("negate", "="), _made("abs", "=")]
 _PRODUCT = [*_SIGNED, _made("multiply", "=", "="), _made("modulo", "=", "=")]
 _ROUNDED = [_made(each, "=") for each in ("floor", "ceil", "round", "sqrt")]
 _DATED = ["SqlDate", *TIMES]
 _one = st.tuples(words)
+_days = st.tuples(st.integers(-9999, 9999).map(lambda days: days * MICROS_PER_DAY))
 _shift = st.tuples(st.integers(-(10**15), 10**15))
 
 _PRODUCTIONS: dict[str, list[Any]] = {
-    **{name: [*_ANY, _cast, *_PRODUCT] for name in WHOLE},
-    "Float": [*_ANY, _cast, *_PRODUCT, *_ROUNDED],
+    **{name: [*_ANY, *_EXTREME, _cast, *_PRODUCT] for name in WHOLE},
+    "Float": [*_ANY, *_EXTREME, _cast, *_PRODUCT, *_ROUNDED],
     "Double": [
         *_ANY,
+        *_EXTREME,
         _cast,
         *_PRODUCT,
         *_ROUNDED,
         _of_any("divide", COUNTED, 2),
     ],
-    "BigDecimal": [*_ANY, _cast, *_SIGNED],
+    "BigDecimal": [*_ANY, *_EXTREME, _cast, *_SIGNED],
     "String": [
         *_ANY,
+        *_EXTREME,
+        _made("strip_start", "=", parameters=st.tuples(st.sampled_from([" ", "", "a-", "é9"]))),
+        _made("strip_end", "=", parameters=st.tuples(st.sampled_from([" ", "", "a-", "é9"]))),
+        _made("pad_start", "=", parameters=st.tuples(st.integers(0, 8), st.sampled_from(" 0é😀"))),
+        _made("pad_end", "=", parameters=st.tuples(st.integers(0, 8), st.sampled_from(" 0é😀"))),
+        _made("reverse", "="),
+        _made("repeat", "=", parameters=st.tuples(st.integers(0, 3))),
         _cast,
         _made("add", "=", "="),
         _made("ascii_lower", "="),
@@ -202,12 +248,14 @@ _PRODUCTIONS: dict[str, list[Any]] = {
         _of_any("is_null", list(BASIC), 1),
         _of_any("is_nan", ["Float", "Double"], 1),
         _isin,
+        _made("list_contains", parameters=_one),
         *(_made(f, "String", parameters=_one) for f in ("starts_with", "ends_with", "contains")),
     ],
-    "SqlDate": [*_ANY, _cast],
+    "SqlDate": [*_ANY, *_EXTREME, _cast, _made("shift", "=", parameters=_days)],
     **{
         name: [
             *_ANY,
+            *_EXTREME,
             _cast,
             _made("truncate", "=", parameters=st.tuples(st.sampled_from(TRUNCATED))),
             _made("shift", "=", parameters=_shift),
@@ -215,11 +263,14 @@ _PRODUCTIONS: dict[str, list[Any]] = {
         for name in TIMES
     },
 }
+_DATE_PARTS = ("year", "month", "day", "weekday", "quarter", "week", "day_of_year")
 _PRODUCTIONS["Integer"] += [
+    _made("find", "String", parameters=st.tuples(words.filter(bool))),
+    _made("days_since", "SqlDate", "SqlDate"),
     _made("length", "String"),
     _made("list_length"),
     _made("field", parameters=st.just(("x",))),
-    *(_of_any(each, _DATED, 1) for each in ("year", "month", "day", "weekday")),
+    *(_of_any(each, _DATED, 1) for each in _DATE_PARTS),
     *(_of_any(each, TIMES, 1) for each in ("hour", "minute", "second")),
 ]
 _PRODUCTIONS["Long"].append(_of_any("epoch_millis", TIMES, 1))

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from penstock.expressions.tree import Call, Expression, Field, Literal
-from penstock.types import TypeInformation
+from penstock.types import Row, TypeInformation
 
 BITS = {"Byte": 8, "Short": 16, "Integer": 32, "Long": 64}
 EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - without zone
@@ -77,11 +77,17 @@ def _case(call: Call, record: Mapping[str, Any]) -> Any:
     return evaluate(last, record)
 
 
+def _struct(call: Call, record: Mapping[str, Any]) -> Any:
+    values = (evaluate(each, record) for each in call.arguments)
+    return Row(**dict(zip(call.parameters, values, strict=True)))
+
+
 LAZY: dict[str, Callable[[Call, Mapping[str, Any]], Any]] = {
     "and": _and,
     "or": _or,
     "coalesce": _coalesce,
     "case": _case,
+    "struct": _struct,
 }
 
 
@@ -194,7 +200,33 @@ def _to_text(_: Call, value: Any) -> str:
     return value.isoformat() if isinstance(value, date) else str(value)
 
 
+def _from_iso(value: str, form: str, of: Callable[[str], Any]) -> Any:
+    shape = "".join("9" if each.isascii() and each.isdigit() else each for each in value)
+    whole, _, fraction = shape.partition(".")
+    seconds = (len(fraction) <= 6 and set(fraction) <= {"9"}) and bool(fraction) == ("." in shape)
+    if whole.replace("T", " ") != form or not seconds or ("." in shape and form == "9999-99-99"):
+        raise NoValueError("not in the form of ISO 8601")
+    try:
+        return of(value)
+    except ValueError:
+        raise NoValueError("no such day or time") from None
+
+
+def _to_date(_: Call, value: Any) -> date:
+    if isinstance(value, str):
+        made: date = _from_iso(value, "9999-99-99", date.fromisoformat)
+        return made
+    return value.date()  # type: ignore[no-any-return]
+
+
 def _to_timestamp(_: Call, value: Any) -> datetime:
+    if isinstance(value, str):
+        point = value.find(".")
+        padded = value if point < 0 else value.ljust(point + 7, "0")
+        made: datetime = _from_iso(padded, "9999-99-99 99:99:99", datetime.fromisoformat)
+        if value.endswith("."):
+            raise NoValueError("a point without digits")
+        return made
     if isinstance(value, datetime):
         return value.astimezone(UTC).replace(tzinfo=None)
     return datetime(value.year, value.month, value.day)  # noqa: DTZ001 - without zone
@@ -208,8 +240,17 @@ CASTS: dict[str, Callable[[Call, Any], Any]] = {
     "String": _to_text,
     "SqlTimestamp": _to_timestamp,
     "TimestampLtz": lambda _, value: value.replace(tzinfo=UTC),
-    "SqlDate": lambda _, value: value.date(),
+    "SqlDate": _to_date,
 }
+
+
+def _extreme(chosen: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    def apply(_: Call, left: Any, right: Any) -> Any:
+        if isinstance(left, float) and (math.isnan(left) or math.isnan(right)):
+            return math.nan
+        return chosen(left, right)
+
+    return apply
 
 
 def _past(value: datetime) -> timedelta:
@@ -242,6 +283,8 @@ REFERENCE: dict[str, Callable[..., Any]] = {
     "greater_equal": lambda _, a, b: a >= b,
     "not": lambda _, a: not a,
     "is_nan": lambda _, a: math.isnan(a),
+    "greatest": _extreme(max),
+    "least": _extreme(min),
     "isin": lambda call, a: a in call.parameters,
     "cast": _cast,
     "floor": _rounded(math.floor),
@@ -252,6 +295,13 @@ REFERENCE: dict[str, Callable[..., Any]] = {
     "ascii_lower": lambda _, a: a.translate(LOWER),
     "ascii_upper": lambda _, a: a.translate(UPPER),
     "strip": lambda call, a: a.strip(call.parameters[0]) if call.parameters[0] else a,
+    "strip_start": lambda call, a: a.lstrip(call.parameters[0]) if call.parameters[0] else a,
+    "strip_end": lambda call, a: a.rstrip(call.parameters[0]) if call.parameters[0] else a,
+    "pad_start": lambda call, a: a.rjust(*call.parameters),
+    "pad_end": lambda call, a: a.ljust(*call.parameters),
+    "reverse": lambda _, a: a[::-1],
+    "repeat": lambda call, a: a * call.parameters[0],
+    "find": lambda call, a: a.find(call.parameters[0]),
     "slice": lambda call, a: a[call.parameters[0] : call.parameters[1]],
     "starts_with": lambda call, a: a.startswith(call.parameters[0]),
     "ends_with": lambda call, a: a.endswith(call.parameters[0]),
@@ -262,12 +312,17 @@ REFERENCE: dict[str, Callable[..., Any]] = {
     "month": lambda _, a: a.month,
     "day": lambda _, a: a.day,
     "weekday": lambda _, a: a.weekday(),
+    "quarter": lambda _, a: (a.month + 2) // 3,
+    "week": lambda _, a: a.isocalendar().week,
+    "day_of_year": lambda _, a: a.timetuple().tm_yday,
     "hour": lambda _, a: a.hour,
     "minute": lambda _, a: a.minute,
     "second": lambda _, a: a.second,
     "epoch_millis": lambda _, a: _past(a) // timedelta(milliseconds=1),
     "truncate": lambda call, a: a.replace(**_UNITS[call.parameters[0]]),
     "shift": lambda call, a: a + timedelta(microseconds=call.parameters[0]),
+    "days_since": lambda _, a, b: (a - b).days,
+    "list_contains": lambda call, a: call.parameters[0] in a,
     "list_length": lambda _, a: len(a),
     "get": lambda call, a: a[call.parameters[0]] if call.parameters[0] < len(a) else None,
     "field": lambda call, a: a[call.parameters[0]],

@@ -105,6 +105,14 @@ from penstock.datastream.window import (
     WindowAssigner,
 )
 from penstock.expressions.column import ColumnExpression, col, lit, when
+from penstock.expressions.column_functions import (
+    coalesce,
+    concat,
+    greatest,
+    least,
+    null_if,
+    struct,
+)
 from penstock.program.tagged_union import TaggedUnion
 
 __all__ = [
@@ -180,8 +188,14 @@ __all__ = [
     "Window",
     "WindowAssigner",
     "WindowedStream",
+    "coalesce",
     "col",
+    "concat",
+    "greatest",
+    "least",
     "lit",
+    "null_if",
+    "struct",
     "when",
 ]
 __all__ += functions.__all__

@@ -9,11 +9,12 @@ from typing import Any, NoReturn
 from penstock.errors import ArgumentError
 from penstock.expressions.aggregates import AggregateExpression
 from penstock.expressions.aggregating import Aggregating
+from penstock.expressions.further_methods import FurtherMethods
 from penstock.expressions.tree import Call, Expression, Field, Literal
 from penstock.types.base import TypeInformation
 
 
-class ColumnExpression(Aggregating):
+class ColumnExpression(Aggregating, FurtherMethods):
     """A value that is computed of the columns of a record, with Python's operators.
 
     It is immutable. Its types are checked where a stream takes it, such as in `where`. What operators and
@@ -270,6 +271,12 @@ class ColumnExpression(Aggregating):
     def field(self, name: str) -> ColumnExpression:
         """Return a field of a row inside the record; NULL of NULL."""
         return ColumnExpression(Call("field", (self.tree,), (name,)), name)
+
+    def _called(self, function: str, *parameters: Any) -> ColumnExpression:
+        return _call(function, self, parameters=parameters)
+
+    def _beside(self, function: str, other: Any) -> ColumnExpression:
+        return _call(function, self, other)
 
     def _shifted(self, function: str, other: Any, sign: int) -> ColumnExpression:
         """Return a sum or difference; of a timestamp and a `timedelta` a shifted timestamp."""

@@ -20,6 +20,7 @@ from penstock.expressions.kinds import (
     INT,
     LONG,
     NUMBERS,
+    ORDERED,
     STRING,
     TIMESTAMPS,
     WHOLE,
@@ -39,6 +40,9 @@ from penstock.types.scalars import BasicTypeInfo
 from penstock.types.types import Types
 
 Rule = Callable[[Call], Call]
+
+MICROS_PER_DAY = 86_400_000_000
+"""Microseconds of a day: the unit of `shift` is microseconds."""
 
 TRUNCATED = ("second", "minute", "hour", "day")
 """Units of `truncate`."""
@@ -156,6 +160,12 @@ def first_known(call: Call) -> Call:
     return replace(call, arguments=values, type_info=values[0].type_info)
 
 
+def extreme(call: Call) -> Call:
+    """Type `greatest` and `least`, of two values."""
+    values = tuple(together(call.arguments, ORDERED))
+    return replace(call, arguments=values, type_info=values[0].type_info)
+
+
 def choice(call: Call) -> Call:
     """Type `when … otherwise`: conditions and values in turns, and the value of no condition."""
     *pairs, other = call.arguments
@@ -215,6 +225,15 @@ def text(*parameters: type, result: TypeInformation = STRING, filled: bool = Fal
     return rule
 
 
+def padded(call: Call) -> Call:
+    """Type `pad_start` and `pad_end`."""
+    made = text(int, str, filled=False)(call)
+    if len(call.parameters[1]) != 1:
+        msg = f"{call.function} got {call.parameters[1]!r}; pass one character"
+        raise TypingError(msg)
+    return made
+
+
 _WANTED: dict[type, str] = {str: "text", int: "position from 0"}
 
 
@@ -225,6 +244,31 @@ def count(call: Call) -> Call:
         return replace(call, function="list_length", type_info=INT)
     _check(value, {"String"})
     return replace(call, type_info=INT)
+
+
+def contained(call: Call) -> Call:
+    """Type `list_contains`; of floats it would depend on how NaN and zeros are compared."""
+    (value,), (wanted,) = call.arguments, call.parameters
+    if not is_list(value.type_info):
+        msg = f"list_contains takes a list, not {value.type_info!r}"
+        raise TypingError(msg)
+    inside: TypeInformation = getattr(value.type_info, "element_type")  # noqa: B009 - of four classes
+    _check_name(getattr(inside, "name", ""), {*WHOLE, "String"}, repr(inside))
+    found = adapted(literal(wanted), inside)
+    if found is None:
+        msg = f"list_contains got {wanted!r}, which is no {inside!r}"
+        raise TypingError(msg)
+    return replace(call, parameters=(found.value,), type_info=BOOLEAN)
+
+
+def made_row(call: Call) -> Call:
+    """Type `struct`: a row inside the record, with a name per argument."""
+    for each in call.arguments:
+        if is_null_constant(each):
+            msg = "None has no type here; write lit(None, type)"
+            raise TypingError(msg)
+    kinds = [each.type_info for each in call.arguments if each.type_info is not None]
+    return replace(call, type_info=Types.ROW_NAMED(list(call.parameters), kinds))
 
 
 def element(call: Call) -> Call:
@@ -285,8 +329,11 @@ def of_moments(call: Call) -> Call:
 
 
 def shifted(call: Call) -> Call:
-    """Type a timestamp with a `timedelta` added."""
-    _check(call.arguments[0], TIMESTAMPS)
+    """Type a timestamp with a `timedelta` added, or a date with whole days."""
+    _check(call.arguments[0], TIMESTAMPS | {"SqlDate"})
+    if name_of(call.arguments[0]) == "SqlDate" and call.parameters[0] % MICROS_PER_DAY:
+        msg = "a date takes whole days; cast it to a timestamp for less"
+        raise TypingError(msg)
     return replace(call, type_info=call.arguments[0].type_info)
 
 
@@ -295,7 +342,14 @@ def truncated(call: Call) -> Call:
     if call.parameters[0] not in TRUNCATED:
         msg = f"truncate got {call.parameters[0]!r}; it takes one of {', '.join(TRUNCATED)}"
         raise TypingError(msg)
-    return shifted(call)
+    _check(call.arguments[0], TIMESTAMPS)
+    return replace(call, type_info=call.arguments[0].type_info)
+
+
+def difference_of_dates(call: Call) -> Call:
+    """Type `days_since`."""
+    values = tuple(together(call.arguments, {"SqlDate"}))
+    return replace(call, arguments=values, type_info=INT)
 
 
 def cast(call: Call) -> Call:
@@ -323,7 +377,7 @@ CASTS: dict[str, frozenset[str]] = {
     **dict.fromkeys(WHOLE, _FROM_WHOLE),
     **dict.fromkeys(FLOATS, frozenset({*WHOLE, *FLOATS})),
     "Boolean": frozenset({*WHOLE, "String"}),
-    "String": frozenset({*WHOLE, "Double"}),
+    "String": frozenset({*WHOLE, "Double", "SqlDate", "SqlTimestamp"}),
     "SqlDate": frozenset({"String", "SqlTimestamp"}),
     "SqlTimestamp": frozenset({"TimestampLtz", "SqlDate"}),
     "TimestampLtz": frozenset({"SqlTimestamp", "SqlDate"}),

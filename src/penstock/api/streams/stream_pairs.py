@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Generic, cast, overload
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Generic, cast, overload
 
 from penstock.api.streams.co_grouped_streams import CoGroupedStreams
+from penstock.api.streams.columns.column_joins import joined_by_columns
 from penstock.api.streams.connected.broadcast_streams import (
     BroadcastConnectedStream,
     BroadcastStream,
@@ -15,10 +17,13 @@ from penstock.api.streams.paired_streams import check_pair
 from penstock.api.streams.stream_base import StreamBase
 from penstock.api.streams.stream_checks import union_type
 from penstock.errors import ArgumentError
+from penstock.expressions.column import ColumnExpression
 from penstock.program.operators import UNION
+from penstock.types.row import Row
 from penstock.types.type_parameters import T1, T
 
 if TYPE_CHECKING:
+    from penstock.api.environment.durations import Length
     from penstock.api.streams.data_stream import DataStream
 
 
@@ -107,25 +112,66 @@ class StreamPairs(StreamBase[T], Generic[T]):
         check_pair(self, other_stream, "co_group", StreamPairs, "DataStream")
         return CoGroupedStreams(cast("DataStream[T]", self), other_stream)
 
-    def join(self, other_stream: DataStream[T1]) -> JoinedStreams[T, T1]:
-        """Join the records of this stream with those of another that have the same key.
+    @overload
+    def join(self, other_stream: DataStream[T1]) -> JoinedStreams[T, T1]: ...
+
+    @overload
+    def join(
+        self,
+        other_stream: DataStream[Any],
+        *,
+        on: ColumnExpression | Sequence[ColumnExpression],
+        how: str = "inner",
+        between: tuple[Length, Length] | None = None,
+    ) -> DataStream[Row]: ...
+
+    def join(
+        self,
+        other_stream: DataStream[Any],
+        *,
+        on: ColumnExpression | Sequence[ColumnExpression] | None = None,
+        how: str = "inner",
+        between: tuple[Length, Length] | None = None,
+    ) -> JoinedStreams[T, Any] | DataStream[Row]:
+        """Join the records of this stream with those of another that have the same key, or equal columns.
+
+        With `on` the result is a stream of rows: all columns of this stream, then those of the other without `on`. Over
+        all records it is a changelog, whose rows are `+I`, and `-D` where a row without a match gets one, or where a
+        side takes a row back; rows stay in state, unless `table.exec.state.ttl` is set, and have no timestamps. With
+        `between` it is the pairs within an interval of time, which have the later timestamp; late records are dropped.
 
         Args:
             other_stream: A stream of the same environment.
+            on: Columns that must be equal, of the same name and type on both sides. NULL equals nothing.
+            how: `inner`, or which rows without a match are there, beside NULL: `left`, `right` or `full`.
+            between: Least and greatest difference of times, right minus left, both included; inner joins only.
 
         Returns:
-            Both streams; `where` and `equal_to` select the keys. Then `window` joins within
-            windows, and `inner`, `left`, `right` or `full` over all records.
+            With `on`, the rows. Otherwise both streams; `where` and `equal_to` select the keys. Then `window`
+            joins within windows, and `inner`, `left`, `right` or `full` over all records.
 
         Raises:
-            ArgumentError: `other_stream` is no stream.
+            ArgumentError: `other_stream` is no stream, a stream has no columns, one is on both sides, or an argument is
+                wrong.
             GraphError: It belongs to another environment.
+            UnknownFieldError: A side has no such column; it names the near ones.
 
         Example:
             >>> cities = env.from_collection([("ann", "Oslo")])
             >>> pairs = orders.join(cities).where(lambda o: o[0]).equal_to(lambda c: c[0]).inner()
             >>> [(row.left[1], row.right[1]) for row in collect(pairs)]
             [(5, 'Oslo'), (7, 'Oslo')]
+            >>> amounts = orders.select(who=col.f0, amount=col.f1)
+            >>> times = orders.select(who=col.f0, time=col.f2).where(col.time < 2000)
+            >>> sorted(collect(amounts.join(times, on=col.who, how="left")), key=str)[0]
+            Row(who='ann', amount=5, time=1000)
         """
         check_pair(self, other_stream, "join", StreamPairs, "DataStream")
+        if on is not None:
+            return joined_by_columns(cast("DataStream[T]", self), other_stream, on, how, between)
+        for name, value, default in (("how", how, "inner"), ("between", between, None)):
+            if value != default:
+                raise ArgumentError.here(
+                    f"join got {name}={value!r} without on", hint="Pass on=col.name."
+                )
         return JoinedStreams(cast("DataStream[T]", self), other_stream)

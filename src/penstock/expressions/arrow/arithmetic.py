@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -98,3 +99,19 @@ def is_member(call: Call, value: Any) -> Any:
     """Return whether values are among constants; NULL for NULL, which pyarrow calls False."""
     found = pc.is_in(value, value_set=pa.array(call.parameters, value.type))
     return pc.if_else(value.is_valid(), found, pa.scalar(None, pa.bool_()))
+
+
+def extreme(is_first: Callable[[Any, Any], Any]) -> Callable[[Call, Any, Any], Any]:
+    """Return the kernel that chooses one of two values; NULL and NaN stay.
+
+    pyarrow's kernels of extremes do not have all types.
+    """
+
+    def chosen(_: Call, left: Any, right: Any) -> Any:
+        found = pc.if_else(is_first(left, right), left, right)
+        if not pa.types.is_floating(found.type):
+            return found
+        is_nan = pc.or_(pc.is_nan(left), pc.is_nan(right))
+        return pc.if_else(is_nan, pa.scalar(float("nan"), found.type), found)
+
+    return chosen

@@ -19,6 +19,14 @@ WHOLE_TEXT = r"\A[+-]?[0-9]+\z"
 FLOAT_TEXT = r"\A[+-]?[0-9]+(\.[0-9]+)?\z"
 """Texts that can be cast to a float."""
 
+DATE_TEXT = r"\A(?:[1-9][0-9]{3}|0[1-9][0-9]{2}|00[1-9][0-9]|000[1-9])-[0-9]{2}-[0-9]{2}\z"
+"""Texts that can be cast to a date, if it exists: ISO 8601, of the years that Python has."""
+
+TIMESTAMP_TEXT = DATE_TEXT.removesuffix(r"\z") + (
+    r"[T ](?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,6})?\z"
+)
+"""Texts that can be cast to a timestamp without zone, if the date exists."""
+
 
 def cast(call: Call, value: Any) -> Any:
     """Return values of another type."""
@@ -61,6 +69,16 @@ def _text_to_float(value: Any, wanted: pa.DataType) -> Any:
     return _parsed(value, wanted, FLOAT_TEXT)
 
 
+def _text_to_date(value: Any, wanted: pa.DataType) -> Any:
+    _refuse(pc.match_substring_regex(value, DATE_TEXT), f"a text is no {wanted}")
+    return value.cast(wanted)
+
+
+def _text_to_timestamp(value: Any, wanted: pa.DataType) -> Any:
+    _refuse(pc.match_substring_regex(value, TIMESTAMP_TEXT), f"a text is no {wanted}")
+    return value.cast(wanted)
+
+
 def _parsed(value: Any, wanted: pa.DataType, pattern: str) -> Any:
     _refuse(pc.match_substring_regex(value, pattern), f"a text is no {wanted}")
     return pc.replace_substring_regex(value, r"\A\+", "").cast(wanted)
@@ -90,6 +108,8 @@ _RULES: dict[tuple[str, str], Callable[[Any, pa.DataType], Any]] = {
     ("Boolean", "String"): _exact,
     ("String", "whole"): _text_to_whole,
     ("String", "float"): _text_to_float,
+    ("String", "SqlDate"): _text_to_date,
+    ("String", "SqlTimestamp"): _text_to_timestamp,
     ("SqlDate", "String"): _exact,
     ("SqlDate", "SqlTimestamp"): _exact,
     ("SqlTimestamp", "TimestampLtz"): _zone_changed,

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.expressions.tree import Call
+from penstock.types.arrow import arrow_type
 
 
 def list_length(_: Call, value: Any) -> Any:
@@ -28,3 +30,21 @@ def field(call: Call, value: Any) -> Any:
     """Return a field of every row; NULL of NULL."""
     at = value.type.get_field_index(call.parameters[0])
     return pc.struct_field(value, indices=[at])
+
+
+def list_contains(call: Call, value: Any) -> Any:
+    """Return whether lists have an element; NULL elements equal nothing."""
+    wanted = pa.scalar(call.parameters[0], value.type.value_type)
+    is_equal = pc.fill_null(pc.equal(pc.list_flatten(value), wanted), False)  # noqa: FBT003
+    owners = pc.filter(pc.list_parent_indices(value), is_equal).to_numpy()
+    found = np.zeros(len(value), dtype=bool)
+    found[owners] = True
+    return pa.array(found, mask=value.is_null().to_numpy(zero_copy_only=False))
+
+
+def struct(call: Call, *values: Any) -> Any:
+    """Return rows of values."""
+    length = max(len(each) for each in values if isinstance(each, pa.Array))
+    columns = [each if isinstance(each, pa.Array) else pa.repeat(each, length) for each in values]
+    assert call.type_info is not None, "the tree has types"
+    return pa.StructArray.from_arrays(columns, fields=list(arrow_type(call.type_info)))

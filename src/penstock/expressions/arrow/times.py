@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock.expressions.signatures import MICROS_PER_DAY
 from penstock.expressions.tree import Call
 
 _MICROS_PER_MILLI = 1_000
@@ -40,7 +41,15 @@ def truncate(call: Call, value: Any) -> Any:
     return pc.floor_temporal(without_zone(value), unit=call.parameters[0]).cast(value.type)
 
 
+def days_since(_: Call, value: Any, other: Any) -> Any:
+    """Return the days from other dates."""
+    return pc.subtract(value.cast(pa.int32()), other.cast(pa.int32()))
+
+
 def shift(call: Call, value: Any) -> Any:
-    """Return timestamps some microseconds later."""
+    """Return timestamps some microseconds later, or dates some days."""
+    if pa.types.is_date(value.type):
+        days = pa.scalar(call.parameters[0] // MICROS_PER_DAY, pa.int32())
+        return pc.add_checked(value.cast(pa.int32()), days).cast(value.type)
     moved = pc.add_checked(value.cast(pa.int64()), pa.scalar(call.parameters[0], pa.int64()))
     return moved.cast(value.type)

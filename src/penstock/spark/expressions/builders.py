@@ -71,8 +71,29 @@ def _upper(value: Column) -> Column:
     return sf.translate(value, ascii_lowercase, ascii_uppercase)
 
 
-def _strip(value: Column, characters: str) -> Column:
-    return sf.trim(value, sf.lit(characters)) if characters else value
+def _strip(function: Callable[..., Column]) -> Callable[[Column, str], Column]:
+    return lambda value, characters: function(value, sf.lit(characters)) if characters else value
+
+
+def _pad(function: Callable[..., Column]) -> Callable[[Column, int, str], Column]:
+    def build(value: Column, width: int, character: str) -> Column:
+        # Spark's cuts longer texts
+        is_long = sf.char_length(value) >= sf.lit(width)
+        return sf.when(is_long, value).otherwise(function(value, sf.lit(width), sf.lit(character)))
+
+    return build
+
+
+def _struct(call: Call, *values: Column) -> Column:
+    return sf.struct(
+        *[each.alias(name) for each, name in zip(values, call.parameters, strict=True)]
+    )
+
+
+def _list_contains(value: Column, wanted: Any) -> Column:
+    found = sf.array_contains(value, sf.lit(wanted))
+    # Spark's is NULL where a list has NULL and not the element
+    return sf.when(value.isNotNull(), sf.coalesce(found, sf.lit(False)))  # noqa: FBT003
 
 
 def _slice(value: Column, start: int, stop: int) -> Column:
@@ -122,6 +143,8 @@ BUILDERS: dict[str, Builder] = {
     "coalesce": _plain(sf.coalesce),
     "case": _case,
     "isin": _isin,
+    "greatest": numbers.extreme(sf.greatest),
+    "least": numbers.extreme(sf.least),
     "cast": cast,
     "floor": numbers.floor,
     "ceil": numbers.ceil,
@@ -130,7 +153,14 @@ BUILDERS: dict[str, Builder] = {
     "length": _plain(sf.char_length),
     "ascii_lower": _plain(_lower),
     "ascii_upper": _plain(_upper),
-    "strip": _constants(_strip),
+    "strip": _constants(_strip(sf.trim)),
+    "strip_start": _constants(_strip(sf.ltrim)),
+    "strip_end": _constants(_strip(sf.rtrim)),
+    "pad_start": _constants(_pad(sf.lpad)),
+    "pad_end": _constants(_pad(sf.rpad)),
+    "reverse": _plain(sf.reverse),
+    "repeat": _constants(lambda value, count: sf.repeat(value, sf.lit(count))),
+    "find": _constants(lambda value, part: sf.instr(value, sf.lit(part)) - sf.lit(1)),
     "slice": _constants(_slice),
     "starts_with": _constants(lambda value, text: value.startswith(sf.lit(text))),
     "ends_with": _constants(lambda value, text: value.endswith(sf.lit(text))),
@@ -141,15 +171,21 @@ BUILDERS: dict[str, Builder] = {
     "month": times.part(sf.month),
     "day": times.part(sf.day),
     "weekday": times.part(sf.weekday),
+    "quarter": times.part(sf.quarter),
+    "week": times.part(sf.weekofyear),
+    "day_of_year": times.part(sf.dayofyear),
     "hour": times.part(sf.hour),
     "minute": times.part(sf.minute),
     "second": times.part(sf.second),
     "epoch_millis": times.epoch_millis,
     "truncate": times.truncate,
     "shift": times.shift,
+    "days_since": _plain(sf.datediff),
     "list_length": _plain(sf.array_size),
+    "list_contains": _constants(_list_contains),
     "get": _constants(_get),
     "field": _constants(_field),
+    "struct": _struct,
     "bucket": numbers.bucket,
     "tally": _plain(_tally),
 }

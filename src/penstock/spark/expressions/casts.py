@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pyspark.sql import Column
 from pyspark.sql import functions as sf
 
-from penstock.expressions.arrow.casts import FLOAT_TEXT, WHOLE_TEXT
+from penstock.expressions.arrow.casts import DATE_TEXT, FLOAT_TEXT, TIMESTAMP_TEXT, WHOLE_TEXT
 from penstock.expressions.kinds import FLOATS, WHOLE, name_of
 from penstock.expressions.tree import Call
 from penstock.spark.expressions.times import without_zone, zone_changed
@@ -65,6 +65,8 @@ def _to_date(call: Call, value: Column) -> Column:
 _RULES: dict[tuple[tuple[str, ...], tuple[str, ...]], Callable[[Call, Column], Column]] = {
     (("String",), WHOLE): _text(WHOLE_TEXT),
     (("String",), FLOATS): _text(FLOAT_TEXT),
+    (("String",), ("SqlDate",)): _text(DATE_TEXT),
+    (("String",), ("SqlTimestamp",)): _text(TIMESTAMP_TEXT),
     (FLOATS, ("Long",)): _to_long,
     (("SqlTimestamp",), ("TimestampLtz",)): zone_changed,
     (("TimestampLtz",), ("SqlTimestamp",)): zone_changed,

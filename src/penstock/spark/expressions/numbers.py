@@ -69,6 +69,19 @@ def above(operation: Callable[[Any, Any], Column]) -> Builder:
     return build
 
 
+def extreme(function: Callable[..., Column]) -> Builder:
+    """Return the builder of `greatest` or `least`: Spark's leaves out NULL, and NaN is its greatest value."""
+
+    def build(call: Call, left: Column, right: Column) -> Column:
+        found = function(left, right)
+        if _is_float(call):
+            is_nan = sf.isnan(left) | sf.isnan(right)
+            found = sf.when(is_nan, sf.lit(float("nan")).cast(_width(call))).otherwise(found)
+        return sf.when(left.isNotNull() & right.isNotNull(), found)
+
+    return build
+
+
 def is_nan(_: Call, value: Column) -> Column:
     """Build a test for NaN, which is NULL for NULL."""
     return sf.when(value.isNotNull(), sf.isnan(value))

@@ -14,6 +14,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as sf
 
 from penstock.expressions.kinds import name_of
+from penstock.expressions.signatures import MICROS_PER_DAY
 from penstock.expressions.tree import Call, Expression
 from penstock.spark.expressions.numbers import Builder
 
@@ -82,7 +83,9 @@ def truncate(call: Call, value: Column) -> Column:
 
 
 def shift(call: Call, value: Column) -> Column:
-    """Build a timestamp some microseconds later."""
+    """Build a timestamp some microseconds later, or a date some days."""
+    if name_of(call) == "SqlDate":
+        return sf.date_add(value, sf.lit(call.parameters[0] // MICROS_PER_DAY))
     moved = _micros(call.arguments[0], value) + sf.lit(call.parameters[0]).cast("bigint")
     return _of_micros(name_of(call), moved)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.api.environment.durations import length_of, milliseconds_of
 from penstock.api.functions.as_of_join import AsOf, AsOfJoinFunction, Direction
 from penstock.api.functions.column_keys import column_keys
+from penstock.api.streams.columns.paired_columns import key_columns, paired_columns
 from penstock.errors import ArgumentError
 from penstock.expressions.column import ColumnExpression
 from penstock.expressions.typing import RecordType, record_type
@@ -31,7 +32,7 @@ def as_of_joined(
     allow_exact_matches: bool,
 ) -> DataStream[Row]:
     """Return the stream of `ColumnOperations.as_of_join`, which has the arguments."""
-    columns = (by,) if isinstance(by, ColumnExpression) else tuple(by)
+    columns = key_columns(by)
     sides = tuple(record_type(each.get_type(), _NAME) for each in (left, right))
     keyed = [
         stream.key_by(column_keys(columns, side))
@@ -56,22 +57,7 @@ def _spec(
     equal_times: bool,
 ) -> AsOf:
     left, right = sides
-    keys = [str(each.tree) for each in columns]
-    for key in keys:
-        first, second = (side.field_types[side.field_names.index(key)] for side in sides)
-        if first != second:
-            raise ArgumentError.here(
-                f"{_NAME} got the column {key!r}, which is {first!r} on the left and {second!r} on the right",
-                hint="Cast one of them before, with with_columns.",
-            )
-    positions = tuple(at for at, name in enumerate(right.field_names) if name not in keys)
-    names = (*left.field_names, *(right.field_names[at] for at in positions))
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise ArgumentError.here(
-            f"{_NAME} got the column {twice[0]!r} on both sides",
-            hint="Rename one before, with select; only the columns of `by` may have one name.",
-        )
+    pairs = paired_columns(sides, columns, _NAME)
     if direction not in {each.value for each in Direction}:
         raise ArgumentError.here(
             f"{_NAME} got the direction {direction!r}",
@@ -84,6 +70,6 @@ def _spec(
         equal_times=equal_times,
         left=left,
         right=right,
-        right_positions=positions,
-        names=names,
+        right_positions=pairs.right_positions,
+        names=pairs.names,
     )
