@@ -111,9 +111,11 @@ def in_duckdb(sides: list[list[Row]], options: dict[str, Any]) -> list[tuple[Any
         connection.register(name, pa.table(columns, names=names))
     sign = {"backward": ">", "forward": "<"}[options["direction"]]
     equal = "=" if options["allow_exact_matches"] else ""
-    near = "true" if options["tolerance"] is None else f"abs(at - since) <= {options['tolerance']}"
-    query = f"""SELECT o.k, at, amount, CASE WHEN {near} THEN since END, CASE WHEN {near} THEN price END
-        FROM orders o ASOF LEFT JOIN prices p ON o.k = p.k AND o.at {sign}{equal} p.since"""
+    near = (
+        "true" if options["tolerance"] is None else f'abs(o."at" - since) <= {options["tolerance"]}'
+    )
+    query = f"""SELECT o.k, o."at", amount, CASE WHEN {near} THEN since END, CASE WHEN {near} THEN price END
+        FROM orders o ASOF LEFT JOIN prices p ON o.k = p.k AND o."at" {sign}{equal} p.since"""
     return sorted(connection.execute(query).fetchall(), key=str)
 
 

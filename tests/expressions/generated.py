@@ -10,7 +10,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from penstock.common import Row, Types
-from penstock.expressions.signatures import CASTS, MICROS_PER_DAY, TRUNCATED
+from penstock.expressions.kinds import MICROS_PER_DAY
+from penstock.expressions.signatures import CASTS, TRUNCATED
 from penstock.expressions.tree import Call, Expression, Field, Literal
 from penstock.types import TypeInformation
 

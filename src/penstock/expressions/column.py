@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import timedelta
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 from penstock.errors import ArgumentError
 from penstock.expressions.aggregates import AggregateExpression
@@ -224,10 +224,6 @@ class ColumnExpression(Aggregating, FurtherMethods):
         """Return a text with `new` in place of every `old`, from left to right."""
         return _call("replace", self, parameters=(old, new))
 
-    def split(self, separator: str) -> ColumnExpression:
-        """Return the list of texts between the separators."""
-        return _call("split", self, parameters=(separator,))
-
     def year(self) -> ColumnExpression:
         """Return the year of a date or timestamp; of a TIMESTAMP_LTZ that in UTC."""
         return _call("year", self)
@@ -272,11 +268,11 @@ class ColumnExpression(Aggregating, FurtherMethods):
         """Return a field of a row inside the record; NULL of NULL."""
         return ColumnExpression(Call("field", (self.tree,), (name,)), name)
 
-    def _called(self, function: str, *parameters: Any) -> ColumnExpression:
-        return _call(function, self, parameters=parameters)
+    def _called(self, function: str, *parameters: Any) -> Self:
+        return type(self)(Call(function, (self.tree,), parameters))
 
-    def _beside(self, function: str, other: Any) -> ColumnExpression:
-        return _call(function, self, other)
+    def _beside(self, function: str, other: Any) -> Self:
+        return type(self)(Call(function, (self.tree, tree_of(other))))
 
     def _shifted(self, function: str, other: Any, sign: int) -> ColumnExpression:
         """Return a sum or difference; of a timestamp and a `timedelta` a shifted timestamp."""

@@ -104,5 +104,5 @@ def struct(**fields: Any) -> ColumnExpression:
 
 def _folded(function: str, values: tuple[Any, ...]) -> ColumnExpression:
     return ColumnExpression(
-        reduce(lambda left, right: Call(function, (left, right)), map(tree_of, values))  # type: ignore[arg-type, return-value]
+        reduce(lambda left, right: Call(function, (left, right)), map(tree_of, values))
     )

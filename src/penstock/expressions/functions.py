@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from penstock.expressions import nested_signatures
 from penstock.expressions import signatures as rules
 from penstock.expressions.kinds import (
     BOOLEAN,
@@ -122,10 +123,10 @@ FUNCTIONS: dict[str, ColumnFunction] = {
     "shift": ColumnFunction(rules.shifted),
     "days_since": ColumnFunction(rules.difference_of_dates),
     "list_length": ColumnFunction(rules.count),
-    "list_contains": ColumnFunction(rules.contained),
+    "list_contains": ColumnFunction(nested_signatures.contained),
     "get": ColumnFunction(rules.element),
     "field": ColumnFunction(rules.member),
-    "struct": ColumnFunction(rules.made_row),
+    "struct": ColumnFunction(nested_signatures.made_row),
     "bucket": ColumnFunction(rules.bucketed),
     "tally": ColumnFunction(rules.tallied),
     "tally_size": ColumnFunction(rules.of_tally(LONG), in_sql=False),

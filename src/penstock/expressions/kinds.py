@@ -41,6 +41,9 @@ ORDERED = NUMBERS | TIMESTAMPS | {"String", "SqlDate"}
 COMPUTED = ORDERED | {"Boolean"}
 """Names of the types whose values functions compute with; others are only passed on."""
 
+MICROS_PER_DAY = 86_400_000_000
+"""Microseconds of a day: the unit of `shift` is microseconds."""
+
 LISTS = (ListTypeInfo, BasicArrayTypeInfo, ObjectArrayTypeInfo, PrimitiveArrayTypeInfo)
 
 BOOLEAN, INT, LONG = Types.BOOLEAN(), Types.INT(), Types.LONG()

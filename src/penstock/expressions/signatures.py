@@ -19,6 +19,7 @@ from penstock.expressions.kinds import (
     FLOATS,
     INT,
     LONG,
+    MICROS_PER_DAY,
     NUMBERS,
     ORDERED,
     STRING,
@@ -40,9 +41,6 @@ from penstock.types.scalars import BasicTypeInfo
 from penstock.types.types import Types
 
 Rule = Callable[[Call], Call]
-
-MICROS_PER_DAY = 86_400_000_000
-"""Microseconds of a day: the unit of `shift` is microseconds."""
 
 TRUNCATED = ("second", "minute", "hour", "day")
 """Units of `truncate`."""
@@ -244,31 +242,6 @@ def count(call: Call) -> Call:
         return replace(call, function="list_length", type_info=INT)
     _check(value, {"String"})
     return replace(call, type_info=INT)
-
-
-def contained(call: Call) -> Call:
-    """Type `list_contains`; of floats it would depend on how NaN and zeros are compared."""
-    (value,), (wanted,) = call.arguments, call.parameters
-    if not is_list(value.type_info):
-        msg = f"list_contains takes a list, not {value.type_info!r}"
-        raise TypingError(msg)
-    inside: TypeInformation = getattr(value.type_info, "element_type")  # noqa: B009 - of four classes
-    _check_name(getattr(inside, "name", ""), {*WHOLE, "String"}, repr(inside))
-    found = adapted(literal(wanted), inside)
-    if found is None:
-        msg = f"list_contains got {wanted!r}, which is no {inside!r}"
-        raise TypingError(msg)
-    return replace(call, parameters=(found.value,), type_info=BOOLEAN)
-
-
-def made_row(call: Call) -> Call:
-    """Type `struct`: a row inside the record, with a name per argument."""
-    for each in call.arguments:
-        if is_null_constant(each):
-            msg = "None has no type here; write lit(None, type)"
-            raise TypingError(msg)
-    kinds = [each.type_info for each in call.arguments if each.type_info is not None]
-    return replace(call, type_info=Types.ROW_NAMED(list(call.parameters), kinds))
 
 
 def element(call: Call) -> Call:

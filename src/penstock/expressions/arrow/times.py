@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.expressions.signatures import MICROS_PER_DAY
+from penstock.expressions.kinds import MICROS_PER_DAY
 from penstock.expressions.tree import Call
 
 _MICROS_PER_MILLI = 1_000

@@ -13,8 +13,7 @@ from typing import Any
 from pyspark.sql import Column
 from pyspark.sql import functions as sf
 
-from penstock.expressions.kinds import name_of
-from penstock.expressions.signatures import MICROS_PER_DAY
+from penstock.expressions.kinds import MICROS_PER_DAY, name_of
 from penstock.expressions.tree import Call, Expression
 from penstock.spark.expressions.numbers import Builder
 

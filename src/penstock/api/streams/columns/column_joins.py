@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from penstock.api.functions.column_keys import column_keys
-from penstock.api.functions.joined_columns import JoinedColumns, PairsInTime
+from penstock.api.streams.columns.joined_columns import JoinedColumns, PairsInTime
 from penstock.api.streams.columns.paired_columns import key_columns, paired_columns
 from penstock.api.streams.joined_streams import JoinedStreams
 from penstock.errors import ArgumentError
