@@ -135,6 +135,9 @@ TOUCHING: dict[str, str] = {
     "spark/session/temporary_directory.py": SYSTEM,
     "spark/session/worker_sockets.py": SYSTEM,
     "spark/worker/worker_environment.py": SYSTEM,
+    "spark/session/class_archive.py": SYSTEM,
+    "spark/worker/daemon.py": SYSTEM,
+    "spark/inspect/small_state.py": OWN,
 }
 
 

@@ -47,9 +47,11 @@ ROOT = Path(penstock.__file__).parent
 TABLE = "spark/sources/table.py"
 NOT_OURS = {
     ("api/environment/environment.py", "Source"),
+    ("api/streams/dataframes.py", "SparkSource"),  # a frame of Spark's own is part of the plan of another
     ("graph/hybrid.py", "PositionedSource"),
     ("graph/hybrid.py", "Source"),
     ("graph/source_switch.py", "LogSource"),
+    ("sql/tables/connectors/filesystem.py", "FileSource"),  # that this module has made
     ("testing/log_kit.py", "LogSource"),
 }
 """File and class, where what is looked at may be anything that the user passed."""
