@@ -47,7 +47,10 @@ ROOT = Path(penstock.__file__).parent
 TABLE = "spark/sources/table.py"
 NOT_OURS = {
     ("api/environment/environment.py", "Source"),
-    ("api/streams/dataframes.py", "SparkSource"),  # a frame of Spark's own is part of the plan of another
+    (
+        "api/streams/dataframes.py",
+        "SparkSource",
+    ),  # a frame of Spark's own is part of the plan of another
     ("graph/hybrid.py", "PositionedSource"),
     ("graph/hybrid.py", "Source"),
     ("graph/source_switch.py", "LogSource"),
