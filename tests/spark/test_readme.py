@@ -27,7 +27,9 @@ PRINTED = sorted(["('JFK', 2, 8)", "('EWR', 1, 1)", "('JFK', 3, 18)", "('EWR', 2
 
 def first_block(page: str) -> str:
     text = (TOP / page).read_text(encoding="utf-8")
-    return re.findall(r"```python\n(.*?)```", text, re.DOTALL)[0]
+    found = re.search(r"```python\n(.*?)```", text, re.DOTALL)
+    assert found is not None
+    return found[1]
 
 
 def readme_program() -> str:
