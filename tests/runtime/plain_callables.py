@@ -78,6 +78,7 @@ ALIKE = {
     "RedisSource.map_entries(function)": "tests/connectors/redis",
     "RetryPredicate.__init__(exception_predicate)": "AsyncRetryStrategy",
     "RetryPredicate.__init__(result_predicate)": "AsyncRetryStrategy",
+    "SqlMethods.create_function(function)": "tests/sql/test_scripts.py",
     "StreamEnds.for_each_batch(function)": "tests/spark/test_for_each_batch.py",
     "WatermarkStrategy.__init__(assigner)": "with_timestamp_assigner",
     "WatermarkStrategy.__init__(make_generator)": "for_generator",

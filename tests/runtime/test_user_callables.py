@@ -70,6 +70,7 @@ CALLED_IN_NO_PROGRAM = {
     ("Partitioner", "close"),
     ("Sink", "datasets"),
     ("Sink", "kept_outside"),
+    ("SinkWriter", "write_columns"),  # of records that are columns; here they are tuples
     ("SinkWriter", "abort"),
     ("SourceFunction", "cancel"),
     ("SplitSource", "datasets"),
