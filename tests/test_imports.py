@@ -24,6 +24,7 @@ REPOSITORY = Path(__file__).parents[1]
 
 HANDLES = {
     "environment.environment",
+    "environment.sql_methods",
     "streams.connected.broadcast_streams",
     "streams.batch_operations",
     "streams.cached_stream",
@@ -31,7 +32,9 @@ HANDLES = {
     "streams.co_grouped_streams",
     "streams.collecting",
     "streams.columns.as_of_join",
+    "streams.columns.column_joins",
     "streams.columns.column_operations",
+    "streams.columns.keyed_batches",
     "streams.columns.keyed_columns",
     "streams.columns.keyed_parts",
     "streams.connected.connected_streams",
@@ -57,6 +60,9 @@ HANDLES = {
 }
 """Files of `api` whose annotations name one another: `key_by` of a `DataStream` returns a
 `KeyedStream`, whose `map` returns a `DataStream`. Only annotations: no import that is executed."""
+
+QUERIES = {"correlation", "from_clause", "select", "subqueries", "table_functions"}
+"""Files of `sql/relations` whose annotations name one another: a query has tables, which may be queries."""
 
 FACADES = ("common", "datastream", "testing")
 """Packages whose every module a program may import."""
@@ -148,7 +154,8 @@ def test_no_module_is_imported_by_one_it_imports(executed_imports):
 def test_only_annotations_of_streams_name_one_another():
     every = circles(import_graph(ROOT, for_types=True))
     assert {name for circle in every for name in circle} == {
-        f"penstock.api.{name}" for name in HANDLES
+        *(f"penstock.api.{name}" for name in HANDLES),
+        *(f"penstock.sql.relations.{name}" for name in QUERIES),
     }
 
 

@@ -12,6 +12,7 @@ leave their type are computed by Python, which names the key.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,6 @@ from penstock.types.arrow import arrow_schema
 
 _LONG = 1 << 63
 _WIDE = pa.decimal256(76, 18)
-_DECIMAL_LIMIT = pa.scalar(10**20, pa.decimal256(76, 18))
 
 _Kernel = tuple[str, str]
 """(column, function)."""
@@ -34,6 +34,12 @@ _Kernel = tuple[str, str]
 
 _Finish = Callable[[pa.Table], Any]
 """Returns the column of a part, given the results of kernels."""
+
+
+@cache
+def _decimal_limit() -> pa.Scalar:
+    """Return the least value that leaves DECIMAL. Made when it is needed: the first scalar of Arrow imports pandas."""
+    return pa.scalar(10**20, _WIDE)
 
 
 class CannotMergeError(Exception):
@@ -129,7 +135,7 @@ def _sum_of_decimals(wide: dict[str, Any], name: str, how: str, asked: list[_Ker
 
     def checked(found: pa.Table) -> Any:
         total = found[f"{name}_{how}"]
-        if pc.any(pc.greater_equal(pc.abs(total), _DECIMAL_LIMIT)).as_py():
+        if pc.any(pc.greater_equal(pc.abs(total), _decimal_limit())).as_py():
             raise CannotMergeError
         return total
 
