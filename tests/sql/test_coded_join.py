@@ -1,4 +1,4 @@
-"""The job of the proposal CodedRowData, as `examples/coded_join.sql`: from memory, from a broker and from files."""
+"""The job of the proposal CodedRowData, as `examples/coded_join.sql`: from memory and from a broker. The script for files is compared as text."""
 
 from __future__ import annotations
 
