@@ -22,7 +22,11 @@ class Node:
 
 
 @pytest.fixture(autouse=True)
-def _as_before():
+def _alone(monkeypatch):
+    """No full collection is due from what other tests of this process did."""
+    monkeypatch.setattr(collector, "_growth", collector._Growth())
+    monkeypatch.setattr(collector, "_tasks", 0)
+    monkeypatch.setattr(collector, "_micro_batches", 0)
     yield
     gc.unfreeze()
     gc.enable()
@@ -52,7 +56,6 @@ def test_garbage_of_one_micro_batch_is_bounded(monkeypatch):
 
 def test_garbage_of_many_micro_batches_is_a_part_of_memory(monkeypatch):
     monkeypatch.setattr(collector, "_FULL_EVERY", 1 << 60)
-    monkeypatch.setattr(collector, "_growth", collector._Growth())
     size = 4 << 20
     most = max(collector.resident_bytes() // 4, 32 << 20) // size + 20
     alive: list[weakref.ref[Node]] = []
@@ -67,7 +70,6 @@ def test_garbage_of_many_micro_batches_is_a_part_of_memory(monkeypatch):
 
 def test_garbage_that_ends_in_later_tasks_is_a_part_of_memory(monkeypatch):
     monkeypatch.setattr(collector, "_FULL_EVERY", 1 << 60)
-    monkeypatch.setattr(collector, "_growth", collector._Growth())
     size = 4 << 20
     held = b"x" * (256 << 20)  # so that a quarter is more than the slack below
     most = max(collector.resident_bytes() // 4, 32 << 20) // size + 20
@@ -93,7 +95,6 @@ def test_one_that_was_off_stays_off():
 
 def test_cycles_are_freed_after_a_number_of_micro_batches(monkeypatch):
     monkeypatch.setattr(collector, "_FULL_EVERY", 4)
-    monkeypatch.setattr(collector, "_micro_batches", 0)
     alive = []
     for _ in range(4):
         with paused_for_micro_batch():
@@ -108,6 +109,15 @@ def test_what_a_micro_batch_leaves_is_not_looked_at_again():
     with paused_for_micro_batch():
         kept = [[number] for number in range(1000)]
     assert gc.get_freeze_count() >= before + len(kept)
+
+
+def test_a_full_collection_that_is_due_looks_at_everything_and_the_next_task_does_not(monkeypatch):
+    kept = [[number] for number in range(1000)]
+    monkeypatch.setattr(collector._growth, "limit", 0)  # as if the process had grown
+    with rare_for_records():
+        assert gc.get_freeze_count() == 0
+    with rare_for_records():
+        assert gc.get_freeze_count() >= len(kept)
 
 
 def test_what_was_there_before_a_task_is_not_looked_at_again():
@@ -127,7 +137,6 @@ def test_cycles_that_a_task_leaves_are_freed_by_the_collection_after_it():
 
 def test_cycles_that_end_in_a_later_task_are_freed_after_a_number_of_tasks(monkeypatch):
     monkeypatch.setattr(collector, "_FULL_EVERY", 4)
-    monkeypatch.setattr(collector, "_tasks", 0)
     node = Node()
     alive = weakref.ref(node)
     for task in range(4):
