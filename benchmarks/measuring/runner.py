@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -58,6 +59,7 @@ def run_program(program: BenchProgram, request: BenchRequest, say: Say) -> Bench
     Raises:
         BenchRequestError: The program has no such system or option.
     """
+    began = time.monotonic()
     systems = chosen_systems(program, request)
     cases = _cases(program, request)
     measurements: list[Measurement] = []
@@ -77,7 +79,16 @@ def run_program(program: BenchProgram, request: BenchRequest, say: Say) -> Bench
             measured, left_out = CaseRun(case, workload, directory, say).run(systems)
         measurements += measured
         skipped += left_out
-    return BenchResult(program, cases, machine(), versions(), commit(), measurements, skipped)
+    return BenchResult(
+        program,
+        cases,
+        machine(),
+        versions(),
+        commit(),
+        measurements,
+        skipped,
+        wall_seconds=round(time.monotonic() - began, 1),
+    )
 
 
 def chosen_systems(program: BenchProgram, request: BenchRequest) -> list[BenchSystem]:

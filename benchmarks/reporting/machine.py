@@ -49,11 +49,15 @@ def versions() -> dict[str, str | None]:
 
 
 def commit() -> str | None:
-    """Return the commit of the checkout, with `+` if files differ; None outside of one."""
+    """Return the commit of the checkout, with `+` if files differ but results; None outside of one."""
     if not (CHECKOUT / ".git").exists():
         return None
     revision = _output("git", "-C", str(CHECKOUT), "rev-parse", "HEAD")
-    changed = _output("git", "-C", str(CHECKOUT), "status", "--porcelain", "--untracked-files=no")
+    # A result that was appended is no change of what is measured next.
+    paths = (".", ":(exclude)benchmarks/results")
+    changed = _output(
+        "git", "-C", str(CHECKOUT), "status", "--porcelain", "--untracked-files=no", "--", *paths
+    )
     return f"{revision}+" if revision and changed else revision
 
 

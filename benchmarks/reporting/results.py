@@ -29,6 +29,7 @@ class BenchResult:
         measurements: Systems at cases.
         skipped: What was left out.
         figures: The table of goals.
+        wall_seconds: From its begin to its end, with the start of all systems.
     """
 
     program: BenchProgram
@@ -39,6 +40,7 @@ class BenchResult:
     measurements: Sequence[Measurement]
     skipped: Sequence[Skipped]
     figures: tuple[Figure, ...] = field(default=FIGURES)
+    wall_seconds: float | None = None
 
     @property
     def exit_status(self) -> int:
@@ -72,6 +74,7 @@ class BenchResult:
             "versions": dict(self.versions),
             "commit": self.commit,
             "runs": self.cases[0].rounds,
+            "wall_seconds": self.wall_seconds,
             "options": dict(self.cases[0].options),
             "settings": dict(self.cases[0].settings),
             "results": [measured.to_json() for measured in self.measurements],

@@ -67,6 +67,7 @@ def test_fields(measured, result_of):
         "versions",
         "commit",
         "runs",
+        "wall_seconds",
         "options",
         "settings",
         "results",
