@@ -98,7 +98,7 @@ def test_every_relation_has_an_operator():
         for each in todo.pop().__subclasses__():
             found.add(each.__name__)  # a class with slots is made twice
             todo.append(each)
-    assert found == {each.__name__ for each in LOWER}
+    assert found - {"OneInput", "TwoInputs"} == {each.__name__ for each in LOWER}
 
 
 def test_every_function_of_the_table_is_computed():

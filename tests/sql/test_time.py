@@ -182,6 +182,17 @@ def test_the_newest_row_of_a_key_is_a_versioned_table():
         assert found == [(1, 11), (2, 20), (5, 10), (7, 11)]
 
 
+def test_null_has_no_version():
+    query = (
+        "SELECT n, rate FROM (SELECT NULLIF(who, 'ann') AS who, n, ts FROM bids) AS b"
+        " LEFT JOIN rates FOR SYSTEM_TIME AS OF b.ts AS r ON b.who = r.who"
+    )
+    rates = [rate(None, 1, 0), rate("bob", 20, 3)]
+    for mode, schedule in MODES:
+        found = answer(query, mode, schedule, rates)
+        assert found == [(1, None), (2, 20), (3, None), (5, None), (7, None)]
+
+
 @pytest.mark.parametrize(
     ("query", "problem"),
     [

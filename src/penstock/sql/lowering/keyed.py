@@ -5,32 +5,16 @@ from __future__ import annotations
 from operator import itemgetter
 from typing import Any
 
-from penstock.api.functions.key_selectors import typed_selector
 from penstock.expressions import tree as columns
 from penstock.expressions.steps import SelectStep
-from penstock.program.join import Existence, JoinKind, JoinSpec
-from penstock.program.operators import KEY_BY, KEYED_CHANGES, KEYED_REGULAR_JOIN
+from penstock.program.operators import KEY_BY, KEYED_CHANGES
 from penstock.sql.catalogue import SqlColumn
 from penstock.sql.functions.group_aggregate import GroupAggregateFunction, GroupSpec
-from penstock.sql.functions.join_condition import PairCondition
 from penstock.sql.functions.normalize import NormalizeFunction, NormalizeSpec
 from penstock.sql.functions.ranking import RankFunction, RankSpec, SortColumn
 from penstock.sql.lowering.evaluated import Rows, evaluated, row_type
-from penstock.sql.lowering.rows import KeyValues
-from penstock.sql.relations.keyed import GroupBy, Join, JoinType, Normalize, Rank, Union
+from penstock.sql.relations.keyed import GroupBy, Normalize, Rank, Union
 from penstock.sql.relations.tree import SqlRelation
-from penstock.sql.scalars.tree import InputColumn, Scalar
-from penstock.types import Types
-
-_FIELDS = ("left", "right")
-_KINDS = {
-    JoinType.INNER: (JoinKind.INNER, None),
-    JoinType.LEFT: (JoinKind.LEFT, None),
-    JoinType.RIGHT: (JoinKind.RIGHT, None),
-    JoinType.FULL: (JoinKind.FULL, None),
-    JoinType.SEMI: (JoinKind.LEFT, Existence.SEMI),
-    JoinType.ANTI: (JoinKind.LEFT, Existence.ANTI),
-}
 
 
 def keyed(rows: Rows, selector: Any) -> Any:
@@ -42,10 +26,11 @@ def keyed(rows: Rows, selector: Any) -> Any:
 
 def by_columns(rows: Rows, positions: tuple[int, ...]) -> Any:
     """Return a stream whose key is some columns; without columns all rows have one key."""
-    return keyed(rows, itemgetter(*positions) if positions else _same_key)
+    return keyed(rows, itemgetter(*positions) if positions else same_key)
 
 
-def _same_key(_: Any) -> int:
+def same_key(_: Any) -> int:
+    """Return the key of all rows."""
     return 0
 
 
@@ -124,52 +109,3 @@ def lower_rank(lowering: Any, relation: Rank) -> Rows:
     )
     rows = by_columns(lowering.stream(relation.input), relation.partition)
     return changes_of(rows, RankFunction(spec), relation.columns, "rank")
-
-
-def lower_join(lowering: Any, relation: Join) -> Rows:
-    """Return the stream of a join."""
-    kind, existence = _KINDS[relation.type]
-    sides = (relation.left, relation.right)
-    types = tuple(row_type(each.columns) for each in sides)
-    keys = (relation.left_keys, relation.right_keys)
-    left, right = (
-        keyed(lowering.stream(side), join_key(of_side))
-        for side, of_side in zip(sides, keys, strict=True)
-    )
-    condition = None if relation.condition is None else PairCondition(relation.condition)
-    pairs = left.join_with(
-        right,
-        KEYED_REGULAR_JOIN,
-        relation.type.value.lower(),
-        Types.ROW_NAMED(list(_FIELDS), list(types)),
-        join=JoinSpec(
-            kind,
-            (types[0], types[1]),
-            side_ttls_ms=relation.ttls_ms,
-            existence=existence,
-            condition=condition,
-        ),
-    )
-    read = [*_fields(0, relation.left)]
-    if existence is None:
-        read += _fields(1, relation.right)
-    names = (each.name for each in relation.columns)
-    return evaluated(pairs, SelectStep(tuple(zip(names, read, strict=True))), "columns")
-
-
-def _fields(side: int, relation: SqlRelation) -> list[columns.Expression]:
-    kind = row_type(relation.columns)
-    whole = columns.Field(_FIELDS[side], kind)
-    return [
-        columns.Call("field", (whole,), (name,), of_field)
-        for name, of_field in zip(kind.field_names, kind.field_types, strict=True)
-    ]
-
-
-def join_key(keys: tuple[Scalar, ...]) -> Any:
-    """Return the selector of the key of a side of a join."""
-    if not keys:
-        return _same_key
-    if all(isinstance(each, InputColumn) for each in keys):
-        return itemgetter(*(each.position for each in keys if isinstance(each, InputColumn)))
-    return typed_selector(KeyValues(keys), None, "a join")

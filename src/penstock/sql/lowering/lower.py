@@ -12,13 +12,13 @@ from penstock.config.options import RUNTIME_MODE
 from penstock.expressions.steps import SelectStep, WhereStep
 from penstock.sql.functions.changes import RowMaker
 from penstock.sql.functions.correlate import CorrelateRows
-from penstock.sql.lowering import keyed, ordered, windows
+from penstock.sql.lowering import joins, keyed, ordered, windows
 from penstock.sql.lowering.evaluated import Rows, evaluated, in_python, row_type
 from penstock.sql.lowering.merged import is_merged, merged_groups
 from penstock.sql.lowering.rows import KeepRows, ProjectRows
+from penstock.sql.relations.joins import Join
 from penstock.sql.relations.keyed import (
     GroupBy,
-    Join,
     Normalize,
     Rank,
     RowNumber,
@@ -124,11 +124,11 @@ LOWER: Mapping[type[SqlRelation], Callable[[Lowering, Any], Rows]] = {
     Normalize: keyed.lower_normalize,
     GroupBy: _group_by,
     Rank: keyed.lower_rank,
-    Join: keyed.lower_join,
+    Join: joins.lower_join,
     WindowTable: windows.lower_window,
     WindowGroupBy: windows.lower_window_group,
     RowNumber: ordered.lower_row_number,
     Over: ordered.lower_over,
-    TemporalJoin: ordered.lower_temporal_join,
+    TemporalJoin: joins.lower_temporal_join,
 }
 """Class of a relation to what makes its stream."""

@@ -1,4 +1,4 @@
-"""Operators of OVER and of temporal joins."""
+"""Operators of OVER."""
 
 from __future__ import annotations
 
@@ -6,13 +6,11 @@ from typing import Any
 
 from penstock.sql.column_types import BIGINT
 from penstock.sql.functions.group_aggregate import AggregateCall
-from penstock.sql.functions.join_condition import PairCondition
 from penstock.sql.functions.over import Frame, OverCall, OverFunction, OverSpec
-from penstock.sql.functions.temporal_join import TemporalJoinFunction, TemporalSpec
-from penstock.sql.lowering.evaluated import Rows, row_type
-from penstock.sql.lowering.keyed import by_columns, changes_of, join_key, keyed, total_order
+from penstock.sql.lowering.evaluated import Rows
+from penstock.sql.lowering.keyed import by_columns, changes_of, total_order
 from penstock.sql.relations.keyed import RowNumber
-from penstock.sql.relations.ordered import Over, TemporalJoin
+from penstock.sql.relations.ordered import Over
 
 _NUMBER = OverCall(
     AggregateCall("ROW_NUMBER", (), BIGINT, BIGINT), Frame(counts_rows=True, preceding=None)
@@ -39,22 +37,3 @@ def _over(lowering: Any, relation: Over | RowNumber, calls: tuple[OverCall, ...]
     )
     rows = by_columns(lowering.stream(relation.input), relation.partition)
     return changes_of(rows, OverFunction(spec), relation.columns, "over")
-
-
-def lower_temporal_join(lowering: Any, relation: TemporalJoin) -> Rows:
-    """Return the stream of a temporal join."""
-    condition = None if relation.condition is None else PairCondition(relation.condition)
-    made = row_type(relation.columns)
-    spec = TemporalSpec(
-        left=row_type(relation.left.columns),
-        right=row_type(relation.right.columns),
-        left_time=relation.left_time,
-        right_time=relation.right_time,
-        names=tuple(made.field_names),
-        keeps_unmatched=relation.keeps_unmatched,
-        condition=condition,
-    )
-    left = keyed(lowering.stream(relation.left), join_key(relation.left_keys))
-    right = keyed(lowering.stream(relation.right), join_key(relation.right_keys))
-    joined: Rows = left.connect(right).process(TemporalJoinFunction(spec), made)
-    return joined.name("temporal join")

@@ -12,7 +12,8 @@ from dataclasses import replace
 
 from penstock.sql.catalogue import Changelog, SqlColumn
 from penstock.sql.column_types import BOOLEAN
-from penstock.sql.relations.keyed import Join, JoinType, Rank, RowNumber, joined
+from penstock.sql.relations.joins import Join, JoinType, joined
+from penstock.sql.relations.keyed import Rank, RowNumber
 from penstock.sql.relations.tree import Filter, Project, SqlRelation
 from penstock.sql.scalars.tree import (
     Constant,

@@ -15,7 +15,7 @@ from penstock.sql.binding.scope import Scope, ScopeTable
 from penstock.sql.column_types import BOOLEAN
 from penstock.sql.place import unsupported, wrong
 from penstock.sql.relations.conditions import all_of, equalities, where
-from penstock.sql.relations.keyed import JoinType, joined
+from penstock.sql.relations.joins import JoinType, joined
 from penstock.sql.relations.table_functions import (
     correlated_rows,
     correlated_table,

@@ -1,17 +1,15 @@
-"""Relations that keep state: aggregations, joins, first rows, and what makes a changelog complete."""
+"""Relations that keep state: aggregations, first rows, and what makes a changelog complete."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
 
 from penstock.sql.catalogue import Changelog, SqlColumn
 from penstock.sql.functions.group_aggregate import AggregateCall, keeps_values
 from penstock.sql.functions.ranking import SortColumn
 from penstock.sql.functions.windows import TableWindows
-from penstock.sql.relations.tree import SqlRelation
-from penstock.sql.scalars.tree import Scalar
+from penstock.sql.relations.tree import OneInput, SqlRelation, names_at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,21 +32,14 @@ class Union(SqlRelation):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Normalize(SqlRelation):
+class Normalize(OneInput):
     """An upsert changelog with the rows that it replaces: what a join or an aggregation needs.
 
     Attributes:
-        input: The rows.
         key: Positions of the columns of the key.
     """
 
-    input: SqlRelation
     key: tuple[int, ...]
-
-    @property
-    def inputs(self) -> tuple[SqlRelation, ...]:
-        """The relations it reads."""
-        return (self.input,)
 
     @property
     def state(self) -> str | None:
@@ -56,29 +47,22 @@ class Normalize(SqlRelation):
         return "the last row of each key"
 
     def __str__(self) -> str:
-        return f"Normalize by {_named(self.columns, self.key)}"
+        return f"Normalize by {names_at(self.columns, self.key)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GroupBy(SqlRelation):
-    """A row per group.
+class GroupBy(OneInput):
+    """A row per group; the first columns of its input are the group, and the aggregates read the others.
 
     Attributes:
-        input: Rows whose first columns are the group, and whose others the aggregates read.
         group: How many columns the group has.
         calls: The aggregates.
         ttl_ms: Time after which a group is forgotten, of a hint; None takes that of the job.
     """
 
-    input: SqlRelation
     group: int
     calls: tuple[AggregateCall, ...]
     ttl_ms: int | None = None
-
-    @property
-    def inputs(self) -> tuple[SqlRelation, ...]:
-        """The relations it reads."""
-        return (self.input,)
 
     @property
     def state(self) -> str | None:
@@ -89,7 +73,7 @@ class GroupBy(SqlRelation):
         return f"an accumulator per group{more}"
 
     def __str__(self) -> str:
-        by = _named(self.columns, range(self.group)) or "nothing"
+        by = names_at(self.columns, range(self.group)) or "nothing"
         named = zip(self.columns[self.group :], self.calls, strict=True)
         made = ", ".join(f"{column.name}={call}" for column, call in named)
         return f"Group by {by}: {made}" if made else f"Distinct {by}"
@@ -109,23 +93,16 @@ class WindowGroupBy(GroupBy):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WindowTable(SqlRelation):
+class WindowTable(OneInput):
     """Rows with the windows that they are in.
 
     Attributes:
-        input: The rows.
         spec: The windows.
         partition: Positions of the columns that sessions are about.
     """
 
-    input: SqlRelation
     spec: TableWindows
     partition: tuple[int, ...] = ()
-
-    @property
-    def inputs(self) -> tuple[SqlRelation, ...]:
-        """The relations it reads."""
-        return (self.input,)
 
     @property
     def state(self) -> str | None:
@@ -133,89 +110,31 @@ class WindowTable(SqlRelation):
         return "the rows of sessions that are not over" if self.spec.function == "SESSION" else None
 
     def __str__(self) -> str:
-        by = _named(self.columns, self.partition)
+        by = names_at(self.columns, self.partition)
         return f"Window {self.spec}{f' by {by}' if by else ''}"
 
 
-class JoinType(Enum):
-    """Which rows a join returns."""
-
-    INNER = "Inner join"
-    LEFT = "Left join"
-    RIGHT = "Right join"
-    FULL = "Full join"
-    SEMI = "Semi join"
-    ANTI = "Anti join"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Join(SqlRelation):
-    """A join over all rows.
-
-    Attributes:
-        left: The left side.
-        right: The right side.
-        type: Which rows it returns.
-        left_keys: Expressions of the left side.
-        right_keys: Expressions of the right side that must be equal to them, and not NULL.
-        condition: What rows must satisfy in addition, over the columns of both; None is nothing.
-        ttls_ms: Time after which rows of each side are forgotten, of a hint; None takes that of the job.
-    """
-
-    left: SqlRelation
-    right: SqlRelation
-    type: JoinType
-    left_keys: tuple[Scalar, ...]
-    right_keys: tuple[Scalar, ...]
-    condition: Scalar | None
-    ttls_ms: tuple[int | None, int | None] = (None, None)
-
-    @property
-    def inputs(self) -> tuple[SqlRelation, ...]:
-        """The relations it reads."""
-        return (self.left, self.right)
-
-    @property
-    def state(self) -> str | None:
-        """What it keeps, in words."""
-        return "all rows of both sides"
-
-    def __str__(self) -> str:
-        pairs = zip(self.left_keys, self.right_keys, strict=True)
-        on = " and ".join(f"{left} = {right}" for left, right in pairs) or "all rows"
-        more = "" if self.condition is None else f" where {self.condition}"
-        return f"{self.type.value} on {on}{more}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RowNumber(SqlRelation):
+class RowNumber(OneInput):
     """Rows with their number in a partition, as the last column. Only a bound of the number makes it computable.
 
     Attributes:
-        input: The rows.
         partition: Positions of the columns of the partition.
         order: Of ORDER BY.
     """
 
-    input: SqlRelation
     partition: tuple[int, ...]
     order: tuple[SortColumn, ...]
 
-    @property
-    def inputs(self) -> tuple[SqlRelation, ...]:
-        """The relations it reads."""
-        return (self.input,)
-
     def __str__(self) -> str:
-        return f"Row number by {_named(self.columns, self.partition)}"
+        return f"Row number by {names_at(self.columns, self.partition)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rank(SqlRelation):
+class Rank(OneInput):
     """The first rows of each partition.
 
     Attributes:
-        input: The rows.
         partition: Positions of the columns of the partition.
         order: Of ORDER BY; then all other columns decide.
         start: How many rows are left out before.
@@ -223,17 +142,11 @@ class Rank(SqlRelation):
         has_number: Whether the number of the row is the last column.
     """
 
-    input: SqlRelation
     partition: tuple[int, ...]
     order: tuple[SortColumn, ...]
     start: int
     end: int
     has_number: bool
-
-    @property
-    def inputs(self) -> tuple[SqlRelation, ...]:
-        """The relations it reads."""
-        return (self.input,)
 
     @property
     def state(self) -> str | None:
@@ -242,7 +155,7 @@ class Rank(SqlRelation):
         return first if self.input.is_insert_only else f"{first}, and all rows"
 
     def __str__(self) -> str:
-        by = _named(self.columns, self.partition) or "nothing"
+        by = names_at(self.columns, self.partition) or "nothing"
         order = ", ".join(
             f"{self.columns[each.position].name}{' DESC' if each.is_descending else ''}"
             for each in self.order
@@ -276,10 +189,6 @@ def unique_by(relation: SqlRelation, key: tuple[int, ...]) -> SqlRelation:
         keys=frozenset({wanted}),
         changelog=Changelog.RETRACT,
     )
-
-
-def _named(columns: Sequence[SqlColumn], positions: Sequence[int]) -> str:
-    return ", ".join(columns[at].name for at in positions)
 
 
 def distinct_names(columns: Sequence[SqlColumn]) -> tuple[SqlColumn, ...]:
@@ -338,42 +247,4 @@ def aggregated(
         changelog=Changelog.INSERT_ONLY
         if not calls and relation.is_insert_only
         else Changelog.RETRACT,
-    )
-
-
-_PADDED = {JoinType.LEFT, JoinType.RIGHT, JoinType.FULL}
-
-
-def joined(
-    left: SqlRelation,
-    right: SqlRelation,
-    kind: JoinType,
-    keys: Sequence[tuple[Scalar, Scalar]],
-    condition: Scalar | None,
-    ttls_ms: tuple[int | None, int | None] = (None, None),
-) -> Join:
-    """Return a join; see `Join`."""
-    is_existence = kind in {JoinType.SEMI, JoinType.ANTI}
-    both = left.is_insert_only and right.is_insert_only
-    may_take_back = kind in {*_PADDED, JoinType.ANTI} or not both
-    sides = left.columns if is_existence else (*left.columns, *right.columns)
-    columns = distinct_names([SqlColumn(each.name, each.type) for each in sides])
-    return Join(
-        left=left,
-        right=right,
-        type=kind,
-        left_keys=tuple(each for each, _ in keys),
-        right_keys=tuple(each for _, each in keys),
-        condition=condition,
-        ttls_ms=ttls_ms,
-        columns=columns,
-        keys=left.keys if is_existence else _joined_keys(left, right),
-        changelog=Changelog.RETRACT if may_take_back else Changelog.INSERT_ONLY,
-    )
-
-
-def _joined_keys(left: SqlRelation, right: SqlRelation) -> frozenset[frozenset[int]]:
-    width = len(left.columns)
-    return frozenset(
-        one | frozenset(at + width for at in other) for one in left.keys for other in right.keys
     )

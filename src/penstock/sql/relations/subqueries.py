@@ -22,7 +22,8 @@ from penstock.sql.place import unsupported, wrong
 from penstock.sql.relations.aggregates import nodes_of
 from penstock.sql.relations.correlation import correlated
 from penstock.sql.relations.from_clause import joined_on
-from penstock.sql.relations.keyed import GroupBy, JoinType
+from penstock.sql.relations.joins import JoinType
+from penstock.sql.relations.keyed import GroupBy
 from penstock.sql.relations.tree import Filter, Project, SqlRelation
 from penstock.sql.scalars.tree import Constant, InputColumn, Scalar, ScalarCall
 

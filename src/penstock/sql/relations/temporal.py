@@ -14,7 +14,8 @@ from penstock.sql.binding.scope import Scope
 from penstock.sql.catalogue import SqlColumn
 from penstock.sql.place import unsupported, wrong
 from penstock.sql.relations.conditions import all_of, equalities
-from penstock.sql.relations.keyed import JoinType, Normalize, Rank, distinct_names
+from penstock.sql.relations.joins import JoinType
+from penstock.sql.relations.keyed import Normalize, Rank, distinct_names
 from penstock.sql.relations.ordered import TemporalJoin
 from penstock.sql.relations.tree import Project, Scan, SqlRelation
 from penstock.sql.scalars.tree import InputColumn, Scalar

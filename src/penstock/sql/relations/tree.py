@@ -9,6 +9,7 @@ operators of it, and EXPLAIN shows it. Scalar expressions in it read columns by 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -84,42 +85,74 @@ class Values(SqlRelation):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Filter(SqlRelation):
-    """The rows for which a condition is true.
+class OneInput(SqlRelation):
+    """Base of relations of the rows of one other.
 
     Attributes:
         input: The rows.
-        condition: Of type BOOLEAN.
     """
 
     input: SqlRelation
-    condition: Scalar
 
     @property
     def inputs(self) -> tuple[SqlRelation, ...]:
         """The relations it reads."""
         return (self.input,)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TwoInputs(SqlRelation):
+    """Base of joins.
+
+    Attributes:
+        left: The left side.
+        right: The right side.
+        left_keys: Expressions of the left side.
+        right_keys: Expressions of the right side that must be equal to them, and not NULL.
+        condition: What rows must satisfy in addition, over the columns of both; None is nothing.
+    """
+
+    left: SqlRelation
+    right: SqlRelation
+    left_keys: tuple[Scalar, ...]
+    right_keys: tuple[Scalar, ...]
+    condition: Scalar | None
+
+    @property
+    def inputs(self) -> tuple[SqlRelation, ...]:
+        """The relations it reads."""
+        return (self.left, self.right)
+
+    def compared(self) -> str:
+        """Return what is compared, as text."""
+        pairs = zip(self.left_keys, self.right_keys, strict=True)
+        on = " and ".join(f"{left} = {right}" for left, right in pairs) or "all rows"
+        return on if self.condition is None else f"{on} where {self.condition}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter(OneInput):
+    """The rows for which a condition is true.
+
+    Attributes:
+        condition: Of type BOOLEAN.
+    """
+
+    condition: Scalar
 
     def __str__(self) -> str:
         return f"Filter {self.condition}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Project(SqlRelation):
+class Project(OneInput):
     """Rows of expressions.
 
     Attributes:
-        input: The rows.
         outputs: An expression per column.
     """
 
-    input: SqlRelation
     outputs: tuple[Scalar, ...]
-
-    @property
-    def inputs(self) -> tuple[SqlRelation, ...]:
-        """The relations it reads."""
-        return (self.input,)
 
     def __str__(self) -> str:
         def shown(column: SqlColumn, made: Scalar) -> str:
@@ -131,23 +164,21 @@ class Project(SqlRelation):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Correlate(SqlRelation):
+class Correlate(OneInput):
     """Rows, each beside the rows that it makes.
 
     Attributes:
-        input: The rows.
         spec: What makes rows of a row.
         keeps_unmatched: Whether a row of which none is made stays, beside NULL.
     """
 
-    input: SqlRelation
     spec: CorrelateSpec
     keeps_unmatched: bool
 
-    @property
-    def inputs(self) -> tuple[SqlRelation, ...]:
-        """The relations it reads."""
-        return (self.input,)
-
     def __str__(self) -> str:
         return f"{'Left correlate' if self.keeps_unmatched else 'Correlate'} {self.spec}"
+
+
+def names_at(columns: Sequence[SqlColumn], positions: Sequence[int]) -> str:
+    """Return the names of the columns at some positions, as text."""
+    return ", ".join(columns[at].name for at in positions)

@@ -1,0 +1,138 @@
+"""Operators of joins."""
+
+from __future__ import annotations
+
+from operator import itemgetter
+from typing import Any
+
+from penstock.api.functions.key_selectors import typed_selector
+from penstock.expressions import tree as columns
+from penstock.expressions.steps import SelectStep
+from penstock.program.join import Existence, JoinKind, JoinSpec
+from penstock.program.operators import KEYED_REGULAR_JOIN
+from penstock.sql.column_types import BOOLEAN
+from penstock.sql.functions.interval_join import IntervalJoinFunction, IntervalJoinSpec
+from penstock.sql.functions.join_condition import PairCondition
+from penstock.sql.functions.temporal_join import TemporalJoinFunction, TemporalSpec
+from penstock.sql.lowering.evaluated import Rows, evaluated, row_type
+from penstock.sql.lowering.keyed import keyed, same_key
+from penstock.sql.lowering.rows import KeyValues
+from penstock.sql.relations.conditions import all_of
+from penstock.sql.relations.joins import Join, JoinType
+from penstock.sql.relations.ordered import TemporalJoin
+from penstock.sql.relations.tree import SqlRelation, TwoInputs
+from penstock.sql.scalars.tree import InputColumn, Scalar, ScalarCall
+from penstock.types import Types
+
+_FIELDS = ("left", "right")
+_KINDS = {
+    JoinType.INNER: (JoinKind.INNER, None),
+    JoinType.LEFT: (JoinKind.LEFT, None),
+    JoinType.RIGHT: (JoinKind.RIGHT, None),
+    JoinType.FULL: (JoinKind.FULL, None),
+    JoinType.SEMI: (JoinKind.LEFT, Existence.SEMI),
+    JoinType.ANTI: (JoinKind.LEFT, Existence.ANTI),
+}
+
+
+def lower_join(lowering: Any, relation: Join) -> Rows:
+    """Return the stream of a join."""
+    lower = _regular_join if relation.interval is None else _interval_join
+    return lower(lowering, relation)
+
+
+def _regular_join(lowering: Any, relation: Join) -> Rows:
+    kind, existence = _KINDS[relation.type]
+    sides = (relation.left, relation.right)
+    types = tuple(row_type(each.columns) for each in sides)
+    left, right = _sides(lowering, relation)
+    condition = None if relation.condition is None else PairCondition(relation.condition)
+    pairs = left.join_with(
+        right,
+        KEYED_REGULAR_JOIN,
+        relation.type.value.lower(),
+        Types.ROW_NAMED(list(_FIELDS), list(types)),
+        join=JoinSpec(
+            kind,
+            (types[0], types[1]),
+            side_ttls_ms=relation.ttls_ms,
+            existence=existence,
+            condition=condition,
+        ),
+    )
+    read = [*_fields(0, relation.left)]
+    if existence is None:
+        read += _fields(1, relation.right)
+    names = (each.name for each in relation.columns)
+    return evaluated(pairs, SelectStep(tuple(zip(names, read, strict=True))), "columns")
+
+
+def _fields(side: int, relation: SqlRelation) -> list[columns.Expression]:
+    kind = row_type(relation.columns)
+    whole = columns.Field(_FIELDS[side], kind)
+    return [
+        columns.Call("field", (whole,), (name,), of_field)
+        for name, of_field in zip(kind.field_names, kind.field_types, strict=True)
+    ]
+
+
+def _interval_join(lowering: Any, relation: Join) -> Rows:
+    assert relation.interval is not None
+    kind, existence = _KINDS[relation.type]
+    made = row_type(relation.columns)
+    spec = IntervalJoinSpec(
+        types=(row_type(relation.left.columns), row_type(relation.right.columns)),
+        interval=relation.interval,
+        names=tuple(made.field_names),
+        kind=kind,
+        existence=existence,
+        condition=_matching(relation),
+    )
+    left, right = _sides(lowering, relation)
+    joined: Rows = left.connect(right).process(IntervalJoinFunction(spec), made)
+    return joined.name(f"interval {relation.type.value.lower()}")
+
+
+def lower_temporal_join(lowering: Any, relation: TemporalJoin) -> Rows:
+    """Return the stream of a temporal join."""
+    made = row_type(relation.columns)
+    spec = TemporalSpec(
+        left=row_type(relation.left.columns),
+        right=row_type(relation.right.columns),
+        left_time=relation.left_time,
+        right_time=relation.right_time,
+        names=tuple(made.field_names),
+        keeps_unmatched=relation.keeps_unmatched,
+        condition=_matching(relation),
+    )
+    left, right = _sides(lowering, relation)
+    joined: Rows = left.connect(right).process(TemporalJoinFunction(spec), made)
+    return joined.name("temporal join")
+
+
+def _sides(lowering: Any, relation: TwoInputs) -> tuple[Any, Any]:
+    """Return both sides by the key of the join."""
+    return (
+        keyed(lowering.stream(relation.left), join_key(relation.left_keys)),
+        keyed(lowering.stream(relation.right), join_key(relation.right_keys)),
+    )
+
+
+def _matching(relation: TwoInputs) -> PairCondition | None:
+    """Return what rows of one key must satisfy: NULL is equal to nothing, though it is a key."""
+    known = (
+        ScalarCall("not", (ScalarCall("is_null", (each,), BOOLEAN),), BOOLEAN)
+        for each in relation.left_keys
+    )
+    rest = () if relation.condition is None else (relation.condition,)
+    condition = all_of([*known, *rest])
+    return None if condition is None else PairCondition(condition)
+
+
+def join_key(keys: tuple[Scalar, ...]) -> Any:
+    """Return the selector of the key of a side of a join."""
+    if not keys:
+        return same_key
+    if all(isinstance(each, InputColumn) for each in keys):
+        return itemgetter(*(each.position for each in keys if isinstance(each, InputColumn)))
+    return typed_selector(KeyValues(keys), None, "a join")
