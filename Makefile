@@ -17,6 +17,8 @@ endif
 
 export PYSPARK_PYTHON := $(abspath $(python))
 export PYSPARK_DRIVER_PYTHON := $(abspath $(python))
+# Compiled modules are kept even where a machine says otherwise: each process that tests start would compile 350 modules.
+export PYTHONDONTWRITEBYTECODE :=
 
 # Each has a Spark session, which its tests share: one keeps two cores busy for little more than half of the time.
 processes := 2

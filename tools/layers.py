@@ -373,6 +373,7 @@ BENCHMARKS: dict[str, frozenset[str]] = {
     "catalog": _MODEL | {"programs"},
     "smoke": frozenset({"catalog", "measuring", "programs", "reporting"}),
     "command": _MODEL | {"catalog", "measuring", "reporting"},
+    "all_figures": frozenset({"reporting"}),
     "batch_cost": _MODEL | {"programs"},
     "bisect": frozenset(),
     "commit_cost": frozenset(),

@@ -25,6 +25,7 @@ from benchmarks.measuring.processes import members, memory_of, signal_all
 from benchmarks.model.errors import SystemFailedError, SystemMissingError
 from benchmarks.model.measurement import Measurement, Skipped
 from benchmarks.model.program import BenchProgram, BenchSystem, Case, Outputs, Workload
+from benchmarks.systems.launch import COMPILED
 
 _PROGRAMS = Path(__file__).parents[1] / "peers"
 _NO_ARCHIVE = "no-archive"
@@ -169,7 +170,7 @@ def _round(system: BenchSystem, case: Case) -> tuple[dict[str, Any], Watched]:
     script = system.options["script"]
     path = str(_PROGRAMS / _SCRIPTS[script])
     with tempfile.TemporaryDirectory(prefix="penstock-cold-") as directory:
-        environ = dict(os.environ)
+        environ = {**os.environ, **COMPILED}
         if _NO_ARCHIVE in system.options:
             environ["XDG_CACHE_HOME"] = directory
         command = [sys.executable, "-m", "penstock", "run", path, "-D"]

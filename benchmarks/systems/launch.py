@@ -17,6 +17,10 @@ IMPORTED = (CHECKOUT, CHECKOUT / "src", PEERS)
 """What processes of this or another interpreter import: this package, Penstock, modules of peers."""
 
 
+COMPILED = {"PYTHONDONTWRITEBYTECODE": ""}
+"""Lets processes keep compiled modules: installed packages have them, and those of a checkout cost each process 0.2 s."""
+
+
 def module(name: str) -> Callable[[], list[str]]:
     """Return a command that runs a module of this package."""
     return lambda: [sys.executable, "-m", name]
@@ -34,4 +38,4 @@ def environment(overrides: dict[str, str]) -> dict[str, str]:
     interpreter.
     """
     path = os.pathsep.join(filter(None, [*map(str, IMPORTED), os.environ.get("PYTHONPATH")]))
-    return {**os.environ, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1", **overrides}
+    return {**os.environ, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1", **COMPILED, **overrides}

@@ -7,7 +7,7 @@ import textwrap
 import pytest
 from typer.testing import CliRunner
 
-from penstock.cli.main import app
+from penstock.cli.main import command_line
 from penstock.config.overrides import process_overrides, set_process_overrides
 from penstock.events.listeners import LogListener, set_listeners
 
@@ -46,6 +46,6 @@ def penstock():
     """Return a function that runs the command line in this process."""
 
     def invoke(*arguments):
-        return CliRunner().invoke(app, list(arguments))
+        return CliRunner().invoke(command_line(), list(arguments))
 
     return invoke

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
-from penstock.cli.main import app
+from penstock.cli.main import command_line
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -42,7 +42,7 @@ def test_commands_are_there(page: Path) -> None:
     modules = {name.rstrip(".") for name in _MODULE.findall(text)}
     assert {name for name in modules if find_spec(name) is None} == set()
     commands = {name for block in _SHELL.findall(text) for name in _COMMAND.findall(block)}
-    assert commands - get_command(app).commands.keys() == set()  # type: ignore[attr-defined]
+    assert commands - get_command(command_line()).commands.keys() == set()  # type: ignore[attr-defined]
 
 
 def test_a_file_that_is_not_there_is_noticed() -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
-from penstock.cli.main import app
+from penstock.cli.main import command_line
 from penstock.datastream import DataStream, KeyedStream, OutputTag, TimerService
 from penstock.errors import PenstockError
 from penstock.expressions.column import ColumnExpression
@@ -120,7 +120,7 @@ def test_a_message_has_its_hint_and_its_place() -> None:
 
 def test_every_command_and_option_is_listed() -> None:
     page = render_commands()
-    for name, command in get_command(app).commands.items():  # type: ignore[attr-defined]
+    for name, command in get_command(command_line()).commands.items():  # type: ignore[attr-defined]
         inner = getattr(command, "commands", {"": command})
         for each in inner.values():
             for option in each.params:

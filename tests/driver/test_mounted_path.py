@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from penstock.cli.main import app
+from penstock.cli.main import command_line
 from penstock.errors import ArgumentError, JobDirectoryError, SavepointError
 from penstock.filesystem.object_path import ObjectPath
 from penstock.spark.job.mounted_path import checkpoint_path, mounted_path, savepoint_place
@@ -69,7 +69,7 @@ def test_no_savepoint_is_asked_for_that_would_be_in_a_directory_of_such_a_name(
 
 def test_the_command_refuses_it_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    done = CliRunner().invoke(app, ["savepoint", str(tmp_path), "hdfs://b/savepoints"])
+    done = CliRunner().invoke(command_line(), ["savepoint", str(tmp_path), "hdfs://b/savepoints"])
     assert done.exit_code != 0
     assert "mounted" in done.output
     assert list(tmp_path.iterdir()) == []

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from penstock import failpoint
-from penstock.cli.main import app
+from penstock.cli.main import command_line
 from penstock.common import Types, WatermarkStrategy
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.connectors import DataGeneratorSource, FileSink, HybridSource
@@ -150,7 +150,7 @@ def test_a_savepoint_without_the_job_says_it_too(
     client = env.execute_async("meeting")
     wait_for(client, lambda: committed(tmp_path / "job" / "run-0") > 4)
     client.cancel()
-    taken = CliRunner().invoke(app, ["savepoint", str(tmp_path / "job")])
+    taken = CliRunner().invoke(command_line(), ["savepoint", str(tmp_path / "job")])
     assert taken.exit_code == 0, taken.output
     savepoint = taken.stdout.strip()
     found = {source.name: source for source in read_savepoint(Path(savepoint)).sources}

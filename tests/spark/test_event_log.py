@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from penstock.cli.job_observer import JobObserver
-from penstock.cli.main import app
+from penstock.cli.main import command_line
 from penstock.common import Encoder, Types, WatermarkStrategy
 from penstock.common.watermark_strategy import TimestampAssigner
 from penstock.connectors.python.discard import DiscardingSink
@@ -48,7 +48,7 @@ def sums(env: Any, function: Any = lambda n: n + 1) -> None:
 
 
 def status_of(directory: Path) -> tuple[int, dict[str, Any]]:
-    result = CliRunner().invoke(app, ["status", str(directory), "--json"])
+    result = CliRunner().invoke(command_line(), ["status", str(directory), "--json"])
     return result.exit_code, json.loads(result.stdout)
 
 

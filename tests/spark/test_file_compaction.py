@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
-from penstock.cli.main import app
+from penstock.cli.main import command_line
 from penstock.common import Types, WatermarkStrategy
 from penstock.connectors.files.hidden_files import UNPUBLISHED
 from penstock.datastream import StreamExecutionEnvironment
@@ -135,8 +135,8 @@ def test_no_savepoint_is_taken_without_a_driver_while_output_is_hidden(
     client.cancel()
     mark = tmp_path / "job" / UNPUBLISHED / "out"
     mark.touch()  # as if the driver had been killed
-    refused = CliRunner().invoke(app, ["savepoint", str(tmp_path / "job")])
+    refused = CliRunner().invoke(command_line(), ["savepoint", str(tmp_path / "job")])
     assert refused.exit_code == 1
     assert "before all of its output was merged and visible" in refused.output.replace("\n", " ")
     mark.unlink()
-    assert CliRunner().invoke(app, ["savepoint", str(tmp_path / "job")]).exit_code == 0
+    assert CliRunner().invoke(command_line(), ["savepoint", str(tmp_path / "job")]).exit_code == 0

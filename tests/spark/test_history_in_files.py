@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
-from penstock.cli.main import app
+from penstock.cli.main import command_line
 from penstock.datastream.connectors import DiscardingSink, FileSink
 from penstock.events.job_events import MicroBatch
 from penstock.events.listeners import also_listening
@@ -130,7 +130,7 @@ def test_a_savepoint_says_which_files_were_read(
         first += 60
     if offline:
         client.cancel()
-        taken = CliRunner().invoke(app, ["savepoint", str(tmp_path / "job")])
+        taken = CliRunner().invoke(command_line(), ["savepoint", str(tmp_path / "job")])
         assert taken.exit_code == 0, taken.output
         savepoint = taken.stdout.strip()
     else:

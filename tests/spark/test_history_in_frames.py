@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.functions import col, udf
 from typer.testing import CliRunner
 
-from penstock.cli.main import app
+from penstock.cli.main import command_line
 from penstock.common import Row
 from penstock.connectors.spark_source import SparkSource
 from penstock.datastream.connectors import DataGeneratorSource, HybridSource
@@ -141,7 +141,7 @@ def test_a_savepoint_says_what_was_read_of_a_dataframe(
     )
     if offline:
         client.cancel()
-        taken = CliRunner().invoke(app, ["savepoint", str(tmp_path / "job")])
+        taken = CliRunner().invoke(command_line(), ["savepoint", str(tmp_path / "job")])
         assert taken.exit_code == 0, taken.output
         savepoint = taken.stdout.strip()
     else:

@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from penstock.api.environment.job import JobClient
-from penstock.cli.main import app
+from penstock.cli.main import command_line
 from penstock.common import Types, WatermarkStrategy
 from penstock.datastream import MapFunction, StreamExecutionEnvironment
 from penstock.datastream.connectors import FileSink, HybridSource
@@ -175,7 +175,7 @@ def test_a_savepoint_has_every_split_and_another_parallelism_goes_on(
     client = start(environment("streaming", **settings("second", 3, first)), log, out)
     wait_for(client, lambda: written(out) == counts(90))
     stop(client)
-    taken = CliRunner().invoke(app, ["savepoint", str(tmp_path / "second"), "--stop"])
+    taken = CliRunner().invoke(command_line(), ["savepoint", str(tmp_path / "second"), "--stop"])
     assert taken.exit_code == 0, taken.output
     offline = taken.stdout.strip()
     found = read_savepoint(Path(offline)).sources[0].position

@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 
 from penstock import failpoint
 from penstock.api.environment.job import JobClient, JobStatus
-from penstock.cli.main import app
+from penstock.cli.main import command_line
 from penstock.common import Duration, Types, WatermarkStrategy
 from penstock.datastream import (
     KeyedProcessFunction,
@@ -122,7 +122,7 @@ def job(environment: Environment, tmp_path: Path) -> Callable[..., StreamExecuti
 
 
 def savepoint_by_command(job_directory: Path, *arguments: str) -> str:
-    result = CliRunner().invoke(app, ["savepoint", str(job_directory), *arguments])
+    result = CliRunner().invoke(command_line(), ["savepoint", str(job_directory), *arguments])
     assert result.exit_code == 0, result.output
     return result.stdout.strip()
 
@@ -276,7 +276,7 @@ def test_files_are_read_once_and_history_not_again(job, tmp_path, engine):
     client.cancel()
     # Nobody runs the job now, and it stands between two micro-batches.
     savepoint = savepoint_by_command(tmp_path / "second", "--stop")
-    refused = CliRunner().invoke(app, ["savepoint", str(tmp_path / "second")])
+    refused = CliRunner().invoke(command_line(), ["savepoint", str(tmp_path / "second")])
     assert (refused.exit_code, refused.stdout) == (1, "")
     manifest = read_savepoint(Path(savepoint))
     read = {part: len(files["files"]) for part, files in manifest.sources[0].read.items()}
@@ -304,7 +304,7 @@ def test_a_loop_of_epochs_gives_a_savepoint_when_its_newest_record_is_settled(
 
     fail_at("live.recorded:2")
     assert written(out).total() == 40, "the sinks have not committed the second epoch"
-    refused = CliRunner().invoke(app, ["savepoint", str(tmp_path / "first")])
+    refused = CliRunner().invoke(command_line(), ["savepoint", str(tmp_path / "first")])
     assert refused.exit_code == 1
     assert "interrupted in epoch 1" in refused.stderr
 

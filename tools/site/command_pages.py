@@ -8,7 +8,7 @@ from typing import Any
 
 from typer.main import get_command
 
-from penstock.cli.main import app
+from penstock.cli.main import command_line
 
 _HEAD = """\
 # Command line
@@ -23,7 +23,7 @@ Made from the commands; `penstock COMMAND --help` prints the same on a terminal.
 
 def render_commands() -> str:
     """Return the page as markdown."""
-    found = dict(_commands(get_command(app), "penstock"))
+    found = dict(_commands(get_command(command_line()), "penstock"))
     rows = [
         f"| [`{name}`](#{_anchor(name)}) | {_first_line(command)} |"
         for name, command in found.items()

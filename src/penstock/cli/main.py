@@ -2,36 +2,96 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import sys
+from collections.abc import Iterable, Sequence
+from importlib import import_module
+from typing import Annotated, NamedTuple
 
 import typer
 
-from penstock.cli.completion import completion, enable_completion
-from penstock.cli.config import config
-from penstock.cli.demo import demo
-from penstock.cli.doctor import doctor
-from penstock.cli.drop import drop
-from penstock.cli.init import init
-from penstock.cli.plan import plan
-from penstock.cli.porting.command import port
-from penstock.cli.prepare import prepare
-from penstock.cli.run import run
-from penstock.cli.savepoint import savepoint
-from penstock.cli.state import state_app
-from penstock.cli.statements.command import sql
-from penstock.cli.status import status, top
-from penstock.cli.ui import ui
+from penstock.cli.completion import enable_completion
 from penstock.version import __version__
 
-app = typer.Typer(
-    name="penstock",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode="markdown",
-    # `penstock.cli.failures` reports exceptions; typer would report them a second time.
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+
+class Command(NamedTuple):
+    """A command, and where it is.
+
+    Attributes:
+        name: As it is typed.
+        module: Below `penstock.cli`; loaded when the command is wanted.
+        attribute: The function in the module, or its group of commands.
+        example: What its help ends with; a group has one for each of its commands.
+    """
+
+    name: str
+    module: str
+    attribute: str
+    example: str | None = None
+
+
+COMMANDS: tuple[Command, ...] = (
+    Command(
+        "run", "run", "run", "penstock run job.py -D parallelism.default=4 -- --since 2013-10-01"
+    ),
+    Command("plan", "plan", "plan", "penstock plan job.py --mermaid > plan.mmd"),
+    Command("sql", "statements.command", "sql", "penstock sql job.sql -D parallelism.default=4"),
+    Command("demo", "demo", "demo", "penstock demo --compare"),
+    Command(
+        "savepoint", "savepoint", "savepoint", "penstock savepoint /data/checkpoints/visits --stop"
+    ),
+    Command("drop", "drop", "drop", "penstock drop job.py /data/checkpoints/visits --yes"),
+    Command("doctor", "doctor", "doctor", "penstock doctor --directory /data/checkpoints"),
+    Command("prepare", "prepare", "prepare", "penstock prepare"),
+    Command("init", "init", "init", "penstock init spent"),
+    Command("port", "porting.command", "port", "penstock port job.py --diff"),
+    Command("completion", "completion", "completion", 'eval "$(penstock completion bash)"'),
+    Command(
+        "status", "status", "status", "penstock status /data/checkpoints/visits --max-behind 1min"
+    ),
+    Command("top", "status", "top", "penstock top /data/checkpoints/visits"),
+    Command("ui", "ui", "ui", "penstock ui /data/checkpoints/visits"),
+    Command("config", "config", "config", "penstock config execution.checkpointing.interval"),
+    Command("state", "state", "state_app"),
 )
+"""Every command, in the order of the help."""
+
+
+def command_line(commands: Iterable[Command] = COMMANDS) -> typer.Typer:
+    """Return the command line.
+
+    Args:
+        commands: Those it has. A module is loaded for each, which takes a second for all and half of one for `run`.
+    """
+    app = typer.Typer(
+        name="penstock",
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode="markdown",
+        # `penstock.cli.failures` reports exceptions; typer would report them a second time.
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback(epilog="Example: penstock run job.py -D parallelism.default=4")(penstock)
+    for command in commands:
+        found = getattr(import_module(f"penstock.cli.{command.module}"), command.attribute)
+        if isinstance(found, typer.Typer):
+            app.add_typer(found, name=command.name)
+        else:
+            app.command(command.name, epilog=f"Example: {command.example}")(found)
+    return app
+
+
+def wanted(arguments: Sequence[str]) -> tuple[Command, ...]:
+    """Return the commands that arguments may need: one if they begin with its name, otherwise all.
+
+    Examples:
+        >>> [command.name for command in wanted(["run", "job.py"])]
+        ['run']
+        >>> wanted(["--help"]) == wanted(["rum", "job.py"]) == wanted([]) == COMMANDS
+        True
+    """
+    named = tuple(command for command in COMMANDS if arguments[:1] == [command.name])
+    return named or COMMANDS
 
 
 def _show_version(wanted: bool) -> None:  # noqa: FBT001 - typer calls it so
@@ -40,7 +100,6 @@ def _show_version(wanted: bool) -> None:  # noqa: FBT001 - typer calls it so
         raise typer.Exit
 
 
-@app.callback(epilog="Example: penstock run job.py -D parallelism.default=4")
 def penstock(
     *,
     _version: Annotated[
@@ -56,27 +115,7 @@ def penstock(
     """
 
 
-app.command(epilog="Example: penstock run job.py -D parallelism.default=4 -- --since 2013-10-01")(
-    run
-)
-app.command(epilog="Example: penstock plan job.py --mermaid > plan.mmd")(plan)
-app.command(epilog="Example: penstock sql job.sql -D parallelism.default=4")(sql)
-app.command(epilog="Example: penstock demo --compare")(demo)
-app.command(epilog="Example: penstock savepoint /data/checkpoints/visits --stop")(savepoint)
-app.command(epilog="Example: penstock drop job.py /data/checkpoints/visits --yes")(drop)
-app.command(epilog="Example: penstock doctor --directory /data/checkpoints")(doctor)
-app.command(epilog="Example: penstock prepare")(prepare)
-app.command(epilog="Example: penstock init spent")(init)
-app.command(epilog="Example: penstock port job.py --diff")(port)
-app.command(epilog='Example: eval "$(penstock completion bash)"')(completion)
-app.command(epilog="Example: penstock status /data/checkpoints/visits --max-behind 1min")(status)
-app.command(epilog="Example: penstock top /data/checkpoints/visits")(top)
-app.command(epilog="Example: penstock ui /data/checkpoints/visits")(ui)
-app.command(epilog="Example: penstock config execution.checkpointing.interval")(config)
-app.add_typer(state_app)
-
-
 def main() -> None:
     """Run the command line and exit with its status."""
     enable_completion()
-    app()
+    command_line(wanted(sys.argv[1:]))()

@@ -1,0 +1,56 @@
+"""The table of commands: what it names is there, and only what is wanted is loaded."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from typer.main import get_command
+
+from penstock.cli.main import COMMANDS, command_line, wanted
+
+_NOT_FOR_RUN = (
+    "penstock.cli.porting",
+    "penstock.cli.statements.command",
+    "penstock.cli.doctor",
+    "penstock.sql",
+    "pydantic",
+    "pandas",
+    "pyspark",
+)
+
+
+def test_each_command_is_what_its_row_says():
+    found = get_command(command_line()).commands  # type: ignore[attr-defined]
+    assert list(found) == [command.name for command in COMMANDS]
+    for command in COMMANDS:
+        group = getattr(found[command.name], "commands", {"": found[command.name]})
+        for each in group.values():
+            assert each.help
+            assert each.epilog.startswith("Example: ")
+            assert f"penstock {command.name}" in each.epilog
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+def test_alone_it_is_as_among_all(command):
+    alone = get_command(command_line(wanted([command.name, "--help"])))
+    assert list(alone.commands) == [command.name]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("arguments", [[], ["--help"], ["--version"], ["rum", "x"], ["-h", "run"]])
+def test_all_are_there_when_none_is_named_first(arguments):
+    assert wanted(arguments) == COMMANDS
+
+
+def test_a_run_does_not_wait_for_other_commands():
+    program = (
+        "import sys\n"
+        "from penstock.cli.main import command_line, wanted\n"
+        "command_line(wanted(['run', 'job.py']))\n"
+        f"print([name for name in {_NOT_FOR_RUN} if name in sys.modules])\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert ran.stdout.strip() == "[]"
