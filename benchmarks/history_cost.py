@@ -30,6 +30,8 @@ from benchmarks.measuring.processes import members, memory_of, signal_all
 from benchmarks.model.digest import as_text, digest_of
 from benchmarks.model.program import Outputs
 from benchmarks.model.shape import BATCH, MODES, Shape
+from benchmarks.reporting.machine import commit, machine, versions
+from benchmarks.reporting.render import table
 from benchmarks.systems.digest_sink import DigestSink, read_outputs
 from penstock.common import Configuration
 from penstock.datastream import StreamExecutionEnvironment
@@ -170,6 +172,21 @@ def report(shape: Shape, samples: Sequence[Sample], spilled: dict[str, Any]) -> 
     }
 
 
+def samples_table(line: dict[str, Any]) -> str:
+    """Return what a recorded run held at each tenth of its time, as a Markdown table."""
+    roles = ("driver_bytes", "jvm_bytes", "workers_bytes", "worker_bytes")
+    rows = [
+        (
+            f"{each['seconds']:,.0f} s",
+            *(f"{each[role] / _MIB:,.0f} MiB" for role in roles),
+            f"{each['disk_bytes'] / _GIB:.1f} GiB",
+        )
+        # Behind the last full tenth the job has ended.
+        for each in line["samples"][:-1]
+    ]
+    return table(("after", "driver", "JVM", "workers", "largest worker", "disk"), rows)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run and report; the exit status is 2 if the time was over or the answer is wrong."""
     options = _options(arguments)
@@ -193,7 +210,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         found = read_outputs(work / _RESULTS)
         spilled = json.loads((work / _SPILLED).read_text(encoding="utf-8"))
     wanted = expected(shape)
-    line = json.dumps(report(shape, samples, spilled) | {"is_right": found == wanted})
+    where = {"machine": machine(), "versions": versions(), "commit": commit()}
+    line = json.dumps(where | report(shape, samples, spilled) | {"is_right": found == wanted})
     sys.stdout.write(f"{line}\n")
     if options.append is not None:
         with options.append.open("a", encoding="utf-8") as file:

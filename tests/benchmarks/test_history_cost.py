@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from pathlib import Path
@@ -10,8 +11,16 @@ import pytest
 
 from benchmarks import history_cost
 from benchmarks.answers import reduce_records
-from benchmarks.history_cost import Sample, expected, report, tenths, watched
+from benchmarks.history_cost import (
+    Sample,
+    expected,
+    report,
+    samples_table,
+    tenths,
+    watched,
+)
 from benchmarks.model.shape import BATCH, Shape
+from benchmarks.reporting.costs import RESULTS
 
 SLEEP = "import subprocess, sys, time; subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)']); time.sleep(60)"
 WRITE = "import os, pathlib; pathlib.Path(os.environ['TMPDIR'], 'a').write_bytes(bytes(5_000)); import time; time.sleep(0.4)"
@@ -53,3 +62,11 @@ def test_tenths_of_few_samples_are_those_there_are() -> None:
     one = Sample(1.0, 0, 0, 0, 0, 0)
     assert tenths([]) == []
     assert tenths([one]) == [one] * 10
+
+
+def test_the_page_has_the_run_that_is_recorded() -> None:
+    line = json.loads((RESULTS / "history" / "billion.jsonl").read_text().splitlines()[-1])
+    page = (RESULTS.parents[1] / "docs" / "scale.md").read_text()
+    assert line["is_right"]
+    assert samples_table(line) in page
+    assert f"{line['seconds']:,.0f} s, {line['records_per_ms']:.0f} records/ms" in page
