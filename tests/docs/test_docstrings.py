@@ -21,31 +21,15 @@ from tests.docs.public_api import (
     public_objects,
     undescribed,
 )
+from tools.site.engine_methods import NOT_FOR_PROGRAMS
 
 OBJECTS = public_objects()
 CLASSES = classes_of(OBJECTS)
 FUNCTIONS = {name: each for name, each in OBJECTS.items() if inspect.isfunction(each)}
 METHODS = [method for cls in CLASSES for method in methods_of(cls)]
 
-NOT_FOR_PROGRAMS = {
-    "CloseableIterator.attach",
-    "DataStream.of_source",
-    "DataStream.window_operator",
-    "GraphBuilder.add",
-    "GraphBuilder.change",
-    "GraphBuilder.node",
-    "GraphBuilder.remove",
-    "GraphBuilder.sources_of",
-    "JoinedKeys.keyed_sides",
-    "RegularJoinForms.keyed_sides",
-    "StreamBase.join_with",
-    "StreamExecutionEnvironment.stream_of",
-}
-"""Methods that other modules of ours call; a program has no use for them."""
-
 ONLY_GIVEN = {
     "Aggregator",
-    "AppendingState",
     "BaseBroadcastProcessFunction",
     "CleanupStrategies",
     "CustomStateBackend",  # always refused
@@ -55,8 +39,6 @@ ONLY_GIVEN = {
     "MergingState",
     "Reducer",
     "RocksdbCompactFilterCleanupStrategy",
-    "State",
-    "StreamOperator",
 }
 """Classes that a program neither makes nor derives from."""
 
@@ -106,6 +88,11 @@ def test_every_class_and_function_has_an_example():
         if name.startswith(DESCRIBED) and ">>> " not in (inspect.getdoc(each) or "")
     }
     assert lacking == ONLY_GIVEN
+
+
+def test_methods_that_no_program_calls_are_there():
+    defined = {f"{method.owner.__name__}.{method.name}" for method in METHODS}
+    assert NOT_FOR_PROGRAMS - defined == set()
 
 
 def test_what_a_method_returns_is_described():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
@@ -14,6 +15,7 @@ from types import FunctionType
 from typing import Any
 
 from tools.public_api import public_modules
+from tools.site.engine_methods import NOT_FOR_PROGRAMS
 
 PAGES = {
     "environment": ("The environment", ("penstock.api.environment.",)),
@@ -113,15 +115,43 @@ def example_elsewhere(cls: type, name: str) -> Iterator[str]:
         name: Of the method.
     """
     used = re.compile(rf"(?:\.|\bdef ){name}\(")
-    if used.search(_own_examples(cls)):
+    if used.search(_examples_of(cls)):
         yield "*Used in the example of the class.*\n"
         return
-    # Programs name what a builder builds.
-    named = re.compile(rf"\b{cls.__name__.removesuffix('Builder')}")
+    for each in public():
+        is_derived = isinstance(each.value, type) and cls in each.value.__mro__
+        if is_derived and used.search(_examples_of(each.value)):
+            yield f"*Used in the example of {_link(each)}.*\n"
+            return
+    # Programs name what a builder builds; a name that one class alone has needs no class beside it.
+    is_only = _owners()[name] == 1
+    named = re.compile("" if is_only else rf"\b{cls.__name__.removesuffix('Builder')}")
     for page, title, block in _blocks():
         if used.search(block) and named.search(block):
             yield f"*Used in [{title}](../../{page}).*\n"
             return
+    for each in public() if is_only else ():
+        if any(used.search(_examples_of(value)) for value in _documented(each.value)):
+            yield f"*Used in an example of {_link(each)}.*\n"
+            return
+
+
+def _link(each: Public) -> str:
+    return f"[{each.name}]({page_of(each)}.md#{each.module}.{each.name})"
+
+
+@cache
+def _documented(value: Any) -> list[Any]:
+    """Return a class and its methods, or a function alone."""
+    own = members(value) if isinstance(value, type) else {}
+    return [value, *(getattr(value, name) for name in own)]
+
+
+@cache
+def _owners() -> Counter[str]:
+    """Return how many public classes have a method, by its name."""
+    classes = {each.value for each in public() if isinstance(each.value, type)}
+    return Counter(name for cls in classes for name in members(cls))
 
 
 def without_example() -> list[str]:
@@ -142,7 +172,8 @@ def without_example() -> list[str]:
     return found
 
 
-def _own_examples(cls: type) -> str:
+@cache
+def _examples_of(cls: Any) -> str:
     lines = (inspect.getdoc(cls) or "").splitlines()
     return "\n".join(line for line in lines if line.lstrip().startswith((">>> ", "...")))
 
@@ -257,7 +288,8 @@ def _items(body: str) -> Iterator[str]:
 def members(cls: type) -> dict[str, Any]:
     """Return the public methods and properties that a class has beyond those of its public bases.
 
-    What replaces a method of a public base is left out, too, unless it has an example of its own.
+    What replaces a method of a public base is left out, too, unless it has an example of its own, and so is
+    what only the engine calls.
     """
     bases = public_bases(cls)
     known = {name for base in bases for name in dir(base)}
@@ -270,9 +302,15 @@ def members(cls: type) -> dict[str, Any]:
                 for name, each in vars(base).items()
                 if not name.startswith("_")
                 and isinstance(_plain(each), (FunctionType, property))
+                and not _is_for_the_engine(cls, name, _plain(each))
                 and (name not in known or ">>> " in (inspect.getdoc(_plain(each)) or ""))
             }
     return found
+
+
+def _is_for_the_engine(cls: type, name: str, function: Any) -> bool:
+    of_class = (f"{base.__name__}.{name}" for base in cls.__mro__)
+    return getattr(function, "__final__", False) or not NOT_FOR_PROGRAMS.isdisjoint(of_class)
 
 
 def public_bases(cls: type) -> list[type]:

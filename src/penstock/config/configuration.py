@@ -75,8 +75,9 @@ class Configuration:
     (True, False)
     >>> conf.add_all(Configuration.from_dict({"pipeline.name": "sums"})).get_string("pipeline.name", "")
     'sums'
-    >>> sorted(conf.key_set()) == sorted(conf.to_dict())
-    True
+    >>> conf.set_bytearray("salt", b"a1").add_all_to_dict(given := {})
+    >>> given["salt"] == conf.get_bytearray("salt", None), sorted(given) == sorted(conf.key_set()) == sorted(conf.to_dict())
+    (True, True)
     """
 
     def __init__(self, other: Configuration | None = None) -> None:

@@ -191,7 +191,12 @@ class Committer(ABC):
 
 
 class Sink(ABC):
-    """A sink of records."""
+    """A sink of records.
+
+    Example:
+        >>> FileSink.parquet("/data/out").describe(), FileSink.parquet("/data/out").datasets()
+        ('parquet files in /data/out', (Dataset(namespace='file', name='/data/out'),))
+    """
 
     kind: ClassVar[str]
     """Short name for plans: `files`, `print`."""

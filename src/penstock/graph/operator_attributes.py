@@ -27,6 +27,17 @@ class OperatorAttributes:
             does not (FLIP-327).
         output_only_after_end_of_stream: Whether it emits nothing before all its inputs have
             ended (FLIP-331).
+
+    Example:
+        >>> attributes = OperatorAttributesBuilder().build()
+        >>> attributes.is_output_stream_record_value_stored()
+        True
+        >>> attributes.is_input_stream_record_stored()
+        True
+        >>> attributes.is_internal_sorter_supported()
+        False
+        >>> attributes.is_output_only_after_end_of_stream()
+        False
     """
 
     output_stream_record_value_stored: bool = True
@@ -58,6 +69,11 @@ class OperatorAttributesBuilder:
     Examples:
         >>> builder = OperatorAttributesBuilder().set_output_only_after_end_of_stream(True)
         >>> builder.build().is_output_only_after_end_of_stream()
+        True
+        >>> builder = OperatorAttributesBuilder().set_output_stream_record_value_stored(False)
+        >>> builder = builder.set_input_stream_record_stored(False)
+        >>> attributes = builder.set_internal_sorter_supported(True).build()
+        >>> attributes.is_internal_sorter_supported()
         True
     """
 

@@ -28,7 +28,15 @@ _READING = frozenset({"read", "read_snapshot", "read_timestamped"})
 
 
 class Source(ShownAsCard):
-    """A source of records."""
+    """A source of records.
+
+    Example:
+        >>> numbers = IteratorSource(lambda split, start: count(start), counts=(3,))
+        >>> numbers.describe(), numbers.get_produced_type(), numbers.datasets()
+        ('iterators (3)', PickledByteArray, ())
+        >>> FileSource.text("/data/logs").datasets()
+        (Dataset(namespace='file', name='/data/logs'),)
+    """
 
     kind: ClassVar[str]
     """Short name for plans: `files`, `collection`."""

@@ -46,6 +46,11 @@ class HistogramValue:
         sum: Of all numbers.
         min: The least, None if there were none.
         max: The greatest, None if there were none.
+
+    Example:
+        >>> times = HistogramValue.of(3).merged(HistogramValue.of(5)).merged(HistogramValue.of(90))
+        >>> times.count, times.quantile(0.5), times.max
+        (3, 5, 90)
     """
 
     buckets: Mapping[int, int] = field(default_factory=dict)

@@ -31,7 +31,16 @@ class Metric(ABC):
 
 
 class Counter(Metric):
-    """Counts."""
+    """Counts.
+
+    Example:
+        >>> late = Counter()
+        >>> late.inc()
+        >>> late.inc(5)
+        >>> late.dec(2)
+        >>> late.get_count()
+        4
+    """
 
     def __init__(self) -> None:
         self._count = 0
@@ -57,7 +66,15 @@ class Counter(Metric):
 
 
 class Meter(Metric):
-    """Counts events, and measures how many there are per second."""
+    """Counts events, and measures how many there are per second.
+
+    Example:
+        >>> calls = Meter(60)
+        >>> calls.mark_event()
+        >>> calls.mark_event(3)
+        >>> calls.get_count()
+        4
+    """
 
     def __init__(
         self,
@@ -110,7 +127,15 @@ class Meter(Metric):
 
 
 class Distribution(Metric):
-    """Summarizes values: their count and sum, the least and the greatest."""
+    """Summarizes values: their count and sum, the least and the greatest.
+
+    Example:
+        >>> amounts = Distribution()
+        >>> for amount in (5, 3, 7):
+        ...     amounts.update(amount)
+        >>> amounts.take()
+        DistributionValue(count=3, sum=15, min=3, max=7)
+    """
 
     def __init__(self) -> None:
         self._new: DistributionValue | None = DistributionValue()

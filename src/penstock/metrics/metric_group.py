@@ -63,7 +63,31 @@ class MetricRegistry:
 
 
 class MetricGroup:
-    """A named container of metrics and of further groups."""
+    """A named container of metrics and of further groups.
+
+    Example:
+        >>> class Checked(MapFunction):
+        ...     def open(self, runtime_context):
+        ...         orders = runtime_context.get_metrics_group().add_group("orders")
+        ...         self.large = orders.counter("large")
+        ...         self.rate = orders.meter("rate")
+        ...         self.amounts = orders.distribution("amounts")
+        ...         self.last = None
+        ...         orders.gauge("last", lambda: self.last)
+        ...         self.name = orders.get_metric_identifier("large")
+        ...     def map(self, value):
+        ...         self.large.inc(value > 2)
+        ...         self.rate.mark_event()
+        ...         self.amounts.update(value)
+        ...         self.last = value
+        ...         return self.name
+        >>> checked = lambda stream: stream.map(Checked()).uid("checked")
+        >>> with OperatorHarness.of(checked) as harness:
+        ...     emitted = harness.push_all([2, 3])
+        ...     found = harness.metrics()
+        >>> emitted[0], found["checked.orders.large"], found["checked.orders.amounts"].mean
+        ('checked.orders.large', 1, 2.5)
+    """
 
     def __init__(self, registry: MetricRegistry, scope: tuple[str, ...]) -> None:
         """For the runtime.

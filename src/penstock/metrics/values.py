@@ -92,6 +92,10 @@ class DistributionValue:
         sum: Sum of all values.
         min: The least, None if there were none.
         max: The greatest, None if there were none.
+
+    Example:
+        >>> DistributionValue(2, 8, 3, 5).merged(DistributionValue(1, 7, 7, 7)).mean
+        5.0
     """
 
     count: int = 0

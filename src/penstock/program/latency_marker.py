@@ -43,6 +43,11 @@ class LatencyMarkerEvent:
         marked_time: Time at which its source emitted it, in epoch milliseconds.
         operator_id: Id of the source.
         subtask_index: Subtask of the source, from 0.
+
+    Example:
+        >>> event = LatencyMarkerEvent(1_700_000_000_000, OperatorId(0, 255), 2)
+        >>> event.get_marked_time(), event.get_operator_id(), event.get_subtask_index()
+        (1700000000000, 000000000000000000000000000000ff, 2)
     """
 
     marked_time: int

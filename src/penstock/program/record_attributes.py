@@ -26,6 +26,8 @@ class RecordAttributes:
     Examples:
         >>> RecordAttributes.EMPTY_RECORD_ATTRIBUTES == RecordAttributesBuilder([]).build()
         True
+        >>> RecordAttributesBuilder([]).set_backlog(True).build().is_backlog()
+        True
     """
 
     EMPTY_RECORD_ATTRIBUTES: ClassVar[RecordAttributes]

@@ -11,6 +11,11 @@ class TaggedUnion(NamedTuple):
     Attributes:
         side: 0 for the first input, 1 for the second.
         value: The record.
+
+    Example:
+        >>> left = TaggedUnion(0, "order")
+        >>> left.is_one(), left.get_one(), left.is_two(), left.get_two()
+        (True, 'order', False, None)
     """
 
     side: int

@@ -14,6 +14,17 @@ class TypeSerializer(ABC, Generic[T]):
 
     Penstock has its own formats of windows, state and records, and calls no `TypeSerializer`. The class
     exists so that assigners that return one, and annotations that name it, need no change.
+
+    Example:
+        >>> class Text(TypeSerializer):
+        ...     def serialize(self, element, stream):
+        ...         stream.write(element.encode())
+        ...     def deserialize(self, stream):
+        ...         return stream.read().decode()
+        >>> stream = BytesIO()
+        >>> Text().serialize("abc", stream)
+        >>> Text().deserialize(BytesIO(stream.getvalue()))
+        'abc'
     """
 
     @abstractmethod

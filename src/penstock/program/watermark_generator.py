@@ -19,7 +19,24 @@ class Watermark:
 
 
 class WatermarkOutput(ABC):
-    """The output of a watermark generator. It belongs to one split of one source."""
+    """The output of a watermark generator. It belongs to one split of one source.
+
+    Example:
+        >>> class Heartbeats(WatermarkGenerator):
+        ...     def on_event(self, event, event_timestamp, output):
+        ...         if event[1] == "pause":
+        ...             output.mark_idle()
+        ...         else:
+        ...             output.mark_active()
+        ...             output.emit_watermark(Watermark(event_timestamp - 1))
+        ...     def on_periodic_emit(self, output):
+        ...         pass
+        >>> strategy = WatermarkStrategy.for_generator(lambda context: Heartbeats())
+        >>> strategy = strategy.with_timestamp_assigner(lambda event, _: event[0])
+        >>> beats = env.from_collection([(1_000, "beat"), (2_000, "pause")])
+        >>> collect(beats.assign_timestamps_and_watermarks(strategy))
+        [(1000, 'beat'), (2000, 'pause')]
+    """
 
     @abstractmethod
     def emit_watermark(self, watermark: Watermark) -> None:

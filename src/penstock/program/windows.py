@@ -44,6 +44,10 @@ class TimeWindow(Window):
     Example:
         >>> TimeWindow(0, 60_000).max_timestamp()
         59999
+        >>> TimeWindow(0, 10).intersects(TimeWindow(10, 20))
+        True
+        >>> TimeWindow(0, 10).cover(TimeWindow(10, 20))
+        TimeWindow(start=0, end=20)
     """
 
     start: int
@@ -83,6 +87,14 @@ class TimeWindow(Window):
         Args:
             windows: In any order.
             callback: Its `merge` is called with windows, two at least, and what they become.
+
+        Example:
+            >>> class Shown:
+            ...     def merge(self, to_be_merged, merge_result):
+            ...         print(len(to_be_merged), merge_result)
+            >>> windows = [TimeWindow(0, 5), TimeWindow(9, 12), TimeWindow(3, 8)]
+            >>> TimeWindow.merge_windows(windows, Shown())
+            2 TimeWindow(start=0, end=8)
         """
         merged: list[TimeWindow] = []
         cover: TimeWindow | None = None
@@ -115,7 +127,12 @@ class CountWindow(Window):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class GlobalWindow(Window):
-    """The window that contains all records of a key."""
+    """The window that contains all records of a key.
+
+    Example:
+        >>> GlobalWindow.get() == GlobalWindow()
+        True
+    """
 
     @staticmethod
     def get() -> GlobalWindow:

@@ -24,7 +24,17 @@ from penstock.types.value_serializer import StoredForm, ValueSerializer
 
 
 class TypeInformation(ABC, Generic[T_co]):
-    """The declared type of a stream, a key or a state; its values are `T_co`."""
+    """The declared type of a stream, a key or a state; its values are `T_co`.
+
+    Example:
+        >>> type_info = Types.TUPLE([Types.STRING(), Types.INT()])
+        >>> type_info.to_internal_type(["a", 1]), type_info.from_internal_type(("a", 1))
+        (('a', 1), ('a', 1))
+        >>> type_info.coerce(("a", 1)), type_info.need_conversion()
+        (('a', 1), True)
+        >>> type_info.create_serializer().form.name, type_info.create_var_len_serializer().form.name
+        ('PLAIN', 'CODED')
+    """
 
     __slots__ = ()
 

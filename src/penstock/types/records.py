@@ -26,6 +26,11 @@ class RowTypeInfo(TypeInformation[Row]):
         field_types: Type of each field.
         field_names: Name of each field, distinct; `f0`, `f1`, ... if none were given. Every
             coerced row holds this very tuple.
+
+    Example:
+        >>> order = Types.ROW_NAMED(["customer", "amount"], [Types.STRING(), Types.INT()])
+        >>> order.get_field_names(), order.get_field_types(), order.get_field_index("amount")
+        (['customer', 'amount'], [String, Integer], 1)
     """
 
     field_types: tuple[TypeInformation, ...]
@@ -133,6 +138,10 @@ class TupleTypeInfo(TypeInformation[tuple[Any, ...]]):
 
     Attributes:
         field_types: Type of each field.
+
+    Example:
+        >>> Types.TUPLE([Types.STRING(), Types.INT()]).get_field_types()
+        [String, Integer]
     """
 
     field_types: tuple[TypeInformation, ...]

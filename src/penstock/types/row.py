@@ -67,6 +67,13 @@ class Row:
     >>> Person = Row("name", "age")
     >>> Person("Bob", 12)
     Row(name='Bob', age=12)
+    >>> Row(name="Al", age=11).as_dict(), Row(name="Al", age=11).get_fields_by_names(["age"])
+    ({'name': 'Al', 'age': 11}, [11])
+    >>> row = Row("Al", 11)
+    >>> row.set_field_names(["name", "age"])
+    >>> row.set_row_kind(RowKind.DELETE)
+    >>> row.name, row.get_row_kind().name
+    ('Al', 'DELETE')
 
     Without names, `in` searches the values. Two named rows are equal if they have the
     same kind and the same value for every name, whatever the order of the names. A row is

@@ -38,6 +38,20 @@ class BasicTypeInfo(TypeInformation[T_co]):
 
     Attributes:
         name: Key of the rule, e.g. `Long`; a `BasicType` may be given instead.
+
+    Example:
+        >>> BasicTypeInfo.BOOLEAN_TYPE_INFO(), BasicTypeInfo.STRING_TYPE_INFO()
+        (Boolean, String)
+        >>> BasicTypeInfo.CHAR_TYPE_INFO(), BasicTypeInfo.INSTANT_TYPE_INFO()
+        (Char, Instant)
+        >>> BasicTypeInfo.BYTE_TYPE_INFO(), BasicTypeInfo.SHORT_TYPE_INFO()
+        (Byte, Short)
+        >>> BasicTypeInfo.INT_TYPE_INFO(), BasicTypeInfo.LONG_TYPE_INFO()
+        (Integer, Long)
+        >>> BasicTypeInfo.FLOAT_TYPE_INFO(), BasicTypeInfo.DOUBLE_TYPE_INFO()
+        (Float, Double)
+        >>> BasicTypeInfo.BIG_INT_TYPE_INFO(), BasicTypeInfo.BIG_DEC_TYPE_INFO()
+        (BigInteger, BigDecimal)
     """
 
     name: str

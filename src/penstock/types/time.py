@@ -75,6 +75,10 @@ class Duration:
 
     >>> Duration.of_seconds(5).to_millis()
     5000
+    >>> Duration.of_days(1).to_millis(), Duration.of_millis(5).nanos
+    (86400000, 5000000)
+    >>> Duration.of_nanos(1_000_000).to_millis()
+    1
 
     Attributes:
         nanos: The length in nanoseconds; may be negative.
@@ -132,6 +136,10 @@ class Instant:
     Attributes:
         seconds: Whole seconds since 1970-01-01T00:00:00Z; negative before.
         nanos: Nanoseconds after that second, 0 to 999,999,999.
+
+    Example:
+        >>> Instant.of_epoch_milli(1_500).to_epoch_milli(), Instant.of_epoch_milli(-1).seconds
+        (1500, -1)
     """
 
     seconds: int

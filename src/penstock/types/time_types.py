@@ -81,7 +81,12 @@ class TimestampTypeInfo(metaclass=_Alias):
 
 
 class SqlTimeTypeInfo(metaclass=_Alias):
-    """The three types of SQL's dates and times."""
+    """The three types of SQL's dates and times.
+
+    Example:
+        >>> SqlTimeTypeInfo.DATE(), SqlTimeTypeInfo.TIME(), SqlTimeTypeInfo.TIMESTAMP()
+        (SqlDate, SqlTime, SqlTimestamp)
+    """
 
     basic: ClassVar[tuple[str, ...]] = ("SqlDate", "SqlTime", "SqlTimestamp")
 

@@ -25,6 +25,8 @@ class CheckpointStorage:
     Example:
         >>> FileSystemCheckpointStorage("/data/checkpoints").get_checkpoint_path()
         '/data/checkpoints'
+        >>> FileSystemCheckpointStorage("/data/checkpoints").get_savepoint_path() is None
+        True
     """
 
     def __init__(self, checkpoint_path: str | None) -> None:
@@ -107,6 +109,8 @@ class FileSystemCheckpointStorage(CheckpointStorage):
     Example:
         >>> storage = FileSystemCheckpointStorage("/data/checkpoints")
         >>> checkpoints = env.get_checkpoint_config().set_checkpoint_storage(storage)
+        >>> storage.get_min_file_size_threshold(), storage.get_write_buffer_size()  # have no effect
+        (20480, 4096)
     """
 
     MAX_FILE_STATE_THRESHOLD: ClassVar[int] = _MEBI

@@ -49,6 +49,35 @@ class CheckpointConfig:
         2
         >>> checkpoints.enable_unaligned_checkpoints().is_unaligned_checkpoints_enabled()
         True
+        >>> checkpoints = checkpoints.set_checkpoint_storage("/data/checkpoints")
+        >>> checkpoints.get_checkpoint_storage().get_checkpoint_path()
+        '/data/checkpoints'
+
+        The rest has no effect, and is read as it was set:
+
+        >>> checkpoints = checkpoints.set_checkpointing_mode(CheckpointingMode.AT_LEAST_ONCE)
+        >>> checkpoints.get_checkpointing_mode().name
+        'AT_LEAST_ONCE'
+        >>> checkpoints.set_tolerable_checkpoint_failure_number(3).is_fail_on_checkpointing_errors()
+        False
+        >>> checkpoints = checkpoints.set_fail_on_checkpointing_errors(True)
+        >>> checkpoints.get_tolerable_checkpoint_failure_number()
+        0
+        >>> retention = ExternalizedCheckpointRetention.DELETE_ON_CANCELLATION
+        >>> checkpoints = checkpoints.set_externalized_checkpoint_retention(retention)
+        >>> checkpoints.is_externalized_checkpoints_enabled()
+        True
+        >>> checkpoints.get_externalized_checkpoint_retention().name
+        'DELETE_ON_CANCELLATION'
+        >>> checkpoints = checkpoints.set_aligned_checkpoint_timeout(500)
+        >>> checkpoints.get_aligned_checkpoint_timeout().to_millis()
+        500
+        >>> checkpoints.set_alignment_timeout(700).get_alignment_timeout().to_millis()
+        700
+        >>> checkpoints.set_force_unaligned_checkpoints().is_force_unaligned_checkpoints()
+        True
+        >>> checkpoints.disable_unaligned_checkpoints().is_unaligned_checkpoints_enabled()
+        False
     """
 
     def __init__(self, configuration: Configuration) -> None:

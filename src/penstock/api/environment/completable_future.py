@@ -17,6 +17,10 @@ class CompletableFuture(Generic[T]):
         >>> future.set_result("/savepoints/1")
         >>> future.done(), future.result()
         (True, '/savepoints/1')
+        >>> failed = CompletableFuture[str]()
+        >>> failed.set_exception(ValueError("no directory"))
+        >>> failed.exception(), failed.cancel(), failed.cancelled()
+        (ValueError('no directory'), False, False)
     """
 
     def __init__(self) -> None:

@@ -42,6 +42,42 @@ class StreamExecutionEnvironment(SqlMethods, PythonDependencies, ShownAsCard):
         1
         4
         9
+
+        Settings are those of its configuration, and methods of PyFlink set them, too:
+
+        >>> env.configure(Configuration.from_dict({"pipeline.name": "squares"}))
+        >>> env.set_max_parallelism(64).get_max_parallelism(), env.get_parallelism()
+        (64, 1)
+        >>> env.get_config().get_max_parallelism()
+        64
+        >>> env.disable_operator_chaining().is_chaining_enabled()
+        False
+        >>> env.enable_checkpointing(10_000).get_checkpoint_interval()
+        10000
+        >>> env.set_default_savepoint_directory("/savepoints").get_default_savepoint_directory()
+        '/savepoints'
+        >>> checkpoints = env.get_checkpoint_config().enable_unaligned_checkpoints()
+        >>> env.is_unaligned_checkpoints_enabled(), env.is_force_unaligned_checkpoints()
+        (True, False)
+        >>> env.get_checkpointing_mode() is env.get_checkpointing_consistency_mode()
+        True
+        >>> env.set_state_backend(HashMapStateBackend()).get_state_backend().backend_type
+        'hashmap'
+        >>> env.get_restart_strategy().get_description()
+        'Cluster level default restart strategy'
+        >>> env.set_buffer_timeout(100).get_buffer_timeout()  # has no effect
+        100
+        >>> env.enable_changelog_state_backend(True).is_changelog_state_backend_enabled()  # neither
+        True
+        >>> env.set_default_local_parallelism(4)  # nor this
+        >>> env.get_default_local_parallelism()
+        4
+        >>> env = env.register_slot_sharing_group(SlotSharingGroup.builder("heavy").build())
+        >>> env.register_cached_file("cities.csv", "cities")
+        >>> env.add_python_file("pricing.py")  # for the workers, as `penstock run` does
+        >>> env.set_python_requirements("requirements.txt")
+        >>> env.add_python_archive("models.zip", "models")
+        >>> env.set_python_executable("/opt/python/bin/python")
     """
 
     def __init__(self, configuration: Configuration | None = None) -> None:

@@ -51,6 +51,35 @@ class ExecutionConfig:
         >>> config = config.enable_auto_generated_uids().set_global_job_parameters({"since": "2026"})
         >>> config.get_global_job_parameters()
         {'since': '2026'}
+
+        The rest has no effect, and is read as it was set:
+
+        >>> config.disable_closure_cleaner().is_closure_cleaner_enabled()
+        False
+        >>> config.enable_closure_cleaner().is_closure_cleaner_enabled()
+        True
+        >>> config.set_task_cancellation_interval(500).get_task_cancellation_interval()
+        500
+        >>> config.set_task_cancellation_timeout(700).get_task_cancellation_timeout()
+        700
+        >>> config.enable_force_kryo().is_force_kryo_enabled()
+        True
+        >>> config.disable_force_kryo().is_force_kryo_enabled()
+        False
+        >>> config.enable_force_avro().is_force_avro_enabled()
+        True
+        >>> config.disable_force_avro().is_force_avro_enabled()
+        False
+        >>> config.disable_generic_types().has_generic_types_disabled()
+        True
+        >>> config.enable_generic_types().has_generic_types_disabled()
+        False
+        >>> config.set_use_snapshot_compression(True).is_use_snapshot_compression()
+        True
+        >>> config.get_registered_kryo_types(), config.get_registered_pojo_types()
+        ([], [])
+        >>> config.get_default_kryo_serializer_classes()
+        {}
     """
 
     PARALLELISM_DEFAULT: ClassVar[int] = -1

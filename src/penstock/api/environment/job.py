@@ -82,6 +82,10 @@ class JobExecutionResult(ShownAsCard):
         >>> result = JobExecutionResult(JobID("numbers"), net_runtime_ms=2_318)
         >>> result.get_net_runtime()
         2318
+        >>> str(result.get_job_id()), result.get_all_accumulator_results()
+        ('numbers', {})
+        >>> result.get_accumulator_result("late") is None
+        True
     """
 
     job_id: JobID
@@ -145,11 +149,24 @@ class JobClient(Protocol):
     """A handle to a running job, returned by `execute_async`.
 
     Example:
-        >>> sink = numbers.sink_to(DiscardingSink())
+        >>> from itertools import count
+        >>> from tempfile import mkdtemp
+        >>> endless = IteratorSource(lambda split, start: count(start), records_per_second=100)
+        >>> stream = env.from_source(endless, WatermarkStrategy.no_watermarks(), "endless")
+        >>> sink = stream.sink_to(DiscardingSink())
         >>> client = env.execute_async("numbers")  # doctest: +SKIP
+        >>> savepoint = client.trigger_savepoint(mkdtemp()).result()  # doctest: +SKIP
+        >>> client.get_job_status().result().name  # doctest: +SKIP
+        'RUNNING'
+        >>> last = client.stop_with_savepoint(False, mkdtemp()).result()  # doctest: +SKIP
         >>> result = client.get_job_execution_result().result()  # doctest: +SKIP
+        >>> client.cancel().result()  # doctest: +SKIP
         >>> client.get_job_status().result().name  # doctest: +SKIP
         'FINISHED'
+        >>> result.get_job_id() == client.get_job_id()  # doctest: +SKIP
+        True
+        >>> client.get_accumulators().result() == result.accumulators  # doctest: +SKIP
+        True
     """
 
     def get_job_id(self) -> JobID:

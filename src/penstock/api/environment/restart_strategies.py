@@ -20,6 +20,8 @@ class RestartStrategyConfiguration:
         >>> strategy = RestartStrategies.fixed_delay_restart(3, 10_000)
         >>> env.set_restart_strategy(strategy).get_restart_strategy() == strategy
         True
+        >>> strategy.get_description()
+        'Restart with fixed delay (0:00:10). #3 restart attempts.'
     """
 
     def get_description(self) -> str:
@@ -45,6 +47,12 @@ class RestartStrategies:
     Example:
         >>> RestartStrategies.no_restart().get_description()
         'Restart deactivated.'
+        >>> RestartStrategies.failure_rate_restart(3, 60_000, 1_000).max_failure_rate
+        3
+        >>> RestartStrategies.exponential_delay_restart(1_000, 60_000).get_description()
+        'Restart with exponential delay: 0:00:01 to 0:01:00, times 1.5, jitter 0.1.'
+        >>> RestartStrategies.fall_back_restart().get_description()
+        'Cluster level default restart strategy'
     """
 
     @dataclass(frozen=True)

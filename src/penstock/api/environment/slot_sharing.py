@@ -20,6 +20,9 @@ class MemorySize:
     Example:
         >>> MemorySize.of_mebi_bytes(2).get_kibi_bytes()
         2048
+        >>> size = MemorySize.of_mebi_bytes(3 * 1024)
+        >>> size.get_bytes(), size.get_mebi_bytes(), size.get_gibi_bytes(), size.get_tebi_bytes()
+        (3221225472, 3072, 3, 0)
     """
 
     __slots__ = ("_bytes",)
@@ -83,6 +86,23 @@ class SlotSharingGroup:
     Example:
         >>> SlotSharingGroup.builder("heavy").build().get_name()
         'heavy'
+        >>> group = (
+        ...     SlotSharingGroup.builder("heavy")
+        ...     .set_cpu_cores(2.0)
+        ...     .set_task_heap_memory_mb(512)
+        ...     .set_task_off_heap_memory_mb(256)
+        ...     .set_managed_memory_mb(128)
+        ...     .set_external_resource("gpu", 1.0)
+        ...     .build()
+        ... )
+        >>> group.get_cpu_cores(), group.get_external_resources()
+        (2.0, {'gpu': 1.0})
+        >>> group.get_task_heap_memory().get_mebi_bytes()
+        512
+        >>> group.get_task_off_heap_memory().get_mebi_bytes()
+        256
+        >>> group.get_managed_memory().get_mebi_bytes()
+        128
     """
 
     _name: str

@@ -88,6 +88,17 @@ class EmbeddedRocksDBStateBackend(StateBackend):
     Example:
         >>> env.set_state_backend(EmbeddedRocksDBStateBackend()).get_state_backend().backend_type
         'lmdb'
+        >>> backend = EmbeddedRocksDBStateBackend(True)
+        >>> backend.is_incremental_checkpoints_enabled()
+        True
+        >>> backend.set_db_storage_paths("/fast/disk")
+        >>> backend.set_predefined_options(PredefinedOptions.FLASH_SSD_OPTIMIZED)
+        >>> backend.set_options("com.example.Factory")
+        >>> backend.set_number_of_transfer_threads(8)
+        >>> backend.get_db_storage_paths(), backend.get_predefined_options().name
+        (['/fast/disk'], 'FLASH_SSD_OPTIMIZED')
+        >>> backend.get_options(), backend.get_number_of_transfer_threads()
+        ('com.example.Factory', 8)
     """
 
     backend_type: ClassVar[str] = "lmdb"

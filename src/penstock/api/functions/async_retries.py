@@ -44,6 +44,10 @@ class AsyncRetryStrategy(ABC, Generic[OUT]):
         ... )
         >>> strategy.can_retry(3), strategy.can_retry(4)
         (True, False)
+        >>> strategy.get_backoff_time_millis(1)
+        100
+        >>> strategy.get_retry_predicate().exception_predicate()(TimeoutError())
+        True
     """
 
     @abstractmethod

@@ -42,6 +42,22 @@ class KeyedStateStore(Protocol):
         ...         yield self.n.value()
         >>> collect(numbers.key_by(lambda n: "all").process(Count()))
         [1, 2, 3, 4]
+
+        Every kind of state has its method:
+
+        >>> class Kinds(KeyedProcessFunction):
+        ...     def open(self, runtime_context):
+        ...         sum_of = ReducingStateDescriptor("sum", lambda a, b: a + b)
+        ...         self.all = runtime_context.get_list_state(ListStateDescriptor("all"))
+        ...         self.times = runtime_context.get_map_state(MapStateDescriptor("times"))
+        ...         self.sum = runtime_context.get_reducing_state(sum_of)
+        ...     def process_element(self, value, ctx):
+        ...         self.all.add(value)
+        ...         self.times.put(value, (self.times.get(value) or 0) + 1)
+        ...         self.sum.add(value)
+        ...         yield self.all.get(), dict(self.times.items()), self.sum.get()
+        >>> collect(env.from_collection([5, 5]).key_by(lambda n: "all").process(Kinds()))[-1]
+        ([5, 5], {5: 2}, 10)
     """
 
     def get_state(self, state_descriptor: ValueStateDescriptor[T]) -> ValueState[T]:
@@ -73,6 +89,22 @@ class RuntimeContext(KeyedStateStore, Protocol):
         ...         return value, self.index
         >>> collect(numbers.map(Subtask()))
         [(1, 0), (2, 0), (3, 0), (4, 0)]
+        >>> class Place(MapFunction):
+        ...     def open(self, runtime_context):
+        ...         self.seen = runtime_context.get_metrics_group().counter("seen")
+        ...         self.place = (
+        ...             runtime_context.get_task_name(),
+        ...             runtime_context.get_task_name_with_subtasks(),
+        ...             runtime_context.get_number_of_parallel_subtasks(),
+        ...             runtime_context.get_max_number_of_parallel_subtasks(),
+        ...             runtime_context.get_attempt_number(),
+        ...             runtime_context.get_job_parameter("since", "2026"),
+        ...         )
+        ...     def map(self, value):
+        ...         self.seen.inc()
+        ...         return self.place
+        >>> collect(numbers.map(Place()).name("places"))[0]
+        ('places', 'places (1/1)', 1, 128, 0, '2026')
     """
 
     def get_task_name(self) -> str:

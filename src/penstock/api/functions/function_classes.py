@@ -41,6 +41,26 @@ class Function(ABC):  # noqa: B024 - as in PyFlink, both methods are optional
         ...         return value * self.factor
         >>> collect(numbers.map(Tens()))
         [10, 20, 30, 40]
+
+        What it opens it closes, and it may promise not to use a value again that it has emitted:
+
+        >>> class Sizes(MapFunction):
+        ...     def open(self, runtime_context):
+        ...         self.log = []
+        ...     def map(self, value):
+        ...         self.log.append(value)
+        ...         return [value]
+        ...     def close(self):
+        ...         self.log.clear()
+        ...     def is_output_value_stored(self):
+        ...         return False
+        >>> collect(numbers.map(Sizes()))[:2]
+        [[1], [2]]
+
+        The planner asks for more attributes, of which each has a default:
+
+        >>> Sizes().get_operator_attributes().is_output_only_after_end_of_stream()
+        False
     """
 
     def open(self, runtime_context: RuntimeContext) -> None:
@@ -125,6 +145,18 @@ class ReduceFunction(Function, Generic[T]):
         ...         return value1 * value2
         >>> collect(numbers.key_by(lambda n: "all").reduce(Product()))
         [1, 2, 6, 24]
+
+        A class that knows more says so: then parts may be reduced where the records are.
+
+        >>> class Greatest(ReduceFunction):
+        ...     def reduce(self, value1, value2):
+        ...         return max(value1, value2)
+        ...     def is_associative(self):
+        ...         return True
+        ...     def is_commutative(self):
+        ...         return True
+        >>> collect(numbers.window_all(EndOfStreamWindows.get()).reduce(Greatest()))
+        [4]
     """
 
     @abstractmethod
@@ -173,6 +205,16 @@ class AggregateFunction(Function, Generic[IN, ACC, OUT]):
         ...     def merge(self, acc_a, acc_b):
         ...         return acc_a[0] + acc_b[0], acc_a[1] + acc_b[1]
         >>> collect(numbers.window_all(EndOfStreamWindows.get()).aggregate(Mean()))
+        [2.5]
+
+        A class whose accumulators may be merged, in any order, says so:
+
+        >>> class AnyOrder(Mean):
+        ...     def is_associative(self):
+        ...         return True
+        ...     def is_commutative(self):
+        ...         return True
+        >>> collect(numbers.window_all(EndOfStreamWindows.get()).aggregate(AnyOrder()))
         [2.5]
     """
 

@@ -33,6 +33,17 @@ class Input(ABC, Generic[IN]):
         >>> words = MultipleConnectedStreams(env.from_collection(["one", "three"]))
         >>> collect(words.transform("measure", Types.INT(), Measure()))
         [3, 5]
+
+        It may also react when the records that follow are stale, or no longer:
+
+        >>> class Attributes(Lengths):
+        ...     def process_record_attributes(self, record_attributes):
+        ...         self.operator.output.collect(record_attributes.is_backlog())
+        >>> class Told(MultipleInputStreamOperator):
+        ...     def get_inputs(self):
+        ...         return [Attributes(self)]
+        >>> collect(words.transform("told", None, Told()))
+        [False, 3, 5]
     """
 
     @abstractmethod
@@ -126,6 +137,22 @@ class MultipleInputStreamOperator(StreamOperator[OUT], Generic[OUT]):
         >>> keyed = three.key_by(is_even, is_even, is_even)
         >>> max(collect(keyed.transform("sums", None, SumOfAll())))
         (True, 18)
+
+        It may wait for the end of its inputs, and learns whether records are backlog:
+
+        >>> class Ends(MultipleInputStreamOperator):
+        ...     def get_inputs(self):
+        ...         return [Sum(self, 1)]
+        ...     def open(self, runtime_context):
+        ...         self.total = runtime_context.get_state(ValueStateDescriptor("total"))
+        ...     def process_record_attributes(self, record_attributes, input_id):
+        ...         self.output.collect((f"input {input_id}", record_attributes.is_backlog()))
+        ...     def end_input(self, input_id):
+        ...         self.output.collect((f"input {input_id}", "has ended"))
+        >>> one = MultipleConnectedStreams(numbers).key_by(lambda n: "all")
+        >>> told = collect(one.transform("ends", None, Ends()))
+        >>> told[0], told[-1]
+        (('input 1', False), ('input 1', 'has ended'))
     """
 
     number_of_inputs: int

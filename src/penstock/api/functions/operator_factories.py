@@ -28,6 +28,12 @@ class StreamOperatorParameters(Protocol):
         ...         return Named(parameters.get_runtime_context().get_task_name())
         >>> collect(numbers.transform("named", None, NamedFactory()))[:2]
         [('named', 1), ('named', 2)]
+        >>> class GreetingFactory(StreamOperatorFactory):
+        ...     def create_stream_operator(self, parameters):
+        ...         parameters.get_output().collect(("created", 0))
+        ...         return Named("named")
+        >>> collect(numbers.transform("named", None, GreetingFactory()))[:2]
+        [('created', 0), ('named', 1)]
     """
 
     def get_output(self) -> StreamOperatorOutput:

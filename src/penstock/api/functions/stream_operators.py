@@ -42,6 +42,21 @@ class StreamOperatorOutput(Protocol):
         >>> windows = marked.window_all(TumblingEventTimeWindows.of(Time.seconds(2)))
         >>> collect(windows.reduce(lambda a, b: a + b))
         [1, 5, 4]
+
+        Side outputs and attributes of what follows are emitted, too:
+
+        >>> ODD = OutputTag("odd", Types.INT())
+        >>> class Divided(OneInputStreamOperator):
+        ...     def process_element(self, value, ctx):
+        ...         if value % 2:
+        ...             self.output.collect_to(ODD, value)
+        ...         else:
+        ...             self.output.collect(value)
+        ...     def end_input(self):
+        ...         self.output.emit_record_attributes(RecordAttributesBuilder([]).build())
+        >>> divided = numbers.transform("divided", Types.INT(), Divided())
+        >>> collect(divided), collect(divided.get_side_output(ODD))
+        ([2, 4], [1, 3])
     """
 
     def collect(self, value: Any, timestamp: int | None = None) -> None:
@@ -89,6 +104,22 @@ class StreamOperatorKeys(Protocol):
         >>> keyed = numbers.key_by(lambda n: n % 2 == 0)
         >>> sorted(collect(keyed.transform("with key", None, WithKey())))
         [(False, 1), (False, 3), (True, 2), (True, 4)]
+
+        Outside of `process_element` the operator sets the key, for state and timers:
+
+        >>> class AtTheEnd(OneInputStreamOperator):
+        ...     def open(self, runtime_context):
+        ...         self.sum = runtime_context.get_state(ValueStateDescriptor("sum"))
+        ...     def process_element(self, value, ctx):
+        ...         self.sum.update((self.sum.value() or 0) + value)
+        ...         self.keys.timer_service().register_event_time_timer(1_000)
+        ...     def on_timer(self, timestamp, ctx):
+        ...         self.output.collect((self.keys.get_current_key(), self.sum.value()))
+        ...     def end_input(self):
+        ...         self.keys.set_current_key(False)
+        ...         self.output.collect(("odd", self.sum.value()))
+        >>> sorted(collect(keyed.transform("at the end", None, AtTheEnd())), key=str)
+        [('odd', 4), (False, 4), (True, 6)]
     """
 
     def set_current_key(self, key: Any) -> None:
@@ -114,6 +145,29 @@ class StreamOperator(ABC, Generic[OUT]):
     Attributes:
         output: Set before `open`.
         keys: Set before `open` if the stream has a key.
+
+    Example:
+        >>> class Buffer(OneInputStreamOperator):
+        ...     def open(self, runtime_context):
+        ...         self.kept = []
+        ...     def process_element(self, value, ctx):
+        ...         self.kept.append(value)
+        ...     def process_watermark(self, watermark):
+        ...         self.give()
+        ...     def prepare_snapshot_pre_barrier(self):
+        ...         self.give()
+        ...     def end_input(self):
+        ...         self.give()
+        ...     def give(self):
+        ...         if self.kept:
+        ...             self.output.collect(sum(self.kept))
+        ...         self.kept.clear()
+        ...     def close(self):
+        ...         del self.kept
+        ...     def get_operator_attributes(self):
+        ...         return OperatorAttributes(output_stream_record_value_stored=False)
+        >>> collect(numbers.transform("buffer", Types.INT(), Buffer()))
+        [10]
     """
 
     output: StreamOperatorOutput
@@ -162,6 +216,21 @@ class OneInputStreamOperator(StreamOperator[OUT], Generic[IN, OUT]):
         ...         self.output.collect(value)
         >>> collect(numbers.transform("twice", Types.INT(), Twice()))
         [1, 1, 2, 2, 3, 3, 4, 4]
+
+        On a stream with keys it has state and timers, and it learns of the end:
+
+        >>> class Sum(OneInputStreamOperator):
+        ...     def open(self, runtime_context):
+        ...         self.sum = runtime_context.get_state(ValueStateDescriptor("sum"))
+        ...     def process_element(self, value, ctx):
+        ...         self.sum.update((self.sum.value() or 0) + value)
+        ...         self.keys.timer_service().register_event_time_timer(1_000)
+        ...     def on_timer(self, timestamp, ctx):
+        ...         self.output.collect(self.sum.value())
+        ...     def end_input(self):
+        ...         self.output.collect("end")
+        >>> collect(numbers.key_by(lambda n: "all").transform("sum", None, Sum()))
+        [10, 'end']
     """
 
     @abstractmethod
@@ -194,6 +263,19 @@ class TwoInputStreamOperator(StreamOperator[OUT], Generic[IN1, IN2, OUT]):
         >>> merged = numbers.connect(numbers).transform("merge", Types.INT(), Merge())
         >>> sorted(collect(merged))
         [-4, -3, -2, -1, 1, 2, 3, 4]
+
+        It learns of each input whether its records are backlog, and when it ends:
+
+        >>> class Told(Merge):
+        ...     def process_record_attributes1(self, record_attributes):
+        ...         self.output.collect(("first", record_attributes.is_backlog()))
+        ...     def process_record_attributes2(self, record_attributes):
+        ...         self.output.collect(("second", record_attributes.is_backlog()))
+        ...     def end_input(self, input_id):
+        ...         self.output.collect((input_id, "has ended"))
+        >>> told = numbers.connect(numbers).transform("told", None, Told())
+        >>> [each for each in collect(told) if isinstance(each, tuple)]
+        [('first', False), ('second', False), (1, 'has ended'), (2, 'has ended')]
     """
 
     @abstractmethod

@@ -115,6 +115,19 @@ class KeyedCoProcessFunction(Function, Generic[K, IN1, IN2, OUT]):
         ...     harness.push(("ann", 5))
         []
         [(5, 'Oslo')]
+
+        A timer is of one key, whichever input registered it:
+
+        >>> class Silent(Enrich):
+        ...     def process_element1(self, value, ctx):
+        ...         ctx.timer_service().register_event_time_timer(1_000)
+        ...     def on_timer(self, timestamp, ctx):
+        ...         yield ctx.get_current_key(), self.city.value()
+        >>> with OperatorHarness.of(Silent(), key_selector=(first, first)) as harness:
+        ...     harness.push_all([("ann", "Oslo")], input=1) + harness.push(("ann", 5))
+        ...     harness.advance_watermark(1_000)
+        []
+        [('ann', 'Oslo')]
     """
 
     Context: TypeAlias = KeyedProcessContext
@@ -215,6 +228,22 @@ class KeyedBroadcastProcessFunction(
         ...     harness.push_all([("ann", 5), ("ann", 7)])
         []
         [('ann', 5)]
+
+        A timer sees the broadcast state as it is when it fires:
+
+        >>> class Waiting(Limited):
+        ...     def process_element(self, value, ctx):
+        ...         ctx.timer_service().register_event_time_timer(1_000)
+        ...     def on_timer(self, timestamp, ctx):
+        ...         key = ctx.get_current_key()
+        ...         yield key, ctx.get_broadcast_state(LIMITS).get(key)
+        >>> with OperatorHarness.of(
+        ...     Waiting(), key_selector=lambda order: order[0], broadcast_states=[LIMITS]
+        ... ) as harness:
+        ...     harness.push(("ann", 5)) + harness.push(("ann", 6), input=1)
+        ...     harness.advance_watermark(1_000)
+        []
+        [('ann', 6)]
     """
 
     ReadOnlyContext: TypeAlias = KeyedReadOnlyBroadcastContext

@@ -51,6 +51,10 @@ class StateDescriptor:
         name: Identity of the state within its operator.
         type_info: Type of what is stored; of a list or map, the type of the whole.
         kind: What kind of state it describes.
+
+    Example:
+        >>> ValueStateDescriptor("last", Types.INT()).get_name()
+        'last'
     """
 
     kind: ClassVar[StateKind]
@@ -241,6 +245,9 @@ class AggregatingStateDescriptor(StateDescriptor, Generic[IN, ACC, OUT]):
         ...         return acc_a + acc_b
         >>> AggregatingStateDescriptor("count", Count(), Types.INT()).get_name()
         'count'
+        >>> descriptor = AggregatingStateDescriptor("count", Count(), Types.INT())
+        >>> descriptor.get_agg_function().create_accumulator()
+        0
     """
 
     kind = StateKind.AGGREGATING

@@ -21,7 +21,21 @@ V = TypeVar("V")
 
 
 class State(Protocol):
-    """Base of every state."""
+    """Base of every state.
+
+    Example:
+        >>> class EverySecond(KeyedProcessFunction):
+        ...     def open(self, runtime_context):
+        ...         self.last = runtime_context.get_state(ValueStateDescriptor("last", Types.INT()))
+        ...     def process_element(self, value, ctx):
+        ...         if self.last.value() is None:
+        ...             self.last.update(value)
+        ...         else:
+        ...             yield self.last.value(), value
+        ...             self.last.clear()
+        >>> collect(numbers.key_by(lambda n: "all").process(EverySecond()))
+        [(1, 2), (3, 4)]
+    """
 
     def clear(self) -> None:
         """Remove the stored values of the current key."""
@@ -49,7 +63,19 @@ class ValueState(State, Protocol[T]):
 
 
 class AppendingState(State, Protocol[IN_contra, OUT_co]):
-    """Base of states to which values are added and from which a result is read."""
+    """Base of states to which values are added and from which a result is read.
+
+    Example:
+        >>> class Sums(KeyedProcessFunction):
+        ...     def open(self, runtime_context):
+        ...         sum_of = ReducingStateDescriptor("sum", lambda a, b: a + b, Types.INT())
+        ...         self.sum = runtime_context.get_reducing_state(sum_of)
+        ...     def process_element(self, value, ctx):
+        ...         self.sum.add(value)
+        ...         yield self.sum.get()
+        >>> collect(numbers.key_by(lambda n: "all").process(Sums()))
+        [1, 3, 6, 10]
+    """
 
     def get(self) -> OUT_co:
         """Return the result of the values added."""
@@ -117,6 +143,12 @@ class ListState(MergingState[T, list[T]], Protocol[T]):
         ...         yield self.seen.get()
         >>> collect(numbers.key_by(lambda n: "all").process(Collected()))[-1]
         [1, 2, 3, 4]
+        >>> class Twice(Collected):
+        ...     def process_element(self, value, ctx):
+        ...         self.seen.add_all([value, value])
+        ...         yield len(self.seen.get())
+        >>> collect(numbers.key_by(lambda n: "all").process(Twice()))
+        [2, 4, 6, 8]
     """
 
     def add_all(self, values: Iterable[T]) -> None:
@@ -141,6 +173,15 @@ class ReadOnlyBroadcastState(Protocol[K, V]):
         >>> with OperatorHarness.of(Limited(), broadcast_states=[LIMITS]) as harness:
         ...     harness.push(2)
         [(2, False)]
+        >>> class Shown(Limited):
+        ...     def process_element(self, value, ctx):
+        ...         limits = ctx.get_broadcast_state(LIMITS)
+        ...         yield limits.is_empty(), limits.contains("max"), limits.get("max")
+        ...         yield limits.keys(), limits.values(), limits.items()
+        >>> with OperatorHarness.of(Shown(), broadcast_states=[LIMITS]) as harness:
+        ...     emitted = harness.push(("max", 3), input=1)
+        ...     harness.push(2)
+        [(False, True, 3), (['max'], [3], [('max', 3)])]
     """
 
     def get(self, key: K) -> V:
@@ -180,6 +221,15 @@ class BroadcastState(ReadOnlyBroadcastState[K, V], State, Protocol[K, V]):
         ...         ctx.get_broadcast_state(LIMITS).put(*value)
         >>> with OperatorHarness.of(Limited(), broadcast_states=[LIMITS]) as harness:
         ...     emitted = harness.push(("max", 3), input=1)
+        ...     harness.broadcast_state(LIMITS)
+        {'max': 3}
+        >>> class Replaced(Limited):
+        ...     def process_broadcast_element(self, value, ctx):
+        ...         limits = ctx.get_broadcast_state(LIMITS)
+        ...         limits.put_all(value)
+        ...         limits.remove("old")
+        >>> with OperatorHarness.of(Replaced(), broadcast_states=[LIMITS]) as harness:
+        ...     emitted = harness.push({"max": 3, "old": 2}, input=1)
         ...     harness.broadcast_state(LIMITS)
         {'max': 3}
     """

@@ -139,6 +139,13 @@ class StateTtlConfig:
     Example:
         >>> StateTtlConfig.new_builder(Time.days(1)).update_ttl_on_read_and_write().build()
         StateTtlConfig(86400000 ms, OnReadAndWrite, NeverReturnExpired)
+        >>> ttl = StateTtlConfig.new_builder(Time.hours(1)).build()
+        >>> ttl.is_enabled(), ttl.get_ttl().to_milliseconds(), ttl.get_update_type().name
+        (True, 3600000, 'OnCreateAndWrite')
+        >>> ttl.get_state_visibility().name, ttl.get_ttl_time_characteristic().name
+        ('NeverReturnExpired', 'ProcessingTime')
+        >>> ttl.get_cleanup_strategies().is_cleanup_in_background()
+        True
     """
 
     UpdateType: TypeAlias = TtlUpdateType

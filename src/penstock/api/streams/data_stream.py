@@ -50,6 +50,12 @@ class DataStream(
     Example:
         >>> collect(numbers.filter(lambda n: n > 1).map(lambda n: n * n))
         [4, 9, 16]
+        >>> numbers.name("numbers").get_name(), numbers.get_type()
+        ('numbers', Integer)
+        >>> numbers.get_execution_config().get_parallelism()
+        1
+        >>> numbers.get_execution_environment() is env
+        True
     """
 
     @classmethod

@@ -29,6 +29,8 @@ class Trigger(ABC, Generic[T, W]):
     ...         return TriggerResult.CONTINUE
     ...     def on_event_time(self, time, window, ctx):
     ...         return TriggerResult.CONTINUE
+    ...     def can_merge(self):  # in session windows, too
+    ...         return True
     ...     def on_merge(self, window, ctx):
     ...         pass
     ...     def clear(self, window, ctx):

@@ -104,6 +104,19 @@ class ProcessWindowFunction(ProcessesWindows[IN, OUT, K], Generic[IN, OUT, K, W]
         >>> windows = keyed.window(TumblingEventTimeWindows.of(Time.seconds(60)))
         >>> sorted(collect(windows.process(Count())))
         [('ann', 0, 2), ('bob', 0, 1)]
+
+        State of a window is cleared with it:
+
+        >>> class Results(Count):
+        ...     fired = ValueStateDescriptor("fired", Types.INT())
+        ...     def process(self, key, context, elements):
+        ...         fired = context.window_state().get_state(self.fired)
+        ...         fired.update((fired.value() or 0) + 1)
+        ...         yield key, fired.value()
+        ...     def clear(self, context):
+        ...         context.window_state().get_state(self.fired).clear()
+        >>> sorted(collect(windows.process(Results())))
+        [('ann', 1), ('bob', 1)]
     """
 
     Context: TypeAlias = WindowContext
@@ -140,6 +153,19 @@ class ProcessAllWindowFunction(ProcessesWindows[IN, OUT, None], Generic[IN, OUT,
         >>> windows = orders.window_all(TumblingEventTimeWindows.of(Time.seconds(10)))
         >>> collect(windows.process(Count()))
         [(0, 2), (10000, 1)]
+
+        State of a window is cleared with it:
+
+        >>> class Results(Count):
+        ...     fired = ValueStateDescriptor("fired", Types.INT())
+        ...     def process(self, context, elements):
+        ...         fired = context.window_state().get_state(self.fired)
+        ...         fired.update((fired.value() or 0) + 1)
+        ...         yield context.window().start, fired.value()
+        ...     def clear(self, context):
+        ...         context.window_state().get_state(self.fired).clear()
+        >>> collect(windows.process(Results()))
+        [(0, 1), (10000, 1)]
     """
 
     Context: TypeAlias = WindowContext

@@ -29,6 +29,8 @@ class WindowedStream(WindowSettings[T, K], Generic[T, K]):
         >>> windows = keyed.window(TumblingEventTimeWindows.of(Time.seconds(60)))
         >>> sorted(collect(windows.reduce(lambda a, b: (a[0], a[1] + b[1], b[2]))))
         [('ann', 12, 12000), ('bob', 3, 2000)]
+        >>> windows.get_input_type(), windows.get_execution_environment() is env
+        (Tuple(String, Integer, Long), True)
     """
 
     _evaluations = (
@@ -60,6 +62,8 @@ class AllWindowedStream(WindowSettings[T, None], Generic[T]):
         >>> windows = orders.window_all(TumblingEventTimeWindows.of(Time.seconds(10)))
         >>> collect(windows.reduce(lambda a, b: (a[0], a[1] + b[1], b[2])))
         [('ann', 8, 2000), ('ann', 7, 12000)]
+        >>> windows.get_input_type(), windows.get_execution_environment() is env
+        (Tuple(String, Integer, Long), True)
     """
 
     _evaluations = (

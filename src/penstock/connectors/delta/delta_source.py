@@ -64,6 +64,11 @@ class DeltaSource(LogSource):
         >>> source = DeltaSource.table(path)
         >>> source.get_produced_type()
         Row(n: Long)
+        >>> some = DeltaSource.table(path).columns("n").at_version(0).limited_to(1_000)
+        >>> collect(env.from_source(some, WatermarkStrategy.no_watermarks(), "some"))
+        [Row(n=1), Row(n=2)]
+        >>> DeltaSource.table(path).from_version(1).change_feed().feed
+        True
     """
 
     directory: Path

@@ -52,6 +52,16 @@ class CsvSchemaBuilder:
         >>> builder = CsvSchema.builder().add_string_column("name").set_column_separator(";")
         >>> builder.build().options["sep"]
         ';'
+        >>> builder = CsvSchema.builder().add_number_column("n").add_boolean_column("paid")
+        >>> builder = CsvSchema.builder().add_columns_from(builder.build())
+        >>> builder = builder.add_string_column("note")
+        >>> builder = builder.set_quote_char("'").set_escape_char("?").set_line_separator("|")
+        >>> builder = builder.set_null_value("-").set_allow_comments().set_use_header()
+        >>> builder = builder.set_skip_first_data_row(False)
+        >>> builder.size(), builder.build().options["quote"], builder.build().options["nullValue"]
+        (3, "'", '-')
+        >>> builder.disable_quote_char().clear_columns().size()
+        0
     """
 
     def __init__(self) -> None:

@@ -145,6 +145,8 @@ class FileCompactor:
     Example:
         >>> FileCompactor.concat_file_compactor(b"|").delimiter
         b'|'
+        >>> FileCompactor.identical_file_compactor().delimiter is None
+        True
     """
 
     delimiter: bytes | None = b""

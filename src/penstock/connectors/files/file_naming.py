@@ -147,6 +147,10 @@ class OutputFileConfig:
     Example:
         >>> OutputFileConfig.builder().with_part_prefix("orders").build()
         OutputFileConfig(part_prefix='orders', part_suffix='')
+        >>> builder = OutputFileConfig.builder().with_part_prefix("orders").with_part_suffix(".txt")
+        >>> config = builder.build()
+        >>> config.get_part_prefix(), config.get_part_suffix()
+        ('orders', '.txt')
     """
 
     OutputFileConfigBuilder: ClassVar[type[FileConfigBuilder]]

@@ -42,7 +42,8 @@ class FileSinkBuilder:
     bucket assigner is set.
 
     Example:
-        >>> FileSink.for_row_format("/data/out").build().describe()
+        >>> builder = FileSink.for_row_format("/data/out").with_bucket_check_interval(60_000)
+        >>> builder.disable_compact().build().describe()
         'printed files in /data/out'
     """
 
@@ -178,8 +179,8 @@ class FileSink(Sink):
         compaction: When and how small files are merged; None is never.
 
     Example:
-        >>> FileSink.parquet("/data/out").describe()
-        'parquet files in /data/out'
+        >>> FileSink.csv("/out").describe(), FileSink.json("/out").describe(), FileSink.text("/out").kind
+        ('csv files in /out', 'json files in /out', 'files')
     """
 
     path: Path | ObjectPath

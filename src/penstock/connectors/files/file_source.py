@@ -60,6 +60,13 @@ class FileSourceBuilder:
         >>> lines = StreamFormat.text_line_format()
         >>> FileSource.for_record_stream_format(lines, "/data/logs").build().describe()
         'text files of /data/logs'
+        >>> builder = FileSource.for_record_stream_format(lines, "/data/logs").process_static_file_set()
+        >>> enumerator = FileEnumeratorProvider.default_splittable_file_enumerator()
+        >>> builder = builder.set_file_enumerator(enumerator)  # has no effect
+        >>> assigner = FileSplitAssignerProvider.locality_aware_split_assigner()
+        >>> builder = builder.set_split_assigner(assigner)  # neither
+        >>> builder.build().is_bounded
+        True
     """
 
     def __init__(self, stream_format: StreamFormat, paths: tuple[str | Path, ...]) -> None:
@@ -128,6 +135,8 @@ class FileEnumeratorProvider:
     Example:
         >>> FileEnumeratorProvider.default_splittable_file_enumerator().name
         'splittable'
+        >>> FileEnumeratorProvider.default_non_splittable_file_enumerator().name
+        'non-splittable'
     """
 
     name: str

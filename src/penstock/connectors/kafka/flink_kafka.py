@@ -40,6 +40,13 @@ class FlinkKafkaConsumer(KafkaSource):
         >>> servers = {"bootstrap.servers": "localhost:9092", "group.id": "shop"}
         >>> FlinkKafkaConsumer("orders", SimpleStringSchema(), servers).describe()
         'kafka topic orders'
+        >>> orders = FlinkKafkaConsumer("orders", SimpleStringSchema(), servers)
+        >>> orders = orders.set_start_from_earliest().set_commit_offsets_on_checkpoints(True)
+        >>> orders = orders.disable_filter_restored_partitions_with_subscribed_topics()  # no effect
+        >>> orders = orders.set_start_from_timestamp(1_700_000_000_000)  # the last such call counts
+        >>> orders = orders.set_start_from_latest().set_start_from_group_offsets()
+        >>> orders.describe()
+        'kafka topic orders'
     """
 
     kind: ClassVar[str] = "kafka-consumer"
@@ -142,6 +149,12 @@ class FlinkKafkaProducer(KafkaSink):
         >>> servers = {"bootstrap.servers": "localhost:9092"}
         >>> FlinkKafkaProducer("words", SimpleStringSchema(), servers).describe()
         'kafka topic words, at-least-once'
+        >>> words = FlinkKafkaProducer("words", SimpleStringSchema(), servers)
+        >>> words.set_log_failures_only(False)
+        >>> words.set_flush_on_checkpoint(True)  # has no effect
+        >>> words.ignore_failures_after_transaction_timeout() is words  # neither
+        True
+        >>> words.set_write_timestamp_to_kafka(False)  # True is refused
     """
 
     def __init__(

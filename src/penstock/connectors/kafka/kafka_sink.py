@@ -33,6 +33,8 @@ class KafkaSinkBuilder:
         >>> builder = builder.set_record_serializer(lambda n: KafkaRecord(None, b"%d" % n, "numbers"))
         >>> builder.set_delivery_guarantee(DeliveryGuarantee.EXACTLY_ONCE).build().describe()
         'kafka, exactly-once'
+        >>> builder.set_property("linger.ms", "20").build().describe()
+        'kafka, exactly-once'
     """
 
     def __init__(self) -> None:

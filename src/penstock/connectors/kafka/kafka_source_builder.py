@@ -41,6 +41,19 @@ class KafkaSourceBuilder(Generic[S]):
         >>> builder = builder.set_topics("orders").set_deserializer(lambda record: record.value)
         >>> builder.set_bounded(KafkaOffsetsInitializer.latest()).build().is_bounded
         True
+        >>> builder = KafkaSource.builder().set_bootstrap_servers("localhost:9092")
+        >>> builder = builder.set_topic_pattern("orders-.*").set_client_id_prefix("shop")
+        >>> builder = builder.set_property("fetch.wait.max.ms", "20").set_records_per_second(5_000)
+        >>> builder = builder.set_malformed_records(KafkaMalformedRecords.SKIP)
+        >>> builder = builder.set_deserializer(lambda record: record.value)
+        >>> builder.build().describe()
+        "kafka topics like 'orders-.*'"
+        >>> builder.set_unbounded(KafkaOffsetsInitializer.latest()).build().is_bounded
+        True
+        >>> builder = KafkaSource.builder().set_bootstrap_servers("localhost:9092")
+        >>> builder = builder.set_partitions([KafkaTopicPartition("orders", 2)])
+        >>> builder.set_deserializer(lambda record: record.value).build().describe()
+        'kafka partitions orders-2'
     """
 
     def __init__(self, make: Callable[..., S]) -> None:

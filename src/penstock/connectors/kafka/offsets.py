@@ -54,6 +54,9 @@ class KafkaOffsetsInitializer:
     Example:
         >>> KafkaOffsetsInitializer.offsets({KafkaTopicPartition("orders", 0): 7}).strategy.name
         'EARLIEST'
+        >>> reset = KafkaOffsetResetStrategy.LATEST
+        >>> KafkaOffsetsInitializer.committed_offsets(reset).strategy.name
+        'LATEST'
     """
 
     kind: OffsetsKind

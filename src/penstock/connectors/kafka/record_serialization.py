@@ -138,6 +138,13 @@ class KafkaRecordSerializationSchemaBuilder:
         >>> builder = builder.set_topic_selector(lambda value: f"of-{len(value)}")
         >>> builder.set_value_serialization_schema(ByteArraySchema()).build().outgoing(b"abc")[0]
         'of-3'
+        >>> builder = KafkaRecordSerializationSchema.builder().set_topic("words")
+        >>> builder = builder.set_key_serialization_schema(ByteArraySchema())
+        >>> builder = builder.set_value_serialization_schema(ByteArraySchema())
+        >>> builder = builder.set_partitioner(lambda value: len(value) % 4)
+        >>> builder = builder.set_headers(lambda value: [("from", b"shop")])
+        >>> builder.set_timestamp(lambda value: 1_700_000_000_000).build().outgoing(b"abc")
+        ('words', b'abc', b'abc', 3, [('from', b'shop')], 1700000000000)
     """
 
     def __init__(self) -> None:

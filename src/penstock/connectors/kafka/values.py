@@ -49,6 +49,8 @@ class KafkaTopicPartition:
     Example:
         >>> str(KafkaTopicPartition("orders", 2))
         'orders-2'
+        >>> KafkaTopicPartition.of_text("orders-2")
+        KafkaTopicPartition(topic='orders', partition=2)
     """
 
     topic: str

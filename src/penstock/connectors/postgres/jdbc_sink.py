@@ -43,6 +43,11 @@ class JdbcConnectionOptions:
         >>> builder = JdbcConnectionOptions.JdbcConnectionOptionsBuilder()
         >>> builder.with_url("jdbc:postgresql://db.example/shop").build().get_db_url()
         'jdbc:postgresql://db.example/shop'
+        >>> builder = builder.with_user_name("etl").with_password("secret")
+        >>> builder = builder.with_driver_name("org.postgresql.Driver")
+        >>> options = builder.build()
+        >>> options.get_user_name(), options.get_password(), options.get_driver_name()
+        ('etl', 'secret', 'org.postgresql.Driver')
     """
 
     url: str = ""
@@ -120,6 +125,10 @@ class JdbcExecutionOptions:
     Example:
         >>> JdbcExecutionOptions.builder().with_batch_size(200).build().get_batch_size()
         200
+        >>> builder = JdbcExecutionOptions.builder().with_batch_interval_ms(500).with_max_retries(5)
+        >>> options = builder.build()
+        >>> options.get_batch_interval_ms(), options.get_max_retries()
+        (500, 5)
     """
 
     batch_interval_ms: int = 0

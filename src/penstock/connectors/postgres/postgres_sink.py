@@ -26,6 +26,8 @@ class PostgresSinkBuilder:
         >>> builder = PostgresSink.builder().set_dsn("dbname=shop").set_table("public.totals")
         >>> builder.set_columns("customer", "amount").set_upsert_keys("customer").build().describe()
         'postgres table public.totals by customer, exactly-once'
+        >>> builder.set_delivery_guarantee(DeliveryGuarantee.AT_LEAST_ONCE).build().describe()
+        'postgres table public.totals by customer, at-least-once'
     """
 
     def __init__(self) -> None:

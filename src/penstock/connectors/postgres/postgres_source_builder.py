@@ -33,6 +33,15 @@ class PostgresSourceBuilder(Generic[S]):
         >>> type_info = Types.ROW_NAMED(["id", "total"], [Types.LONG(), Types.BIG_DEC()])
         >>> builder.set_upserts(type_info).build().get_produced_type() == type_info
         True
+        >>> builder = PostgresSource.builder().set_dsn("postgresql://etl@db.example/shop")
+        >>> builder = builder.set_tables("public.orders").set_slot("shop_orders")
+        >>> builder = builder.set_publication("shop").set_truncate_ignored()
+        >>> source = builder.set_snapshot_connections(8).set_records_per_second(5_000).build()
+        >>> source.publication, source.connections, source.records_per_second
+        ('shop', 8, 5000)
+        >>> once = PostgresSource.builder().set_dsn("postgresql://etl@db.example/shop")
+        >>> once.set_tables("public.orders").set_bounded().build().is_bounded
+        True
     """
 
     def __init__(self, make: Callable[..., S]) -> None:

@@ -53,6 +53,15 @@ class RedisSource(LogSource):
     Example:
         >>> RedisSource.streams("redis://:secret@localhost:6379/0", "orders").describe()
         'redis stream orders'
+        >>> url = "redis://localhost:6379/0"
+        >>> every = RedisSource.pattern(url, "orders:*").binary().limited_to(1_000)
+        >>> every.describe(), every.is_binary, every.records_per_second
+        ('redis streams like orders:*', True, 1000)
+        >>> since = RedisSource.streams(url, "orders").from_timestamp(1_700_000_000_000)
+        >>> since.start == RedisSource.streams(url, "orders").from_id("1700000000000-0").start
+        True
+        >>> RedisSource.streams(url, "orders").from_latest().describe()
+        'redis stream orders'
     """
 
     address: RedisAddress

@@ -200,6 +200,14 @@ class CsvRowSerializationSchemaBuilder(_Builder):
         >>> builder = CsvRowSerializationSchema.Builder(Types.ROW([Types.STRING()]))
         >>> builder.set_null_literal("NULL").build().serialize(Row(None))
         b'NULL\n'
+        >>> orders = Types.ROW([Types.STRING(), Types.LIST(Types.INT())])
+        >>> builder = CsvRowSerializationSchema.Builder(orders).set_field_delimiter("|")
+        >>> builder = builder.set_array_element_delimiter("+").set_line_delimiter("")
+        >>> builder = builder.set_quote_character("'").set_escape_character("?")
+        >>> builder.build().serialize(Row("a|b", [1, 2]))
+        b"'a|b'|1+2"
+        >>> builder.disable_quote_character().build().serialize(Row("a b", [1, 2]))
+        b'a b|1+2'
     """
 
     def set_field_delimiter(self, c: str) -> Self:
@@ -234,6 +242,15 @@ class CsvRowDeserializationSchemaBuilder(_Builder):
         >>> builder = CsvRowDeserializationSchema.Builder(Types.ROW([Types.STRING()]))
         >>> builder.set_null_literal("NULL").build().deserialize(b"NULL")
         Row(f0=None)
+        >>> orders = Types.ROW([Types.STRING(), Types.LIST(Types.INT())])
+        >>> builder = CsvRowDeserializationSchema.Builder(orders).set_field_delimiter("|")
+        >>> builder = builder.set_array_element_delimiter("+").set_quote_character("'")
+        >>> builder = builder.set_escape_character("?").set_allow_comments(True)
+        >>> schema = builder.set_ignore_parse_errors(True).build()
+        >>> schema.deserialize(b"'a|b'|1+2")
+        Row(f0='a|b', f1=[1, 2])
+        >>> schema.deserialize(b"# note") is schema.deserialize(b"a|x") is None
+        True
     """
 
     def __init__(self, type_info: TypeInformation) -> None:

@@ -151,6 +151,12 @@ class JsonRowDeserializationSchemaBuilder:
         >>> builder = JsonRowDeserializationSchema.builder().type_info(Types.ROW([Types.INT()]))
         >>> builder.ignore_parse_errors().build().deserialize(b"no JSON") is None
         True
+        >>> schema = '{"type": "object", "properties": {"n": {"type": "number"}}}'
+        >>> builder = JsonRowDeserializationSchema.builder().json_schema(schema)
+        >>> builder.build().deserialize(b'{"m": 1}')
+        Row(n=None)
+        >>> builder.fail_on_missing_field().build().deserialize(b'{"n": 1}')
+        Row(n=Decimal('1'))
     """
 
     def __init__(self) -> None:

@@ -20,6 +20,8 @@ class SerializationSchema(ABC):
         >>> schema = SimpleStringSchema()
         >>> collect(env.from_collection(["a", "b"]).map(schema.serialize))
         [b'a', b'b']
+        >>> schema.serialize("a")
+        b'a'
     """
 
     @abstractmethod
@@ -41,6 +43,8 @@ class DeserializationSchema(ABC):
         >>> schema = SimpleStringSchema()
         >>> collect(env.from_collection([b"a", b"b"]).map(schema.deserialize))
         ['a', 'b']
+        >>> schema.deserialize(b"a"), schema.get_produced_type()
+        ('a', String)
     """
 
     @abstractmethod
