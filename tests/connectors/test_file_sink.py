@@ -342,6 +342,6 @@ def test_s3_without_its_library_is_refused(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(s3_client, "find_spec", lambda _: None)
     with pytest.raises(MissingConnectorError, match="botocore") as caught:
         FileSink.text("s3://sales/out")
-    assert "penstock-spark[s3]" in caught.value.hint
+    assert "pip install 'botocore>=" in caught.value.hint
     assert caught.value.origin is not None
     assert caught.value.origin.filename == __file__

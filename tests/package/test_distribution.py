@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from penstock.distribution import DISTRIBUTION, EXTRAS
+from penstock.distribution import DISTRIBUTION, EXTRAS, REQUIREMENTS, install_command
 from penstock.version import __version__
 from tools.dist import REQUIREMENT, build
 
@@ -29,6 +29,8 @@ TOP = Path(__file__).parents[2]
 PACKAGE = TOP / "src" / "penstock"
 PROJECT = tomllib.loads((TOP / "pyproject.toml").read_text())["project"]
 NOT_FOR_SYSTEMS = {"demo", "dev"}
+PAGES = [TOP / "README.md", *sorted((TOP / "docs").rglob("*.md"))]
+_INSTALLS = re.compile(r"pip install '?(?:dist/)?penstock[-_]spark[^'`\n]*'?")
 
 IMPORT_ALL = """
 import importlib, pkgutil, penstock
@@ -162,3 +164,13 @@ def test_extras_are_those_of_the_project():
         names = {each.name for each in needed}
         names |= {f"{each.name}-{part}" for each in needed for part in each.extras}
         assert set(packages) == names, extra
+
+
+def test_what_pip_is_told_for_an_extra_is_what_the_project_says():
+    declared = PROJECT["optional-dependencies"]
+    assert {extra: tuple(declared[extra]) for extra in EXTRAS} == REQUIREMENTS
+
+
+def test_pages_install_what_can_be_installed():
+    told = {command for page in PAGES for command in _INSTALLS.findall(page.read_text())}
+    assert told == {install_command(), install_command("kafka")}, "ON_INDEX decides"

@@ -307,7 +307,7 @@ def test_what_is_not_installed_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client_module, "import_module", missing)
     with pytest.raises(EnvironmentSetupError, match="openlineage-python") as caught:
         LineageListener(print).on_event(STARTED)
-    assert "penstock-spark[openlineage]" in caught.value.hint
+    assert "pip install 'openlineage-python>=" in caught.value.hint
 
 
 KAFKA = (

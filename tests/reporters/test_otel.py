@@ -323,4 +323,4 @@ def test_what_is_not_installed_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client_module, "import_module", missing)
     with pytest.raises(EnvironmentSetupError, match="opentelemetry-sdk") as caught:
         SpanListener(None)
-    assert "penstock-spark[otel]" in caught.value.hint
+    assert "pip install 'opentelemetry-sdk>=" in caught.value.hint

@@ -9,7 +9,7 @@ import sys
 from importlib import metadata
 from pathlib import Path
 
-from penstock.distribution import DISTRIBUTION, EXTRAS
+from penstock.distribution import DISTRIBUTION, EXTRAS, install_command, packages_command
 from penstock.doctor.finding import Finding, Situation, fail, ok, warn
 from penstock.errors import EnvironmentSetupError
 from penstock.spark.session.java_runtime import find_java
@@ -62,7 +62,7 @@ def package(_: Situation) -> Finding:
             f"the package {_OTHER} {version} of another project is in this environment; its files and "
             f"those of {DISTRIBUTION} overwrite each other",
             f"Remove both, and install one: pip uninstall --yes {_OTHER} {DISTRIBUTION}; "
-            f"pip install {DISTRIBUTION}",
+            + install_command(),
         )
     return ok(name, f"{DISTRIBUTION} {__version__}, in {Path(__file__).parents[1]}")
 
@@ -124,7 +124,7 @@ def libraries(_: Situation) -> Finding:
         return fail(
             "libraries",
             f"not installed: {', '.join(missing)}",
-            f"pip install --force-reinstall {DISTRIBUTION}",
+            f"{install_command()} --force-reinstall",
         )
     return ok("libraries", ", ".join(f"{name} {version}" for name, version in found.items()))
 
@@ -142,8 +142,8 @@ def extras(_: Situation) -> Finding:
         elif len(missing) < len(names):
             broken.append(f"{extra} lacks {', '.join(missing)}")
     if broken:
-        named = ",".join(each.partition(" ")[0] for each in broken)
-        return warn("extras", "; ".join(broken), f"pip install '{DISTRIBUTION}[{named}]'")
+        named = [packages_command(each.partition(" ")[0]) for each in broken]
+        return warn("extras", "; ".join(broken), "; ".join(named))
     return ok("extras", "; ".join(installed) or f"none of {', '.join(EXTRAS)}")
 
 
@@ -170,7 +170,7 @@ def workers(situation: Situation) -> Finding:
         return fail(
             name,
             f"the interpreter of workers, {executable}, has no Penstock",
-            f"Install it there: {executable} -m pip install {DISTRIBUTION}",
+            f"Install it there: {executable} -m {install_command()}",
         )
     for library in ("cloudpickle", "pyspark"):
         if found[library] != _version(library):

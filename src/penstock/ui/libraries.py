@@ -6,7 +6,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from penstock.distribution import DISTRIBUTION
+from penstock.distribution import packages_command
 from penstock.errors import EnvironmentSetupError
 
 
@@ -23,6 +23,6 @@ def library(name: str) -> Any:
     if find_spec(package) is None:
         raise EnvironmentSetupError(
             f"ui.port needs the package {package}, which is not installed",
-            hint=f"Install it where the driver runs: pip install '{DISTRIBUTION}[ui]'.",
+            hint=f"Install it where the driver runs: {packages_command('ui')}.",
         )
     return import_module(name)

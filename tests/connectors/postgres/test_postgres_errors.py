@@ -349,7 +349,7 @@ def test_without_the_library_a_builder_says_what_to_install(
     monkeypatch.setattr("penstock.connectors.client_library.find_spec", lambda _: None)
     with pytest.raises(MissingConnectorError, match="psycopg") as error:
         PostgresSource.builder()
-    assert "penstock-spark[postgres]" in error.value.hint
+    assert "pip install 'psycopg[binary]>=" in error.value.hint
 
 
 @pytest.mark.parametrize(
