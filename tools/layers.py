@@ -12,7 +12,7 @@ _BASE = frozenset({"distribution", "errors", "failpoint", "user_failure"})
 MAY_IMPORT: dict[str, frozenset[str]] = {
     "__init__": frozenset({"version"}),
     "version": frozenset(),
-    "distribution": frozenset(),
+    "distribution": frozenset({"version"}),
     "cell_names": frozenset(),
     "errors": frozenset({"cell_names"}),
     "failpoint": frozenset({"errors"}),
