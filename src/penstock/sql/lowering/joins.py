@@ -60,6 +60,7 @@ def _regular_join(lowering: Any, relation: Join) -> Rows:
             condition=condition,
         ),
     )
+    pairs = lowering.stateful(pairs, relation)
     read = [*_fields(0, relation.left)]
     if existence is None:
         read += _fields(1, relation.right)
@@ -90,7 +91,8 @@ def _interval_join(lowering: Any, relation: Join) -> Rows:
     )
     left, right = _sides(lowering, relation)
     joined: Rows = left.connect(right).process(IntervalJoinFunction(spec), made)
-    return joined.name(f"interval {relation.type.value.lower()}")
+    joined = joined.name(f"interval {relation.type.value.lower()}")
+    return lowering.stateful(joined, relation)  # type: ignore[no-any-return]
 
 
 def lower_temporal_join(lowering: Any, relation: TemporalJoin) -> Rows:
@@ -107,7 +109,7 @@ def lower_temporal_join(lowering: Any, relation: TemporalJoin) -> Rows:
     )
     left, right = _sides(lowering, relation)
     joined: Rows = left.connect(right).process(TemporalJoinFunction(spec), made)
-    return joined.name("temporal join")
+    return lowering.stateful(joined.name("temporal join"), relation)  # type: ignore[no-any-return]
 
 
 def _sides(lowering: Any, relation: TwoInputs) -> tuple[Any, Any]:

@@ -66,7 +66,8 @@ def lower_normalize(lowering: Any, relation: Normalize) -> Rows:
     names = tuple(each.name for each in relation.columns)
     spec = NormalizeSpec(names, row_type(relation.columns), lowering.ttl_ms)
     rows = by_columns(lowering.stream(relation.input), relation.key)
-    return changes_of(rows, NormalizeFunction(spec), relation.columns, "normalize")
+    made = changes_of(rows, NormalizeFunction(spec), relation.columns, "normalize")
+    return lowering.stateful(made, relation)  # type: ignore[no-any-return]
 
 
 def lower_aggregate(lowering: Any, relation: GroupBy) -> Rows:
@@ -80,7 +81,8 @@ def lower_aggregate(lowering: Any, relation: GroupBy) -> Rows:
     )
     rows = by_columns(lowering.stream(relation.input), tuple(range(relation.group)))
     name = "group by" if relation.calls else "distinct"
-    return changes_of(rows, GroupAggregateFunction(spec), relation.columns, name)
+    made = changes_of(rows, GroupAggregateFunction(spec), relation.columns, name)
+    return lowering.stateful(made, relation)  # type: ignore[no-any-return]
 
 
 def total_order(order: tuple[SortColumn, ...], width: int) -> tuple[SortColumn, ...]:
@@ -108,4 +110,5 @@ def lower_rank(lowering: Any, relation: Rank) -> Rows:
         ttl_ms=lowering.ttl_ms,
     )
     rows = by_columns(lowering.stream(relation.input), relation.partition)
-    return changes_of(rows, RankFunction(spec), relation.columns, "rank")
+    made = changes_of(rows, RankFunction(spec), relation.columns, "rank")
+    return lowering.stateful(made, relation)  # type: ignore[no-any-return]

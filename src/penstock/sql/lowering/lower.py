@@ -16,6 +16,7 @@ from penstock.sql.lowering import joins, keyed, ordered, windows
 from penstock.sql.lowering.evaluated import Rows, evaluated, in_python, row_type
 from penstock.sql.lowering.merged import is_merged, merged_groups
 from penstock.sql.lowering.rows import KeepRows, ProjectRows
+from penstock.sql.relations.identity import digest_of
 from penstock.sql.relations.joins import Join
 from penstock.sql.relations.keyed import (
     GroupBy,
@@ -60,6 +61,16 @@ class Lowering:
         if found is None:
             found = self._made[id(relation)] = (relation, LOWER[type(relation)](self, relation))
         return found[1]
+
+    def stateful(self, rows: Rows, relation: SqlRelation) -> Rows:
+        """Return the stream of an operator with state, whose uid says what the state was computed from.
+
+        Of two operators with the same computation the second one is known by its place.
+        """
+        node = self.environment.graph.node(rows.node_id)
+        uid = f"{node.name}-{digest_of(relation)}"
+        is_taken = any(each.uid == uid for each in self.environment.graph.nodes())
+        return rows if is_taken else rows.uid(uid)
 
 
 def _scan(lowering: Lowering, relation: Scan) -> Rows:

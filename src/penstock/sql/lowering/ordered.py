@@ -36,4 +36,5 @@ def _over(lowering: Any, relation: Over | RowNumber, calls: tuple[OverCall, ...]
         ttl_ms=lowering.ttl_ms,
     )
     rows = by_columns(lowering.stream(relation.input), relation.partition)
-    return changes_of(rows, OverFunction(spec), relation.columns, "over")
+    made = changes_of(rows, OverFunction(spec), relation.columns, "over")
+    return lowering.stateful(made, relation)  # type: ignore[no-any-return]

@@ -23,7 +23,7 @@ def lower_window(lowering: Any, relation: WindowTable) -> Rows:
         return assigned.name(name)
     function = SessionFunction(relation.spec, row_type(relation.input.columns), names)
     sessions: Rows = by_columns(rows, relation.partition).process(function, made)
-    return sessions.name(name)
+    return lowering.stateful(sessions.name(name), relation)  # type: ignore[no-any-return]
 
 
 def lower_window_group(lowering: Any, relation: WindowGroupBy) -> Rows:
@@ -41,4 +41,4 @@ def lower_window_group(lowering: Any, relation: WindowGroupBy) -> Rows:
     )
     rows = by_columns(lowering.stream(relation.input), tuple(range(relation.group)))
     made: Rows = rows.process(WindowAggregateFunction(spec, end), row_type(relation.columns))
-    return made.name("window group by")
+    return lowering.stateful(made.name("window group by"), relation)  # type: ignore[no-any-return]

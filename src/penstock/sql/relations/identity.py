@@ -1,0 +1,57 @@
+"""What the state of a relation was computed from, as a text that is equal when it means the same.
+
+State belongs to its relation and to all below it: the tables with their columns, conditions, groups, aggregates. So a query that changed
+below an operator has other state than before, and what is above it may change. Names of columns, a time-to-live, and the code of
+functions of the user do not count; functions of another name do.
+
+The digests are in savepoints. What has its default is left out, so a relation may get further fields.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import MISSING, fields, is_dataclass
+from enum import Enum
+from typing import Any
+
+from penstock.sql.column_types import SqlType
+from penstock.sql.relations.tree import Scan, SqlRelation
+from penstock.sql.scalars.functions import USER
+from penstock.sql.scalars.tree import InputColumn, ScalarCall
+from penstock.types import TypeInformation
+
+_DIGITS = 12
+_NO_MEANING = frozenset({"columns", "keys", "changelog", "ttl_ms", "ttls_ms"})
+
+
+def digest_of(relation: SqlRelation) -> str:
+    """Return the digest of a relation and of all below it."""
+    text = json.dumps(_facts(relation))
+    return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
+
+
+def _facts(value: Any) -> Any:  # noqa: PLR0911 - one per class
+    if isinstance(value, SqlType | TypeInformation):
+        return str(value)
+    if isinstance(value, InputColumn):
+        return ["InputColumn", value.position]
+    if isinstance(value, ScalarCall) and value.function.startswith(USER):
+        return [value.function, _facts(value.arguments)]
+    if isinstance(value, Scan):
+        return ["Scan", value.name, [[each.name, str(each.type)] for each in value.columns]]
+    if isinstance(value, Enum):
+        return value.name
+    if isinstance(value, tuple):
+        return [_facts(each) for each in value]
+    if isinstance(value, frozenset):
+        return sorted(map(repr, value))
+    if is_dataclass(value):
+        told = (
+            [each.name, _facts(getattr(value, each.name))]
+            for each in fields(value)
+            if each.compare and not (isinstance(value, SqlRelation) and each.name in _NO_MEANING)
+            if each.default is MISSING or getattr(value, each.name) != each.default
+        )
+        return [type(value).__name__, *told]
+    return repr(value)
