@@ -265,10 +265,23 @@ class QueryMaker:
         calls = [self._aggregate(columns) for _ in range(rng.randint(1, 3))]
         made = [f"{each} AS c{at}" for at, each in enumerate([*keys, *calls])]
         having = "" if rng.random() < 0.7 else f" HAVING {self._aggregate_truth(columns)}"
-        return (
-            f"SELECT {', '.join(made)} FROM {source}{self._where(columns)}"
-            f" GROUP BY {', '.join(keys)}{having}"
-        )
+        if rng.random() < 0.3:
+            made.append(f"GROUPING({rng.choice(keys)}) AS gg")
+            first, last = keys[0], keys[-1]
+            by = rng.choice(
+                (
+                    f"ROLLUP ({', '.join(keys)})",
+                    f"CUBE ({', '.join(keys)})",
+                    f"GROUPING SETS (({', '.join(keys)}), ({first}), ())",
+                    f"GROUPING SETS (({first}), ({last})), {first}",
+                    f"ROLLUP ({first}), CUBE ({last})",
+                )
+            )
+            # A set without groups has a row in DuckDB if there are no rows.
+            having = f" HAVING COUNT(*) > 0{having.replace(' HAVING', ' AND')}"
+        else:
+            by = ", ".join(keys)
+        return f"SELECT {', '.join(made)} FROM {source}{self._where(columns)} GROUP BY {by}{having}"
 
     def _aggregate_truth(self, columns: dict[str, list[str]]) -> str:
         return f"COUNT({self._scalar(columns, 'whole', 0)}) > {self._rng.choice((0, 1, 2))}"
@@ -307,7 +320,9 @@ class QueryMaker:
                 f"{self._scalar(columns, family, 1)} AS c{at}" for at, family in enumerate(families)
             ]
             sides.append(f"SELECT {', '.join(made)} FROM {source}{self._where(columns, 0.3)}")
-        operator = rng.choice(("UNION ALL", "UNION", "INTERSECT", "EXCEPT"))
+        operator = rng.choice(
+            ("UNION ALL", "UNION", "INTERSECT", "EXCEPT", "INTERSECT ALL", "EXCEPT ALL")
+        )
         return f"{sides[0]} {operator} {sides[1]}"
 
     def _top(self, depth: int) -> str:
@@ -376,16 +391,24 @@ class QueryMaker:
         value, found = self._scalar(columns, family, 0), self._scalar(of_other, family, 0)
         negated = rng.choice(("", "NOT "))
         where = self._where(of_other, 0.3)
-        form = rng.choice(("in", "exists", "scalar"))
+        form = rng.choice(("in", "exists", "scalar", "correlated", "correlated"))
         if form == "in":
             condition = f"{value} {negated}IN (SELECT {found} AS e FROM {other}{where})"
         elif form == "exists":
             more = where.replace(" WHERE ", " AND ")
             equality = self._equality(of_other, columns)
             condition = f"{negated}EXISTS (SELECT 1 AS e FROM {other} WHERE {equality}{more})"
-        else:
+        elif form == "scalar":
             condition = f"{value} >= (SELECT MAX({found}) AS e FROM {other}{where})"
+        else:
+            condition = self._scalar(columns, "truth", 1)
         made = [f"{self._scalar(columns, self._family(columns), 1)} AS c{at}" for at in range(2)]
+        if form == "correlated":
+            equality = self._equality(of_other, columns)
+            assert equality != "1 = 1", "all tables have whole numbers"
+            more = where.replace(" WHERE ", " AND ")
+            call = rng.choice((f"COUNT({found})", f"MAX({found})", "COUNT(*) + 1"))
+            made.append(f"(SELECT {call} FROM {other} WHERE {equality}{more}) AS e")
         return f"SELECT {', '.join(made)} FROM {source} WHERE {condition}"
 
 

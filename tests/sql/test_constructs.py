@@ -113,8 +113,19 @@ def test_every_function_of_the_table_is_computed():
     [
         ("SELECT n FROM o ORDER BY n", "ORDER BY without LIMIT"),
         ("SELECT n FROM o TABLESAMPLE (10 PERCENT)", "SAMPLE"),
-        ("SELECT SUM(n) FROM o GROUP BY GROUPING SETS ((k), ())", "GROUPING SETS"),
-        ("SELECT n FROM o INTERSECT ALL SELECT n FROM o", "INTERSECT ALL"),
+        ("SELECT SUM(n) FROM o GROUP BY n, ROLLUP (k)", ""),
+        ("SELECT n FROM o INTERSECT ALL SELECT n FROM o", ""),
+        ("SELECT MAP['a', n, k, 2] FROM o", ""),
+        ("SELECT MAP[o.n, NULL] FROM o", "MAP of INT to NULL"),
+        ("SELECT (SELECT MAX(n) FROM o WHERE o.k = p.k) FROM o p", ""),
+        (
+            "SELECT (SELECT n FROM o WHERE o.k = p.k) FROM o p",
+            "a correlated subquery of one value that is no expression of aggregates",
+        ),
+        (
+            "SELECT (SELECT MAX(n) FROM o WHERE o.n < p.n) FROM o p",
+            "a correlated subquery of one value with another condition than an equality",
+        ),
         ("SELECT a.n FROM o a NATURAL LEFT JOIN o b", ""),
         ("WITH RECURSIVE r AS (SELECT 1) SELECT * FROM r", "WITH RECURSIVE"),
         ("SELECT FIRST_VALUE(n) FROM o", "FIRST_VALUE of a group"),

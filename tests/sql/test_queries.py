@@ -208,3 +208,49 @@ def test_a_wrong_query_leaves_nothing_behind():
         )
     with pytest.raises(SqlError, match="there is no table 'a'"):
         translator.relation(parse_query("SELECT n FROM a"))
+
+
+GROUPED = [
+    (
+        "SELECT who, n, COUNT(*) AS c FROM o GROUP BY ROLLUP (who, n)",
+        [
+            (None, None, 3),
+            ("ann", None, 2),
+            ("ann", 1, 1),
+            ("ann", 2, 1),
+            ("bob", None, 1),
+            ("bob", 2, 1),
+        ],
+    ),
+    (
+        "SELECT GROUPING_ID(who, n) AS g, SUM(n) AS s FROM o GROUP BY CUBE (who, n) HAVING GROUPING(who) = 1",
+        [(2, 1), (2, 4), (3, 5)],
+    ),
+    (
+        "SELECT who, n FROM o GROUP BY GROUPING SETS (who, (who, n), who) HAVING who = 'bob'",
+        [("bob", None), ("bob", None), ("bob", 2)],
+    ),
+    ("SELECT n FROM o EXCEPT ALL SELECT 2", [(1,), (2,)]),
+    ("SELECT n FROM o INTERSECT ALL VALUES (2), (2), (2), (7)", [(2,), (2,)]),
+    (
+        "SELECT n, (SELECT COUNT(*) + 1 FROM o WHERE o.n = p.n + 1) AS c FROM o AS p",
+        [(1, 3), (2, 1), (2, 1)],
+    ),
+    (
+        "SELECT who FROM o AS p WHERE n < (SELECT MAX(n) FROM o WHERE o.who = p.who AND n <> 7)",
+        [("ann",)],
+    ),
+    ("SELECT MAP[who, n, 'x', 7]['bob'] AS m FROM o WHERE n = 2", [(2,), (None,)]),
+]
+
+
+@pytest.mark.parametrize("mode", ["BATCH", "STREAMING"])
+@pytest.mark.parametrize(("query", "wanted"), GROUPED)
+def test_groups_of_several_sets_and_subqueries_per_row(query, wanted, mode):
+    env = StreamExecutionEnvironment.get_execution_environment(
+        Configuration.from_dict({"execution.runtime-mode": mode})
+    )
+    rows = [Row(who=who, n=n) for who, n in (("ann", 1), ("ann", 2), ("bob", 2))]
+    kind = Types.ROW_NAMED(["who", "n"], [Types.STRING(), Types.INT()])
+    found = materialized(collect(env.sql(query, {"o": env.from_collection(rows, kind)})))
+    assert sorted(found, key=repr) == sorted(wanted, key=repr)

@@ -97,7 +97,7 @@ def _negative(binder: Binder, node: exp.Expr) -> Scalar:
 
 def _bracket(binder: Binder, node: exp.Expr) -> Scalar:
     if isinstance(node.this, exp.Column) and node.this.sql().upper() == "MAP":
-        raise unsupported("the constructor MAP[…]", node)
+        return _map(binder, node)
     if len(node.expressions) != 1:
         raise unsupported("several positions in brackets", node)
     value, index = binder.scalar(node.this), binder.scalar(node.expressions[0])
@@ -118,6 +118,20 @@ def _array(binder: Binder, node: exp.Expr) -> Scalar:
         raise unsupported("an empty ARRAY[]", node)
     values, kind = types.together([binder.scalar(each) for each in node.expressions], node, "ARRAY")
     return ScalarCall("array", values, array(kind))
+
+
+def _map(binder: Binder, node: exp.Expr) -> Scalar:
+    if len(node.expressions) % 2:
+        raise wrong(
+            f"MAP[…] got {len(node.expressions)} values", node, hint="Write keys and values."
+        )
+    found = [binder.scalar(each) for each in node.expressions]
+    keys, key = types.together(found[::2], node, "the keys of MAP")
+    values, value = types.together(found[1::2], node, "the values of MAP")
+    if key.name in {"ARRAY", "MAP", "ROW", "ANY"} or NULL in {key, value}:
+        raise unsupported(f"MAP of {key} to {value}", node, hint="CAST keys and values.")
+    pairs = tuple(each for pair in zip(keys, values, strict=True) for each in pair)
+    return ScalarCall("map", pairs, SqlType("MAP", components=(key, value)))
 
 
 def _extract(binder: Binder, node: exp.Expr) -> Scalar:

@@ -19,7 +19,7 @@ class CorrelateSpec:
     """What makes rows of a row.
 
     Attributes:
-        kind: `array`, `rows` (an array of them), `map` or `call`.
+        kind: `array`, `rows` (an array of them), `map`, `call`, or `copies` (a number of rows without columns).
         arguments: The array or map, or the arguments of the function.
         with_number: Whether the number of the row, from 1, is the last column.
         width: Number of columns that it makes.
@@ -37,7 +37,7 @@ class CorrelateSpec:
     result: TypeInformation | None = None
 
     def __str__(self) -> str:
-        name = self.name if self.kind == "call" else "UNNEST"
+        name = self.name if self.kind in {"call", "copies"} else "UNNEST"
         return f"{name}({', '.join(map(str, self.arguments))})"
 
 
@@ -93,6 +93,10 @@ def _map(_: CorrelateSpec) -> Callable[..., Iterable[Any]]:
     return lambda values: [list(each) for each in (values or {}).items()]
 
 
+def _copies(_: CorrelateSpec) -> Callable[..., Iterable[Any]]:
+    return lambda count: [[]] * count
+
+
 def _call(spec: CorrelateSpec) -> Callable[..., Iterable[Any]]:
     evaluate = getattr(spec.function, "eval", spec.function)
     assert spec.result is not None, "a table function has a type"
@@ -118,4 +122,5 @@ _MAKERS: dict[str, Callable[[CorrelateSpec], Callable[..., Iterable[Any]]]] = {
     "rows": _inner_rows,
     "map": _map,
     "call": _call,
+    "copies": _copies,
 }

@@ -1,29 +1,57 @@
-"""Subqueries that read columns of the query around them."""
+"""Subqueries that read columns of the query around them.
+
+The conditions of their WHERE that do so become those of a join. What these read of the subquery is selected behind its own columns, as
+`$outer…`. A subquery of one value is grouped by it:
+
+    (SELECT MAX(b) + 1 FROM u WHERE u.k = t.k AND c > 2)
+    LEFT JOIN (SELECT MAX(b) + 1, u.k, TRUE FROM u WHERE c > 2 GROUP BY u.k) ON $outer0 = t.k
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from penstock.sql.binding.binder import Binder
+from penstock.sql.binding.conditions import compared
 from penstock.sql.binding.operators import BUILDERS
 from penstock.sql.binding.scope import Scope
-from penstock.sql.relations.from_clause import FromClause
+from penstock.sql.column_types import BOOLEAN
+from penstock.sql.place import unsupported
+from penstock.sql.relations.aggregates import aggregate_nodes, bound_aggregate
+from penstock.sql.relations.from_clause import FromClause, joined_on
+from penstock.sql.relations.joins import JoinType
 from penstock.sql.relations.tree import SqlRelation
-from penstock.sql.scalars.tree import InputColumn, Scalar, conjuncts
+from penstock.sql.scalars.tree import Constant, InputColumn, Scalar, ScalarCall, conjuncts
 
 if TYPE_CHECKING:
     from penstock.sql.relations.select import QueryTranslator
+
+_PREFIX = "$outer"
+
+
+@dataclass(frozen=True, slots=True)
+class _Split:
+    """A subquery without the conditions that read columns of the query around.
+
+    Attributes:
+        inside: The subquery, a copy.
+        outside: The conditions.
+        scope: What names mean in the subquery.
+    """
+
+    inside: exp.Select
+    outside: tuple[exp.Expr, ...]
+    scope: Scope
 
 
 def correlated(
     translator: QueryTranslator, query: exp.Expr, outer: SqlRelation, binder: Binder
 ) -> tuple[SqlRelation, list[Scalar]]:
-    """Return the rows of a subquery, and the conditions between them and the rows around.
-
-    A condition of its WHERE that reads columns of both becomes one of the join, over the columns of the query around and then
-    those of the result. What such conditions read of the subquery is selected behind its own columns, as `$outer…`.
+    """Return the rows of a subquery, and the conditions between them and the rows around: over the columns of both.
 
     Args:
         translator: Of queries.
@@ -34,46 +62,27 @@ def correlated(
     Raises:
         SqlError: It reads columns of the query around elsewhere.
     """
-    outside = _outer_conditions(query, binder.scope, translator)
-    if not outside:
+    split = _split(translator, query, binder.scope)
+    if split is None:
         return translator.relation(query, binder.scope), []
-    assert isinstance(query, exp.Select)
-    inside = query.copy()
-    places = {id(each): at for at, each in enumerate(_parts(query.args["where"].this))}
-    moved = [places[id(each)] for each in outside]
-    parts = _parts(inside.args["where"].this)
-    kept = [each for at, each in enumerate(parts) if at not in moved]
-    inside.set("where", exp.Where(this=exp.and_(*kept)) if kept else None)
-    scope = FromClause(translator, None).relation(inside)[1]
-    read = list(
-        dict.fromkeys(
-            column.sql()
-            for each in outside
-            for column in each.find_all(exp.Column)
-            if scope.find(column) is not None
-        )
-    )
-    names = [f"$outer{at}" for at in range(len(read))]
-    columns = {column.sql(): column for each in outside for column in each.find_all(exp.Column)}
-    is_exists = isinstance(query.parent, exp.Exists) or (
-        isinstance(query.parent, exp.Subquery) and isinstance(query.parent.parent, exp.Exists)
-    )
-    own = [] if is_exists else list(inside.expressions)
-    extra = [
-        exp.alias_(columns[text].copy(), name, quoted=True)
-        for text, name in zip(read, names, strict=True)
-    ]
-    inside.set("expressions", [*own, *extra] or list(inside.expressions))
-    right = translator.relation(inside)
-    width = len(outer.columns)
-    first = len(right.columns) - len(names)
+    columns = {
+        column.sql(): column
+        for each in split.outside
+        for column in each.find_all(exp.Column)
+        if split.scope.find(column) is not None
+    }
+    own = [] if _is_existence(query) else list(split.inside.expressions)
+    selected = [*own, *_named(list(columns.values()))] or list(split.inside.expressions)
+    split.inside.set("expressions", selected)
+    right = translator.relation(split.inside)
+    at = len(right.columns) - len(columns)
     behind = {
-        text: InputColumn(width + first + at, right.columns[first + at].type, name)
-        for at, (text, name) in enumerate(zip(read, names, strict=True))
+        text: InputColumn(len(outer.columns) + number, right.columns[number].type, text)
+        for number, text in enumerate(columns, at)
     }
     between = Binder(binder.scope, translator.catalogue, BUILDERS)
     conditions: list[Scalar] = []
-    for each in outside:
+    for each in split.outside:
         for column in each.find_all(exp.Column):
             if column.sql() in behind:
                 between.given[id(column)] = behind[column.sql()]
@@ -81,27 +90,126 @@ def correlated(
     return right, conditions
 
 
-def _parts(node: exp.Expr) -> list[exp.Expr]:
-    if isinstance(node, exp.Paren):
-        return _parts(node.this)
-    if isinstance(node, exp.And):
-        return [*_parts(node.this), *_parts(node.expression)]
-    return [node]
+def n_hidden(relation: SqlRelation) -> int:
+    """Return how many columns a correlated subquery got behind its own."""
+    return sum(each.name.startswith(_PREFIX) for each in relation.columns)
 
 
-def _outer_conditions(query: exp.Expr, outer: Scope, translator: QueryTranslator) -> list[exp.Expr]:
-    """Return the conditions of WHERE of a subquery that read columns of the query around."""
+def with_correlated_value(
+    translator: QueryTranslator, node: exp.Subquery, relation: SqlRelation, binder: Binder
+) -> SqlRelation | None:
+    """Return rows with the value of a correlated subquery, which the binder then knows; None if it is not correlated.
+
+    Raises:
+        SqlError: It may have several rows per row of the query around, or is correlated by other conditions than equalities.
+    """
+    split = _split(translator, node.this, binder.scope)
+    if split is None:
+        return None
+    inside, (value, *others) = split.inside, split.inside.expressions
+    calls = aggregate_nodes(value, translator.catalogue)
+    if others or inside.args.get("having") or not calls:
+        raise unsupported(
+            "a correlated subquery of one value that is no expression of aggregates",
+            node,
+            hint="Aggregate it, without HAVING.",
+        )
+    pairs = [_sides(each, split.scope) for each in split.outside]
+    inside.set(
+        "expressions",
+        [
+            exp.alias_(value.copy(), "$value", quoted=True),
+            *_named([inner for inner, _ in pairs]),
+            exp.alias_(exp.true(), "$there", quoted=True),
+        ],
+    )
+    inside.set("group", exp.Group(expressions=[inner.copy() for inner, _ in pairs]))
+    right = translator.relation(inside)
+    width = len(relation.columns)
+    found = [InputColumn(width + at, each.type, each.name) for at, each in enumerate(right.columns)]
+    conditions: list[Scalar] = [
+        compared("equal", made, binder.scalar(around), node)
+        for made, (_, around) in zip(found[1:-1], pairs, strict=True)
+    ]
+    without = _of_no_rows(value, calls, Binder(split.scope, translator.catalogue, BUILDERS))
+    is_missing = ScalarCall("is_null", (found[-1],), BOOLEAN)
+    chosen = ScalarCall("case", (is_missing, without, found[0]), found[0].type)
+    is_plain = isinstance(without, Constant) and without.value is None
+    binder.given[id(node)] = found[0] if is_plain else chosen
+    return joined_on(relation, right, JoinType.LEFT, conditions)
+
+
+def _of_no_rows(value: exp.Expr, calls: Sequence[exp.Expr], inner: Binder) -> Scalar:
+    """Return what an expression of aggregates is where there are no rows."""
+    bound = {id(each): bound_aggregate(each, inner).call for each in calls}
+    if any(each.user is not None for each in bound.values()):
+        raise unsupported("an aggregate function of yours in a correlated subquery", value)
+    alone = Binder(Scope(), inner.catalogue, BUILDERS)
+    for key, call in bound.items():
+        alone.given[key] = Constant(0 if call.function == "COUNT" else None, call.result)
+    return alone.scalar(value.this if isinstance(value, exp.Alias) else value)
+
+
+def _sides(condition: exp.Expr, scope: Scope) -> tuple[exp.Expr, exp.Expr]:
+    """Return the side of an equality that reads the subquery, and the one that reads the query around."""
+    if isinstance(condition, exp.EQ):
+        sides = (condition.this, condition.expression)
+        inner = [_reads(each, scope) for each in sides]
+        if inner == [{True}, {False}]:
+            return sides
+        if inner == [{False}, {True}]:
+            return sides[1], sides[0]
+    raise unsupported(
+        "a correlated subquery of one value with another condition than an equality of both queries",
+        condition,
+        hint="Compare an expression of the subquery with one of the query around it.",
+    )
+
+
+def _reads(node: exp.Expr, scope: Scope) -> set[bool]:
+    return {scope.find(column) is not None for column in node.find_all(exp.Column)}
+
+
+def _split(translator: QueryTranslator, query: exp.Expr, outer: Scope) -> _Split | None:
     where = query.args.get("where")
     if not isinstance(query, exp.Select) or where is None:
-        return []
+        return None
     if query.args.get("group") or query.args.get("limit"):
-        return []
+        return None
     _, scope = FromClause(translator, None).relation(query)
-    return [
-        each
-        for each in _parts(where.this)
-        if any(
-            scope.find(column) is None and outer.find(column) is not None
-            for column in each.find_all(exp.Column)
-        )
-    ]
+    inside = query.copy()
+    parts = list(_parts(inside.args["where"].this))
+    outside = [each for each in parts if _is_outside(each, scope, outer)]
+    if not outside:
+        return None
+    kept = [each for each in parts if each not in outside]
+    inside.set("where", exp.Where(this=exp.and_(*kept)) if kept else None)
+    return _Split(inside, tuple(outside), scope)
+
+
+def _is_outside(condition: exp.Expr, scope: Scope, outer: Scope) -> bool:
+    return any(
+        scope.find(column) is None and outer.find(column) is not None
+        for column in condition.find_all(exp.Column)
+    )
+
+
+def _parts(node: exp.Expr) -> Iterator[exp.Expr]:
+    if isinstance(node, exp.Paren):
+        yield from _parts(node.this)
+    elif isinstance(node, exp.And):
+        yield from _parts(node.this)
+        yield from _parts(node.expression)
+    else:
+        yield node
+
+
+def _named(nodes: Sequence[exp.Expr]) -> list[exp.Expr]:
+    return [exp.alias_(each.copy(), f"{_PREFIX}{at}", quoted=True) for at, each in enumerate(nodes)]
+
+
+def _is_existence(query: exp.Expr) -> bool:
+    around = query.parent
+    while isinstance(around, exp.Subquery):
+        around = around.parent
+    return isinstance(around, exp.Exists)

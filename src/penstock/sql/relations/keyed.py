@@ -208,7 +208,14 @@ def union(parts: tuple[SqlRelation, ...]) -> Union:
     """Return all rows of some relations, with the columns of the first."""
     is_insert_only = all(each.is_insert_only for each in parts)
     columns = tuple(
-        SqlColumn(of_first.name, of_first.type, all(part.columns[at].is_time for part in parts))
+        SqlColumn(
+            of_first.name,
+            of_first.type,
+            is_time=all(part.columns[at].is_time for part in parts),
+            window=of_first.window
+            if all(part.columns[at].window == of_first.window for part in parts)
+            else "",
+        )
         for at, of_first in enumerate(parts[0].columns)
     )
     return Union(

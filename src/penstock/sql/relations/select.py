@@ -15,11 +15,12 @@ from penstock.sql.catalogue import Changelog, SqlCatalogue, SqlColumn, SqlView
 from penstock.sql.column_types import NULL
 from penstock.sql.dialect import hints_of
 from penstock.sql.place import unsupported, wrong
-from penstock.sql.relations.aggregates import GroupBinder, aggregate_nodes, bound_aggregate
+from penstock.sql.relations.aggregates import GroupBinder
 from penstock.sql.relations.conditions import projected, where
 from penstock.sql.relations.from_clause import FromClause
+from penstock.sql.relations.grouping import as_column, grouped
 from penstock.sql.relations.hints import check_names, state_ttls, with_options
-from penstock.sql.relations.keyed import GroupBy, Normalize, aggregated, distinct_names
+from penstock.sql.relations.keyed import Normalize, aggregated, distinct_names
 from penstock.sql.relations.numbered import first_rows, with_windows
 from penstock.sql.relations.set_operations import except_rows, intersected, united
 from penstock.sql.relations.subqueries import is_existence, with_existence, with_scalars
@@ -128,12 +129,10 @@ class QueryTranslator:
         check_names(ttls_ms, [each.name for each in scope.tables], query)
         binder = Binder(scope, self.catalogue, BUILDERS)
         relation = self._where(query, relation, binder)
-        relation, binder = self._grouped(
-            query,
-            relation,
-            binder,
-            max((each or 0 for each in ttls_ms.values()), default=0) or None,
-        )
+        longest_ms = max((each or 0 for each in ttls_ms.values()), default=0) or None
+        relation, binder = grouped(query, relation, binder, longest_ms)
+        if query.args.get("having") is not None:
+            relation = self._having(query.args["having"], relation, binder)
         relation = with_windows(query, relation, binder)
         relation = with_scalars(self, query.expressions, relation, binder)
         made = self._projected(query, relation, binder)
@@ -157,61 +156,6 @@ class QueryTranslator:
             if is_existence(each):
                 relation = with_existence(self, each, relation, binder)
         return relation if len(relation.columns) == width else _first_columns(relation, width)
-
-    def _grouped(
-        self, query: exp.Select, relation: SqlRelation, binder: Binder, ttl_ms: int | None
-    ) -> tuple[SqlRelation, Binder]:
-        having, clause = query.args.get("having"), query.args.get("group")
-        order = query.args.get("order")
-        nodes = [*query.expressions, *([having] if having else []), *([order] if order else [])]
-        calls = [call for node in nodes for call in aggregate_nodes(node, self.catalogue)]
-        if not calls and clause is None and having is None:
-            return relation, binder
-        grouped = [] if clause is None else list(clause.expressions)
-        for name, part in ({} if clause is None else clause.args).items():
-            if part and name != "expressions":
-                raise unsupported(f"GROUP BY {name.upper().replace('_', ' ')}", clause)
-        groups = tuple(dict.fromkeys(binder.scalar(each) for each in grouped))
-        for at, each in enumerate(groups):
-            if each.type.name in {"ARRAY", "MAP", "ROW", "ANY"}:
-                raise unsupported(f"GROUP BY of {each.type}", grouped[at])
-        bound = [bound_aggregate(each, binder) for each in calls]
-        read = [
-            each
-            for one in bound
-            for each in (*one.arguments, *([one.filter] if one.filter else []))
-        ]
-        inputs = [*groups, *(each for each in dict.fromkeys(read))]
-        behind = inputs[len(groups) :]
-        made = []
-        for one in bound:
-            arguments = tuple(behind.index(each) + len(groups) for each in one.arguments)
-            condition = None if one.filter is None else behind.index(one.filter) + len(groups)
-            made.append(replace(one.call, arguments=arguments, filter=condition))
-        columns = distinct_names(
-            [
-                replace(as_column(each, relation), name=_name(each, at))
-                for at, each in enumerate(inputs)
-            ]
-        )
-        unique = tuple(dict.fromkeys(made))
-        names = _free(unique, columns)
-        result = aggregated(
-            projected(relation, columns, tuple(inputs)) if inputs else _one_column(relation),
-            len(groups),
-            unique,
-            names,
-        )
-        if isinstance(result, GroupBy):
-            result = replace(result, ttl_ms=ttl_ms)
-        given: dict[int, Scalar] = {}
-        for node, call in zip(calls, made, strict=True):
-            at = len(groups) + unique.index(call)
-            given[id(node)] = InputColumn(at, call.result, result.columns[at].name)
-        over = GroupBinder(binder, groups, given, BUILDERS)
-        if having is not None:
-            result = self._having(having, result, over)
-        return result, over
 
     def _having(self, having: exp.Expr, relation: SqlRelation, binder: Binder) -> SqlRelation:
         width = len(relation.columns)
@@ -331,13 +275,6 @@ def renamed(relation: SqlRelation, names: list[str], node: exp.Expr) -> SqlRelat
     return projected(relation, columns, tuple(_column(at, each) for at, each in enumerate(columns)))
 
 
-def as_column(scalar: Scalar, relation: SqlRelation) -> SqlColumn:
-    """Return the column that an expression makes; what is known of a column of the input stays known."""
-    if isinstance(scalar, InputColumn):
-        return relation.columns[scalar.position]
-    return SqlColumn(str(scalar), scalar.type)
-
-
 def _first_columns(relation: SqlRelation, width: int) -> SqlRelation:
     kept = relation.columns[:width]
     return projected(relation, kept, tuple(_column(at, each) for at, each in enumerate(kept)))
@@ -353,22 +290,3 @@ def _conjuncts(node: exp.Expr) -> list[exp.Expr]:
     if isinstance(node, exp.And):
         return [*_conjuncts(node.this), *_conjuncts(node.expression)]
     return [node]
-
-
-def _name(scalar: Scalar, at: int) -> str:
-    return scalar.name if isinstance(scalar, InputColumn) and scalar.name else f"EXPR${at}"
-
-
-def _free(calls: tuple[object, ...], columns: tuple[SqlColumn, ...]) -> tuple[str, ...]:
-    """Return names of aggregates that no column has."""
-    taken = {each.name for each in columns}
-    prefix = "AGG$"
-    while any(name.startswith(prefix) for name in taken):
-        prefix += "$"
-    return tuple(f"{prefix}{at}" for at in range(len(calls)))
-
-
-def _one_column(relation: SqlRelation) -> SqlRelation:
-    """Return rows of one column, for COUNT(*) alone: rows need a column."""
-    first = relation.columns[0]
-    return projected(relation, (first,), (_column(0, first),))

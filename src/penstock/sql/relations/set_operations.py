@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from sqlglot import exp
 
 from penstock.sql.binding.conversions import common_type, converted
 from penstock.sql.catalogue import SqlColumn
 from penstock.sql.column_types import BIGINT, BOOLEAN, INT
+from penstock.sql.functions.correlate import CorrelateSpec
 from penstock.sql.functions.group_aggregate import AggregateCall
-from penstock.sql.place import unsupported, wrong
+from penstock.sql.place import wrong
 from penstock.sql.relations.conditions import projected, where
 from penstock.sql.relations.keyed import aggregated, union
-from penstock.sql.relations.tree import SqlRelation
+from penstock.sql.relations.tree import Correlate, SqlRelation
 from penstock.sql.scalars.tree import Constant, InputColumn, Scalar, ScalarCall
 
 Sides = tuple[SqlRelation, SqlRelation]
@@ -24,19 +27,21 @@ def united(sides: Sides, node: exp.Expr) -> SqlRelation:
 
 
 def intersected(sides: Sides, node: exp.Expr) -> SqlRelation:
-    """Return the different rows that both sides have."""
-    return _compared(sides, node, "greater")
+    """Return the rows that both sides have: with ALL as often as both, else once."""
+    if node.args.get("distinct"):
+        return _compared(sides, node, "greater")
+    return _copied(sides, node, lambda left, right: ScalarCall("least", (left, right), BIGINT))
 
 
 def except_rows(sides: Sides, node: exp.Expr) -> SqlRelation:
-    """Return the different rows of the left side that the right one does not have."""
-    return _compared(sides, node, "equal")
+    """Return the rows that the left side has more often than the right one (ALL), or that only it has, once."""
+    if node.args.get("distinct"):
+        return _compared(sides, node, "equal")
+    return _copied(sides, node, lambda left, right: ScalarCall("subtract", (left, right), BIGINT))
 
 
-def _compared(sides: Sides, node: exp.Expr, right: str) -> SqlRelation:
-    """Return the different rows that are on the left side, and whose number on the right one compares with 0."""
-    if not node.args.get("distinct"):
-        raise unsupported(f"{type(node).__name__.upper()} ALL", node)
+def _counted(sides: Sides, node: exp.Expr) -> tuple[SqlRelation, InputColumn, InputColumn]:
+    """Return each row once, and the columns that say how often it is on the left and on the right side."""
     left, other = _alike(sides, node)
     width = len(left.columns)
     marked = [
@@ -49,12 +54,38 @@ def _compared(sides: Sides, node: exp.Expr, right: str) -> SqlRelation:
     ]
     calls = tuple(AggregateCall("SUM", (width + at,), INT, BIGINT) for at in range(2))
     found = aggregated(union((marked[0], marked[1])), width, calls, ("$left", "$right"))
+    return found, InputColumn(width, BIGINT, "$left"), InputColumn(width + 1, BIGINT, "$right")
+
+
+def _compared(sides: Sides, node: exp.Expr, right: str) -> SqlRelation:
+    """Return the different rows that are on the left side, and whose number on the right one compares with 0."""
+    found, of_left, of_right = _counted(sides, node)
     zero = Constant(0, BIGINT)
     conditions: list[Scalar] = [
-        ScalarCall("greater", (InputColumn(width, BIGINT), zero), BOOLEAN),
-        ScalarCall(right, (InputColumn(width + 1, BIGINT), zero), BOOLEAN),
+        ScalarCall("greater", (of_left, zero), BOOLEAN),
+        ScalarCall(right, (of_right, zero), BOOLEAN),
     ]
-    return projected(where(found, conditions), found.columns[:width], _all(found)[:width])
+    return _first(where(found, conditions), of_left.position)
+
+
+def _copied(sides: Sides, node: exp.Expr, count: Callable[[Scalar, Scalar], Scalar]) -> SqlRelation:
+    """Return each row as often as a function of its numbers on both sides says."""
+    found, of_left, of_right = _counted(sides, node)
+    copies = count(of_left, of_right)
+    kept = where(found, [ScalarCall("greater", (copies, Constant(0, BIGINT)), BOOLEAN)])
+    spec = CorrelateSpec(kind="copies", arguments=(copies,), name="copies")
+    made = Correlate(
+        input=kept,
+        spec=spec,
+        keeps_unmatched=False,
+        columns=kept.columns,
+        changelog=kept.changelog,
+    )
+    return _first(made, of_left.position)
+
+
+def _first(relation: SqlRelation, width: int) -> SqlRelation:
+    return projected(relation, relation.columns[:width], _all(relation)[:width])
 
 
 def _all(relation: SqlRelation) -> tuple[Scalar, ...]:

@@ -5,7 +5,7 @@
     WHERE a NOT IN (SELECT b …)      anti join of rows for which a = b is true or NULL
     a > (SELECT MAX(b) …)            left join with the one row
 
-A subquery of EXISTS or IN may be correlated: equalities in its WHERE, and other conditions, may read columns of the query around it.
+A subquery may be correlated: conditions of its WHERE may read columns of the query around it, those of a value as equalities.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from penstock.sql.binding.conditions import compared
 from penstock.sql.column_types import BOOLEAN
 from penstock.sql.place import unsupported, wrong
 from penstock.sql.relations.aggregates import nodes_of
-from penstock.sql.relations.correlation import correlated
+from penstock.sql.relations.correlation import correlated, n_hidden, with_correlated_value
 from penstock.sql.relations.from_clause import joined_on
 from penstock.sql.relations.joins import JoinType
 from penstock.sql.relations.keyed import GroupBy
@@ -66,7 +66,7 @@ def with_existence(
     if isinstance(found, exp.In):
         values = found.this.expressions if isinstance(found.this, exp.Tuple) else [found.this]
         made = [binder.scalar(each) for each in values]
-        known = right.columns[: len(right.columns) - _hidden(right)]
+        known = right.columns[: len(right.columns) - n_hidden(right)]
         if len(known) != len(made):
             raise wrong(
                 f"IN compares {len(made)} values with {len(known)} columns",
@@ -78,11 +78,6 @@ def with_existence(
             equal = compared("equal", value, other, node)
             conditions.append(_unless_false(equal) if is_negated else equal)
     return joined_on(relation, right, kind, conditions)
-
-
-def _hidden(right: SqlRelation) -> int:
-    """Return how many columns a correlated subquery got behind its own."""
-    return sum(each.name.startswith("$outer") for each in right.columns)
 
 
 def _unless_false(condition: Scalar) -> Scalar:
@@ -102,13 +97,17 @@ def with_scalars(
     The binder then knows the subqueries as columns.
 
     Raises:
-        SqlError: A subquery may have several rows, or reads the query around it.
+        SqlError: A subquery may have several rows.
     """
     for node in nodes:
         for each in list(nodes_of(node)):
             if not isinstance(each, exp.Subquery) or id(each) in binder.given:
                 continue
             if isinstance(each.parent, exp.In | exp.Exists):
+                continue
+            made = with_correlated_value(translator, each, relation, binder)
+            if made is not None:
+                relation = made
                 continue
             value = translator.relation(each.this, binder.scope)
             if len(value.columns) != 1:
@@ -119,7 +118,9 @@ def with_scalars(
                 )
             if not _has_one_row(value):
                 raise unsupported(
-                    "a subquery of one value that may have several rows", each, hint="GroupBy it."
+                    "a subquery of one value that may have several rows",
+                    each,
+                    hint="Aggregate it without GROUP BY.",
                 )
             at = len(relation.columns)
             relation = joined_on(relation, value, JoinType.LEFT, [])

@@ -187,6 +187,7 @@ FUNCTIONS: dict[str, ScalarFunction] = {
     "element": _plain(_only),
     "cardinality": _plain(len, column="list_length", column_for=frozenset({"ARRAY"})),
     "array": _plain(lambda *values: list(values), is_strict=False),
+    "map": _plain(lambda *pairs: dict(zip(pairs[::2], pairs[1::2], strict=True)), is_strict=False),
     "array_contains": _plain(lambda values, wanted: wanted in values),
     "json_value": _plain(_json_value),
 }

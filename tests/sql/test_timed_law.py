@@ -1,0 +1,103 @@
+"""The law of event time in SQL: windows, sessions and interval joins have one answer in every mode, that of DuckDB.
+
+Rows that are out of order but not late are compared in every mode; late ones in a harness, in which the test says when the watermark
+comes, so it knows which rows are late.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+
+import pytest
+
+from penstock.common import Configuration, Duration, WatermarkStrategy
+from penstock.datastream import StreamExecutionEnvironment
+from penstock.datastream.connectors import CollectionSource, HybridSource
+from penstock.graph.endpoints import Source
+from penstock.sql.scalars.times import millis_of
+from penstock.sql.streams import StreamTable
+from penstock.testing import collect
+from tests.sql.generated import materialized
+from tests.sql.harness import query_harness
+from tests.sql.test_law import MODES, SETTINGS
+from tests.sql.timed import BOUND_SECONDS, KIND, TimedMaker, duckdb_answer, events, on_time
+
+STRATEGY = WatermarkStrategy.for_bounded_out_of_orderness(
+    Duration.of_seconds(BOUND_SECONDS)
+).with_timestamp_assigner(lambda row, _: millis_of(row.ts))
+
+
+def answer(query, arrived, mode, settings):
+    runtime, schedule = MODES[mode]
+    options = {
+        "execution.runtime-mode": "STREAMING" if runtime == "MIXED" else runtime,
+        "parallelism.default": 2,
+        **settings,
+    }
+    env = StreamExecutionEnvironment.get_execution_environment(Configuration.from_dict(options))
+    given = {}
+    for name in ("e", "f"):
+        rows = [each.row for each in arrived if each.table == name]
+        if runtime == "MIXED":
+            half = len(rows) // 2
+            past, live = (CollectionSource.of(part, KIND) for part in (rows[:half], rows[half:]))
+            source: Source = HybridSource.builder(past).add_source(live).build()
+        else:
+            source = CollectionSource.of(rows, KIND)
+        given[name] = StreamTable(env.from_source(source, STRATEGY, name), time="ts")
+    return materialized(collect(env.sql(query.for_penstock(), given), schedule))
+
+
+def check(seed, modes):
+    rng = random.Random(seed)  # noqa: S311 - examples, not secrets
+    arrived = events(rng, is_late=False)
+    query = TimedMaker(rng).timed()
+    # No table may have late rows when the other one is behind: then its watermark is, too.
+    wanted = sorted(duckdb_answer(query, [on_time(each) for each in arrived]), key=repr)
+    settings = SETTINGS[seed % len(SETTINGS)]
+    for mode in modes:
+        found = sorted(answer(query, arrived, mode, settings), key=repr)
+        assert found == wanted, (seed, mode, settings, query.for_penstock())
+
+
+def check_late(seed):
+    rng = random.Random(seed)  # noqa: S311
+    arrived = events(rng, is_late=True)
+    query = TimedMaker(rng).timed()
+    wanted = sorted(duckdb_answer(query, arrived), key=repr)
+    tables = {name: (KIND, {"time": "ts"}) for name in query.tables}
+    backend = rng.choice(("hashmap", "lmdb"))
+    n_late = sum(each.second <= each.watermark for each in arrived)
+    with query_harness(query.for_penstock(), tables, backend=backend) as harness:
+        watermark = None
+        for each in arrived:
+            if each.watermark != watermark:
+                watermark = each.watermark
+                harness.advance_watermark(watermark * 1000)
+            if each.table not in query.tables:
+                continue
+            harness.push(each.row, each.second * 1000, input="ef".index(each.table))
+        harness.advance_watermark(10_000_000)
+        found = sorted(materialized(harness.output()), key=repr)
+    assert found == wanted, (seed, backend, query.for_penstock())
+    return n_late
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_windows_and_interval_joins_are_equal(seed):
+    check(seed, ("batch", tuple(MODES)[1 + seed % 3]))
+
+
+def test_late_rows_are_in_no_window_that_is_over():
+    assert sum(check_late(seed) for seed in range(20)) > 20
+
+
+@pytest.mark.fuzz
+def test_new_queries_of_event_time_are_equal():
+    rng = random.Random(os.environ.get("PENSTOCK_FUZZ_SEED", "0"))  # noqa: S311
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        check(rng.randrange(1 << 32), tuple(MODES))
+        check_late(rng.randrange(1 << 32))
