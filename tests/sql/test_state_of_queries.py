@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 
@@ -15,10 +16,10 @@ from tests.sql.harness import at, changed, query_harness, shown
 
 HOUR_MS = 3_600_000
 T = Types.ROW_NAMED(["k", "n", "ts"], [Types.STRING(), Types.INT(), Types.SQL_TIMESTAMP()])
-INSERTED = {"t": (T, {})}
+INSERTED: dict[str, Any] = {"t": (T, {})}
 CHANGING = {"t": (T, {"changelog": Changelog.RETRACT})}
 TIMED = {"t": (T, {"time": "ts"})}
-PAIR = {"t": (T, {}), "u": (T, {})}
+PAIR: dict[str, Any] = {"t": (T, {}), "u": (T, {})}
 TTL = {"table.exec.state.ttl": "1 h"}
 
 
