@@ -90,6 +90,7 @@ docs: $(installed) browser ## Write the pages that are generated from the source
 	@$(python) -m penstock.config.reference > docs/configuration.md
 	@$(python) -m tools.support.page > docs/api-support.md
 	@$(python) -m tools.support.sql_tables > docs/sql-tables.md
+	@$(python) -m tools.support.sql_support
 	@$(python) -m tools.support.monitoring
 	@$(python) -m tools.site.drawings
 	@$(python) -m tools.site.numbers

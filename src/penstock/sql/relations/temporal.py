@@ -82,7 +82,6 @@ def temporal_join(
     """
     if kind not in {JoinType.INNER, JoinType.LEFT}:
         raise unsupported(f"{kind.value} with FOR SYSTEM_TIME AS OF", join)
-    moment = scope.resolve(join.this.args["version"].expression)
     found = versions_of(right)
     if found is None:
         raise wrong(
@@ -91,6 +90,31 @@ def temporal_join(
             hint="It needs a PRIMARY KEY and a WATERMARK, or is the newest row per key of an insert-only table.",
         )
     versions, key = found
+    left_time, right_time = _times(left, versions, join, scope)
+    used = _compared_keys(versions, key, conditions, len(left.columns), join)
+    kept = [each for each in conditions if not _is_used(each, used, len(left.columns))]
+    columns = distinct_names(
+        [*left.columns, *(SqlColumn(each.name, each.type) for each in versions.columns)]
+    )
+    return TemporalJoin(
+        left=left,
+        right=versions,
+        left_keys=tuple(one for one, _ in used),
+        right_keys=tuple(other for _, other in used),
+        left_time=left_time,
+        right_time=right_time,
+        keeps_unmatched=kind is JoinType.LEFT,
+        condition=all_of(kept),
+        columns=columns,
+        keys=left.keys,
+    )
+
+
+def _times(
+    left: SqlRelation, versions: SqlRelation, join: exp.Join, scope: Scope
+) -> tuple[int, int]:
+    """Return the columns with the times of both sides."""
+    moment = scope.resolve(join.this.args["version"].expression)
     times = [at for at, each in enumerate(versions.columns) if each.is_time]
     is_time = isinstance(moment, InputColumn) and left.columns[moment.position].is_time
     if not times or not is_time or not left.is_insert_only:
@@ -100,7 +124,17 @@ def temporal_join(
             hint="Declare WATERMARK FOR the columns.",
         )
     assert isinstance(moment, InputColumn)
-    width = len(left.columns)
+    return moment.position, times[0]
+
+
+def _compared_keys(
+    versions: SqlRelation,
+    key: frozenset[int],
+    conditions: list[Scalar],
+    width: int,
+    join: exp.Join,
+) -> list[tuple[Scalar, Scalar]]:
+    """Return what each column of the key of the versions is equal to."""
     pairs, _ = equalities(conditions, width)
     by_right = {
         other.position: (one, other) for one, other in pairs if isinstance(other, InputColumn)
@@ -113,22 +147,7 @@ def temporal_join(
             hint="Compare each column of the key with an expression of the left side.",
         )
     used: list[tuple[Scalar, Scalar]] = [by_right[at] for at in sorted(key)]
-    kept = [each for each in conditions if not _is_used(each, used, width)]
-    columns = distinct_names(
-        [*left.columns, *(SqlColumn(each.name, each.type) for each in versions.columns)]
-    )
-    return TemporalJoin(
-        left=left,
-        right=versions,
-        left_keys=tuple(one for one, _ in used),
-        right_keys=tuple(other for _, other in used),
-        left_time=moment.position,
-        right_time=times[0],
-        keeps_unmatched=kind is JoinType.LEFT,
-        condition=all_of(kept),
-        columns=columns,
-        keys=left.keys,
-    )
+    return used
 
 
 def _is_used(condition: Scalar, used: list[tuple[Scalar, Scalar]], width: int) -> bool:
