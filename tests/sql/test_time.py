@@ -132,6 +132,16 @@ QUERIES = {
         ),
         [(10, 2), (20, 1), (40, 1)],
     ),
+    "first rows of windows, counted by windows": (
+        (
+            "SELECT window_end, COUNT(*) AS c, MAX(n) AS m FROM (SELECT * FROM (SELECT window_start, window_end,"
+            " window_time, n, ROW_NUMBER() OVER (PARTITION BY window_start, window_end ORDER BY n DESC) AS r FROM ("
+            "SELECT n, window_start, window_end, window_time FROM"
+            " TABLE(TUMBLE(TABLE bids, DESCRIPTOR(ts), INTERVAL '10' SECOND)))) WHERE r <= 2)"
+            " GROUP BY window_start, window_end"
+        ),
+        [(10, 2, 7), (20, 1, 1), (40, 1, 2)],
+    ),
     "unnest": (
         "SELECT who, tag FROM bids CROSS JOIN UNNEST(tags) AS t (tag) WHERE tag <> 'b'",
         [("ann", "a"), ("ann", "c"), ("ann", "d"), ("bob", "e")],

@@ -64,11 +64,13 @@ class TimedQuery:
         text: With `{e}` and `{f}` where windows of a table are read.
         windows: Of them; None if it reads tables, or sessions.
         session_gap: Of sessions by `k`; None if there are none.
+        is_never_over: Whether late rows count, as in partitions that are not of a window.
     """
 
     text: str
     windows: WindowKind | None = None
     session_gap: int | None = None
+    is_never_over: bool = False
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -170,7 +172,10 @@ class TimedMaker(QueryMaker):
         order = rng.choice(("ASC NULLS FIRST", "DESC NULLS LAST"))
         number = f"ROW_NUMBER() OVER (PARTITION BY window_start, window_end ORDER BY s.a {order})"
         inside = f"SELECT window_start, window_end, s.a AS a, {number} AS r FROM {{e}} AS s"
-        text = f"SELECT window_start, a FROM ({inside}) AS i WHERE r <= {rng.randint(1, 3)}"
+        bound = rng.choice(("r <= 1", "r <= 3", "r > 1 AND r < 4"))
+        text = (
+            f"SELECT window_start, {rng.choice(('a', 'a, r'))} FROM ({inside}) AS i WHERE {bound}"
+        )
         return TimedQuery(text, self._windows())
 
     def _joined(self, left: str, right: str, on: str) -> str:
@@ -205,7 +210,7 @@ class TimedMaker(QueryMaker):
         call = rng.choice(("SUM(a)", "COUNT(*)", "MIN(a)", "MAX(k)", "COUNT(x)"))
         distance = rng.choice(("UNBOUNDED", "INTERVAL '5' SECOND", "INTERVAL '0' SECOND"))
         over = f"PARTITION BY k ORDER BY ts RANGE BETWEEN {distance} PRECEDING AND CURRENT ROW"
-        return TimedQuery(f"SELECT k, ts, {call} OVER ({over}) AS o FROM e")
+        return TimedQuery(f"SELECT k, ts, {call} OVER ({over}) AS o FROM e", is_never_over=True)
 
 
 def in_windows(query: TimedQuery, arrived: Sequence[Event]) -> list[tuple[Event, int, int]]:
@@ -268,7 +273,7 @@ def duckdb_answer(query: TimedQuery, arrived: Sequence[Event]) -> list[tuple[Any
             f"CREATE TABLE {name} (k VARCHAR, a INTEGER, x DOUBLE, ts TIMESTAMP{more})"
         )
         mine = [each for each in arrived if each.table == name]
-        if " OVER " in query.text:  # a partition is never over
+        if query.is_never_over:
             mine = [on_time(each) for each in mine]
         if is_windowed:
             rows = [

@@ -69,6 +69,10 @@ CONSTRUCTS: Mapping[str, str] = {
         " GROUP BY k, window_start, window_end"
     ),
     "first rows: ROW_NUMBER with a bound": _NUMBERED.format("r <= 3"),
+    "the same of windows": (
+        "SELECT * FROM (SELECT n, window_end, ROW_NUMBER() OVER (PARTITION BY window_start, window_end ORDER BY n) AS r"
+        " FROM TABLE(TUMBLE(TABLE a, DESCRIPTOR(ts), INTERVAL '5' SECOND))) WHERE r <= 3"
+    ),
     "deduplication": _NUMBERED.format("r = 1"),
     "OVER, WINDOW": "SELECT SUM(n) OVER w FROM a WINDOW w AS (PARTITION BY k ORDER BY ts)",
     "UNNEST": "SELECT tag FROM c CROSS JOIN UNNEST(tags) AS t (tag)",

@@ -137,6 +137,19 @@ class RankFunction:
         start = self._spec.start
         return self._changes(before[start:], after[start:])
 
+    def add(self, row: Row) -> None:
+        """Add a row to the current partition, without a result."""
+        before = [list(each) for each in self._top.value() or ()]
+        after = nsmallest(self._spec.end, [*before, list(row)], key=self._sorter.key)
+        if after != before:
+            self._top.update(self._inside.rows(after))
+
+    def take(self) -> list[Row]:
+        """Return the first rows of the current partition, and forget them."""
+        rows = [list(each) for each in self._top.value() or ()]
+        self._top.clear()
+        return self._changes([], rows[self._spec.start :])
+
     def _added(self, before: list[Any], changes: list[tuple[Any, int]]) -> list[Any]:
         new = [values for values, _ in changes]
         return nsmallest(self._spec.end, [*before, *new], key=self._sorter.key)

@@ -12,6 +12,7 @@ from penstock.sql.catalogue import SqlColumn
 from penstock.sql.functions.group_aggregate import GroupAggregateFunction, GroupSpec
 from penstock.sql.functions.normalize import NormalizeFunction, NormalizeSpec
 from penstock.sql.functions.ranking import RankFunction, RankSpec, SortColumn
+from penstock.sql.functions.window_rank import WindowRankFunction
 from penstock.sql.lowering.evaluated import Rows, evaluated, row_type
 from penstock.sql.relations.keyed import GroupBy, Normalize, Rank, Union
 from penstock.sql.relations.tree import SqlRelation
@@ -107,8 +108,12 @@ def lower_rank(lowering: Any, relation: Rank) -> Rows:
         names=tuple(each.name for each in relation.columns),
         has_number=relation.has_number,
         is_insert_only=relation.input.is_insert_only,
-        ttl_ms=lowering.ttl_ms,
+        ttl_ms=lowering.ttl_ms if relation.window_end is None else None,
     )
     rows = by_columns(lowering.stream(relation.input), relation.partition)
-    made = changes_of(rows, RankFunction(spec), relation.columns, "rank")
+    if relation.window_end is not None:
+        function = WindowRankFunction(spec, relation.window_end)
+        made = rows.process(function, row_type(relation.columns)).name("window rank")
+    else:
+        made = changes_of(rows, RankFunction(spec), relation.columns, "rank")
     return lowering.stateful(made, relation)  # type: ignore[no-any-return]

@@ -169,6 +169,11 @@ def _bounded(numbered: RowNumber, conditions: Sequence[Scalar]) -> SqlRelation:
     if end is None:
         return _filter(numbered, conditions)
     partition = frozenset(numbered.partition)
+    window_end = _window_end(numbered)
+    columns = numbered.columns
+    if window_end is not None:
+        inside = (replace(each, is_time=each.window == "time") for each in numbered.input.columns)
+        columns = (*inside, columns[number])
     ranked = Rank(
         input=numbered.input,
         partition=numbered.partition,
@@ -176,11 +181,19 @@ def _bounded(numbered: RowNumber, conditions: Sequence[Scalar]) -> SqlRelation:
         start=start,
         end=max(end, start),
         has_number=True,
-        columns=numbered.columns,
+        window_end=window_end,
+        columns=columns,
         keys=frozenset({partition | {number}, *([partition] if end - start <= 1 else [])}),
-        changelog=Changelog.RETRACT,
+        changelog=Changelog.RETRACT if window_end is None else Changelog.INSERT_ONLY,
     )
     return _filter(ranked, rest)
+
+
+def _window_end(numbered: RowNumber) -> int | None:
+    """Return the end of the window that a partition is of, None if it is of none that ends."""
+    marks = {numbered.input.columns[at].window: at for at in numbered.partition}
+    is_window = numbered.input.is_insert_only and {"start", "end"} <= marks.keys()
+    return marks["end"] if is_window else None
 
 
 def _bound(condition: Scalar, number: int) -> tuple[int, int | None] | None:

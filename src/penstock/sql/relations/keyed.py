@@ -140,6 +140,7 @@ class Rank(OneInput):
         start: How many rows are left out before.
         end: Position behind the last row.
         has_number: Whether the number of the row is the last column.
+        window_end: Position of the end of the window, if the partition is one of a window: then rows come when it is over.
     """
 
     partition: tuple[int, ...]
@@ -147,10 +148,13 @@ class Rank(OneInput):
     start: int
     end: int
     has_number: bool
+    window_end: int | None = None
 
     @property
     def state(self) -> str | None:
         """What it keeps, in words."""
+        if self.window_end is not None:
+            return f"the first {self.end} rows of each partition of the windows that are not over"
         first = f"the first {self.end} rows of each partition"
         return first if self.input.is_insert_only else f"{first}, and all rows"
 
@@ -161,7 +165,8 @@ class Rank(OneInput):
             for each in self.order
         )
         behind = f" in order of {order}" if order else ""
-        return f"Rank {self.start + 1} to {self.end} by {by}{behind}"
+        kind = "Rank" if self.window_end is None else "Window rank"
+        return f"{kind} {self.start + 1} to {self.end} by {by}{behind}"
 
 
 def unique_by(relation: SqlRelation, key: tuple[int, ...]) -> SqlRelation:
