@@ -65,16 +65,19 @@ class TimedQuery:
         windows: Of them; None if it reads tables, or sessions.
         session_gap: Of sessions by `k`; None if there are none.
         is_never_over: Whether late rows count, as in partitions that are not of a window.
+        for_duckdb: The text of DuckDB; None is the same.
     """
 
     text: str
     windows: WindowKind | None = None
     session_gap: int | None = None
     is_never_over: bool = False
+    for_duckdb: str | None = None
 
     @property
     def tables(self) -> tuple[str, ...]:
-        return ("e", "f") if "{f}" in self.text or " f AS " in self.text else ("e",)
+        is_pair = any(each in self.text for each in ("{f}", " f AS ", "FROM f"))
+        return ("e", "f") if is_pair else ("e",)
 
     def for_penstock(self) -> str:
         inside = "" if self.windows is None else self.windows.text
@@ -99,6 +102,7 @@ def events(rng: random.Random, *, is_late: bool) -> list[Event]:
     reach = 20 if is_late else BOUND_SECONDS - 1
     arrivals = sorted(times, key=lambda second: second + rng.random() * reach)
     made, watermark = [], -100
+    versions: set[tuple[Any, int]] = set()
     for second in arrivals:
         values = (
             rng.choice(("p", "q", None)),
@@ -106,7 +110,12 @@ def events(rng: random.Random, *, is_late: bool) -> list[Event]:
             rng.choice((-1.5, 0.0, 0.1, 1e15, None)),
             at(second),
         )
-        made.append(Event(rng.choice("eef"), values, second, watermark))
+        table = rng.choice("eef")
+        if table == "f" and (values[0], second) in versions:
+            table = "e"  # a key has one version at a time
+        elif table == "f":
+            versions.add((values[0], second))
+        made.append(Event(table, values, second, watermark))
         watermark = max(watermark, second - BOUND_SECONDS - 1)
     return made
 
@@ -117,7 +126,17 @@ class TimedMaker(QueryMaker):
     def timed(self) -> TimedQuery:
         rng = self._rng
         kind = rng.choice(
-            ("group", "group", "session", "top", "interval", "interval", "windows", "over")
+            (
+                "group",
+                "group",
+                "session",
+                "top",
+                "interval",
+                "interval",
+                "windows",
+                "over",
+                "temporal",
+            )
         )
         made: TimedQuery = getattr(self, f"_timed_{kind}")()
         return made
@@ -205,6 +224,18 @@ class TimedMaker(QueryMaker):
             on += " AND l.k = r.k"
         return TimedQuery(self._joined("{e}", "{f}", on), self._windows())
 
+    def _timed_temporal(self) -> TimedQuery:
+        both = self._columns("l", "r")
+        made = ", ".join(f"{self._scalar(both, self._family(both), 1)} AS c{at}" for at in range(2))
+        kind = self._rng.choice(("JOIN", "LEFT JOIN"))
+        newest = "SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY ts DESC) AS n FROM f"
+        text = (
+            f"WITH v AS (SELECT k, a, x, ts FROM ({newest}) WHERE n = 1)"
+            f" SELECT {made} FROM e AS l {kind} v FOR SYSTEM_TIME AS OF l.ts AS r ON l.k = r.k"
+        )
+        asof = f"SELECT {made} FROM e AS l ASOF {kind} f AS r ON l.k = r.k AND l.ts >= r.ts"
+        return TimedQuery(text, for_duckdb=asof)
+
     def _timed_over(self) -> TimedQuery:
         rng = self._rng
         call = rng.choice(("SUM(a)", "COUNT(*)", "MIN(a)", "MAX(k)", "COUNT(x)"))
@@ -285,7 +316,7 @@ def duckdb_answer(query: TimedQuery, arrived: Sequence[Event]) -> list[tuple[Any
             connection.execute(
                 f"INSERT INTO {name} VALUES ({', '.join('?' for _ in row)})", list(row)
             )
-    text = query.text.format(e="e", f="f")
+    text = (query.for_duckdb or query.text).format(e="e", f="f")
     while (start := text.find("AVGOF(")) >= 0:
         text = text[:start] + _average(text[start:])
     found = connection.execute(text).fetchall()
