@@ -99,6 +99,7 @@ class Fault:
         times: How many of them.
         is_throttled: Whether they are answered by 503, and not passed on.
         is_lost: Whether they are passed on, and their answer is not.
+        is_dropped: Whether they are not passed on, and nobody answers.
         before_answer: Called when the server has answered, before the client is told.
     """
 
@@ -106,6 +107,7 @@ class Fault:
     times: int = 1
     is_throttled: bool = False
     is_lost: bool = False
+    is_dropped: bool = False
     before_answer: Callable[[], None] = field(default=lambda: None)
 
 
@@ -126,6 +128,9 @@ class FaultProxy:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            wbufsize = (
+                -1
+            )  # head and body in one packet; the second of two waits for an answer to the first
 
             def handle_one_request(self) -> None:
                 with suppress(ConnectionError):
@@ -163,6 +168,9 @@ class FaultProxy:
         fault = self._fault_for(Request(handler.command, path, query, headers, body))
         if fault is not None and fault.is_throttled:
             _answer(handler, 503, [], _SLOW_DOWN)
+            return
+        if fault is not None and fault.is_dropped:
+            handler.close_connection = True
             return
         passed = http.client.HTTPConnection(self._server, timeout=30)
         headers.pop("expect", None)

@@ -336,6 +336,8 @@ THIRD_PARTY: dict[str, frozenset[str]] = {
     "pyspark": frozenset({"spark"}),
     "lmdb": frozenset({"runtime", "state"}),
     "botocore": frozenset({"filesystem"}),
+    "azure": frozenset({"filesystem"}),
+    "google": frozenset({"filesystem"}),
     "confluent_kafka": frozenset({"connectors"}),
     "deltalake": frozenset({"connectors"}),
     "psycopg": frozenset({"connectors"}),

@@ -19,6 +19,8 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "postgres": ("psycopg", "psycopg-binary"),
     "redis": ("redis", "hiredis"),
     "s3": ("botocore",),
+    "azure": ("azure-storage-blob", "azure-identity"),
+    "google": ("google-cloud-storage",),
     "otel": ("opentelemetry-sdk", "opentelemetry-exporter-otlp-proto-http"),
     "openlineage": ("openlineage-python",),
     "sql": ("sqlglot",),

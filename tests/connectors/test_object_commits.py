@@ -99,7 +99,7 @@ class Objects:
 def objects(monkeypatch: pytest.MonkeyPatch) -> Objects:
     made = Objects()
     for module in (object_commits, uploaded_files):
-        monkeypatch.setattr(module, "store_of", lambda _: made.store)
+        monkeypatch.setattr(module, "store_of", lambda *_: made.store)
     return made
 
 
@@ -233,7 +233,7 @@ def test_a_crash_at_every_call(
     for place in count():
         made = Objects()
         for module in (object_commits, uploaded_files):
-            monkeypatch.setattr(module, "store_of", lambda _, made=made: made.store)
+            monkeypatch.setattr(module, "store_of", lambda *_, made=made: made.store)
         driver = made.started()
         driver.commit("live-0", made.stage(["0"]))
         staged = made.stage(["a1"], ["a2"], ["a3"])
@@ -267,7 +267,7 @@ def test_a_crash_at_every_call_of_a_recovery(
     for place in count():
         made = Objects()
         for module in (object_commits, uploaded_files):
-            monkeypatch.setattr(module, "store_of", lambda _, made=made: made.store)
+            monkeypatch.setattr(module, "store_of", lambda *_, made=made: made.store)
         half_done(made, "live-0", ["a1"], ["a2"])
         interrupted = Interrupted(made.store, place, is_after=is_after)
         interrupted.arm(raise_crash)
@@ -310,7 +310,7 @@ def test_a_driver_that_is_replaced_at_every_call(
     for place in count():
         made = Objects()
         for module in (object_commits, uploaded_files):
-            monkeypatch.setattr(module, "store_of", lambda _, made=made: made.store)
+            monkeypatch.setattr(module, "store_of", lambda *_, made=made: made.store)
         first = made.started()
         staged = made.stage(["a1"], ["a2"])
         successors: list[UploadedFileCommitter] = []

@@ -156,7 +156,7 @@ def test_a_savepoint_for_a_store_is_copied_when_it_is_whole(
     job: Job, requests: SavepointRequests, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     store = MemoryStore()
-    monkeypatch.setattr(job_savepoints, "S3Store", lambda _: store)
+    monkeypatch.setattr(job_savepoints, "store_of", lambda *_: store)
     request = requests.submit(ObjectPath("sales", "savepoints"), stop=True)
     savepoints = job.start()
     for pipeline in (ORDERS, CLICKS):
@@ -179,7 +179,7 @@ def test_a_store_that_refuses_fails_the_savepoint_and_not_the_job(
 
     store = MemoryStore()
     store.before = refuse
-    monkeypatch.setattr(job_savepoints, "S3Store", lambda _: store)
+    monkeypatch.setattr(job_savepoints, "store_of", lambda *_: store)
     request = requests.submit(ObjectPath("sales", "savepoints"), stop=True)
     savepoints = job.start()
     for pipeline in (ORDERS, CLICKS):

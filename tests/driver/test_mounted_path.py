@@ -28,7 +28,7 @@ def test_a_relative_path_is_taken_from_here(
 
 
 @pytest.mark.parametrize(
-    "place", ["s3://b/x", "s3a:/b/x", "gs://b", "HDFS://n:8020/x", Path("s3://b/x")]
+    "place", ["s3://b/x", "s3a:/b/x", "gs://b", "swift://b", "HDFS://n:8020/x", Path("s3://b/x")]
 )
 def test_another_kind_of_storage_is_refused(place: str | Path) -> None:
     with pytest.raises(SavepointError, match=r"the place is .* not on a mounted") as caught:
@@ -41,12 +41,17 @@ def test_a_savepoint_may_be_in_s3() -> None:
     assert savepoint_place("/data/x") == Path("/data/x")
 
 
-def test_a_checkpoint_directory_may_be_in_s3() -> None:
+def test_a_checkpoint_directory_may_be_in_a_store() -> None:
     for text in ("s3a://sales/x/", Path("s3://sales/x"), "s3n:/sales/x"):
         assert str(checkpoint_path(text)) == "s3://sales/x"
     assert checkpoint_path("/data/x") == Path("/data/x")
+    for text, found in (
+        ("gs:/sales/x", "gs://sales/x"),
+        ("wasbs://a-b@shop.blob.core.windows.net/x/", "abfss://a-b@shop.dfs.core.windows.net/x"),
+    ):
+        assert str(checkpoint_path(text)) == found
     with pytest.raises(JobDirectoryError, match="not on a mounted"):
-        checkpoint_path("gs://sales/x")
+        checkpoint_path("hdfs://n:8020/x")
     with pytest.raises(ArgumentError, match="login in it") as caught:
         checkpoint_path("s3a://AK:s3cr3t@b/x")
     assert "s3cr3t" not in str(caught.value)
@@ -61,7 +66,7 @@ def test_a_login_is_not_shown() -> None:
 def test_no_savepoint_is_asked_for_that_would_be_in_a_directory_of_such_a_name(
     tmp_path: Path,
 ) -> None:
-    future = SavepointFutures(tmp_path, None).submit("gs://b/savepoints", stop=False, drain=False)
+    future = SavepointFutures(tmp_path, None).submit("hdfs://b/savepoints", stop=False, drain=False)
     with pytest.raises(SavepointError, match="not on a mounted"):
         future.result()
     assert SavepointRequests(tmp_path).waiting() == []

@@ -1,4 +1,4 @@
-"""Checkpoint directories in S3, tested by SIGKILL of the driver, and by drivers that wake up after they were replaced."""
+"""Checkpoint directories in stores, tested by SIGKILL of the driver, and by drivers that wake up after they were replaced."""
 
 from __future__ import annotations
 
@@ -15,11 +15,14 @@ from penstock.filesystem.s3_client import s3_client
 from penstock.filesystem.s3_store import S3Store
 from penstock.filesystem.stored_path import StoredPath
 from penstock.spark.job.stored_lock import DRIVERS
+from tests.azure_server import KEY
 from tests.faults.drivers import SECONDS, Drivers
 from tests.faults.processes import wait_for
-from tests.faults.test_object_kills import KEYS, NUMBERS, OUT, rows
+from tests.faults.test_object_kills import KEYS, NUMBERS, OUT, rows, s3_options
 from tests.s3_server import SECRET, s3_server, settings_of
+from tests.store_systems import SYSTEMS
 
+EVERY = {(n % KEYS, (n + KEYS - 1) // KEYS): 1 for n in range(1, NUMBERS + 1)}
 JOB = ObjectPath(OUT.bucket, "jobs/counts")
 KILLS = ("live.staged:1", "epoch.record-linked:2", "live.committed:1")
 FREEZES = (
@@ -46,19 +49,14 @@ def drivers(server: str, tmp_path: Path) -> Drivers:
         {
             "execution.runtime-mode": "STREAMING",
             "execution.live.max-records-per-batch": "20",
-            "spark.hadoop.fs.s3a.endpoint": server,
-            "spark.hadoop.fs.s3a.endpoint.region": "us-east-1",
-            "spark.hadoop.fs.s3a.access.key": "tester",
-            "spark.hadoop.fs.s3a.secret.key": SECRET,
-            "spark.hadoop.fs.s3a.path.style.access": "true",
+            **s3_options(server),
         },
         stored=str(JOB),
     )
 
 
 def assert_complete(server: str) -> None:
-    found = rows(S3Store(settings_of(server)))
-    assert found == {(n % KEYS, (n + KEYS - 1) // KEYS): 1 for n in range(1, NUMBERS + 1)}
+    assert rows(S3Store(settings_of(server))) == EVERY
 
 
 def test_counts_are_written_once_although_drivers_are_killed(server: str, drivers: Drivers) -> None:
@@ -68,6 +66,34 @@ def test_counts_are_written_once_although_drivers_are_killed(server: str, driver
     assert_complete(server)
     store = S3Store(settings_of(server))
     assert not any(SECRET.encode() in store.read(path) for path in store.list_below(JOB))
+
+
+@pytest.mark.parametrize("name", [name for name in SYSTEMS if name != "s3"])
+def test_other_stores_have_a_job_whose_drivers_are_killed(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The login is the environment's; with Azure it is a key, which no object has."""
+    system = SYSTEMS[name]
+    with system.serve() as url:
+        bucket = system.new_bucket(url, OUT.bucket)
+        environment = system.environment(url)
+        for variable, value in environment.items():
+            monkeypatch.setenv(variable, value)
+        drivers = Drivers(
+            Path(__file__).parent / "jobs" / "object_counts.py",
+            (str(NUMBERS), str(bucket / OUT.key)),
+            tmp_path / "job",
+            tmp_path / "markers",
+            {"execution.runtime-mode": "STREAMING", "execution.live.max-records-per-batch": "20"},
+            stored=str(bucket / JOB.key),
+        )
+        for place in KILLS:
+            assert KEY not in drivers.is_killed_at(place)
+        drivers.succeeds()
+        store = system.store(url)
+        assert rows(store, bucket / OUT.key) == EVERY
+        assert store.uploads(bucket) == []
+        assert not any(KEY.encode() in store.read(path) for path in store.list_below(bucket))
 
 
 def test_a_driver_that_was_frozen_commits_nothing_when_it_wakes_up(

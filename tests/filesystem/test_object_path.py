@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from penstock.errors import ArgumentError
-from penstock.filesystem.object_path import ObjectPath, object_path
+from penstock.filesystem.object_path import AZURE, GOOGLE, ObjectPath, object_path
+
+HOST = "shop.dfs.core.windows.net"
 
 
 @pytest.mark.parametrize(
@@ -20,7 +22,11 @@ from penstock.filesystem.object_path import ObjectPath, object_path
         ("/data/out", None),
         ("s3/data", None),
         ("file:///data", None),
-        ("gs://sales/a", None),
+        ("gs://sales/a", ObjectPath("sales", "a", GOOGLE)),
+        ("GS://sales", ObjectPath("sales", "", GOOGLE)),
+        (f"abfss://a-b@{HOST}/x//y", ObjectPath(f"a-b@{HOST}", "x/y", AZURE)),
+        ("wasb://$web@shop.blob.core.windows.net", ObjectPath(f"$web@{HOST}", "", AZURE)),
+        ("hdfs://name/a", None),
     ],
 )
 def test_the_schemes_of_hadoop_name_the_same_objects(text: str, found: ObjectPath | None) -> None:
@@ -28,16 +34,36 @@ def test_the_schemes_of_hadoop_name_the_same_objects(text: str, found: ObjectPat
 
 
 @pytest.mark.parametrize(
-    "text", ["s3://", "s3:///a", "s3://a b/c", "s3://x", "s3://a/../b", "s3a://a/./b"]
+    "text",
+    [
+        "s3://",
+        "s3:///a",
+        "s3://a b/c",
+        "s3://x",
+        "s3://a/../b",
+        "s3a://a/./b",
+        "gs://x",
+        "abfss://sales/x",
+        f"abfss://S@{HOST}",
+        "abfss://a@b/c",
+    ],
 )
 def test_what_is_no_name_of_an_object_is_refused(text: str) -> None:
     with pytest.raises(ArgumentError):
         object_path(text, "write files to")
 
 
-def test_a_login_in_a_path_is_refused_and_not_shown() -> None:
+@pytest.mark.parametrize(
+    "text",
+    [
+        "s3a://AKIA:s3cr3t@sales/a",
+        "gs://AKIA:s3cr3t@sales/a",
+        f"abfss://AKIA:s3cr3t@sales@{HOST}/a",
+    ],
+)
+def test_a_login_in_a_path_is_refused_and_not_shown(text: str) -> None:
     with pytest.raises(ArgumentError, match="login") as caught:
-        object_path("s3a://AKIA:s3cr3t@sales/a", "write files to")
+        object_path(text, "write files to")
     assert "s3cr3t" not in str(caught.value)
     assert "AKIA" not in str(caught.value)
 
@@ -51,3 +77,6 @@ def test_paths_have_a_text_and_names_below_them() -> None:
     )
     assert (top.prefix, (top / "a").prefix, (top / "a/b").name) == ("", "a/", "b")
     assert object_path(str(top / "a/b"), "read") == top / "a/b"
+    azure = ObjectPath(f"sales@{HOST}", "a", AZURE)
+    assert object_path(str(azure / "b"), "read") == azure / "b"
+    assert (azure / "b").parent == azure

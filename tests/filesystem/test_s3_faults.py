@@ -1,10 +1,8 @@
-"""A network that loses answers, and a store that is busy."""
+"""What is to be seen of S3 alone: checksums, logins, addresses. Faults of all stores are in `test_store_faults`."""
 
 from __future__ import annotations
 
 import base64
-import time
-from contextlib import suppress
 
 import pytest
 
@@ -12,74 +10,7 @@ from penstock.filesystem.object_path import ObjectPath
 from penstock.filesystem.s3_client import s3_client
 from penstock.filesystem.s3_settings import S3Settings, settings_of_hadoop
 from penstock.filesystem.s3_store import S3Store
-from tests.s3_server import SECRET, Fault, FaultProxy, Request, settings_of
-
-
-def puts(request: Request) -> bool:
-    return request.method == "PUT"
-
-
-def posts(request: Request) -> bool:
-    return request.method == "POST"
-
-
-def test_a_create_whose_answer_was_lost_is_known_as_ours(
-    store: S3Store, proxy: FaultProxy, bucket: ObjectPath
-) -> None:
-    proxy.faults.append(Fault(puts, is_lost=True))
-    store.create(bucket / "lock", b"mine")
-    assert [each.method for each in proxy.requests].count("PUT") == 2
-    assert store.read(bucket / "lock") == b"mine"
-
-
-def test_a_create_whose_answers_are_all_lost_is_known_as_ours(
-    store: S3Store, proxy: FaultProxy, bucket: ObjectPath
-) -> None:
-    proxy.faults.append(Fault(puts, times=4, is_lost=True))
-    store.create(bucket / "lock", b"mine")
-    assert store.read(bucket / "lock") == b"mine"
-
-
-def test_a_create_that_lost_its_answer_to_another_is_refused(
-    store: S3Store, proxy: FaultProxy, bucket: ObjectPath, server: str
-) -> None:
-    """The first attempt never arrives; before the second one another driver writes the same bytes."""
-    other = S3Store(settings_of(server))
-    proxy.faults.append(Fault(puts, is_throttled=True))
-    other.create(bucket / "lock", b"same")
-    with pytest.raises(FileExistsError):
-        store.create(bucket / "lock", b"same")
-
-
-def test_a_busy_store_is_asked_again_later(
-    store: S3Store, proxy: FaultProxy, bucket: ObjectPath
-) -> None:
-    proxy.faults.append(Fault(puts, times=2, is_throttled=True))
-    begin = time.monotonic()
-    store.write(bucket / "a", b"1")
-    assert store.read(bucket / "a") == b"1"
-    assert len(proxy.requests) == 4
-    assert time.monotonic() - begin > 0.001
-
-
-def test_a_store_that_stays_busy_is_an_error(
-    store: S3Store, proxy: FaultProxy, bucket: ObjectPath
-) -> None:
-    proxy.faults.append(Fault(puts, times=100, is_throttled=True))
-    with pytest.raises(OSError, match="SlowDown"):
-        store.write(bucket / "a", b"1")
-    assert len(proxy.requests) == 4, "AWS_MAX_ATTEMPTS"
-
-
-def test_a_completion_whose_answer_was_lost_left_the_object(
-    store: S3Store, proxy: FaultProxy, bucket: ObjectPath
-) -> None:
-    upload = store.begin_upload(bucket / "part")
-    part = store.upload_part(upload, 1, b"x")
-    proxy.faults.append(Fault(posts, is_lost=True))
-    with suppress(FileNotFoundError):  # whoever completes it looks for the object then
-        store.complete_upload(upload, [part])
-    assert store.size_of(bucket / "part") == 1
+from tests.s3_server import SECRET, FaultProxy, settings_of
 
 
 def test_bytes_have_checksums_in_every_request_that_s3_wants_them_in(

@@ -2,22 +2,60 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 
 import pytest
 
 from penstock.connectors.files.file_formats import FileFormat
 from penstock.connectors.files.file_sink import FileSink
-from penstock.errors import JobFencedError
+from penstock.errors import JobFencedError, SinkError
 from penstock.filesystem.object_path import ObjectPath
-from penstock.filesystem.s3_settings import S3Settings
-from penstock.filesystem.s3_store import S3Store
+from penstock.filesystem.object_store import ObjectStore
+from penstock.filesystem.store_settings import StoreSettings
+from penstock.filesystem.stores import store_of
 from penstock.graph.endpoints import SinkContext
 from penstock.types.information import PickledBytesTypeInfo
-from tests.s3_server import Fault, FaultProxy, Request, settings_of
+from tests.filesystem.conftest import Servers, soon_again
+from tests.s3_server import Fault, FaultProxy, Request
+from tests.store_systems import SYSTEMS, StoreSystem
 
 
-def context(settings: S3Settings) -> SinkContext:
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A directory behind a network that has faults."""
+
+    system: StoreSystem
+    proxy: FaultProxy
+    url: str
+    out: ObjectPath
+
+    @property
+    def slow(self) -> StoreSettings:
+        """How the network is reached."""
+        return self.system.settings(self.proxy.url)
+
+    @property
+    def fast(self) -> StoreSettings:
+        """How the server is reached without it."""
+        return self.system.settings(self.url)
+
+
+@pytest.fixture(params=SYSTEMS)
+def place(
+    request: pytest.FixtureRequest, servers: Servers, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Place]:
+    soon_again(monkeypatch)
+    system, url = SYSTEMS[request.param], servers.of(request.param)
+    proxy = FaultProxy(url)
+    yield Place(system, proxy, url, system.new_bucket(url) / "out")
+    proxy.stop()
+
+
+def context(settings: StoreSettings) -> SinkContext:
     return SinkContext(
         job_id="0123456789abcdef",
         sink_id="s3",
@@ -30,18 +68,18 @@ def context(settings: S3Settings) -> SinkContext:
     )
 
 
-def stage(sink: FileSink, settings: S3Settings, values: list[str]) -> list[object]:
+def stage(sink: FileSink, settings: StoreSettings, values: list[str]) -> list[object]:
     writer = sink.create_writer(context(settings))
     writer.write(values)
     return writer.prepare_commit()
 
 
-def visible(store: S3Store, directory: ObjectPath) -> list[str]:
+def visible(store: ObjectStore, directory: ObjectPath) -> list[str]:
     paths = [path for path in store.list_below(directory) if "_penstock" not in path.key]
     return sorted(line for path in paths for line in store.read(path).decode().splitlines())
 
 
-def test_every_answer_is_lost_once(proxy: FaultProxy, bucket: ObjectPath, server: str) -> None:
+def test_every_answer_is_lost_once(place: Place) -> None:
     seen: set[tuple[str, str, str]] = set()
 
     def is_first(request: Request) -> bool:
@@ -50,43 +88,79 @@ def test_every_answer_is_lost_once(proxy: FaultProxy, bucket: ObjectPath, server
         seen.add(key)
         return is_new
 
-    settings = settings_of(proxy.url)
-    sink = FileSink(bucket / "out", FileFormat.TEXT)
-    driver = sink.create_committer(context(settings))
-    proxy.faults.append(Fault(is_first, times=1000, is_lost=True))
+    sink = FileSink(place.out, FileFormat.TEXT)
+    driver = sink.create_committer(context(place.slow))
+    place.proxy.faults.append(Fault(is_first, times=1000, is_lost=True))
     driver.recover()
-    driver.commit("live-0", stage(sink, settings, ["a", "b"]))
-    driver.commit("live-1", stage(sink, settings, ["c"]))
-    direct = S3Store(settings_of(server))
-    assert visible(direct, bucket / "out") == ["a", "b", "c"]
-    sink.create_committer(context(settings_of(server))).recover()
-    assert direct.uploads(bucket) == [], "those whose beginning was answered to nobody are dropped"
-    assert visible(direct, bucket / "out") == ["a", "b", "c"]
+    driver.commit("live-0", stage(sink, place.slow, ["a", "b"]))
+    driver.commit("live-1", stage(sink, place.slow, ["c"]))
+    direct = store_of(place.out, place.fast)
+    assert visible(direct, place.out) == ["a", "b", "c"]
+    sink.create_committer(context(place.fast)).recover()
+    assert direct.uploads(place.out) == [], (
+        "those whose beginning was answered to nobody are dropped"
+    )
+    assert visible(direct, place.out) == ["a", "b", "c"]
 
 
-def test_a_list_that_takes_long_lets_two_drivers_decide_once(
-    proxy: FaultProxy, bucket: ObjectPath, server: str
-) -> None:
+def test_a_list_that_takes_long_lets_two_drivers_decide_once(place: Place) -> None:
     """The second driver does all its work between the answer of the store and its arrival at the first."""
-    slow, fast = settings_of(proxy.url), settings_of(server)
-    sink = FileSink(bucket / "out", FileFormat.TEXT)
-    first = sink.create_committer(context(slow))
+    sink = FileSink(place.out, FileFormat.TEXT)
+    first = sink.create_committer(context(place.slow))
     first.recover()
-    staged = stage(sink, slow, ["a1"])
+    staged = stage(sink, place.slow, ["a1"])
 
-    def replace() -> None:
-        second = sink.create_committer(context(fast))
+    def succeed() -> None:
+        second = sink.create_committer(context(place.fast))
         second.recover()
-        second.commit("live-0", stage(sink, fast, ["b"]))
+        second.commit("live-0", stage(sink, place.fast, ["b"]))
 
     def is_list_of_drivers(request: Request) -> bool:
         return request.method == "GET" and "drivers" in request.query
 
-    proxy.faults.append(Fault(is_list_of_drivers, before_answer=replace))
+    place.proxy.faults.append(Fault(is_list_of_drivers, before_answer=succeed))
     first.commit("live-0", staged)
-    assert proxy.faults[0].times == 0
-    direct = S3Store(fast)
-    assert visible(direct, bucket / "out") == ["a1"], "it was decided before the list was made"
+    assert place.proxy.faults[0].times == 0
+    direct = store_of(place.out, place.fast)
+    assert visible(direct, place.out) == ["a1"], "it was decided before the list was made"
     with pytest.raises(JobFencedError, match="another driver"):
-        first.commit("live-1", stage(sink, slow, ["a2"]))
-    assert visible(direct, bucket / "out") == ["a1"]
+        first.commit("live-1", stage(sink, place.slow, ["a2"]))
+    assert visible(direct, place.out) == ["a1"]
+
+
+@pytest.mark.parametrize("is_recorded", [False, True], ids=["computed-again", "recorded"])
+def test_a_driver_that_dies_after_every_request(place: Place, *, is_recorded: bool) -> None:
+    """The next driver commits the same files (they were recorded), or those of tasks that ran again."""
+    first = replace(place.slow, google=replace(place.slow.google, retry_seconds=0.1))
+    for requests in count():
+        directory = place.out / str(requests)
+        sink = FileSink(directory, FileFormat.TEXT)
+        driver = sink.create_committer(context(first))
+        driver.recover()
+        driver.commit("live-0", stage(sink, place.fast, ["0"]))
+        staged = [*stage(sink, place.fast, ["a1"]), *stage(sink, place.fast, ["a2"])]
+        place.proxy.faults = []
+        place.proxy.requests.clear()
+        dead = Fault(
+            lambda _, most=requests: len(place.proxy.requests) > most, times=10**6, is_dropped=True
+        )
+        place.proxy.faults = [dead]
+        with suppress(SinkError):
+            driver.commit("live-1", staged)
+        place.proxy.faults = []
+        successor = sink.create_committer(context(place.fast))
+        if is_recorded:
+            successor.commit("live-1", staged)
+            successor.recover()
+        else:
+            successor.recover()
+            successor.commit("live-1", stage(sink, place.fast, ["b1"]))
+        successor.commit("live-2", stage(sink, place.fast, ["2"]))
+        direct = store_of(directory, place.fast)
+        found = visible(direct, directory)
+        assert found in (["0", "2", "a1", "a2"], ["0", "2", "b1"]), requests
+        assert not is_recorded or "a1" in found
+        assert direct.uploads(directory) == []
+        if dead.times == 10**6:
+            assert requests >= 6, "there are requests"
+            break

@@ -1,4 +1,4 @@
-"""What every store must do: the one of S3, and the one in memory that stands for it in tests of commits.
+"""What every store must do: those of the systems, and the one in memory that stands for them in tests of commits.
 
 A difference between the two would be a hole in those tests.
 """
@@ -6,22 +6,42 @@ A difference between the two would be a hole in those tests.
 from __future__ import annotations
 
 import pickle
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from penstock.filesystem.object_path import ObjectPath
 from penstock.filesystem.object_store import ObjectStore
-from penstock.filesystem.s3_store import S3Store
 from penstock.filesystem.upload_file import PART_BYTES, UploadFile
+from tests.azure_server import azurite
+from tests.filesystem.conftest import Servers
 from tests.memory_store import MemoryStore
+from tests.store_systems import SYSTEMS
 
 
-@pytest.fixture(params=["s3", "memory"])
-def any_store(request: pytest.FixtureRequest) -> ObjectStore:
+@pytest.fixture(params=["memory", *SYSTEMS, "azurite"])
+def placed(
+    request: pytest.FixtureRequest, servers: Servers, tmp_path: Path
+) -> Iterator[tuple[ObjectStore, ObjectPath]]:
     if request.param == "memory":
-        return MemoryStore()
-    found: ObjectStore = request.getfixturevalue("store")
-    return found
+        yield MemoryStore(), ObjectPath("sales")
+    elif request.param == "azurite":
+        with azurite(tmp_path) as url:
+            yield SYSTEMS["azure"].store(url), SYSTEMS["azure"].new_bucket(url)
+    else:
+        system, url = SYSTEMS[request.param], servers.of(request.param)
+        yield system.store(url), system.new_bucket(url)
+
+
+@pytest.fixture
+def any_store(placed: tuple[ObjectStore, ObjectPath]) -> ObjectStore:
+    return placed[0]
+
+
+@pytest.fixture
+def bucket(placed: tuple[ObjectStore, ObjectPath]) -> ObjectPath:
+    return placed[1]
 
 
 def test_objects_are_written_replaced_read_and_deleted(
@@ -122,6 +142,54 @@ def test_a_large_file_is_sent_in_parts(any_store: ObjectStore, bucket: ObjectPat
     assert PART_BYTES == 8 << 20
 
 
-def test_a_store_is_sent_to_workers(store: S3Store, bucket: ObjectPath) -> None:
-    store.write(bucket / "a", b"1")
-    assert pickle.loads(pickle.dumps(store)).read(bucket / "a") == b"1"
+def test_an_object_of_an_upload_may_be_empty_and_replaces_another(
+    any_store: ObjectStore, bucket: ObjectPath
+) -> None:
+    for content in (b"earlier", b""):
+        file = UploadFile(any_store, any_store.begin_upload(bucket / "d/part-0"))
+        file.write(content)
+        any_store.complete_upload(file.upload, file.finish())
+        assert any_store.read(bucket / "d/part-0") == content
+    assert any_store.list_below(bucket) == [bucket / "d/part-0"]
+
+
+def test_an_upload_is_completed_once(any_store: ObjectStore, bucket: ObjectPath) -> None:
+    upload = any_store.begin_upload(bucket / "part-0")
+    part = any_store.upload_part(upload, 1, b"x")
+    any_store.complete_upload(upload, [part])
+    any_store.delete([upload.path])
+    with pytest.raises(FileNotFoundError):
+        any_store.complete_upload(upload, [part])
+    any_store.abort_upload(upload)
+    assert any_store.list_below(bucket) == []
+    assert any_store.uploads(bucket) == []
+
+
+def test_nothing_is_to_be_seen_of_an_upload(any_store: ObjectStore, bucket: ObjectPath) -> None:
+    any_store.write(bucket / "d/a", b"")
+    upload = any_store.begin_upload(bucket / "d/e/part-0")
+    any_store.upload_part(upload, 1, b"x")
+    assert any_store.list_below(bucket) == [bucket / "d/a"]
+    assert list(any_store.names_in(bucket)) == ["d"]
+    assert "part-0" not in set(any_store.names_in(bucket / "d/e"))
+    assert any_store.age_seconds(upload.path) is None
+    with pytest.raises(FileNotFoundError):
+        any_store.read(upload.path)
+
+
+def test_parts_are_in_their_order_however_many(any_store: ObjectStore, bucket: ObjectPath) -> None:
+    upload = any_store.begin_upload(bucket / "many")
+    sizes = 5 << 20 if "S3" in type(any_store).__name__ else 1
+    count = 2 if sizes > 1 else 70
+    pieces = [bytes([number]) * sizes for number in range(1, count + 1)]
+    parts = [any_store.upload_part(upload, n, piece) for n, piece in enumerate(pieces, start=1)]
+    any_store.complete_upload(upload, parts)
+    assert any_store.read(bucket / "many") == b"".join(pieces)
+    assert any_store.list_below(bucket) == [bucket / "many"]
+
+
+def test_a_store_is_sent_to_workers(any_store: ObjectStore, bucket: ObjectPath) -> None:
+    if isinstance(any_store, MemoryStore):
+        return
+    any_store.write(bucket / "a", b"1")
+    assert pickle.loads(pickle.dumps(any_store)).read(bucket / "a") == b"1"

@@ -40,7 +40,7 @@ def savepoint(
         typer.Argument(
             metavar="TARGET",
             show_default=False,
-            help="Where the savepoint gets a directory of its own, also s3://bucket/path; by default the job's "
+            help="Where the savepoint gets a directory of its own, also s3://bucket/path, gs:// or abfss://; by default the job's "
             "execution.checkpointing.savepoint-dir, else JOB_DIR/savepoints.",
         ),
     ] = None,

@@ -89,7 +89,7 @@ CHECKPOINT_DIR: ConfigOption[str | None] = ConfigOption(
     parse=STRING,
     default=None,
     description=(
-        "Directory that holds the progress and the state of the job, also `s3://bucket/path`; a job "
+        "Directory that holds the progress and the state of the job, also `s3://bucket/path`, `gs://` or `abfss://`; a job "
         "started again with the same directory resumes. When unset a temporary directory is used and the job "
         "cannot be resumed."
     ),
@@ -202,7 +202,7 @@ SAVEPOINT_DIR: ConfigOption[str | None] = ConfigOption(
     default=None,
     description=(
         "Directory in which savepoints get directories of their own, unless whoever asks for one "
-        "names another; also `s3://bucket/path`. When unset it is `savepoints` in the checkpoint directory."
+        "names another; also `s3://bucket/path`, `gs://` or `abfss://`. When unset it is `savepoints` in the checkpoint directory."
     ),
     check=NOT_BLANK,
     fallback_keys=("state.savepoints.dir",),
@@ -213,7 +213,7 @@ RECOVERY_PATH: ConfigOption[str | None] = ConfigOption(
     parse=STRING,
     default=None,
     description=(
-        "Savepoint a new job starts from, also `s3://bucket/path`. A job whose checkpoint directory has begun resumes that "
+        "Savepoint a new job starts from, also `s3://bucket/path`, `gs://` or `abfss://`. A job whose checkpoint directory has begun resumes that "
         "instead, so the setting may stay."
     ),
     check=NOT_BLANK,

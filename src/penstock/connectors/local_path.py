@@ -8,8 +8,8 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from penstock.errors import ArgumentError
+from penstock.filesystem.client_library import check_installed
 from penstock.filesystem.object_path import ObjectPath, object_path
-from penstock.filesystem.s3_client import check_installed
 
 # Two letters or more: `C:/data` is a path.
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
@@ -19,7 +19,7 @@ _LOCAL_HOSTS = frozenset({"", "localhost"})
 def storage_path(
     path: str | os.PathLike[str] | ObjectPath, doing: str = "write files to"
 ) -> Path | ObjectPath:
-    """Return a path of S3 (`s3://`, `s3a://`), or what `local_path` returns.
+    """Return a path of a store (`s3://`, `gs://`, `abfss://`), or what `local_path` returns.
 
     Args:
         path: The user's path.
@@ -27,14 +27,14 @@ def storage_path(
 
     Raises:
         ArgumentError: It is empty or names another kind of storage.
-        MissingConnectorError: It names S3, and its client library is not installed.
+        MissingConnectorError: It names a store whose client library is not installed.
     """
     if isinstance(path, ObjectPath):
         return path
     found = object_path(path, doing) if isinstance(path, str) else None
     if found is None:
         return local_path(path, doing)
-    check_installed(f"the path {found}")
+    check_installed(found.scheme, f"the path {found}")
     return found
 
 

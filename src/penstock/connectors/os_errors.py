@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from penstock.errors import CallSite, SinkError
-from penstock.filesystem.object_path import ObjectPath
+from penstock.filesystem.object_path import AZURE, GOOGLE, S3, ObjectPath
 from penstock.filesystem.stored_path import JobPath, StoredPath
 
 _NOT_A_DIRECTORY = "Remove or rename the file that is in the way, or choose another path."
@@ -30,14 +30,29 @@ HINTS: dict[int | None, str] = {
 }
 """Error number to hint, for files; other errors get `OTHER_HINT`."""
 
-OBJECT_HINTS: dict[int | None, str] = {
-    errno.EACCES: "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY for the driver and all workers, or "
-    "spark.hadoop.fs.s3a.access.key and spark.hadoop.fs.s3a.secret.key, of a user who may list, read, "
-    "write and delete objects below the path.",
-    errno.ENOENT: "Make the bucket, or correct its name. A rule that ends uploads must give them more "
-    "time than a restart of the job takes.",
+_LOGINS = {
+    S3: "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY for the driver and all workers, or "
+    "spark.hadoop.fs.s3a.access.key and spark.hadoop.fs.s3a.secret.key",
+    AZURE: "Set AZURE_STORAGE_CONNECTION_STRING or AZURE_STORAGE_KEY for the driver and all workers, or "
+    "spark.hadoop.fs.azure.account.key.ACCOUNT.dfs.core.windows.net",
+    GOOGLE: "Set GOOGLE_APPLICATION_CREDENTIALS for the driver and all workers, or "
+    "spark.hadoop.fs.gs.auth.service.account.json.keyfile",
 }
-"""The same for stores of objects."""
+"""Scheme of a store to how a login is set."""
+
+
+def object_hints(scheme: str) -> dict[int | None, str]:
+    """Return the same for a store of objects.
+
+    Args:
+        scheme: Scheme of its paths.
+    """
+    return {
+        errno.EACCES: f"{_LOGINS[scheme]}, of a user who may list, read, write and delete objects below the path.",
+        errno.ENOENT: "Make the bucket, or correct its name. A rule that ends uploads must give them more "
+        "time than a restart of the job takes.",
+    }
+
 
 OTHER_HINT = "Check the file system the path is on, then start the job again."
 
@@ -58,7 +73,8 @@ def sink_errors(path: JobPath | ObjectPath, doing: str, origin: CallSite | None)
         yield
     except OSError as cause:
         at = f" ({cause.filename})" if cause.filename else ""
-        hints = OBJECT_HINTS if isinstance(path, (ObjectPath, StoredPath)) else HINTS
+        stored = path.at if isinstance(path, StoredPath) else path
+        hints = object_hints(stored.scheme) if isinstance(stored, ObjectPath) else HINTS
         raise SinkError(
             f"cannot {doing} in {path}: {cause.strerror or cause}{at}",
             hint=hints.get(cause.errno, OTHER_HINT),

@@ -8,15 +8,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
-from penstock.distribution import install_hint
-from penstock.errors import MissingConnectorError
-from penstock.filesystem.object_path import ObjectPath
+from penstock.filesystem.client_library import check_installed
+from penstock.filesystem.object_path import S3, ObjectPath
 from penstock.filesystem.s3_settings import S3Settings
 
-_LIBRARY = "botocore"
 _ATTEMPTS = 10
 _CONNECT_SECONDS = 10.0
 _READ_SECONDS = 60.0
@@ -40,22 +37,6 @@ _NUMBERS = {
 _NO_LOGIN = frozenset({"NoCredentialsError", "PartialCredentialsError", "TokenRetrievalError"})
 
 
-def check_installed(what: str) -> None:
-    """Check that the library can be imported, without importing it.
-
-    Args:
-        what: What needs it.
-
-    Raises:
-        MissingConnectorError: It cannot.
-    """
-    if find_spec(_LIBRARY) is None:
-        raise MissingConnectorError.here(
-            f"{what} needs the package botocore, which is not installed",
-            hint=install_hint("s3"),
-        )
-
-
 def s3_client(settings: S3Settings) -> Any:
     """Return the client of this process; threads share it.
 
@@ -70,7 +51,7 @@ def s3_client(settings: S3Settings) -> Any:
 def _client(settings: S3Settings, process: int) -> Any:
     """Return a client; a forked process gets one of its own, because connections must not be shared."""
     del process
-    check_installed("a path of S3")
+    check_installed(S3, "a path of S3")
     session = import_module("botocore.session").get_session()
     config = import_module("botocore.config").Config(
         connect_timeout=_CONNECT_SECONDS,
@@ -109,7 +90,7 @@ def s3_errors(settings: S3Settings, path: ObjectPath) -> Iterator[None]:
         OSError: The block raised an error of the library: FileNotFoundError, FileExistsError,
             PermissionError, or another one with the number EIO.
     """
-    check_installed("a path of S3")
+    check_installed(S3, "a path of S3")
     exceptions = import_module("botocore.exceptions")
     try:
         yield

@@ -89,7 +89,7 @@ class S3Store(ObjectStore):
     def list_below(self, directory: ObjectPath) -> list[ObjectPath]:
         """Return all objects below a path, in order of their keys."""
         pages = self._pages("list_objects_v2", directory, "Contents")
-        return [ObjectPath(directory.bucket, each["Key"]) for each in pages]
+        return [directory.at(each["Key"]) for each in pages]
 
     def names_in(self, directory: ObjectPath) -> Iterator[str]:
         """Yield the names directly below a path; see `ObjectStore.names_in`."""
@@ -139,7 +139,7 @@ class S3Store(ObjectStore):
                     Bucket=some[0].bucket, Delete={"Objects": keys, "Quiet": True}
                 )
             for refused in answer.get("Errors", ()):
-                path = ObjectPath(some[0].bucket, refused["Key"])
+                path = some[0].at(refused["Key"])
                 raise OSError(f"{path} cannot be deleted: {refused['Code']}: {refused['Message']}")
 
     def begin_upload(self, path: ObjectPath) -> Upload:
@@ -181,7 +181,7 @@ class S3Store(ObjectStore):
     def uploads(self, directory: ObjectPath) -> list[Upload]:
         """Return the uploads below a path that are neither completed nor aborted."""
         return [
-            Upload(ObjectPath(directory.bucket, each["Key"]), each["UploadId"])
+            Upload(directory.at(each["Key"]), each["UploadId"])
             for each in self._pages("list_multipart_uploads", directory, "Uploads")
         ]
 

@@ -54,7 +54,7 @@ class StoredPath:
     @property
     def parent(self) -> StoredPath:
         """The path without its last name."""
-        return StoredPath(self.store, ObjectPath(self.at.bucket, self.at.key.rpartition("/")[0]))
+        return StoredPath(self.store, self.at.parent)
 
     def absolute(self) -> StoredPath:
         """Return the path: it is absolute."""

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from penstock.errors import CallSite
-from penstock.filesystem.s3_settings import S3Settings
+from penstock.filesystem.store_settings import StoreSettings
 from penstock.filesystem.stored_path import JobPath
 from penstock.graph.dataset import Dataset
 from penstock.graph.epoch_number import EpochNumber
@@ -66,7 +66,7 @@ class SinkContext:
             a failure, has the same number.
         may_commit: For the committer: called right before something becomes visible, it raises
             if another driver has taken the job over meanwhile.
-        object_settings: Address and login of S3; None is what the environment says.
+        object_settings: Addresses and logins of stores; None is what the environment says.
     """
 
     job_id: str
@@ -78,7 +78,7 @@ class SinkContext:
     scratch: JobPath
     epoch: EpochNumber = EpochNumber()  # noqa: RUF009 - a frozen value
     may_commit: Callable[[], None] = _always
-    object_settings: S3Settings | None = None
+    object_settings: StoreSettings | None = None
 
     @property
     def mounted_scratch(self) -> Path:
@@ -203,7 +203,7 @@ class Sink(ABC):
 
     may_stage_in_store: ClassVar[bool] = False
     """Whether it works if `SinkContext.scratch` is a path of a store of objects, or not at all with it. Jobs whose
-    checkpoint directory is in S3 take no other sinks."""
+    checkpoint directory is in a store take no other sinks."""
 
     def check(self, type_info: TypeInformation, origin: CallSite | None) -> None:
         """Refuse a stream that this sink cannot write; called when the sink is attached.

@@ -202,11 +202,11 @@ class FileCompaction:
         """Refuse to merge files that cannot be.
 
         Raises:
-            ArgumentError: They are on S3, or have no place for the delimiter.
+            ArgumentError: They are in a store of objects, or have no place for the delimiter.
         """
         if isinstance(path, ObjectPath):
             raise ArgumentError.here(
-                f"files in {path} cannot be merged before they are visible: S3 renames no objects",
+                f"files in {path} cannot be merged before they are visible: a store renames no objects",
                 hint="Leave enable_compact out and make micro-batches larger, or write a Delta table and "
                 "compact it.",
             )

@@ -171,7 +171,7 @@ class FileSink(Sink):
 
     Attributes:
         path: Directory on a file system that the driver and all workers see under the same
-            name; made absolute. Created when the job starts. Or a path of S3.
+            name; made absolute. Created when the job starts. Or a path of a store.
         format: Format of the files.
         naming: What they are called.
         part_size_bytes: Size at which the next file of a task begins; None is without limit.
@@ -208,7 +208,7 @@ class FileSink(Sink):
         """Describe a sink; nothing is created yet.
 
         Args:
-            path: A path, a `file:` URI, or `s3://bucket/directory` (or `s3a:`). Relative ones are taken
+            path: A path, a `file:` URI, or a path of a store: `s3://bucket/directory`, `gs://…`, `abfss://…`. Relative ones are taken
                 from here, since workers may have another working directory.
             format: Format of the files.
             naming: What they are called; `part-….<format>` in the directory itself.
@@ -219,7 +219,7 @@ class FileSink(Sink):
         Raises:
             ArgumentError: The path is empty or names another kind of storage, or the size is none, or the files
                 cannot be merged.
-            MissingConnectorError: The path is one of S3, and the extra `s3` is not installed.
+            MissingConnectorError: The path is one of a store whose extra (`s3`, `azure`, `google`) is not installed.
         """
         object.__setattr__(self, "path", storage_path(path))
         object.__setattr__(self, "format", format)

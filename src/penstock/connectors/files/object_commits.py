@@ -20,11 +20,12 @@ from penstock.connectors.files.driver_numbers import (
 )
 from penstock.connectors.files.file_commits import KEPT_MANIFESTS
 from penstock.connectors.files.file_naming import FileNaming
-from penstock.connectors.files.uploaded_files import ObjectLayout, UploadedFile, store_of
+from penstock.connectors.files.uploaded_files import ObjectLayout, UploadedFile
 from penstock.connectors.os_errors import sink_errors
 from penstock.errors import DecodeError, SinkError
 from penstock.failpoint import failpoint
 from penstock.filesystem.object_path import ObjectPath
+from penstock.filesystem.stores import store_of
 from penstock.graph.endpoints import Committer, SinkContext
 
 _MOST_AT_ONCE = 8
@@ -35,7 +36,7 @@ class UploadedFileCommitter(Committer):
 
     def __init__(self, directory: ObjectPath, context: SinkContext, naming: FileNaming) -> None:
         self._layout = ObjectLayout(directory, context.job_id, context.sink_id, naming)
-        self._store = store_of(context.object_settings)
+        self._store = store_of(directory, context.object_settings)
         self._origin = context.origin
         self._may_commit = context.may_commit
         self._number: int | None = None

@@ -24,9 +24,8 @@ from penstock.connectors.files.file_formats import FileFormat
 from penstock.connectors.files.file_naming import FileNaming
 from penstock.connectors.files.part_files import OpenRecords, PartFile, PartFileWriter
 from penstock.filesystem.object_path import ObjectPath
-from penstock.filesystem.object_store import ObjectStore, Upload, UploadPart
-from penstock.filesystem.s3_settings import S3Settings
-from penstock.filesystem.s3_store import S3Store
+from penstock.filesystem.object_store import Upload, UploadPart
+from penstock.filesystem.stores import store_of
 from penstock.filesystem.upload_file import UploadFile
 from penstock.graph.endpoints import SinkContext
 
@@ -98,11 +97,6 @@ class ObjectLayout:
         return f"{self.job_id[:8]}-{self.sink_id}-"
 
 
-def store_of(settings: S3Settings | None) -> ObjectStore:
-    """Return the store of the objects of a sink."""
-    return S3Store(settings or S3Settings())
-
-
 class _ObjectPartFile(PartFile[UploadedFile]):
     """A file that goes to an object store."""
 
@@ -144,7 +138,7 @@ class UploadedFileWriter(PartFileWriter[UploadedFile]):
     ) -> None:
         super().__init__(directory, file_format, context, naming, part_size_bytes, sequence_column)
         self._layout = ObjectLayout(directory, context.job_id, context.sink_id, naming)
-        self._store = store_of(context.object_settings)
+        self._store = store_of(directory, context.object_settings)
 
     @property
     def most_open(self) -> int:

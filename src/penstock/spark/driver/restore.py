@@ -17,8 +17,8 @@ from penstock.events.job_events import Resumed
 from penstock.events.listeners import JobEvents
 from penstock.failpoint import failpoint
 from penstock.filesystem.object_path import ObjectPath
-from penstock.filesystem.s3_store import S3Store
 from penstock.filesystem.stored_path import JobPath
+from penstock.filesystem.stores import store_of
 from penstock.plan.physical import PhysicalPlan
 from penstock.spark.driver.recovery import match_savepoint
 from penstock.spark.driver.restored import Restored
@@ -76,8 +76,8 @@ def restore(
 
 
 def _fetched(path: ObjectPath, target: JobPath, configuration: Configuration) -> JobPath:
-    """Copy a savepoint from S3 to a directory, and return the directory."""
-    store = S3Store(early_object_settings(configuration))
+    """Copy a savepoint from a store to a directory, and return the directory."""
+    store = store_of(path, early_object_settings(configuration))
     try:
         fetch_savepoint(store, path, target)
     except OSError as cause:

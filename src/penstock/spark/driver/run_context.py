@@ -16,7 +16,7 @@ from penstock.config.options import FRAME_RECORDS
 from penstock.errors import JobCancelledError
 from penstock.events.job_events import MetricsReported
 from penstock.events.listeners import JobEvents
-from penstock.filesystem.s3_settings import S3Settings
+from penstock.filesystem.store_settings import StoreSettings
 from penstock.graph.endpoints import Source
 from penstock.graph.source_switch import SourceSwitch, as_switched
 from penstock.metrics.job_metrics import JobMetrics
@@ -64,7 +64,7 @@ class JobContext:
         counted: Index of a run to the last of its epochs that is in the metrics.
         workers: What the job brings along beside its program, None if nothing.
         pool: Spark's scheduler pool of what the pipeline runs; None is the default.
-        object_settings: Address and login of S3 that Spark has; None is what the environment says.
+        object_settings: Addresses and logins of stores that Spark has; None is what the environment says.
     """
 
     session: SparkSession
@@ -82,7 +82,7 @@ class JobContext:
     counted: dict[int, int] = field(default_factory=dict)
     workers: WorkerEnvironment | None = None
     pool: str | None = None
-    object_settings: S3Settings | None = None
+    object_settings: StoreSettings | None = None
 
     def of_pipeline(self, pipeline: int, cancelled: threading.Event) -> JobContext:
         """Return the context of one pipeline; pipelines share all but what runs add to.

@@ -12,7 +12,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from penstock.failpoint import failpoint
-from penstock.filesystem.s3_settings import S3Settings
+from penstock.filesystem.store_settings import StoreSettings
 from penstock.filesystem.stored_path import JobPath
 from penstock.graph.endpoints import Committer, FileCommittable, SinkContext
 from penstock.graph.epoch_number import EpochNumber
@@ -62,7 +62,7 @@ class SinkStage:
         scratch: JobPath,
         fence: Fence,
         workers: WorkerEnvironment | None = None,
-        object_settings: S3Settings | None = None,
+        object_settings: StoreSettings | None = None,
     ) -> None:
         self._fence = fence
         self._contexts = tuple(

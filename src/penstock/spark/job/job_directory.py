@@ -28,7 +28,7 @@
     events/               what the job said of itself (see `penstock.events.event_files`)
 
 Every file with a name in this list is written atomically (temporary file, fsync, rename) and has a
-checksum; in a store (S3) the steps have other names, and `drivers/` is there instead of lock and owner: see `job_steps` and
+checksum; in a store of objects the steps have other names, and `drivers/` is there instead of lock and owner: see `job_steps` and
 `stored_lock`. A step is recorded after its effect, and an effect without a record can be repeated. So a
 driver may be killed at any point; the next one finishes the job.
 """

@@ -1,4 +1,4 @@
-"""Paths of directories that the job itself reads and writes: on a mounted file system, or in S3."""
+"""Paths of directories that the job itself reads and writes: on a mounted file system, or in a store of objects."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from pathlib import Path
 
 from penstock.config.options import CHECKPOINT_DIR
 from penstock.errors import JobDirectoryError, PenstockError, SavepointError
-from penstock.filesystem.object_path import ObjectPath, object_path
-from penstock.filesystem.s3_client import check_installed
-from penstock.filesystem.s3_settings import S3Settings
-from penstock.filesystem.s3_store import S3Store
+from penstock.filesystem.client_library import check_installed
+from penstock.filesystem.object_path import SCHEMES, ObjectPath, object_path
+from penstock.filesystem.store_settings import StoreSettings
 from penstock.filesystem.stored_path import JobPath, StoredPath
+from penstock.filesystem.stores import store_of
 
 SAVEPOINTS = "the directory for savepoints"
 
 # `Path` makes one slash of two. Two letters or more: `C:/data` is a path.
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
-_STORED = re.compile(r"^(s3[an]?):/+", re.IGNORECASE)
+_STORED = re.compile(rf"^({'|'.join(SCHEMES)}):/+", re.IGNORECASE)
 _FILE = re.compile(r"^file:(//)?(?=/)", re.IGNORECASE)
 _LOGIN = re.compile(r"//[^/]*@")
 
@@ -46,40 +46,40 @@ def mounted_path(configured: str | os.PathLike[str], what: str, error: type[Pens
 
 
 def checkpoint_path(
-    configured: str | os.PathLike[str], settings: S3Settings | None = None
+    configured: str | os.PathLike[str], settings: StoreSettings | None = None
 ) -> JobPath:
     """Return the path of a checkpoint directory.
 
     Args:
-        configured: The user's path, or a URI of S3.
-        settings: Address and login of S3; None is what the environment says.
+        configured: The user's path, or a URI of a store.
+        settings: Addresses and logins of stores; None is what the environment says.
 
     Raises:
         JobDirectoryError: It names another kind of storage.
-        ArgumentError: It is no path of S3, but begins like one.
-        MissingConnectorError: It names S3, and its client library is not installed.
+        ArgumentError: It is no path of a store, but begins like one.
+        MissingConnectorError: It names a store whose client library is not installed.
     """
     text = _STORED.sub(r"\1://", os.fspath(configured))
     found = object_path(text, "use as a checkpoint directory")
     if found is None:
         return mounted_path(configured, CHECKPOINT_DIR.key, JobDirectoryError)
-    check_installed(f"the checkpoint directory {found}")
-    return StoredPath(S3Store(settings or S3Settings()), found)
+    check_installed(found.scheme, f"the checkpoint directory {found}")
+    return StoredPath(store_of(found, settings), found)
 
 
 def savepoint_place(configured: str | os.PathLike[str]) -> Path | ObjectPath:
     """Return the path of a savepoint, or of the directory of savepoints.
 
     Args:
-        configured: The user's path, or a URI of S3.
+        configured: The user's path, or a URI of a store.
 
     Raises:
         SavepointError: It names another kind of storage.
-        ArgumentError: It is no path of S3, but begins like one.
-        MissingConnectorError: It names S3, and its client library is not installed.
+        ArgumentError: It is no path of a store, but begins like one.
+        MissingConnectorError: It names a store whose client library is not installed.
     """
     found = object_path(os.fspath(configured), "use as a savepoint")
     if found is None:
         return mounted_path(configured, SAVEPOINTS, SavepointError)
-    check_installed(f"the savepoint {found}")
+    check_installed(found.scheme, f"the savepoint {found}")
     return found

@@ -45,7 +45,7 @@ class ObservedJob:
         """Return the job in a directory.
 
         Args:
-            path: The directory; a `Path` may also be the name of one in S3, as command lines give it.
+            path: The directory; a `Path` may also be the name of one in a store, as command lines give it.
 
         Raises:
             JobDirectoryError: It is no checkpoint directory, or a damaged one.

@@ -24,9 +24,8 @@ from penstock.errors import JobFencedError, PenstockError, SavepointError
 from penstock.events.job_events import SavepointFailed, SavepointTaken
 from penstock.failpoint import failpoint
 from penstock.filesystem.object_path import ObjectPath
-from penstock.filesystem.s3_settings import S3Settings
-from penstock.filesystem.s3_store import S3Store
 from penstock.filesystem.stored_path import JobPath
+from penstock.filesystem.stores import store_of
 from penstock.plan.physical import RunPlan
 from penstock.spark.driver.run_context import JobContext
 from penstock.spark.job.mounted_path import savepoint_place
@@ -263,7 +262,7 @@ class JobSavepoints:
         """Copy the savepoint to where it was asked for, and return its place."""
         if opened.destination is None:
             return opened.target
-        store = S3Store(self._job.object_settings or S3Settings())
+        store = store_of(opened.destination, self._job.object_settings)
         put_savepoint(store, opened.target, opened.destination, self._job.directory.fence)
         return opened.destination
 

@@ -17,8 +17,8 @@ from pyspark.sql import SparkSession
 from penstock.config.configuration import Configuration
 from penstock.errors import SavepointError
 from penstock.filesystem.object_path import ObjectPath
-from penstock.filesystem.s3_store import S3Store
 from penstock.filesystem.stored_path import JobPath
+from penstock.filesystem.stores import store_of
 from penstock.spark.job.job_steps import recording
 from penstock.spark.job.observed_job import ObservedJob
 from penstock.spark.savepoints.job_savepoints import STOPPED, unwritable
@@ -69,7 +69,7 @@ def take_offline(
             write_manifest(target, savepoint)
             if isinstance(parent, ObjectPath):
                 place = parent / request_id
-                put_savepoint(S3Store(), target, place, fence)
+                put_savepoint(store_of(place), target, place, fence)
                 remove_tree(target)
             if stop:
                 recording(job.path, fence).record(STOPPED, {"savepoint": str(place)}, fence)

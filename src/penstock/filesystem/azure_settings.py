@@ -1,0 +1,104 @@
+"""How Azure is reached, as Hadoop's options `fs.azure.*` say it; what they do not say comes from the environment."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+_HIDDEN = "******"
+_CONNECTION = "AZURE_STORAGE_CONNECTION_STRING"
+_SECRET_VARIABLES = ("AZURE_STORAGE_KEY", "AZURE_STORAGE_SAS_TOKEN", "AZURE_CLIENT_SECRET")
+
+AZURE_LOGINS = r"fs\.azure\.(account\.key|sas\.fixed\.token)(\..+)?"
+"""Pattern of the options of Hadoop that are read."""
+
+_LOGIN = re.compile(AZURE_LOGINS)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class AzureLogin:
+    """Who asks an account.
+
+    Attributes:
+        key: Key of the account.
+        sas: Signature of a shared access.
+        endpoint: URL of its blobs; None is that of the account's host.
+    """
+
+    key: str | None = None
+    sas: str | None = None
+    endpoint: str | None = None
+
+    def __repr__(self) -> str:
+        return f"AzureLogin(endpoint={self.endpoint!r})"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class AzureSettings:
+    """Logins of accounts. Without one it is what the environment says, as for other programs that use Azure.
+
+    No text of ours shows a login.
+
+    Attributes:
+        logins: (account, login); an account that is empty is any.
+        attempts: How often a request is sent, if the store is busy or does not answer.
+    """
+
+    logins: tuple[tuple[str, AzureLogin], ...] = ()
+    attempts: int = 10
+
+    def __repr__(self) -> str:
+        return f"AzureSettings(accounts={[account for account, _ in self.logins]!r})"
+
+    def login_of(self, account: str) -> AzureLogin:
+        """Return the login of an account: its own, that of any, or what the environment says."""
+        known = dict(self.logins)
+        return known.get(account) or known.get("") or _of_environment(account)
+
+    def masked(self, text: str) -> str:
+        """Return a text in which no secret is left."""
+        logins = [*(login for _, login in self.logins), _of_connection("")]
+        known = [*(login.key for login in logins), *(login.sas for login in logins)]
+        for secret in filter(None, (*known, *map(os.environ.get, _SECRET_VARIABLES))):
+            text = text.replace(secret, _HIDDEN)
+        return text
+
+
+def azure_settings_of_hadoop(options: Mapping[str, str]) -> AzureSettings:
+    """Return what Hadoop's options say.
+
+    Args:
+        options: Options of Hadoop, of which those of `AZURE_LOGINS` are read.
+    """
+    found: dict[str, dict[str, str]] = {}
+    for option, value in options.items():
+        kind = _LOGIN.fullmatch(option)
+        if kind is not None and value.strip():
+            account = (kind[2] or "").removeprefix(".").partition(".")[0]
+            name = "key" if kind[1] == "account.key" else "sas"
+            found.setdefault(account, {})[name] = value.strip()
+    return AzureSettings(tuple((each, AzureLogin(**found[each])) for each in sorted(found)))
+
+
+def _of_environment(account: str) -> AzureLogin:
+    connection = _of_connection(account)
+    if connection != AzureLogin():
+        return connection
+    named = os.environ.get("AZURE_STORAGE_ACCOUNT")
+    if named not in {None, account}:
+        return AzureLogin()
+    key, sas = os.environ.get("AZURE_STORAGE_KEY"), os.environ.get("AZURE_STORAGE_SAS_TOKEN")
+    return AzureLogin(key or None, None if key else sas or None)
+
+
+def _of_connection(account: str) -> AzureLogin:
+    """Return what the connection string says, if it is one of the account; of any, if that is empty."""
+    pairs = [each.partition("=") for each in os.environ.get(_CONNECTION, "").split(";")]
+    said = {name.strip().lower(): value.strip() for name, _, value in pairs}
+    if account not in {"", said.get("accountname")}:
+        return AzureLogin()
+    return AzureLogin(
+        said.get("accountkey"), said.get("sharedaccesssignature"), said.get("blobendpoint")
+    )

@@ -1,0 +1,244 @@
+"""Objects in Azure: block blobs.
+
+An upload is blocks that are not yet in a list, with names that begin with the upload. Azure keeps them for a week, and has no
+call that drops them; so the upload has one more block, which is in no list:
+
+    <upload>-00000    one byte: the upload has begun; two bytes: it was dropped
+    <upload>-00001    the first part
+
+Putting a block again replaces it, so dropping an upload is one call. The list that makes the object of its parts names blocks
+that are in no list, so a second one is refused: after the first there are none.
+"""
+
+from __future__ import annotations
+
+import base64
+import errno
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from importlib import import_module
+from typing import Any
+from uuid import uuid4
+
+from penstock.filesystem.azure_client import azure_errors, container_client
+from penstock.filesystem.azure_settings import AzureSettings
+from penstock.filesystem.object_path import ObjectPath
+from penstock.filesystem.object_store import ObjectStore, Upload, UploadPart
+
+_WRITER = "penstock_writer"
+_UNCLEAR = frozenset({errno.EEXIST, errno.EIO})
+"""Errors after which the object may be there, and be ours."""
+
+_BEGUN = b"+"
+_DROPPED = b"--"
+_FOLDER = "hdi_isfolder"
+"""What an account with directories says of one."""
+
+_AT_ONCE = 8
+
+
+@dataclass(frozen=True)
+class AzureStore(ObjectStore):
+    """A store of Azure; see `ObjectStore`. Picklable, and has a client per process.
+
+    Attributes:
+        settings: Logins.
+    """
+
+    settings: AzureSettings = AzureSettings()  # noqa: RUF009 - a frozen value
+
+    def read(self, path: ObjectPath) -> bytes:
+        """Return an object; raises FileNotFoundError if there is none."""
+        with azure_errors(self.settings, path):
+            data: bytes = self._blob(path).download_blob().readall()
+        return data
+
+    def chunks(self, path: ObjectPath) -> Iterator[bytes]:
+        """Yield the bytes of a large object; raises FileNotFoundError if there is none."""
+        with azure_errors(self.settings, path):
+            yield from self._blob(path).download_blob().chunks()
+
+    def read_range(self, path: ObjectPath, offset: int, size: int) -> bytes:
+        """Return some bytes of an object; see `ObjectStore.read_range`."""
+        with azure_errors(self.settings, path):
+            data: bytes = self._blob(path).download_blob(offset=offset, length=size).readall()
+        return data
+
+    def age_seconds(self, path: ObjectPath) -> float | None:
+        """Return the time since an object was written: both times are the server's."""
+        dates: list[str] = []
+        try:
+            found = self._properties(
+                path, raw_response_hook=lambda it: dates.append(it.http_response.headers["Date"])
+            )
+        except FileNotFoundError:
+            return None
+        age = parsedate_to_datetime(dates[-1]) - found.last_modified
+        return float(age.total_seconds())
+
+    def size_of(self, path: ObjectPath) -> int | None:
+        """Return the size of an object in bytes, None if there is none."""
+        try:
+            return int(self._properties(path).size)
+        except FileNotFoundError:
+            return None
+
+    def list_below(self, directory: ObjectPath) -> list[ObjectPath]:
+        """Return all objects below a path, in order of their keys."""
+        return [directory.at(blob.name) for blob in self._blobs(directory, "metadata")]
+
+    def names_in(self, directory: ObjectPath) -> Iterator[str]:
+        """Yield the names directly below a path; see `ObjectStore.names_in`."""
+        length = len(directory.prefix)
+        with azure_errors(self.settings, directory):
+            found = self._container(directory).walk_blobs(
+                name_starts_with=directory.prefix or None, delimiter="/"
+            )
+            for page in found.by_page():
+                yield from sorted({each.name[length:].rstrip("/") for each in page})
+
+    def write(self, path: ObjectPath, data: bytes) -> None:
+        """Write an object; one of that name is replaced."""
+        with azure_errors(self.settings, path):
+            self._put(path, data, overwrite=True)
+
+    def create(self, path: ObjectPath, data: bytes) -> None:
+        """Write an object unless there is one of that name; see `ObjectStore.create`.
+
+        The library sends a request again if its answer is lost, and so may meet its own object. The object says
+        in its metadata who wrote it.
+        """
+        writer = uuid4().hex
+        try:
+            with azure_errors(self.settings, path):
+                self._put(path, data, overwrite=False, metadata={_WRITER: writer})
+        except OSError as error:
+            if error.errno not in _UNCLEAR or not self._is_by(path, writer):
+                raise
+
+    def delete(self, paths: Iterable[ObjectPath]) -> None:
+        """Delete objects, in no order; those that are not there are fine."""
+        every = list(paths)
+        if len(every) == 1:
+            self._delete(every[0])
+        elif every:
+            with ThreadPoolExecutor(min(len(every), _AT_ONCE)) as threads:
+                for done in [threads.submit(self._delete, path) for path in every]:
+                    done.result()
+
+    def begin_upload(self, path: ObjectPath) -> Upload:
+        """Begin to send an object, of which nothing is to be seen."""
+        upload = Upload(path, uuid4().hex)
+        self._mark(upload, _BEGUN)
+        return upload
+
+    def upload_part(self, upload: Upload, number: int, data: bytes) -> UploadPart:
+        """Send a part; see `ObjectStore.upload_part`."""
+        self._check_open(upload)
+        if not data:  # Azure has no blocks without bytes
+            return UploadPart(number, "", _crc32(data))
+        name = _block(upload, number)
+        with azure_errors(self.settings, upload.path):
+            # An MD5 goes with it: the store refuses bytes that were changed on their way.
+            self._blob(upload.path).stage_block(name, data, len(data), validate_content=True)
+        return UploadPart(number, name, _crc32(data))
+
+    def complete_upload(self, upload: Upload, parts: Sequence[UploadPart]) -> None:
+        """Make an object of its parts; see `ObjectStore.complete_upload`."""
+        self._check_open(upload)
+        with azure_errors(self.settings, upload.path):
+            blob = import_module("azure.storage.blob")
+            waiting = blob.BlockState.UNCOMMITTED
+            listed = [blob.BlobBlock(part.etag, waiting) for part in parts if part.etag]
+            self._blob(upload.path).commit_block_list(listed)
+
+    def abort_upload(self, upload: Upload) -> None:
+        """Drop an upload; one that is not there is fine."""
+        if self._is_open(upload):
+            self._mark(upload, _DROPPED)
+
+    def uploads(self, directory: ObjectPath) -> list[Upload]:
+        """Return the uploads below a path that are neither completed nor aborted.
+
+        Azure lists all objects for it, and each that has no bytes is asked for its blocks.
+        """
+        empty = [
+            directory.at(blob.name)
+            for blob in self._blobs(directory, "uncommittedblobs")
+            if not blob.size
+        ]
+        with ThreadPoolExecutor(_AT_ONCE) as threads:
+            found = threads.map(self._open_uploads, empty)
+            return [upload for uploads in found for upload in uploads]
+
+    def _container(self, path: ObjectPath) -> Any:
+        return container_client(self.settings, path.bucket)
+
+    def _blob(self, path: ObjectPath) -> Any:
+        return self._container(path).get_blob_client(path.key)
+
+    def _blobs(self, directory: ObjectPath, what: str) -> Iterator[Any]:
+        with azure_errors(self.settings, directory):
+            found = self._container(directory).list_blobs(
+                name_starts_with=directory.prefix or None, include=[what]
+            )
+            yield from (blob for blob in found if _FOLDER not in (blob.metadata or ()))
+
+    def _properties(self, path: ObjectPath, **more: Any) -> Any:
+        with azure_errors(self.settings, path):
+            return self._blob(path).get_blob_properties(**more)
+
+    def _put(self, path: ObjectPath, data: bytes, **more: Any) -> None:
+        self._blob(path).upload_blob(data, length=len(data), validate_content=True, **more)
+
+    def _delete(self, path: ObjectPath) -> None:
+        try:
+            with azure_errors(self.settings, path):
+                self._blob(path).delete_blob()
+        except FileNotFoundError:
+            return
+
+    def _is_by(self, path: ObjectPath, writer: str) -> bool:
+        """Return whether there is an object, and a call with this token wrote it."""
+        try:
+            return bool((self._properties(path).metadata or {}).get(_WRITER) == writer)
+        except FileNotFoundError:
+            return False
+
+    def _mark(self, upload: Upload, content: bytes) -> None:
+        with azure_errors(self.settings, upload.path):
+            self._blob(upload.path).stage_block(_block(upload, 0), content, len(content))
+
+    def _check_open(self, upload: Upload) -> None:
+        if not self._is_open(upload):
+            text = "there is no such upload: it was completed, dropped, or is older than a week"
+            raise FileNotFoundError(errno.ENOENT, text, str(upload.path))
+
+    def _is_open(self, upload: Upload) -> bool:
+        return upload in self._open_uploads(upload.path)
+
+    def _open_uploads(self, path: ObjectPath) -> list[Upload]:
+        """Return the uploads of an object that were begun and not dropped."""
+        try:
+            with azure_errors(self.settings, path):
+                _, waiting = self._blob(path).get_block_list("uncommitted")
+        except FileNotFoundError:
+            return []
+        begun = [
+            block.id.rpartition("-")[0]
+            for block in waiting
+            if block.id.endswith("-00000") and block.size == len(_BEGUN)
+        ]
+        return [Upload(path, upload_id) for upload_id in begun]
+
+
+def _block(upload: Upload, number: int) -> str:
+    """Return the name of a block; all of a blob have names of one length."""
+    return f"{upload.upload_id}-{number:05}"
+
+
+def _crc32(data: bytes) -> str:
+    return base64.b64encode(zlib.crc32(data).to_bytes(4, "big")).decode()
