@@ -88,7 +88,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
         "wire",
     },
     "inspection": _BASE | {"spark"},
-    "doctor": _BASE | {"spark", "version"},
+    "doctor": _BASE | {"filesystem", "spark", "version"},
     "cli": _BASE
     | {
         "api",

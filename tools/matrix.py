@@ -32,6 +32,7 @@ WITHOUT_SPARK = (
 )
 WITH_SPARK = (
     "tests/spark/test_clients.py",
+    "tests/spark/test_cluster.py",
     "tests/spark/test_dependencies.py",
     "tests/spark/test_epochs.py",
     "tests/spark/test_modes.py",

@@ -33,6 +33,13 @@ def doctor(
         ),
     ] = Path(),
     *,
+    store: Annotated[
+        str | None,
+        typer.Option(
+            "--store",
+            help="Where checkpoints or output are to be in a store: s3://, gs://, abfss://.",
+        ),
+    ] = None,
     job: Annotated[bool, typer.Option("--job", help="Run a small job too.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
 ) -> None:
@@ -43,7 +50,7 @@ def doctor(
     """
     situation = Situation(directory.absolute(), dict(os.environ))
     findings: list[Finding] = []
-    for finding in examine(situation, with_job=job):
+    for finding in examine(situation, with_job=job, with_store=store):
         findings.append(finding)
         if json:
             typer.echo(json_module.dumps(asdict(finding) | {"verdict": finding.verdict.value}))

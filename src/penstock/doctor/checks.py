@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from penstock.doctor import files, machine, software
 from penstock.doctor.finding import Finding, Situation
 from penstock.doctor.job import job
+from penstock.doctor.store import store
 
 Check = Callable[[Situation], Finding]
 
@@ -34,14 +35,19 @@ CHECKS: dict[str, Check] = {
 """Name to check, in the order in which they are made and shown."""
 
 
-def examine(situation: Situation, *, with_job: bool = False) -> Iterator[Finding]:
+def examine(
+    situation: Situation, *, with_job: bool = False, with_store: str | None = None
+) -> Iterator[Finding]:
     """Yield the finding of each check.
 
     Args:
         situation: What they look at.
         with_job: Whether to run a small job too, which takes some seconds.
+        with_store: Path of a store of objects that is to be tried too.
     """
     for check in CHECKS.values():
         yield check(situation)
+    if with_store is not None:
+        yield store(with_store)
     if with_job:
         yield job(situation)
