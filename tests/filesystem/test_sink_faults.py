@@ -141,9 +141,11 @@ def test_a_driver_that_dies_after_every_request(place: Place, *, is_recorded: bo
         staged = [*stage(sink, place.fast, ["a1"]), *stage(sink, place.fast, ["a2"])]
         place.proxy.faults = []
         place.proxy.requests.clear()
-        dead = Fault(
-            lambda _, most=requests: len(place.proxy.requests) > most, times=10**6, is_dropped=True
-        )
+
+        def is_dead(_: Request, most: int = requests) -> bool:
+            return len(place.proxy.requests) > most
+
+        dead = Fault(is_dead, times=10**6, is_dropped=True)
         place.proxy.faults = [dead]
         with suppress(SinkError):
             driver.commit("live-1", staged)
