@@ -136,6 +136,11 @@ class FaultProxy:
                 with suppress(ConnectionError):
                     super().handle_one_request()
 
+            def handle_expect_100(self) -> bool:
+                super().handle_expect_100()
+                self.wfile.flush()
+                return True
+
             def do_GET(self) -> None:
                 proxy.serve(self)
 

@@ -128,9 +128,13 @@ def test_a_list_that_takes_long_lets_two_drivers_decide_once(place: Place) -> No
     assert visible(direct, place.out) == ["a1"]
 
 
+@pytest.mark.parametrize("place", [name for name in SYSTEMS if name != "s3"], indirect=True)
 @pytest.mark.parametrize("is_recorded", [False, True], ids=["computed-again", "recorded"])
 def test_a_driver_that_dies_after_every_request(place: Place, *, is_recorded: bool) -> None:
-    """The next driver commits the same files (they were recorded), or those of tasks that ran again."""
+    """The next driver commits the same files (they were recorded), or those of tasks that ran again.
+
+    One request of S3 is one call, and every call is in `tests/connectors/test_object_commits.py`.
+    """
     first = replace(place.slow, google=replace(place.slow.google, retry_seconds=0.1))
     for requests in count():
         directory = place.out / str(requests)

@@ -153,15 +153,17 @@ class GoogleStore(ObjectStore):
 
     def complete_upload(self, upload: Upload, parts: Sequence[UploadPart]) -> None:
         """Make an object of its parts; see `ObjectStore.complete_upload`."""
-        self._check_open(upload)
         sources = [source for part in parts for source in _sources(upload, part)]
         try:
+            self._check_open(upload)
             if sources:
                 self._compose_all(upload, sources)
             else:
                 self.write(upload.path, b"")
-        except FileExistsError:
-            raise _no_upload(upload) from None  # a part is there in another version
+        except (FileNotFoundError, FileExistsError):
+            # A part is gone, or there in another version: whoever completed or dropped it may have died over that.
+            self._remove(upload)
+            raise _no_upload(upload) from None
         self._remove(upload)
 
     def abort_upload(self, upload: Upload) -> None:
