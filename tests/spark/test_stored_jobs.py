@@ -25,6 +25,7 @@ from penstock.errors import JobDirectoryError
 from penstock.filesystem.object_path import ObjectPath
 from penstock.filesystem.s3_client import s3_client
 from penstock.filesystem.s3_store import S3Store
+from penstock.filesystem.store_settings import StoreSettings
 from penstock.filesystem.stored_path import StoredPath
 from penstock.inspection import read_state_names
 from penstock.spark.job.mounted_path import checkpoint_path
@@ -214,7 +215,7 @@ def test_a_job_stops_with_a_savepoint_goes_on_and_is_read(
     client = start("second", **{"execution.state-recovery.path": taken})
     client.get_job_execution_result().result()
     assert rows(tmp_path / "out") == expected("mixed")
-    settings = settings_of(server)
+    settings = StoreSettings(s3=settings_of(server))
     job = checkpoint_path(f"{bucket}/second", settings)
     assert JobObserver.at(job).status()["status"] == "FINISHED"
 
@@ -228,7 +229,7 @@ def test_a_savepoint_is_taken_of_a_job_that_does_not_run(
     client = env.execute_async("counts")
     wait_for(client, lambda: rows(tmp_path / "out").total() >= HISTORY + 10)
     client.cancel()
-    job = ObservedJob.at(checkpoint_path(f"{bucket}/jobs/one", settings_of(server)))
+    job = ObservedJob.at(checkpoint_path(f"{bucket}/jobs/one", StoreSettings(s3=settings_of(server))))
     assert not job.is_running()
     taken, unnamed = take_offline(job, tmp_path / "savepoints", stop=True)
     assert unnamed == ()
