@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from typer.testing import CliRunner
 
-from penstock.cli.main import app
+from penstock.cli.main import command_line
 from penstock.doctor import store as module
 from penstock.doctor.finding import Verdict
 from penstock.doctor.store import store
@@ -98,7 +98,7 @@ def test_a_store_that_works_is_left_as_it_was(name: str, monkeypatch: pytest.Mon
         bucket = system.new_bucket(url)
         for variable, value in system.environment(url).items():
             monkeypatch.setenv(variable, value)
-        told = CliRunner().invoke(app, ["doctor", "--json", "--store", f"{bucket}/jobs"])
+        told = CliRunner().invoke(command_line(), ["doctor", "--json", "--store", f"{bucket}/jobs"])
         (line,) = [
             each for each in map(json.loads, told.output.splitlines()) if each["name"] == "store"
         ]

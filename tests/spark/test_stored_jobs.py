@@ -229,7 +229,9 @@ def test_a_savepoint_is_taken_of_a_job_that_does_not_run(
     client = env.execute_async("counts")
     wait_for(client, lambda: rows(tmp_path / "out").total() >= HISTORY + 10)
     client.cancel()
-    job = ObservedJob.at(checkpoint_path(f"{bucket}/jobs/one", StoreSettings(s3=settings_of(server))))
+    job = ObservedJob.at(
+        checkpoint_path(f"{bucket}/jobs/one", StoreSettings(s3=settings_of(server)))
+    )
     assert not job.is_running()
     taken, unnamed = take_offline(job, tmp_path / "savepoints", stop=True)
     assert unnamed == ()
