@@ -34,6 +34,8 @@ REQUIREMENTS: dict[str, tuple[str, ...]] = {
     "postgres": ("psycopg[binary]>=3.3.9",),
     "redis": ("redis>=8", "hiredis>=3.2"),
     "s3": ("botocore>=1.36",),
+    "azure": ("azure-storage-blob>=12.26", "azure-identity>=1.20"),
+    "google": ("google-cloud-storage>=3",),
     "otel": ("opentelemetry-sdk>=1.45", "opentelemetry-exporter-otlp-proto-http>=1.45"),
     "openlineage": ("openlineage-python>=1.54",),
     "sql": ("sqlglot>=30.30,<31",),
