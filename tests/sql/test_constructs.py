@@ -119,6 +119,10 @@ def test_every_function_of_the_table_is_computed():
         ("SELECT MAP[o.n, NULL] FROM o", "MAP of INT to NULL"),
         ("SELECT (SELECT MAX(n) FROM o WHERE o.k = p.k) FROM o p", ""),
         (
+            "SELECT (SELECT MAX(n) + p.n FROM o WHERE o.k = p.k) FROM o p",
+            "a column of the query around elsewhere than in WHERE",
+        ),
+        (
             "SELECT (SELECT n FROM o WHERE o.k = p.k) FROM o p",
             "a correlated subquery of one value that is no expression of aggregates",
         ),

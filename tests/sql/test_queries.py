@@ -240,6 +240,11 @@ GROUPED = [
         "SELECT who FROM o AS p WHERE n < (SELECT MAX(n) FROM o WHERE o.who = p.who AND n <> 7)",
         [("ann",)],
     ),
+    (
+        "SELECT who FROM o AS p GROUP BY who HAVING SUM(n) > (SELECT MAX(n) FROM o WHERE o.who = p.who)",
+        [("ann",)],
+    ),
+    ("SELECT COUNT(*) AS c FROM o GROUP BY ()", [(3,)]),
     ("SELECT MAP[who, n, 'x', 7]['bob'] AS m FROM o WHERE n = 2", [(2,), (None,)]),
 ]
 

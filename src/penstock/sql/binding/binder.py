@@ -41,6 +41,11 @@ class Binder:
         self.given: dict[int, Scalar] = {}
         self.builders = builders
 
+    @property
+    def names(self) -> Scope:
+        """What names mean to subqueries."""
+        return self.scope
+
     def scalar(self, node: exp.Expr) -> Scalar:
         """Return the scalar expression of a node.
 

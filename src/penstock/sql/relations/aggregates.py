@@ -181,6 +181,11 @@ class GroupBinder(Binder):
         self._inner = inner
         self._groups = groups
 
+    @property
+    def names(self) -> Scope:
+        """What names mean to subqueries: the columns of the rows before."""
+        return self._inner.names
+
     def scalar(self, node: exp.Expr) -> Scalar:
         """Return the expression of a node, over the columns of the aggregation."""
         found = self.given.get(id(node))

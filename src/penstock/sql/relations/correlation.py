@@ -103,7 +103,7 @@ def with_correlated_value(
     Raises:
         SqlError: It may have several rows per row of the query around, or is correlated by other conditions than equalities.
     """
-    split = _split(translator, node.this, binder.scope)
+    split = _split(translator, node.this, binder.names)
     if split is None:
         return None
     inside, (value, *others) = split.inside, split.inside.expressions
@@ -114,6 +114,9 @@ def with_correlated_value(
             node,
             hint="Aggregate it, without HAVING.",
         )
+    for column in value.find_all(exp.Column):
+        if split.scope.find(column) is None and binder.names.find(column) is not None:
+            raise unsupported("a column of the query around elsewhere than in WHERE", column)
     pairs = [_sides(each, split.scope) for each in split.outside]
     inside.set(
         "expressions",

@@ -104,8 +104,8 @@ def _groups(clause: exp.Expr | None, binder: Binder) -> Groups:
             raise unsupported(f"GROUP BY {name.upper().replace('_', ' ')}", clause)
     nodes = [] if clause is None else list(clause.expressions)
     if not any(isinstance(each, _SETS) for each in nodes):
-        scalars = tuple(dict.fromkeys(_group(each, binder) for each in nodes))
-        return Groups(scalars, None)
+        parts = (each for node in nodes for each in _columns(node))
+        return Groups(tuple(dict.fromkeys(_group(each, binder) for each in parts)), None)
     chosen = [list(_sets_of(each)) for each in nodes]
     sets = [[one for part in parts for one in part] for parts in product(*chosen)]
     if len(sets) > _MOST_SETS:
@@ -137,7 +137,7 @@ def _sets_of(node: exp.Expr) -> Iterable[list[exp.Expr]]:
             for some in combinations(parts, length):
                 yield [each for part in some for each in part]
     else:
-        yield [node]
+        yield _columns(node)
 
 
 def _columns(node: exp.Expr) -> list[exp.Expr]:
