@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from urllib.parse import urlsplit
 
+from penstock.filesystem.object_path import AZURE, SCHEMES
+
 _WILDCARD = re.compile(r"[*?\[{]")
-_SCHEMES = {"s3a": "s3", "s3n": "s3"}
-"""Schemes of Hadoop, and what others call the same store."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,8 @@ def files_at(path: object) -> Dataset:
         Dataset(namespace='s3://shop', name='orders')
         >>> files_at("hdfs://etl:secret@names:8020/orders")
         Dataset(namespace='hdfs://names:8020', name='/orders')
+        >>> files_at("wasbs://sales@shop.blob.core.windows.net/orders")
+        Dataset(namespace='abfss://sales@shop.blob.core.windows.net', name='orders')
     """
     text = str(path)
     if not re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", text):
@@ -53,10 +55,12 @@ def files_at(path: object) -> Dataset:
             "file", _before_wildcards("/" + rest.removeprefix("//localhost").lstrip("/"))
         )
     host, _, key = rest.removeprefix("//").partition("/")
-    known = _SCHEMES.get(scheme, scheme)
-    where = f"{known}://{host.rpartition('@')[2]}"
+    known = SCHEMES.get(scheme.lower(), scheme)
+    login, _, server = host.rpartition("@")
+    is_container = known == AZURE and not {":", "@"} & set(login)
+    where = f"{known}://{host if is_container else server}"
     name = _before_wildcards(f"/{key}")
-    return Dataset(where, name.lstrip("/") or "/" if known == "s3" else name)
+    return Dataset(where, name.lstrip("/") or "/" if known in SCHEMES else name)
 
 
 def server_at(url: str, default_port: int) -> str:
