@@ -53,7 +53,9 @@ def test_another_python_reads_the_package_without_a_warning(
         check=False,
     )
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert len(list(tmp_path.rglob("*.pyc"))) == len(list((ROOT / "src").rglob("*.py")))
+    # Beside them there may be those of the interpreter's own modules.
+    made = tmp_path.joinpath(*(ROOT / "src").parts[1:])
+    assert len(list(made.rglob("*.pyc"))) == len(list((ROOT / "src").rglob("*.py")))
 
 
 @pytest.mark.parametrize("pair", [pair for pair in pairs() if pair.python in OTHERS], ids=str)
