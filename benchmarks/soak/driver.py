@@ -33,11 +33,15 @@ class Drivers:
         work: Its directory: `data`, `out`, `job`, `temporary`, and a log per driver.
         settings: Configuration of the job.
         started: How many drivers there were.
+        program: What they run.
+        data: Its input; None is `data` of the directory.
     """
 
     work: Path
     settings: Mapping[str, str]
     started: int = 0
+    program: Path = JOB
+    data: Path | None = None
     _process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
 
     @property
@@ -61,10 +65,19 @@ class Drivers:
         self.temporary.mkdir(exist_ok=True)
         settings = {"execution.checkpointing.dir": str(self.job), **self.settings}
         options = [f"-D{key}={value}" for key, value in settings.items()]
-        arguments = [str(self.work / name) for name in ("data", "out")]
+        arguments = [str(self.data or self.work / "data"), str(self.work / "out")]
         with self._log().open("wb") as log:
             self._process = subprocess.Popen(  # noqa: S603 - our own program
-                [sys.executable, "-m", "penstock", "run", str(JOB), *options, "--", *arguments],
+                [
+                    sys.executable,
+                    "-m",
+                    "penstock",
+                    "run",
+                    str(self.program),
+                    *options,
+                    "--",
+                    *arguments,
+                ],
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
