@@ -29,7 +29,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "expressions": _BASE | {"types"},
     "state": _BASE | {"filesystem", "wire", "types"},
     "program": _BASE | {"expressions", "state", "wire", "types"},
-    "graph": _BASE | {"program", "types", "config", "filesystem", "notebook"},
+    "graph": _BASE | {"expressions", "program", "types", "config", "filesystem", "notebook"},
     "connectors": _BASE | {"graph", "program", "types", "config", "filesystem", "wire"},
     "plan": _BASE
     | {"program", "graph", "types", "config", "connectors", "expressions", "wire", "notebook"},

@@ -21,12 +21,14 @@ class NexmarkQuery:
         asks: What it asks, in a sentence.
         text: In the dialect of Flink.
         duckdb_text: The same for DuckDB.
+        flink_text: The same for Flink, where it is not `text`: words that are reserved there are quoted.
     """
 
     name: str
     asks: str
     text: str
     duckdb_text: str
+    flink_text: str
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -38,15 +40,17 @@ class NexmarkQuery:
 
 def _read(path: Path) -> NexmarkQuery:
     first, _, text = path.read_text(encoding="utf-8").partition("\n")
-    other = path.with_suffix(".duckdb.sql")
-    duckdb_text = other.read_text(encoding="utf-8") if other.exists() else text
-    return NexmarkQuery(path.stem, first.removeprefix("-- "), text.strip(), duckdb_text.strip())
+    texts = [text]
+    for engine in ("duckdb", "flink"):
+        other = path.with_suffix(f".{engine}.sql")
+        texts.append(other.read_text(encoding="utf-8") if other.exists() else text)
+    return NexmarkQuery(path.stem, first.removeprefix("-- "), *map(str.strip, texts))
 
 
 QUERIES = {
     path.stem: _read(path)
     for path in sorted(_HERE.glob("q*.sql"), key=lambda path: (len(path.stem), path.stem))
-    if not path.stem.endswith(".duckdb")
+    if "." not in path.stem
 }
 """Name to query, in order. Of Nexmark's 23, q12 is missing: its windows go by the clock of whoever computes them."""
 

@@ -31,5 +31,16 @@ BATCH_EXPRESSIONS: ConfigOption[bool] = ConfigOption(
     ),
 )
 
-BATCH_OPTIONS: tuple[ConfigOption[Any], ...] = (BATCH_COMBINE, BATCH_EXPRESSIONS)
+BATCH_QUERIES: ConfigOption[bool] = ConfigOption(
+    key="execution.batch.queries",
+    parse=BOOLEAN,
+    default=True,
+    description=(
+        "Whether Spark SQL computes whole queries of SQL in a batch job: joins, groups, windows and first rows of a "
+        "DataFrame or files of columns, if all that is in a query has the same meaning there. Otherwise operators "
+        "compute them, as everywhere else. It changes the speed, never the rows."
+    ),
+)
+
+BATCH_OPTIONS: tuple[ConfigOption[Any], ...] = (BATCH_COMBINE, BATCH_EXPRESSIONS, BATCH_QUERIES)
 """The options of this module, in the order of the reference page."""

@@ -13,6 +13,7 @@ from typing import ClassVar
 from penstock.errors import ArgumentError, CallSite, GraphError
 from penstock.graph.backlog_end import BacklogEnd, part_of
 from penstock.graph.dataset import Dataset
+from penstock.graph.query_source import QuerySource
 from penstock.graph.snapshot_part import with_snapshot_part
 from penstock.graph.source import PositionedSource, Source
 from penstock.graph.source_switch import Factory, SwitchColumns, SwitchedSource
@@ -224,9 +225,9 @@ def _split_at(source: PositionedSource, end: BacklogEnd) -> HybridSource:
 def parts_of(source: Source | None) -> tuple[Source, ...]:
     """Return the sources that are read one after the other: the parts, or the source itself.
 
-    A log that takes a snapshot is two of them.
+    A log that takes a snapshot is two of them. Those of a query are read together.
     """
     if source is None:
         return ()
-    parts = source.parts if isinstance(source, HybridSource) else (source,)
+    parts = source.parts if isinstance(source, HybridSource | QuerySource) else (source,)
     return tuple(each for part in parts for each in with_snapshot_part(part))

@@ -13,6 +13,7 @@ from typing import Any
 
 from penstock.errors import CallSite, EmptyGraphError, GraphError
 from penstock.graph.endpoints import Sink, Source
+from penstock.graph.query_source import WholeQuery
 from penstock.program.folding.fold import NO_PROMISES, Promises
 from penstock.program.function_calls import AsyncSpec, BatchSpec
 from penstock.program.join import IntervalSpec, JoinSpec
@@ -116,6 +117,8 @@ class Node:
         interval: Of KEYED_INTERVAL_JOIN.
         join: Of KEYED_REGULAR_JOIN.
         promises: Laws of a function that folds, promised by the user or proven.
+        query: What Spark SQL may compute in its place in a batch run, with all that leads to it; None of what is
+            no query.
     """
 
     id: int
@@ -145,6 +148,7 @@ class Node:
     join: JoinSpec | None = None
     promises: Promises = NO_PROMISES
     generated_uid: GeneratedUid | None = None
+    query: WholeQuery | None = None
 
 
 @dataclass(frozen=True, slots=True)

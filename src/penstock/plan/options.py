@@ -6,7 +6,7 @@ import os
 from datetime import timedelta
 
 from penstock.config.backlog_options import BACKLOG_OUTPUT, BACKLOG_SHARE, BACKLOG_TASKS
-from penstock.config.batch_options import BATCH_COMBINE, BATCH_EXPRESSIONS
+from penstock.config.batch_options import BATCH_COMBINE, BATCH_EXPRESSIONS, BATCH_QUERIES
 from penstock.config.configuration import Configuration
 from penstock.config.join_options import STATE_TTL
 from penstock.config.live_options import LIVE_ENGINE
@@ -67,6 +67,7 @@ def plan_options(configuration: Configuration) -> PlanOptions:
         backlog_tasks=configuration.get(BACKLOG_TASKS),
         combines=configuration.get(BATCH_COMBINE),
         projects=configuration.get(BATCH_EXPRESSIONS),
+        queries=configuration.get(BATCH_QUERIES),
         makes_uids=configuration.get(AUTO_UIDS),
         live_engine=LiveEngine(configuration.get(LIVE_ENGINE)),
         ignores_key_kinds=configuration.get(IGNORE_KEY_KINDS),

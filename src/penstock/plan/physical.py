@@ -49,6 +49,7 @@ class PlanOptions:
         latest_in_backlog: `pipeline.backlog.output` is `latest`.
         combines: `execution.batch.combine`.
         projects: `execution.batch.expressions`.
+        queries: `execution.batch.queries`.
         ignores_key_kinds: `execution.state-recovery.ignore-key-kinds`.
         makes_uids: `pipeline.auto-generate-uids`.
         live_engine: `execution.live.engine`.
@@ -83,6 +84,7 @@ class PlanOptions:
     latest_in_backlog: bool = False
     combines: bool = True
     projects: bool = True
+    queries: bool = True
     ignores_key_kinds: bool = False
     makes_uids: bool = True
     live_engine: LiveEngine = LiveEngine.JOBS
@@ -117,6 +119,7 @@ class SourcePlan:
         parts: The sources that are read one after the other: one, or those of a hybrid source.
         type_info: Type of its records.
         origin: The user's line.
+        is_query: Whether its records are the rows of a query of the parts, which are read together.
     """
 
     id: int
@@ -124,6 +127,7 @@ class SourcePlan:
     parts: tuple[Source, ...]
     type_info: TypeInformation
     origin: CallSite | None
+    is_query: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from penstock.plan.phases.live_engine import choose_engines
 from penstock.plan.phases.modes import choose_mode, choose_runs
 from penstock.plan.phases.parallelism import choose_parallelism
 from penstock.plan.phases.pipelines import explain_tasks, find_pipelines
+from penstock.plan.phases.queries import place_queries
 from penstock.plan.phases.time import decide_time, drop_timestamps
 from penstock.plan.phases.uids import check_uids
 from penstock.plan.phases.unused_attributes import check_attributes
@@ -38,6 +39,7 @@ PHASES: tuple[Phase, ...] = (
     check_fields,  # before cut_after_region, which changes the graph
     check_keys,  # before cut_after_region, like check_fields
     check_forwarding,  # before cut_after_region, which puts sources between operators
+    place_queries,  # after the checks, which are of the user's graph; before the others: it changes the graph
     cut_after_region,  # before the others: it changes the graph
     choose_parallelism,
     find_endpoints,

@@ -177,6 +177,8 @@ def _refused(plan: PhysicalPlan, run: RunPlan, source: SourcePlan) -> str | None
         return "the run is live"
     if not plan.options.projects:
         return "execution.batch.expressions is false"
+    if source.is_query:
+        return f"Spark SQL computes the query {source.name!r}, and it comes behind that"
     read = next(reading.parts for reading in run.readings if reading.source == source.id)
     for part in (source.parts[index] for index in read):
         if part.unprojected_because is not None:

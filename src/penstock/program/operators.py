@@ -94,6 +94,9 @@ ASYNC_MAP_BATCHES = replace(
     name="ASYNC_MAP_BATCHES",
     implementation=f"{_HERE}batches.async_map_batches:AsyncMapBatchesOperator",
 )
+MAP_ROWS = replace(
+    MAP_BATCHES, name="MAP_ROWS", implementation=f"{_HERE}batches.map_rows:MapRowsOperator"
+)
 KEYED_MAP_GROUPS = OperatorKind(
     "KEYED_MAP_GROUPS",
     f"{_HERE}batches.map_groups:MapGroupsOperator",

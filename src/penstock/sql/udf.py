@@ -25,6 +25,15 @@ from penstock.types.row import Row
 ResultType = str | TypeInformation | SqlType
 """A type of SQL as text, such as `DECIMAL(10, 2)`, or one of `Types`."""
 
+_NULLABLE = {
+    pa.int8(): "Int8",
+    pa.int16(): "Int16",
+    pa.int32(): "Int32",
+    pa.int64(): "Int64",
+    pa.bool_(): "boolean",
+}
+"""Type of Arrow to the dtype of pandas that has its values and NULL."""
+
 _FUNC_TYPES = ("general", "arrow", "pandas")
 
 
@@ -136,7 +145,7 @@ class UserDefinedFunction:
         if self.kind is FunctionKind.TABLE:
             return _RowsOf(self.function, self.result_type)
         if self.takes_batches:
-            return _OneRow(self.function, self.func_type == "pandas")
+            return _OfColumns(self.function, self.func_type == "pandas")
         return _Opened(self.function)
 
 
@@ -156,7 +165,9 @@ def udf(
         result_type: Type of its values.
         deterministic: Whether equal arguments have equal results; None asks the function.
         name: Accepted; SQL names it.
-        func_type: `general` is called per row with values, `arrow` with arrays of Arrow, `pandas` with Series.
+        func_type: `general` is called per row with values, `arrow` with arrays of Arrow and `pandas` with Series of
+            many rows, whole numbers and booleans in dtypes that have NULL. It returns as many values; how rows are cut is not
+            defined.
 
     Raises:
         ArgumentError: There is no result type, or an argument is wrong.
@@ -321,8 +332,8 @@ def _opened(function: Any) -> Callable[..., Any]:
     return called
 
 
-class _OneRow(_Opened):
-    """Calls a function of columns with columns of one row."""
+class _OfColumns(_Opened):
+    """Calls a function of columns, with those of many rows or of one."""
 
     def __init__(self, function: Any, is_pandas: bool) -> None:  # noqa: FBT001 - of a pickle
         super().__init__(function)
@@ -332,18 +343,40 @@ class _OneRow(_Opened):
         return type(self), (self._function, self._is_pandas)
 
     def __call__(self, *args: Any) -> Any:
-        """Return the value for the arguments."""
-        columns = [pa.array([value]) for value in args]
-        found = super().__call__(
-            *[each.to_pandas() for each in columns] if self._is_pandas else columns
+        """Return the value for the arguments of one row."""
+        return self.of_columns([pa.array([value]) for value in args], 1)[0]
+
+    def of_columns(self, columns: Sequence[pa.Array], count: int) -> list[Any]:
+        """Return a value per row.
+
+        Args:
+            columns: Of the arguments.
+            count: How many rows there are.
+
+        Raises:
+            ArgumentError: The function returned more or fewer.
+        """
+        given = [_series(each) for each in columns] if self._is_pandas else columns
+        found = super().__call__(*given)
+        made = (
+            found
+            if isinstance(found, pa.Array | pa.ChunkedArray)
+            else pa.array(found, from_pandas=self._is_pandas)
         )
-        values = found.to_pylist() if hasattr(found, "to_pylist") else list(found)
-        if len(values) != 1:
+        if len(made) != count:
             raise ArgumentError.here(
-                f"a function of columns returned {len(values)} values for 1 row",
+                f"a function of columns returned {len(made)} values for {count} rows",
                 hint="Return one value per row.",
             )
-        return values[0]
+        values: list[Any] = made.to_pylist()
+        return values
+
+
+def _series(column: pa.Array) -> Any:
+    """Return a Series, whose dtype does not depend on which rows have NULL: how rows are cut changes nothing."""
+    dtype = _NULLABLE.get(column.type)
+    found = column.to_pandas(integer_object_nulls=True)
+    return found if dtype is None else found.astype(dtype)
 
 
 class _RowsOf(_Opened):

@@ -28,6 +28,7 @@ public final class Bench {
     private final Shape shape;
     private final Configuration settings = new Configuration();
     private final MiniCluster cluster;
+    private final Nexmark nexmark;
 
     private Bench(JsonNode specification) throws Exception {
         this.specification = specification;
@@ -59,6 +60,8 @@ public final class Bench {
                                 .withRandomPorts()
                                 .build());
         cluster.start();
+        boolean isNexmark = specification.get("program").asText().equals("nexmark");
+        nexmark = isNexmark ? new Nexmark(specification, settings, cluster) : null;
     }
 
     private double run(boolean digests) throws Exception {
@@ -77,13 +80,23 @@ public final class Bench {
     private Map<String, Object> answer(String command) throws Exception {
         switch (command) {
             case "warm_up":
-                run(false);
+                if (nexmark == null) {
+                    run(false);
+                } else {
+                    nexmark.round();
+                }
                 // Both clocks count from the start of the machine (CLOCK_MONOTONIC).
                 double now = System.nanoTime() / 1e9;
                 return Map.of("cold_seconds", now - specification.get("spawned").asDouble());
             case "round":
+                if (nexmark != null) {
+                    return nexmark.round();
+                }
                 return Map.of("records", shape.records(), "seconds", run(false));
             case "check":
+                if (nexmark != null) {
+                    return nexmark.check();
+                }
                 run(true);
                 return Map.of(
                         "count", Digest.COUNT.sum(),

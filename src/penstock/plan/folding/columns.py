@@ -55,7 +55,9 @@ def columns_folded(
     found = (
         (source.id, _of_source(source, channel, fold))
         for source in plan.sources
-        if dict(plan.source_channels).get(source.id) == (channel.id,) and not chained.get(source.id)
+        if dict(plan.source_channels).get(source.id) == (channel.id,)
+        and not chained.get(source.id)
+        and not source.is_query
     )
     return tuple((source, columns) for source, columns in found if columns is not None)
 

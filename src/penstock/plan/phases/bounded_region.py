@@ -68,17 +68,20 @@ def region_nodes(graph: LogicalGraph) -> frozenset[int]:
     return frozenset(node.id for node in graph.nodes if region.issuperset(sources_of(graph, node)))
 
 
+def runs_as_batch(plan: PhysicalPlan) -> bool:
+    """Return whether a job is in BATCH mode: it asks for that, or for AUTOMATIC, and all its sources end."""
+    asked = plan.options.mode
+    if asked is not RuntimeExecutionMode.AUTOMATIC:
+        return asked is RuntimeExecutionMode.BATCH
+    sources = plan.graph.of_kind(SOURCE)
+    return all(node.source is not None and node.source.is_bounded for node in sources)
+
+
 # FLIP-331, rule 2.
 def cut_after_region(plan: PhysicalPlan) -> PhysicalPlan:
     """Cut the graph of a job in STREAMING mode after its bounded region. An early phase."""
     graph = plan.graph
-    sources = graph.of_kind(SOURCE)
-    asked = plan.options.mode
-    automatic = asked is RuntimeExecutionMode.AUTOMATIC
-    is_batch = asked is RuntimeExecutionMode.BATCH or (
-        automatic and all(node.source is not None and node.source.is_bounded for node in sources)
-    )
-    inside = frozenset[int]() if is_batch else region_nodes(graph)
+    inside = frozenset[int]() if runs_as_batch(plan) else region_nodes(graph)
     if not inside:
         return plan
     made = _Cut(graph, inside).run()

@@ -7,6 +7,7 @@ from dataclasses import replace
 from urllib.parse import quote
 
 from penstock.graph.hybrid import parts_of
+from penstock.graph.query_source import QuerySource
 from penstock.plan.physical import PhysicalPlan, SinkPlan, SourcePlan
 from penstock.program.operators import SINK, SOURCE
 
@@ -14,7 +15,14 @@ from penstock.program.operators import SINK, SOURCE
 def find_endpoints(plan: PhysicalPlan) -> PhysicalPlan:
     """List sources (a hybrid source as its parts) and sinks."""
     sources = tuple(
-        SourcePlan(node.id, node.name, parts_of(node.source), node.type_info, node.origin)
+        SourcePlan(
+            node.id,
+            node.name,
+            parts_of(node.source),
+            node.type_info,
+            node.origin,
+            is_query=isinstance(node.source, QuerySource),
+        )
         for node in plan.graph.of_kind(SOURCE)
         if node.source is not None
     )

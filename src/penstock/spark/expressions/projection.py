@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from penstock.connectors.column_positions import by_position, column_name
@@ -33,13 +33,7 @@ def projected(frame: DataFrame, chain: ExpressionChain, origin: CallSite | None)
     Raises:
         ConfigError: The session does not raise errors of arithmetic.
     """
-    if frame.sparkSession.conf.get(_ANSI) != "true":
-        raise ConfigError(
-            f"{_ANSI} is off in the Spark session, so Spark SQL would return NULL or a wrong number "
-            "where an expression has no value",
-            hint=f"Set {_ANSI} to true, or execution.batch.expressions to false.",
-            origin=origin,
-        )
+    check_session(frame.sparkSession, origin)
     records = chain.records
     names = records.field_names
     for step in chain.needed().steps:
@@ -53,6 +47,21 @@ def projected(frame: DataFrame, chain: ExpressionChain, origin: CallSite | None)
         names = records.field_names
         frame = frame.select(*[each.alias(column_name(at)) for at, each in enumerate(made)])
     return frame.toDF(*names)
+
+
+def check_session(session: SparkSession, origin: CallSite | None) -> None:
+    """Check that a session raises errors of arithmetic.
+
+    Raises:
+        ConfigError: It does not.
+    """
+    if session.conf.get(_ANSI) != "true":
+        raise ConfigError(
+            f"{_ANSI} is off in the Spark session, so Spark SQL would return NULL or a wrong number "
+            "where an expression has no value",
+            hint=f"Set {_ANSI} to true, or execution.batch.expressions and execution.batch.queries to false.",
+            origin=origin,
+        )
 
 
 def merged(frame: DataFrame, aggregate: KeyedAggregate, tasks: int) -> DataFrame:

@@ -30,6 +30,7 @@ from penstock.runtime.task.chain import operators_behind
 from penstock.spark.expressions.projection import merged, projected
 from penstock.spark.sources.combined_columns import CombinedColumnsTask, combined
 from penstock.spark.sources.position_rows import RANGES_DDL
+from penstock.spark.sources.query_reads import query_rows
 from penstock.spark.sources.read_context import ReadContext
 from penstock.spark.sources.split_ranges import SplitRange, cut_ranges
 from penstock.spark.sources.table import row_of
@@ -56,6 +57,11 @@ def batch_frames(context: ReadContext, times: Accumulator[dict[str, int]]) -> Da
     for group in task_groups(context.plan, context.run):
         (source, part), *_ = group.parts
         described = context.plan.source(source).parts[part]
+        if context.plan.source(source).is_query:
+            if part == 0:  # its parts are read together
+                rows = in_tasks(context, source, query_rows(context, source))
+                branches.append(_columns(rows, columns, source, described, times))
+            continue
         rows = row_of(described).batch
         if rows is None:
             branches.append(_batch_splits(context, group, times))

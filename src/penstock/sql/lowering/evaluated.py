@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from penstock.api.streams.data_stream import DataStream
 from penstock.expressions.steps import ExpressionChain, Step
 from penstock.expressions.typing import record_type
+from penstock.program.function_calls import BatchSpec
+from penstock.program.operators import MAP_ROWS
 from penstock.sql.catalogue import SqlColumn
+from penstock.sql.functions.of_columns import ProjectColumns
+from penstock.sql.scalars.tree import Scalar
 from penstock.types import Types
+from penstock.types.batch_forms import arrow_form
 from penstock.types.records import RowTypeInfo
 from penstock.types.row import Row
 
@@ -24,6 +31,34 @@ def evaluated(rows: Rows, step: Step, name: str) -> Rows:
     """Return the results of a step of expressions of columns."""
     chain = ExpressionChain(record_type(rows.get_type(), name), (step,))
     return rows._evaluate(chain, name)  # noqa: SLF001 - as the methods of streams do
+
+
+_MOST_ROWS = 10_000
+"""Rows of one call of functions of columns."""
+
+
+def projected_by_columns(
+    rows: Rows, width: int, outputs: Sequence[Scalar], columns: tuple[SqlColumn, ...], name: str
+) -> Rows:
+    """Return rows of expressions, of which some call functions of columns of many rows at once.
+
+    Args:
+        rows: What the expressions read.
+        width: How many columns that has.
+        outputs: An expression per column.
+        columns: Of the result.
+        name: Of the operator.
+    """
+    made = row_type(columns)
+    read = record_type(rows.get_type(), name)
+    return rows._add(  # type: ignore[return-value]  # noqa: SLF001 - as the methods of streams do
+        MAP_ROWS,
+        f"{name} (functions of columns)",
+        (rows.node_id,),
+        made,
+        function=ProjectColumns(width, outputs, made.field_names),
+        batches=BatchSpec(read, made, arrow_form, _MOST_ROWS),
+    )
 
 
 def in_python(name: str, because: str) -> str:

@@ -10,12 +10,26 @@ from penstock.config.execution_mode import RuntimeExecutionMode
 from penstock.config.join_options import STATE_TTL
 from penstock.config.options import RUNTIME_MODE
 from penstock.expressions.steps import SelectStep, WhereStep
+from penstock.expressions.tree import Field
+from penstock.graph.query_source import QueryRead, WholeQuery
+from penstock.program.operators import EXPRESSIONS, SOURCE, TIMESTAMPS
+from penstock.sql.catalogue import SqlColumn
+from penstock.sql.column_types import BOOLEAN
 from penstock.sql.functions.changes import RowMaker
 from penstock.sql.functions.correlate import CorrelateRows
+from penstock.sql.functions.of_columns import calls_of_columns
+from penstock.sql.functions.row_time import TimeOfRow
 from penstock.sql.lowering import joins, keyed, ordered, windows
-from penstock.sql.lowering.evaluated import Rows, evaluated, in_python, row_type
+from penstock.sql.lowering.evaluated import (
+    Rows,
+    evaluated,
+    in_python,
+    projected_by_columns,
+    row_type,
+)
 from penstock.sql.lowering.merged import is_merged, merged_groups
 from penstock.sql.lowering.rows import KeepRows, ProjectRows
+from penstock.sql.lowering.whole_queries import QueryWriter
 from penstock.sql.relations.identity import digest_of
 from penstock.sql.relations.joins import Join
 from penstock.sql.relations.keyed import (
@@ -30,7 +44,9 @@ from penstock.sql.relations.keyed import (
 from penstock.sql.relations.ordered import Over, TemporalJoin
 from penstock.sql.relations.tree import Correlate, Filter, Project, Scan, SqlRelation, Values
 from penstock.sql.scalars.columns import as_columns, columns_because, reader_of
+from penstock.sql.scalars.tree import InputColumn, Scalar
 
+_CONDITION = "$condition"
 _MILLISECOND = timedelta(milliseconds=1)
 
 
@@ -54,12 +70,17 @@ class Lowering:
         mode = environment.get_configuration().get(RUNTIME_MODE)
         self.is_batch = mode is RuntimeExecutionMode.BATCH
         self._made: dict[int, tuple[SqlRelation, Rows]] = {}
+        is_forgetful = self.ttl_ms is not None
+        self._queries = QueryWriter(self._read, forgets=is_forgetful)
+        self._may_be_batch = mode is not RuntimeExecutionMode.STREAMING
 
     def stream(self, relation: SqlRelation) -> Rows:
         """Return the stream of the rows of a relation, whose type has its columns."""
         found = self._made.get(id(relation))
         if found is None:
             found = self._made[id(relation)] = (relation, LOWER[type(relation)](self, relation))
+            if self._may_be_batch and not isinstance(relation, Scan):
+                self._note_query(relation, found[1])
         return found[1]
 
     def stateful(self, rows: Rows, relation: SqlRelation) -> Rows:
@@ -71,6 +92,27 @@ class Lowering:
         uid = f"{node.name}-{digest_of(relation)}"
         is_taken = any(each.uid == uid for each in self.environment.graph.nodes())
         return rows if is_taken else rows.uid(uid)
+
+    def _note_query(self, relation: SqlRelation, rows: Rows) -> None:
+        """Note what Spark SQL may compute in the place of the operators; the planner decides whether it does."""
+        whole = self._queries.whole(relation)
+        self.environment.graph.change(rows.node_id, query=whole)
+
+    def _read(self, scan: Scan) -> tuple[QueryRead | WholeQuery | str, int | None]:
+        """Return what is read of a table; see `QueryWriter`."""
+        node, graph = self.environment.graph.node(self.stream(scan).node_id), self.environment.graph
+        required = None
+        if node.kind == TIMESTAMPS and isinstance(node.watermarking.assigner, TimeOfRow):
+            required = node.watermarking.assigner.position
+            node = graph.node(node.inputs[0])
+        if node.query is not None:
+            return node.query, required
+        chain = None
+        if node.kind == EXPRESSIONS:
+            chain, node = node.function, graph.node(node.inputs[0])
+        if node.kind != SOURCE:
+            return f"table {scan.name!r} is made by {node.name!r}", required
+        return QueryRead(node.name, node.source, node.type_info, chain), required
 
 
 def _scan(lowering: Lowering, relation: Scan) -> Rows:
@@ -102,15 +144,33 @@ def _group_by(lowering: Lowering, relation: GroupBy) -> Rows:
 def _filter(lowering: Lowering, relation: Filter) -> Rows:
     rows = lowering.stream(relation.input)
     because = columns_because(relation.condition)
+    if calls_of_columns(relation.condition):
+        return _kept_by_columns(rows, relation)
     if because is not None:
         return rows.filter(KeepRows(relation.condition)).name(in_python("where", because))
     condition = as_columns(relation.condition, reader_of(_names(relation.input)))
     return evaluated(rows, WhereStep(condition), "where")
 
 
+def _kept_by_columns(rows: Rows, relation: Filter) -> Rows:
+    """Return the rows for which a condition is true that calls functions of columns."""
+    columns = relation.input.columns
+    condition = SqlColumn(_CONDITION, BOOLEAN)
+    outputs: list[Scalar] = [InputColumn(at, each.type) for at, each in enumerate(columns)]
+    marked = projected_by_columns(
+        rows, len(columns), [*outputs, relation.condition], (*columns, condition), "where"
+    )
+    kept = evaluated(marked, WhereStep(Field(_CONDITION, BOOLEAN.type_info)), "where")
+    fields = ((each.name, Field(each.name, each.type.type_info)) for each in columns)
+    return evaluated(kept, SelectStep(tuple(fields)), "select")
+
+
 def _project(lowering: Lowering, relation: Project) -> Rows:
     rows = lowering.stream(relation.input)
     names = _names(relation)
+    if any(map(calls_of_columns, relation.outputs)):
+        width = len(relation.input.columns)
+        return projected_by_columns(rows, width, relation.outputs, relation.columns, "select")
     reasons = (columns_because(each) for each in relation.outputs)
     because = next((each for each in reasons if each is not None), None)
     if because is not None:

@@ -32,22 +32,28 @@ def columns_because(scalar: Scalar) -> str | None:
     if isinstance(scalar, InputColumn):
         return None
     if isinstance(scalar, Constant):
-        return _constant_because(scalar)
+        return constant_because(scalar)
     for each in scalar.arguments:
         found = columns_because(each)
         if found is not None:
             return found
-    return _call_because(scalar)
+    return call_because(scalar)
 
 
 def as_columns(scalar: Scalar, source: Source) -> columns.Expression:
     """Return an expression as one of columns; `columns_because` has said that there is one."""
-    kind = scalar.type.type_info
     if isinstance(scalar, InputColumn):
         return source(scalar)
     if isinstance(scalar, Constant):
-        return columns.Literal(scalar.value, kind)
-    arguments = tuple(as_columns(each, source) for each in scalar.arguments)
+        return columns.Literal(scalar.value, scalar.type.type_info)
+    return call_of_columns(scalar, tuple(as_columns(each, source) for each in scalar.arguments))
+
+
+def call_of_columns(
+    scalar: ScalarCall, arguments: tuple[columns.Expression, ...]
+) -> columns.Expression:
+    """Return a call as one of columns, given its arguments; `call_because` has said that there is one."""
+    kind = scalar.type.type_info
     make = _MADE.get(scalar.function)
     if make is not None:
         return make(scalar, arguments)
@@ -57,7 +63,8 @@ def as_columns(scalar: Scalar, source: Source) -> columns.Expression:
     return columns.Call(name, arguments, parameters, kind)
 
 
-def _constant_because(constant: Constant) -> str | None:
+def constant_because(constant: Constant) -> str | None:
+    """Return why a constant is none of columns, None if it is one."""
     found = constant.type.type_info
     is_known = isinstance(found, BasicTypeInfo) and found.name in COMPUTED
     if not is_known or constant.type.name == "DECIMAL":
@@ -65,7 +72,8 @@ def _constant_because(constant: Constant) -> str | None:
     return None
 
 
-def _call_because(call: ScalarCall) -> str | None:  # noqa: PLR0911 - one per family
+def call_because(call: ScalarCall) -> str | None:  # noqa: PLR0911 - one per family
+    """Return why a call is none of columns, whatever its arguments are; None if it is one."""
     name, kinds = call.function, {each.type.name for each in call.arguments}
     if name in INFIX:
         return (

@@ -1,0 +1,206 @@
+"""Whole queries in Spark SQL: the rows are those of the operators that they replace.
+
+Each query is computed twice over the same rows: by its operators in this process, and by Spark SQL as the planner may choose. The two share
+the translation of SQL to relations and nothing else; DuckDB judges that elsewhere (`tests/sql`).
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from benchmarks.nexmark.events import nexmark_events
+from benchmarks.nexmark.queries import QUERIES
+from penstock.common import Configuration, Row, Types, WatermarkStrategy
+from penstock.datastream import StreamExecutionEnvironment
+from penstock.datastream.connectors import CollectionSource, DiscardingSink
+from penstock.errors import PenstockError
+from penstock.graph.query_source import WholeQuery
+from penstock.spark.sources.query_reads import rows_of_query
+from penstock.sql.streams import StreamTable
+from penstock.testing import collect
+from tests.sql.generated import TABLES, QueryMaker, changing_table, for_penstock, materialized
+
+EVENTS = nexmark_events(1_500)
+OPERATORS_ONLY = {"q21"}
+"""Queries with functions that mean something else in Spark SQL."""
+
+RANDOM = 40
+MOMENT = Types.SQL_TIMESTAMP()
+KINDS = {pa.int64(): Types.LONG(), pa.string(): Types.STRING(), pa.timestamp("us"): MOMENT}
+DDL = {
+    "VARCHAR": "string",
+    "INTEGER": "int",
+    "BIGINT": "bigint",
+    "DOUBLE": "double",
+    "BOOLEAN": "boolean",
+}
+
+
+@pytest.fixture(autouse=True)
+def few_partitions(session):
+    before = session.conf.get("spark.sql.shuffle.partitions")
+    session.conf.set("spark.sql.shuffle.partitions", "2")
+    yield
+    session.conf.set("spark.sql.shuffle.partitions", before)
+
+
+def batch(**settings: str) -> StreamExecutionEnvironment:
+    options = {"execution.runtime-mode": "BATCH", "parallelism.default": "2", **settings}
+    return StreamExecutionEnvironment.get_execution_environment(Configuration.from_dict(options))
+
+
+def noted(stream) -> WholeQuery:
+    """Return what the translation says that Spark SQL may compute of a stream."""
+    whole = stream.get_execution_environment().graph.node(stream.node_id).query
+    assert whole is not None
+    return whole
+
+
+def by_spark_sql(whole: WholeQuery, frames) -> list[tuple[object, ...]]:
+    """Return the rows that Spark SQL computes, as comparable ones."""
+    read = [frames[each.name] for each in whole.reads]
+    chains = tuple(each.chain for each in whole.reads)
+    found = rows_of_query(whole.query, read, chains, None).collect()
+    return materialized([Row(*row) for row in found])
+
+
+@pytest.fixture(scope="module")
+def nexmark_frames(session):
+    return {name: session.createDataFrame(rows) for name, rows in EVENTS.tables().items()}
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_a_query_of_nexmark_has_the_rows_of_its_operators(name, nexmark_frames) -> None:
+    query = QUERIES[name]
+    env = batch()
+    tables = {}
+    for table in query.tables:
+        rows = EVENTS.tables()[table]
+        kind = Types.ROW_NAMED(rows.column_names, [KINDS[field.type] for field in rows.schema])
+        source = CollectionSource.of([Row(**row) for row in rows.to_pylist()], kind)
+        stream = env.from_source(source, WatermarkStrategy.no_watermarks(), table)
+        time = "dateTime" if "dateTime" in rows.column_names else None
+        tables[table] = StreamTable(stream, time=time)
+    made = env.sql(query.text, tables)
+    whole = noted(made)
+    if name in OPERATORS_ONLY:
+        assert (whole.query, bool(whole.because)) == (None, True)
+        return
+    assert whole.because == ""
+    found = by_spark_sql(whole, nexmark_frames)
+    assert found
+    assert Counter(found) == Counter(materialized(collect(made)))
+
+
+def test_random_queries_have_the_rows_of_their_operators(session) -> None:
+    compared = kinds = 0
+    for seed in range(400):
+        rng = random.Random(seed)  # noqa: S311 - examples, not secrets
+        tables = [changing_table(rng, name, is_changing=False) for name in TABLES]
+        query = QueryMaker(rng).query()
+        env = batch()
+        given = {
+            each.name: env.from_source(
+                CollectionSource.of(list(each.changes), each.type_info),
+                WatermarkStrategy.no_watermarks(),
+                each.name,
+            )
+            for each in tables
+        }
+        made = env.sql(for_penstock(query), given)
+        whole = noted(made)
+        if whole.query is None:
+            continue
+        frames = {
+            each.name: session.createDataFrame(
+                [tuple(row) for row in each.changes],
+                ", ".join(f"`{name}` {DDL[kind]}" for name, kind, _ in TABLES[each.name]),
+            )
+            for each in tables
+        }
+        try:
+            wanted = Counter(materialized(collect(made)))
+        except PenstockError:
+            continue  # a value that its type does not have, which is an error of Spark SQL, too
+        assert Counter(by_spark_sql(whole, frames)) == wanted, (seed, query)
+        kinds += type(whole.query).__name__ != "Select"
+        compared += 1
+        if compared == RANDOM:
+            break
+    assert (compared, kinds > RANDOM // 8) == (RANDOM, True)
+
+
+EDGES = """
+    SELECT k, COUNT(*) AS n, SUM(b) AS total, AVG(b) AS mean, MIN(b) AS least, AVG(i) AS small, COUNT(DISTINCT i) AS different
+    FROM t GROUP BY k
+"""
+
+
+def test_sums_that_leave_64_bits_on_their_way_are_right(session) -> None:
+    most = (1 << 63) - 1
+    values = [("a", most, 7), ("a", most, -7), ("a", -most, None), ("b", -1, 1), ("b", 0, -2)]
+    values += [("c", None, None), (None, -most - 1, 3), (None, 1, 3), ("b", -2, None)]
+    kind = Types.ROW_NAMED(["k", "b", "i"], [Types.STRING(), Types.LONG(), Types.INT()])
+    env = batch()
+    rows = [Row(k=k, b=b, i=i) for k, b, i in values]
+    made = env.sql(EDGES, {"t": env.from_collection(rows, kind)})
+    frame = session.createDataFrame(values, "k string, b bigint, i int")
+    whole = noted(made)
+    frames = {whole.reads[0].name: frame}
+    assert Counter(by_spark_sql(whole, frames)) == Counter(materialized(collect(made)))
+
+
+def test_a_job_has_the_same_rows_by_either_road(session, tmp_path: Path) -> None:
+    for name in ("person", "auction"):
+        directory = tmp_path / name
+        directory.mkdir()
+        pq.write_table(EVENTS.tables()[name], directory / "0.parquet")
+    script = f"""
+        CREATE TABLE person (id BIGINT, name STRING, emailAddress STRING, creditCard STRING, city STRING, state STRING,
+          dateTime TIMESTAMP(3), extra STRING, WATERMARK FOR dateTime AS dateTime - INTERVAL '4' SECOND
+        ) WITH ('connector' = 'filesystem', 'format' = 'parquet', 'path' = '{tmp_path}/person');
+        CREATE TABLE auction (id BIGINT, itemName STRING, description STRING, initialBid BIGINT, reserve BIGINT,
+          dateTime TIMESTAMP(3), expires TIMESTAMP(3), seller BIGINT, category BIGINT, extra STRING
+        ) WITH ('connector' = 'filesystem', 'format' = 'parquet', 'path' = '{tmp_path}/auction');
+    """
+    query = """
+        SELECT p.state, a.category, COUNT(*) AS n, MAX(a.dateTime) AS latest, SUM(0.5 * a.reserve) AS half
+        FROM auction AS a LEFT JOIN person AS p ON a.seller = p.id GROUP BY p.state, a.category
+    """
+    answers = []
+    for queries in ("true", "false"):
+        env = batch(**{"execution.batch.queries": queries, "parallelism.default": "2"})
+        env.execute_sql(script)
+        stream = env.sql(query)
+        whole = [each for each in env_plan(stream).decisions if each.choice.startswith("Spark SQL")]
+        assert bool(whole) == (queries == "true")
+        answers.append(Counter(materialized(stream.execute_and_collect())))
+    assert answers[0] == answers[1]
+    assert len(answers[0]) > 5
+
+
+def env_plan(stream):
+    env = stream.get_execution_environment()
+    sink = stream.sink_to(DiscardingSink()).node_id
+    plan = env.plan()
+    env.graph.remove(sink)
+    return plan
+
+
+def test_a_time_that_is_null_is_an_error(session, tmp_path: Path) -> None:
+    times = pa.table({"at": pa.array([0, None], pa.timestamp("us")), "n": pa.array([1, 2])})
+    (tmp_path / "t").mkdir()
+    pq.write_table(times, tmp_path / "t" / "0.parquet")
+    env = batch()
+    env.execute_sql(f"""
+        CREATE TABLE t (at TIMESTAMP(3), n BIGINT, WATERMARK FOR at AS at)
+        WITH ('connector' = 'filesystem', 'format' = 'parquet', 'path' = '{tmp_path}/t');
+    """)
+    with pytest.raises(PenstockError, match="has no time"):
+        list(env.sql("SELECT n, COUNT(*) AS c FROM t GROUP BY n").execute_and_collect())
