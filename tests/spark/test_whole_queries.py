@@ -21,7 +21,7 @@ from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.connectors import CollectionSource, DiscardingSink
 from penstock.errors import PenstockError
 from penstock.graph.query_source import WholeQuery
-from penstock.spark.sources.query_reads import rows_of_query
+from penstock.spark.expressions.queries import rows_of_query
 from penstock.sql.streams import StreamTable
 from penstock.testing import collect
 from tests.sql.generated import TABLES, QueryMaker, changing_table, for_penstock, materialized
@@ -129,7 +129,7 @@ def test_random_queries_have_the_rows_of_their_operators(session) -> None:
         except PenstockError:
             continue  # a value that its type does not have, which is an error of Spark SQL, too
         assert Counter(by_spark_sql(whole, frames)) == wanted, (seed, query)
-        kinds += type(whole.query).__name__ != "Select"
+        kinds += type(whole.query).__name__ != "SelectOf"
         compared += 1
         if compared == RANDOM:
             break

@@ -148,7 +148,9 @@ def test_history_of_files_is_filtered_and_merged_by_spark_sql(tmp_path):
         pa.table({"who": ["ann"], "n": pa.array([1], pa.int32())}), tmp_path / "a.parquet"
     )
     env = StreamExecutionEnvironment.get_execution_environment(
-        Configuration.from_dict({"execution.runtime-mode": "BATCH"})
+        Configuration.from_dict(
+            {"execution.runtime-mode": "BATCH", "execution.batch.queries": "false"}
+        )
     )
     no_time = WatermarkStrategy.no_watermarks()
     files = env.from_source(FileSource.parquet(tmp_path, ORDERS), no_time, "files")

@@ -9,6 +9,7 @@ from pathlib import Path
 from benchmarks.nexmark.events import nexmark_events
 
 _HERE = Path(__file__).parent
+_RESERVED = re.compile(r"\b(dateTime|key|value)\b")
 _TABLES = tuple(nexmark_events(0).tables())
 
 
@@ -21,14 +22,17 @@ class NexmarkQuery:
         asks: What it asks, in a sentence.
         text: In the dialect of Flink.
         duckdb_text: The same for DuckDB.
-        flink_text: The same for Flink, where it is not `text`: words that are reserved there are quoted.
     """
 
     name: str
     asks: str
     text: str
     duckdb_text: str
-    flink_text: str
+
+    @property
+    def flink_text(self) -> str:
+        """The same for Flink, where some words are reserved."""
+        return _RESERVED.sub(r"`\g<0>`", self.text)
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -40,11 +44,9 @@ class NexmarkQuery:
 
 def _read(path: Path) -> NexmarkQuery:
     first, _, text = path.read_text(encoding="utf-8").partition("\n")
-    texts = [text]
-    for engine in ("duckdb", "flink"):
-        other = path.with_suffix(f".{engine}.sql")
-        texts.append(other.read_text(encoding="utf-8") if other.exists() else text)
-    return NexmarkQuery(path.stem, first.removeprefix("-- "), *map(str.strip, texts))
+    other = path.with_suffix(".duckdb.sql")
+    duckdb_text = other.read_text(encoding="utf-8") if other.exists() else text
+    return NexmarkQuery(path.stem, first.removeprefix("-- "), text.strip(), duckdb_text.strip())
 
 
 QUERIES = {

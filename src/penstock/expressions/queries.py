@@ -1,6 +1,6 @@
 """Queries as values: what Spark SQL computes of whole queries in a batch run.
 
-    Where  ·less(1, 0)                    rows of `bid` whose second column is less than the first
+    WhereOf less(1, 0)                    rows of `bid` whose second column is less than the first
       QueryInput 0
 
 Columns have no names: expressions read a column by the text of its position, `"0"`, and those of a join read those of both sides.
@@ -74,7 +74,7 @@ class Required(OfOne):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Where(OfOne):
+class WhereOf(OfOne):
     """The rows for which a condition is true.
 
     Attributes:
@@ -85,7 +85,7 @@ class Where(OfOne):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Select(OfOne):
+class SelectOf(OfOne):
     """Rows of expressions.
 
     Attributes:
@@ -272,9 +272,9 @@ def is_projection(query: Query) -> bool:
 def _is_step(query: Query) -> bool:
     if isinstance(query, QueryInput):
         return True
-    made = (query.condition,) if isinstance(query, Where) else ()
-    made = query.outputs if isinstance(query, Select) else made
-    return isinstance(query, Where | Select) and all(
+    made: tuple[Expression, ...] = (query.condition,) if isinstance(query, WhereOf) else ()
+    made = query.outputs if isinstance(query, SelectOf) else made
+    return isinstance(query, WhereOf | SelectOf) and all(
         part.function in FUNCTIONS
         for each in made
         for part in parts_of(each)

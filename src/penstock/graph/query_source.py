@@ -11,6 +11,7 @@ from penstock.expressions.steps import ExpressionChain
 from penstock.graph.dataset import Dataset
 from penstock.graph.source import Source
 from penstock.types.information import TypeInformation
+from penstock.types.records import RowTypeInfo
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ class QuerySource(Source):
     query: Query
     parts: tuple[Source, ...]
     chains: tuple[ExpressionChain | None, ...]
-    row_type: TypeInformation
+    row_type: RowTypeInfo
 
     @property
     def is_bounded(self) -> bool:

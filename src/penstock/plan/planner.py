@@ -23,12 +23,12 @@ from penstock.plan.phases.live_engine import choose_engines
 from penstock.plan.phases.modes import choose_mode, choose_runs
 from penstock.plan.phases.parallelism import choose_parallelism
 from penstock.plan.phases.pipelines import explain_tasks, find_pipelines
-from penstock.plan.phases.queries import place_queries
 from penstock.plan.phases.time import decide_time, drop_timestamps
 from penstock.plan.phases.uids import check_uids
 from penstock.plan.phases.unused_attributes import check_attributes
 from penstock.plan.physical import PhysicalPlan
 from penstock.plan.projections import place_expressions
+from penstock.plan.queries import place_queries
 
 Phase = Callable[[PhysicalPlan], PhysicalPlan]
 

@@ -89,13 +89,12 @@ MAP_BATCHES = OperatorKind(
     keeps=Keeps.NOTHING,
     holds_input=True,
 )
-ASYNC_MAP_BATCHES = replace(
-    MAP_BATCHES,
-    name="ASYNC_MAP_BATCHES",
-    implementation=f"{_HERE}batches.async_map_batches:AsyncMapBatchesOperator",
-)
-MAP_ROWS = replace(
-    MAP_BATCHES, name="MAP_ROWS", implementation=f"{_HERE}batches.map_rows:MapRowsOperator"
+ASYNC_MAP_BATCHES, MAP_ROWS = (
+    replace(MAP_BATCHES, name=name, implementation=f"{_HERE}batches.{implementation}")
+    for name, implementation in (
+        ("ASYNC_MAP_BATCHES", "async_map_batches:AsyncMapBatchesOperator"),
+        ("MAP_ROWS", "map_rows:MapRowsOperator"),
+    )
 )
 KEYED_MAP_GROUPS = OperatorKind(
     "KEYED_MAP_GROUPS",

@@ -169,7 +169,7 @@ final class Nexmark {
             infos[at] = TYPES.get(types[at]);
             schema.column(names[at], types[at]);
             if (names[at].equals(TIME)) {
-                schema.watermark(TIME, TIME + " - INTERVAL '4' SECOND");
+                schema.watermark(TIME, "`" + TIME + "` - INTERVAL '4' SECOND");
             }
         }
         DataStream<Row> rows =

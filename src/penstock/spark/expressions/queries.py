@@ -13,12 +13,15 @@ from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as sf
 
 from penstock.connectors.column_positions import by_position, column_name
+from penstock.errors import CallSite
 from penstock.expressions import queries
 from penstock.expressions.kinds import name_of
+from penstock.expressions.steps import ExpressionChain
 from penstock.expressions.tree import Expression, Field, Literal
 from penstock.spark.expressions.builders import BUILDERS
 from penstock.spark.expressions.constants import constant
 from penstock.spark.expressions.numbers import Builder
+from penstock.spark.expressions.projection import check_session, projected
 from penstock.spark.expressions.query_functions import QUERY_BUILDERS
 
 _ALL: dict[str, Builder] = {**BUILDERS, **QUERY_BUILDERS}
@@ -26,6 +29,23 @@ _HALF_BITS = 32
 _LOW = (1 << _HALF_BITS) - 1
 _SMALL = frozenset({"tinyint", "smallint", "int"})
 _WIDE = "decimal(38,0)"
+
+
+def rows_of_query(
+    query: queries.Query,
+    frames: Sequence[DataFrame],
+    chains: Sequence[ExpressionChain | None],
+    origin: CallSite | None,
+) -> DataFrame:
+    """Return the rows of a query of DataFrames, of which chains select columns first.
+
+    Raises:
+        ConfigError: The session does not raise errors of arithmetic.
+    """
+    check_session(frames[0].sparkSession, origin)
+    pairs = zip(frames, chains, strict=True)
+    read = [rows if chain is None else projected(rows, chain, origin) for rows, chain in pairs]
+    return computed(query, read)
 
 
 def computed(query: queries.Query, frames: Sequence[DataFrame]) -> DataFrame:
@@ -41,7 +61,8 @@ def computed(query: queries.Query, frames: Sequence[DataFrame]) -> DataFrame:
     if isinstance(query, queries.QueryInput):
         return _typed(by_position(frames[query.number]), query)
     rows = [computed(each, frames) for each in query.inputs]
-    return _COMPUTED[type(query)](query, *rows)
+    made: DataFrame = _COMPUTED[type(query)](query, *rows)
+    return made
 
 
 def _typed(frame: DataFrame, query: queries.Query) -> DataFrame:
@@ -76,11 +97,11 @@ def _required(query: queries.Required, rows: DataFrame) -> DataFrame:
     return rows.where(sf.when(_column(query.column).isNull(), refused).otherwise(sf.lit(True)))  # noqa: FBT003
 
 
-def _where(query: queries.Where, rows: DataFrame) -> DataFrame:
+def _where(query: queries.WhereOf, rows: DataFrame) -> DataFrame:
     return rows.where(_built(query.condition))
 
 
-def _select(query: queries.Select, rows: DataFrame) -> DataFrame:
+def _select(query: queries.SelectOf, rows: DataFrame) -> DataFrame:
     return _selected(rows, list(map(_built, query.outputs)), query)
 
 
@@ -261,8 +282,8 @@ def _sessions(query: queries.WindowsOf, rows: DataFrame) -> tuple[Column, Column
 
 _COMPUTED: dict[type[queries.Query], Callable[..., Any]] = {
     queries.Required: _required,
-    queries.Where: _where,
-    queries.Select: _select,
+    queries.WhereOf: _where,
+    queries.SelectOf: _select,
     queries.Group: _group,
     queries.JoinOf: _join,
     queries.UnionOf: _union,

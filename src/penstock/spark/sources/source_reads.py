@@ -20,6 +20,7 @@ from penstock.expressions.paned import by_pane
 from penstock.expressions.steps import ExpressionChain
 from penstock.graph.log_source import LogSource
 from penstock.graph.logical import LogicalGraph
+from penstock.graph.query_source import QuerySource
 from penstock.graph.source import PositionedSource, Source
 from penstock.plan.phases.backlog import catch_up_factor
 from penstock.plan.phases.task_groups import TaskGroup, task_groups, tasks_reading
@@ -28,9 +29,9 @@ from penstock.program.timestamps import ColumnTimestamps
 from penstock.runtime.fold.panes import width_of
 from penstock.runtime.task.chain import operators_behind
 from penstock.spark.expressions.projection import merged, projected
+from penstock.spark.expressions.queries import rows_of_query
 from penstock.spark.sources.combined_columns import CombinedColumnsTask, combined
 from penstock.spark.sources.position_rows import RANGES_DDL
-from penstock.spark.sources.query_reads import query_rows
 from penstock.spark.sources.read_context import ReadContext
 from penstock.spark.sources.split_ranges import SplitRange, cut_ranges
 from penstock.spark.sources.table import row_of
@@ -59,8 +60,8 @@ def batch_frames(context: ReadContext, times: Accumulator[dict[str, int]]) -> Da
         described = context.plan.source(source).parts[part]
         if context.plan.source(source).is_query:
             if part == 0:  # its parts are read together
-                rows = in_tasks(context, source, query_rows(context, source))
-                branches.append(_columns(rows, columns, source, described, times))
+                made = in_tasks(context, source, _query_rows(context, source))
+                branches.append(_columns(made, columns, source, described, times))
             continue
         rows = row_of(described).batch
         if rows is None:
@@ -80,6 +81,20 @@ def batch_frames(context: ReadContext, times: Accumulator[dict[str, int]]) -> Da
             _columns(in_tasks(context, source, frame), columns, source, described, times)
         )
     return reduce(DataFrame.union, branches)
+
+
+def _query_rows(context: ReadContext, source: int) -> DataFrame:
+    """Return the rows of a query that is a source."""
+    node = context.plan.graph.node(source)
+    query = node.source
+    assert isinstance(query, QuerySource), "the plan says so"
+    frames = []
+    for part, described in enumerate(context.plan.source(source).parts):
+        rows = row_of(described).batch
+        assert rows is not None, "the plan has seen that it is columns"
+        frames.append(rows(context, source, part, described))
+    made = rows_of_query(query.query, frames, query.chains, node.origin)
+    return made.toDF(*query.row_type.get_field_names())
 
 
 def _projected(context: ReadContext, source: int, frame: DataFrame) -> DataFrame:

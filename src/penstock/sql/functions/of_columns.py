@@ -111,8 +111,8 @@ class ProjectColumns:
         """Return the rows that are made of rows."""
         values = [list(values_of_row(row)) for row in rows]
         for each in self._calls:
-            for row, found in zip(values, each.values(values), strict=True):
-                row.append(found)
+            for of_row, found in zip(values, each.values(values), strict=True):
+                of_row.append(found)
         of: Callable[[Sequence[Any]], list[Any]] = self._values.of
         made: list[Row] = self._make([of(row) for row in values])
         for row, given in zip(made, rows, strict=True):

@@ -51,7 +51,7 @@ def projected_by_columns(
     """
     made = row_type(columns)
     read = record_type(rows.get_type(), name)
-    return rows._add(  # type: ignore[return-value]  # noqa: SLF001 - as the methods of streams do
+    return rows._add(  # noqa: SLF001 - as the methods of streams do
         MAP_ROWS,
         f"{name} (functions of columns)",
         (rows.node_id,),

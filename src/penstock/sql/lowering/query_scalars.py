@@ -29,7 +29,6 @@ from penstock.sql.column_types import (
     WHOLE,
     SqlType,
     as_decimal,
-    decimal,
 )
 from penstock.sql.scalars.columns import call_because, call_of_columns, constant_because
 from penstock.sql.scalars.functions import COMPARED, INFIX
@@ -105,7 +104,8 @@ class QueryScalars:
         reason = call_because(scalar)
         if reason is None:
             return call_of_columns(scalar, known)
-        return self.refuse(reason)
+        self.refuse(reason)
+        return None
 
     def refuse(self, because: str) -> None:
         """Note why there is no query."""
@@ -117,7 +117,8 @@ class QueryScalars:
             return _as_decimal(text, constant.type)
         reason = constant_because(constant)
         if reason is not None:
-            return self.refuse(reason)
+            self.refuse(reason)
+            return None
         return Literal(constant.value, constant.type.type_info)
 
 
@@ -293,12 +294,3 @@ _MADE: dict[str, Make] = {
     "floor_to": _floor_to,
 }
 """Function to what writes it where Spark SQL has the same meaning; what columns have is not in it."""
-
-SUM_DIGITS = 10
-"""Digits that Spark SQL adds to those of decimals whose sum it computes."""
-
-
-def sum_type(kind: SqlType) -> SqlType | None:
-    """Return the type of a sum of decimals in Spark SQL, None if it could lose digits."""
-    digits = kind.precision + SUM_DIGITS
-    return decimal(digits, kind.scale) if digits <= MOST_DIGITS else None

@@ -8,17 +8,19 @@ condition that may fail is one only directly behind what is read: Spark SQL may 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from penstock.expressions import queries
 from penstock.expressions.tree import Expression
 from penstock.graph.query_source import QueryRead, WholeQuery
 from penstock.sql.catalogue import SqlColumn
-from penstock.sql.column_types import BOOLEAN, WHOLE
+from penstock.sql.column_types import BOOLEAN
 from penstock.sql.functions.group_aggregate import AggregateCall
 from penstock.sql.functions.over import OverCall
 from penstock.sql.functions.ranking import SortColumn
 from penstock.sql.lowering.keyed import total_order
-from penstock.sql.lowering.query_scalars import QueryScalars, spark_type, sum_type
+from penstock.sql.lowering.query_aggregates import KEYS, ORDERED, aggregate_of, over_call_of
+from penstock.sql.lowering.query_scalars import QueryScalars, spark_type
 from penstock.sql.relations.joins import Join, JoinType
 from penstock.sql.relations.keyed import (
     GroupBy,
@@ -30,11 +32,7 @@ from penstock.sql.relations.keyed import (
 )
 from penstock.sql.relations.ordered import Over
 from penstock.sql.relations.tree import Filter, Project, Scan, SqlRelation
-from penstock.sql.scalars.tree import ScalarCall, shifted
-
-_EXACT = frozenset({*WHOLE, "STRING", "DATE", "TIMESTAMP", "TIMESTAMP_LTZ"})
-_KEYS = _EXACT | {"BOOLEAN"}
-_ORDERED = _KEYS | {"DECIMAL"}
+from penstock.sql.scalars.tree import Scalar, ScalarCall, shifted
 
 _MATCHING = {
     JoinType.INNER: queries.Matching.INNER,
@@ -44,8 +42,7 @@ _MATCHING = {
     JoinType.SEMI: queries.Matching.SEMI,
     JoinType.ANTI: queries.Matching.ANTI,
 }
-_OF_ONE_SOURCE = (queries.QueryInput, queries.Required, queries.Where, queries.Select)
-_POSITIONAL = frozenset({"ROW_NUMBER", "RANK", "DENSE_RANK"})
+_OF_ONE_SOURCE = (queries.QueryInput, queries.Required, queries.WhereOf, queries.SelectOf)
 
 Read = Callable[[Scan], "tuple[QueryRead | WholeQuery | str, int | None]"]
 """A table to what is read of it, a query, or why it is no columns; and the position of a column that is never NULL."""
@@ -115,15 +112,17 @@ class QueryWriter:
         found = [(each, spark_type(each.type)) for each in columns]
         for each, kind in found:
             if kind is None:
-                return self.refuse(f"the column {each.name!r} is {each.type}")
+                self.refuse(f"the column {each.name!r} is {each.type}")
+                return None
         return tuple(kind for _, kind in found if kind is not None)
 
-    def scalars(self, *scalars: object) -> tuple[Expression, ...] | None:
+    def scalars(self, *scalars: Scalar) -> tuple[Expression, ...] | None:
         """Return expressions of a query, None if one has no counterpart."""
         writer = QueryScalars()
-        made = [writer.written(each) for each in scalars]  # type: ignore[arg-type]
+        made = [writer.written(each) for each in scalars]
         if writer.because is not None:
-            return self.refuse(f"{writer.because} may be something else in Spark SQL")
+            self.refuse(f"{writer.because} may be something else in Spark SQL")
+            return None
         return tuple(each for each in made if each is not None)
 
     def are_of(self, columns: Sequence[SqlColumn], kinds: frozenset[str], what: str) -> bool:
@@ -140,10 +139,12 @@ class QueryWriter:
         """Return what is read of a table."""
         found, required = self._read(relation)
         if isinstance(found, str):
-            return self.refuse(found)
+            self.refuse(found)
+            return None
         if isinstance(found, WholeQuery):
             if found.query is None:
-                return self.refuse(found.because)
+                self.refuse(found.because)
+                return None
             places = {at: self._number(read) for at, read in enumerate(found.reads)}
             rows = queries.renumbered(found.query, places)
         else:
@@ -158,9 +159,11 @@ class QueryWriter:
 
     def _types_of_table(self, relation: Scan) -> tuple[str, ...] | None:
         if not relation.is_insert_only:
-            return self.refuse(f"table {relation.name!r} has changes")
+            self.refuse(f"table {relation.name!r} has changes")
+            return None
         if any(each.type.name == "DECIMAL" for each in relation.columns):
-            return self.refuse(f"table {relation.name!r} has a column of DECIMAL")
+            self.refuse(f"table {relation.name!r} has a column of DECIMAL")
+            return None
         return self.types(relation.columns)
 
     def _number(self, read: QueryRead) -> int:
@@ -182,8 +185,9 @@ class QueryWriter:
             isinstance(each, _OF_ONE_SOURCE) for each in queries.parts_of_query(rows)
         )
         if queries.may_fail(condition) and not is_behind_input:
-            return self.refuse(f"the condition {relation.condition} may fail")
-        return queries.Where(input=rows, condition=condition, types=rows.types)
+            self.refuse(f"the condition {relation.condition} may fail")
+            return None
+        return queries.WhereOf(input=rows, condition=condition, types=rows.types)
 
     def project(self, relation: Project) -> _Written:
         """Return the query of a selection."""
@@ -192,14 +196,15 @@ class QueryWriter:
         made = None if types is None else self.scalars(*relation.outputs)
         if rows is None or types is None or made is None:
             return None
-        return queries.Select(input=rows, outputs=made, types=types)
+        return queries.SelectOf(input=rows, outputs=made, types=types)
 
     def union(self, relation: Union) -> _Written:
         """Return the query of a union."""
         parts = [self.query(each) for each in relation.parts]
         known = tuple(each for each in parts if each is not None)
         if len(known) < len(parts):
-            return self._because_of(relation.parts)
+            self._because_of(relation.parts)
+            return None
         return queries.UnionOf(parts=known, types=known[0].types)
 
     def _because_of(self, relations: Sequence[SqlRelation]) -> None:
@@ -210,10 +215,11 @@ class QueryWriter:
     def group(self, relation: GroupBy) -> _Written:
         """Return the query of an aggregation."""
         if relation.ttl_ms is not None:
-            return self.refuse("a hint says when groups are forgotten")
+            self.refuse("a hint says when groups are forgotten")
+            return None
         rows = self.query(relation.input)
         inside = relation.input.columns
-        if rows is None or not self.are_of(inside[: relation.group], _KEYS, "the group"):
+        if rows is None or not self.are_of(inside[: relation.group], KEYS, "the group"):
             return None
         calls = [self._aggregate(each, inside) for each in relation.calls]
         types = self.types(relation.columns)
@@ -225,44 +231,29 @@ class QueryWriter:
     def _aggregate(
         self, call: AggregateCall, inside: Sequence[SqlColumn]
     ) -> queries.QueryAggregate | None:
-        kinds = _AGGREGATES.get(call.function)
-        result = spark_type(call.result)
-        source = None if not call.arguments else inside[call.arguments[0]].type
-        is_same = (
-            kinds is not None
-            and result is not None
-            and call.user is None
-            and len(call.arguments) <= 1
-            and (source is None or source.name in kinds)
-            and not (call.is_distinct and call.function not in {"COUNT", "MIN", "MAX"})
-        )
-        if call.function == "SUM" and is_same and source is not None and source.name == "DECIMAL":
-            is_same = sum_type(source) is not None
-        if not is_same or result is None:
-            of = "" if source is None else f" of {source}"
-            return self.refuse(f"{call.function}{of} may be something else in Spark SQL")
-        return queries.QueryAggregate(
-            call.function.lower(),
-            call.arguments[0] if call.arguments else None,
-            result,
-            call.is_distinct,
-            call.filter,
-        )
+        found = aggregate_of(call, inside)
+        if isinstance(found, str):
+            self.refuse(found)
+            return None
+        return found
 
     def join(self, relation: Join) -> _Written:
         """Return the query of a join."""
         if relation.ttls_ms != (None, None):
-            return self.refuse("a hint says when rows are forgotten")
+            self.refuse("a hint says when rows are forgotten")
+            return None
         left, right = self.query(relation.left), self.query(relation.right)
         if left is None or right is None:
-            return self._because_of((relation.left, relation.right))
+            self._because_of((relation.left, relation.right))
+            return None
         keys = [*relation.left_keys, *relation.right_keys]
-        wrong = next((each for each in keys if each.type.name not in _ORDERED), None)
+        wrong = next((each for each in keys if each.type.name not in ORDERED), None)
         if wrong is not None:
-            return self.refuse(f"the key {wrong} is {wrong.type}")
+            self.refuse(f"the key {wrong} is {wrong.type}")
+            return None
         width = len(relation.left.columns)
         pairs = zip(relation.left_keys, relation.right_keys, strict=True)
-        conditions = [
+        conditions: list[Scalar] = [
             ScalarCall("equal", (one, shifted(other, width)), BOOLEAN) for one, other in pairs
         ]
         conditions += [] if relation.condition is None else [relation.condition]
@@ -272,7 +263,8 @@ class QueryWriter:
             return None
         failing = next((each for each in made if queries.may_fail(each)), None)
         if failing is not None:
-            return self.refuse(f"the condition {failing} may fail")
+            self.refuse(f"the condition {failing} may fail")
+            return None
         return queries.JoinOf(
             left=left,
             right=right,
@@ -286,7 +278,7 @@ class QueryWriter:
     ) -> tuple[queries.Query, tuple[queries.Ordering, ...]] | None:
         rows = self.query(relation.input)
         inside = relation.input.columns
-        if rows is None or not self.are_of(inside, _ORDERED, "in an order"):
+        if rows is None or not self.are_of(inside, ORDERED, "in an order"):
             return None
         return rows, tuple(map(_ordering, total_order(relation.order, len(inside))))
 
@@ -338,30 +330,22 @@ class QueryWriter:
     def _over_call(
         self, over: OverCall, inside: Sequence[SqlColumn]
     ) -> tuple[queries.QueryAggregate, queries.FrameOf] | None:
-        call, frame = over.call, over.frame
-        result = spark_type(call.result)
-        if call.function in _POSITIONAL and result is not None:
-            return queries.QueryAggregate(call.function.lower(), None, result), queries.FrameOf()
-        if call.is_distinct or call.filter is not None:
-            return self.refuse(f"{over} with DISTINCT or FILTER")
-        if not frame.counts_rows and not frame.is_whole and frame.preceding is not None:
-            return self.refuse("a frame of RANGE with a distance")
-        made = self._aggregate(call, inside)
-        if made is None:
+        found = over_call_of(over, inside)
+        if isinstance(found, str):
+            self.refuse(found)
             return None
-        return made, queries.FrameOf(
-            frame.preceding if frame.counts_rows else None, not frame.counts_rows, frame.is_whole
-        )
+        return found
 
     def windows(self, relation: WindowTable) -> _Written:
         """Return the query of windows."""
         spec, rows = relation.spec, self.query(relation.input)
         types = self.types(relation.columns)
         partition = [relation.input.columns[at] for at in relation.partition]
-        if rows is None or types is None or not self.are_of(partition, _KEYS, "the partition"):
+        if rows is None or types is None or not self.are_of(partition, KEYS, "the partition"):
             return None
         if spec.function == "CUMULATE" or spec.is_instant or spec.step_ms > spec.size_ms:
-            return self.refuse(f"the windows {spec}")
+            self.refuse(f"the windows {spec}")
+            return None
         return queries.WindowsOf(
             input=rows,
             time=spec.time,
@@ -377,16 +361,7 @@ def _ordering(column: SortColumn) -> queries.Ordering:
     return queries.Ordering(column.position, column.is_descending, column.nulls_first)
 
 
-_AGGREGATES: Mapping[str, frozenset[str]] = {
-    "COUNT": _ORDERED - {"DECIMAL"},
-    "SUM": frozenset({*WHOLE, "DECIMAL"}),
-    "AVG": frozenset(WHOLE),
-    "MIN": _EXACT | {"DECIMAL"},
-    "MAX": _EXACT | {"DECIMAL"},
-}
-"""Aggregate to the types of values for which Spark SQL has the same result."""
-
-_WRITE: Mapping[type[SqlRelation], Callable[[QueryWriter, SqlRelation], _Written]] = {
+_WRITE: Mapping[type[SqlRelation], Callable[[QueryWriter, Any], _Written]] = {
     Scan: QueryWriter.scan,
     Filter: QueryWriter.filter,
     Project: QueryWriter.project,
@@ -398,5 +373,5 @@ _WRITE: Mapping[type[SqlRelation], Callable[[QueryWriter, SqlRelation], _Written
     RowNumber: QueryWriter.row_number,
     Over: QueryWriter.over,
     WindowTable: QueryWriter.windows,
-}  # type: ignore[dict-item]
+}
 """Class of a relation to what writes its query. Others have none."""

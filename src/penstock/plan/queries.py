@@ -21,6 +21,7 @@ from penstock.plan.physical import Decision, PhysicalPlan
 from penstock.program.operator_kind import TimeUse
 from penstock.program.operators import KEYED_CHANGES, KEYED_REGULAR_JOIN, SOURCE
 from penstock.program.traverse import reachable
+from penstock.types.records import RowTypeInfo
 
 _WHOLE = "Spark SQL computes the whole query"
 _OPERATORS = "operators compute the query"
@@ -94,6 +95,7 @@ def _name(whole: WholeQuery) -> str:
 
 def _source(node: Node, whole: WholeQuery) -> Node:
     assert whole.query is not None, "it was asked"
+    assert isinstance(node.type_info, RowTypeInfo), "rows of SQL have columns"
     source = QuerySource(
         whole.query,
         tuple(each.source for each in whole.reads),

@@ -1,2 +1,0 @@
-SELECT b.auction, b.bidder, b.price, b.dateTime, s.`value`
-FROM bid AS b JOIN side_input AS s ON MOD(b.auction, 100) = s.`key`

@@ -1,0 +1,136 @@
+"""Whole queries: which go to Spark SQL, and why others do not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from penstock.common import Configuration, Row, Types
+from penstock.datastream import ProcessFunction, StreamExecutionEnvironment
+from penstock.datastream.connectors import DiscardingSink
+from penstock.plan.physical import PhysicalPlan
+from penstock.plan.queries import place_queries
+from penstock.program.operators import SINK, SOURCE
+
+GROUPED = "SELECT k, COUNT(*) AS n FROM t GROUP BY k"
+
+
+@pytest.fixture
+def env(tmp_path: Path):
+    rows = pa.table({"k": ["a"], "n": pa.array([1], pa.int64()), "x": [0.5]})
+    for name in ("t", "u"):
+        (tmp_path / name).mkdir()
+        pq.write_table(rows, tmp_path / name / "0.parquet")
+
+    def make(mode: str = "BATCH", **settings: str) -> StreamExecutionEnvironment:
+        made = StreamExecutionEnvironment.get_execution_environment(
+            Configuration.from_dict({"execution.runtime-mode": mode, **settings})
+        )
+        for name in ("t", "u"):
+            made.execute_sql(f"""
+                CREATE TABLE {name} (k STRING, n BIGINT, x DOUBLE)
+                WITH ('connector' = 'filesystem', 'format' = 'parquet', 'path' = '{tmp_path}/{name}');
+            """)
+        return made
+
+    return make
+
+
+def planned(made: StreamExecutionEnvironment, query: str, **tables) -> PhysicalPlan:
+    made.sql(query, tables).sink_to(DiscardingSink())
+    return made.plan()
+
+
+def whole(plan: PhysicalPlan) -> list[str]:
+    return [source.name for source in plan.sources if source.is_query]
+
+
+def reasons(plan: PhysicalPlan) -> list[str]:
+    return [each.reason for each in plan.decisions if each.choice == "operators compute the query"]
+
+
+def test_a_query_of_columns_is_one_source(env) -> None:
+    plan = planned(env(), "SELECT t.k, u.n FROM t LEFT JOIN u ON t.k = u.k WHERE t.n > 1")
+    assert whole(plan) == ["query of t, u"]
+    assert [node.kind for node in plan.graph.nodes] == [SOURCE, SINK]
+    assert len(plan.sources[0].parts) == 2
+    assert (reasons(plan), place_queries(plan)) == ([], plan)
+    assert "Spark SQL computes the whole query" in {each.choice for each in plan.decisions}
+
+
+@pytest.mark.parametrize("mode", ["BATCH", "AUTOMATIC"])
+def test_a_job_whose_sources_end_is_a_batch_in_both_modes(env, mode: str) -> None:
+    assert whole(planned(env(mode), GROUPED)) == ["query of t"]
+
+
+def test_other_modes_compute_queries_by_operators(env) -> None:
+    for settings in ({}, {"execution.checkpointing.interval-during-backlog": "0"}):
+        assert whole(planned(env("STREAMING", **settings), GROUPED)) == []
+
+
+@pytest.mark.parametrize(
+    ("query", "why"),
+    [
+        ("SELECT k, SUM(x) AS s FROM t GROUP BY k", "SUM of DOUBLE"),
+        ("SELECT k, LISTAGG(k) AS s FROM t GROUP BY k", "LISTAGG"),
+        ("SELECT x, COUNT(*) AS n FROM t GROUP BY x", "the group 'x' is DOUBLE"),
+        ("SELECT DISTINCT LOWER(k) AS k FROM t", "lower may be something else"),
+        ("SELECT t.k FROM t JOIN u ON t.k = u.k WHERE t.n / u.n > 1", "may fail"),
+        ("SELECT k, LAG(n) OVER (PARTITION BY k ORDER BY n) AS m FROM t", "LAG"),
+    ],
+)
+def test_what_may_be_something_else_is_named(env, query: str, why: str) -> None:
+    plan = planned(env(), query)
+    assert whole(plan) == []
+    assert why in " ".join(reasons(plan))
+
+
+def test_an_option_keeps_operators(env) -> None:
+    plan = planned(env(**{"execution.batch.queries": "false"}), GROUPED)
+    assert (whole(plan), set(reasons(plan))) == ([], {"execution.batch.queries is false"})
+
+
+def test_state_that_is_forgotten_keeps_operators(env) -> None:
+    plan = planned(env(**{"table.exec.state.ttl": "1 d"}), GROUPED)
+    assert (whole(plan), "forgotten" in " ".join(reasons(plan))) == ([], True)
+
+
+def test_the_rows_of_a_program_are_no_columns(env) -> None:
+    made = env()
+    kind = Types.ROW_NAMED(["k", "n"], [Types.STRING(), Types.LONG()])
+    rows = made.from_collection([Row(k="a", n=1)], kind)
+    plan = planned(made, "SELECT v.k, COUNT(*) AS n FROM v GROUP BY v.k", v=rows)
+    assert whole(plan) == []
+    assert "Spark does not read it as columns" in " ".join(reasons(plan))
+
+
+def test_the_inner_query_goes_if_the_outer_one_cannot(env) -> None:
+    plan = planned(
+        env(),
+        "SELECT LISTAGG(k) AS ks FROM (SELECT t.k FROM t JOIN u ON t.k = u.k) AS j GROUP BY k",
+    )
+    assert whole(plan) == ["query of t, u"]
+    assert "LISTAGG" in " ".join(reasons(plan))
+
+
+def test_a_reader_of_timestamps_keeps_operators(env) -> None:
+    made = env()
+    counted = made.sql(GROUPED)
+
+    class Reads(ProcessFunction):
+        def process_element(self, value, ctx):
+            yield ctx.timestamp()
+
+    counted.process(Reads()).sink_to(DiscardingSink())
+    plan = made.plan()
+    assert whole(plan) == []
+    assert "may look at timestamps" in " ".join(reasons(plan))
+
+
+def test_conditions_and_columns_alone_are_left_to_projections(env) -> None:
+    plan = planned(env(), "SELECT k, n + 1 AS m FROM t WHERE n > 1")
+    assert whole(plan) == []
+    assert len(plan.projections) == 1
