@@ -9,12 +9,16 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
+Pass = Callable[[socket.socket, socket.socket], None]
+"""Passes what it reads from one side to the other until the first one ends."""
+
 
 class CutNetwork:
     """Listens on 127.0.0.1.
 
     Attributes:
         port: Where.
+        connections: How many were made.
     """
 
     def __init__(self, connect: Callable[[], socket.socket]) -> None:
@@ -26,6 +30,7 @@ class CutNetwork:
         self._connect = connect
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
+        self.connections = 0
         self._lock = threading.Lock()
         self._open: set[socket.socket] = set()
         self._is_cut = self._loses_answers = False
@@ -66,23 +71,45 @@ class CutNetwork:
                 client, _ = self._listener.accept()
             except OSError:
                 return  # it was closed
-            with self._lock:
-                is_cut = self._is_cut
-                server = client if is_cut else self._connect()
-                self._open |= set() if is_cut else {client, server}
-            if is_cut:
-                _end(client)
-                continue
-            for pair, answers in (((client, server), False), ((server, client), True)):
-                threading.Thread(target=self._pass, args=(*pair, answers), daemon=True).start()
+            threading.Thread(target=self._serve, args=(client,), daemon=True).start()
 
-    def _pass(self, read: socket.socket, write: socket.socket, answers: bool) -> None:
+    def _serve(self, client: socket.socket) -> None:
         with contextlib.suppress(OSError):
-            while some := read.recv(1 << 16):
-                if not (answers and self._loses_answers):
-                    write.sendall(some)
-        _end(read)
-        _end(write)
+            client = self._begun(client)
+            server = self._connect()
+            if self._is_let_in(client, server):
+                answers = (self._pass_answers, server, client)
+                threading.Thread(target=_through, args=answers, daemon=True).start()
+                _through(self._pass_questions, client, server)
+            _end(server)
+        _end(client)
+
+    def _is_let_in(self, client: socket.socket, server: socket.socket) -> bool:
+        with self._lock:
+            if not self._is_cut:
+                self._open |= {client, server}
+                self.connections += 1
+            return not self._is_cut
+
+    def _begun(self, client: socket.socket) -> socket.socket:
+        """Return a new connection after what comes before its first question."""
+        return client
+
+    def _pass_questions(self, client: socket.socket, server: socket.socket) -> None:
+        while some := client.recv(1 << 16):
+            server.sendall(some)
+
+    def _pass_answers(self, server: socket.socket, client: socket.socket) -> None:
+        while some := server.recv(1 << 16):
+            if not self._loses_answers:
+                client.sendall(some)
+
+
+def _through(passes: Pass, read: socket.socket, write: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        passes(read, write)
+    _end(read)
+    _end(write)
 
 
 def _end(each: socket.socket) -> None:

@@ -6,15 +6,12 @@ frame, and puts its own port where the broker's is. It listens on 127.0.0.1 only
 
 from __future__ import annotations
 
-import contextlib
 import socket
 import ssl
 import struct
-import threading
-from collections.abc import Callable, Iterator
-from types import TracebackType
-from typing import Self
+from collections.abc import Iterator
 
+from tests.cut_network import CutNetwork
 from tests.kafka_logins import PlainLogin, RefusedError, ServerLogin
 
 _SIZE = struct.Struct(">i")
@@ -30,11 +27,10 @@ def _place(port: int) -> bytes:
     return b"127.0.0.1" + _SIZE.pack(port)
 
 
-class Proxy:
+class Proxy(CutNetwork):
     """Passes frames between clients and a broker.
 
     Attributes:
-        connections: How many were made.
         logins: User names and passwords that were sent.
         strangers: Connections that were ended because they asked for something before they had logged in.
     """
@@ -58,89 +54,28 @@ class Proxy:
         self._tls = tls
         self._login = login
         self._mechanism = mechanism
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self._port: int = self._listener.getsockname()[1]
-        self._lock = threading.Lock()
-        self._open: set[socket.socket] = set()
-        self._is_cut = False
-        self.connections = 0
         self.logins: list[tuple[str, str]] = []
         self.strangers = 0
-        threading.Thread(target=self._accept, daemon=True).start()
+        super().__init__(lambda: socket.create_connection(("127.0.0.1", self._broker_port)))
 
     @property
     def servers(self) -> str:
         """Its address."""
-        return f"127.0.0.1:{self._port}"
+        return f"127.0.0.1:{self.port}"
 
-    def cut(self) -> None:
-        """End all connections, and take no others."""
-        with self._lock:
-            self._is_cut = True
-            ended, self._open = self._open, set()
-        for each in ended:
-            _end(each)
+    def _begun(self, client: socket.socket) -> socket.socket:
+        return client if self._tls is None else self._tls.wrap_socket(client, server_side=True)
 
-    def mend(self) -> None:
-        """Take connections again."""
-        with self._lock:
-            self._is_cut = False
+    def _pass_questions(self, client: socket.socket, server: socket.socket) -> None:
+        login = None if self._login is None else self._mechanism(*self._login)
+        for frame in _frames(client):
+            asked = self._asked(frame, client, login)
+            if asked is not None:
+                _send(server, asked)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        failure: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.cut()
-        self._listener.close()
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                client, _ = self._listener.accept()
-            except OSError:
-                return  # it was closed
-            threading.Thread(target=self._serve, args=(client,), daemon=True).start()
-
-    def _serve(self, client: socket.socket) -> None:
-        with contextlib.suppress(OSError):
-            if self._tls is not None:
-                client = self._tls.wrap_socket(client, server_side=True)
-            broker = socket.create_connection(("127.0.0.1", self._broker_port))
-            with self._lock:
-                if self._is_cut:
-                    _end(client)
-                    _end(broker)
-                    return
-                self._open |= {client, broker}
-                self.connections += 1
-            away = threading.Thread(target=self._pass, args=(broker, client, self._moved))
-            away.daemon = True
-            away.start()
-            login = None if self._login is None else self._mechanism(*self._login)
-            self._pass(client, broker, lambda frame: self._asked(frame, client, login))
-        _end(client)
-
-    def _pass(
-        self,
-        read: socket.socket,
-        write: socket.socket,
-        changed: Callable[[bytes], bytes | None],
-    ) -> None:
-        with contextlib.suppress(OSError):
-            for frame in _frames(read):
-                sent = changed(frame)
-                if sent is not None:
-                    write.sendall(_SIZE.pack(len(sent)) + sent)
-        _end(read)
-        _end(write)
-
-    def _moved(self, frame: bytes) -> bytes:
-        return frame.replace(_place(self._broker_port), _place(self._port))
+    def _pass_answers(self, server: socket.socket, client: socket.socket) -> None:
+        for frame in _frames(server):
+            _send(client, frame.replace(_place(self._broker_port), _place(self.port)))
 
     def _asked(
         self, frame: bytes, client: socket.socket, login: ServerLogin | None
@@ -169,9 +104,12 @@ class Proxy:
             login.said.clear()
             body = struct.pack(">hhi", code, -1, len(answered)) + answered
             body += struct.pack(">q", 0) if version >= 1 else b""
-        answer = struct.pack(">i", correlation) + body
-        client.sendall(_SIZE.pack(len(answer)) + answer)
+        _send(client, struct.pack(">i", correlation) + body)
         return None
+
+
+def _send(write: socket.socket, frame: bytes) -> None:
+    write.sendall(_SIZE.pack(len(frame)) + frame)
 
 
 def _frames(read: socket.socket) -> Iterator[bytes]:
@@ -190,9 +128,3 @@ def _exactly(read: socket.socket, size: int) -> bytes:
             return b""
         found += some
     return found
-
-
-def _end(each: socket.socket) -> None:
-    with contextlib.suppress(OSError):
-        each.shutdown(socket.SHUT_RDWR)
-    each.close()

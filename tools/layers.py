@@ -157,7 +157,8 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
         "client_library": frozenset(),
         "column_positions": frozenset(),
         "delivery": frozenset(),
-        "epoch_marks": frozenset({"os_errors"}),
+        "epoch_file": frozenset({"os_errors"}),
+        "epoch_marks": frozenset({"epoch_file", "os_errors"}),
         "local_path": frozenset(),
         "os_errors": frozenset(),
         "process_table": frozenset(),
@@ -175,6 +176,7 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
             {
                 "client_library",
                 "delivery",
+                "epoch_file",
                 "os_errors",
                 "pickled_file",
                 "process_table",

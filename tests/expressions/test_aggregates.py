@@ -26,6 +26,7 @@ from penstock.common import Configuration, Row, RowKind, Types, WatermarkStrateg
 from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream import StreamExecutionEnvironment, col, when
 from penstock.datastream.connectors import CollectionSource, HybridSource
+from penstock.datastream.functions import CoMapFunction
 from penstock.errors import ArgumentError, ExpressionError, PenstockError, UnknownFieldError
 from penstock.expressions.aggregates import AGGREGATES
 from penstock.plan.folding.choice import legal_places
@@ -267,6 +268,38 @@ def test_a_micro_batch_emits_each_of_its_keys_once() -> None:
     stream.set_parallelism(1).print()
     found = run_in_process(env, Schedule(batch_sizes=(3, 2))).of()
     assert found == [Row(k="a", n=2), Row(k="b", n=1), Row(k="a", n=3), Row(k="b", n=2)]
+
+
+class Both(CoMapFunction):
+    """Passes the records of two inputs on."""
+
+    def map1(self, value: Any) -> Any:
+        return value
+
+    def map2(self, value: Any) -> Any:
+        return value
+
+
+@pytest.mark.parametrize("kind", [Types.LONG(), Types.DOUBLE()], ids=["exact", "floats"])
+@pytest.mark.parametrize("mode", MODES)
+def test_some_records_have_timestamps_and_others_none(mode: str, kind: Any) -> None:
+    rows = [Row(k=key, x=number) for number, key in enumerate("abacab")]
+    in_time = WatermarkStrategy.for_monotonous_timestamps()
+    in_time = in_time.with_timestamp_assigner(lambda row, _: int(row.x))
+    kinds = Types.ROW_NAMED(["k", "x"], [Types.STRING(), kind])
+    env = StreamExecutionEnvironment.get_execution_environment(
+        Configuration.from_dict(MODES[mode] | {"parallelism.default": 1})
+    )
+    timed, untimed = (env.from_collection(rows, kinds) for _ in range(2))
+    timed = timed.assign_timestamps_and_watermarks(in_time)
+    keyed = (stream.key_by(lambda row: row.k) for stream in (timed, untimed))
+    both = next(keyed).connect(next(keyed)).map(Both(), kinds)
+    both.key_by(col.k).aggregate(n=col.count(), total=col.x.sum()).sink_to(DiscardingSink())
+    assert last_of_keys(run_in_process(env).of()) == {
+        "a": {"n": 6, "total": 12},
+        "b": {"n": 4, "total": 12},
+        "c": {"n": 2, "total": 6},
+    }
 
 
 def test_keys_are_several_columns_and_arguments_are_expressions() -> None:

@@ -18,11 +18,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from penstock.connectors.epoch_file import EpochFile
 from penstock.connectors.os_errors import sink_errors
-from penstock.errors import DecodeError, SinkError
+from penstock.errors import SinkError
 from penstock.failpoint import failpoint
 from penstock.graph.endpoints import SinkContext
-from penstock.wire.atomic_file import create_directory, read_verified, write_verified
+from penstock.wire.atomic_file import create_directory
 
 _NAME_BITS = 32
 
@@ -63,7 +64,7 @@ class EpochMarks:
         visible: Callable[[], int | None],
     ) -> None:
         self._system = system
-        self._file = directory / "epoch.json"
+        self._file = EpochFile(directory, context)
         self._context = context
         self._ask = visible
 
@@ -73,8 +74,9 @@ class EpochMarks:
         Raises:
             SinkError: The mark is gone, or the directory cannot be written.
         """
-        with sink_errors(self._file.parent, "prepare for marks", self._context.origin):
-            create_directory(self._file.parent)
+        directory = self._file.path.parent
+        with sink_errors(directory, "prepare for marks", self._context.origin):
+            create_directory(directory)
         self._compared()
 
     def commit(self, epoch: str, write: Callable[[EpochMark], None] | None) -> None:
@@ -95,9 +97,7 @@ class EpochMarks:
         number = (visible or 0) >> _NAME_BITS
         mark = EpochMark(number + 1, epoch)
         if mark != decided:
-            payload = {"number": mark.number, "epoch": epoch}
-            with sink_errors(self._file.parent, f"record epoch {epoch}", self._context.origin):
-                write_verified(self._file, payload, may_replace=self._context.may_commit)
+            self._file.record(number=mark.number, epoch=epoch)
         failpoint(f"{self._system}.decided")
         self._context.may_commit()
         write(mark)
@@ -118,23 +118,13 @@ class EpochMarks:
         return decided, visible
 
     def _decided(self) -> EpochMark | None:
-        with sink_errors(self._file.parent, "read the last epoch", self._context.origin):
-            try:
-                payload = read_verified(self._file)
-            except FileNotFoundError:
-                return None
-            except DecodeError as cause:
-                raise SinkError(
-                    f"the record of the last epoch cannot be read: {cause.problem}",
-                    hint="Restore the file from a copy. Without it nobody knows which epochs are visible.",
-                    origin=self._context.origin,
-                ) from cause
-        return EpochMark(payload["number"], payload["epoch"])
+        recorded = self._file.read()
+        return None if recorded is None else EpochMark(recorded["number"], recorded["epoch"])
 
     def _lost(self, number: int, visible: int | None) -> SinkError:
         found = "has none" if visible is None else f"says {visible >> _NAME_BITS}"
         return SinkError(
-            f"{self._file} says that the sink {self._context.name!r} is at its epoch number {number}, and "
+            f"{self._file.path} says that the sink {self._context.name!r} is at its epoch number {number}, and "
             f"{self._system} {found}, or has one of another driver",
             hint="What the sink writes to was replaced or restored, or the job's directory is an older copy. "
             "Find out which epochs are there, then start from a savepoint in a new checkpoint directory.",

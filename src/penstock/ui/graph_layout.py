@@ -18,6 +18,8 @@ _NO_EXCHANGE = frozenset({"CHAINED", "NONE"})
 _NOT_TOLD = _NO_EXCHANGE | {"FORWARD"}
 """What is not worth a word beside an edge: `NONE` is what a level hands to its sinks."""
 
+_Point = tuple[float, float]
+
 
 def layout_of(
     nodes: Sequence[Mapping[str, Any]], edges: Sequence[Mapping[str, Any]]
@@ -38,75 +40,96 @@ def layout_of(
     """
     if not nodes:
         return {"width": 0, "height": 0, "nodes": [], "edges": []}
+    labels = [_label(str(node["name"])) for node in nodes]
+    details = _details(nodes)
+    boxes, lines = _drawn(nodes, edges, labels, details)
+    placed = [
+        {**node, "label": label, "details": told, **box}
+        for node, label, told, box in zip(nodes, labels, details, boxes, strict=True)
+    ]
+    led = _led(nodes, edges, lines)
+    width, height = _ends(placed, led)
+    return {
+        "width": round(width + _MARGIN),
+        "height": round(height + _MARGIN),
+        "nodes": placed,
+        "edges": led,
+    }
+
+
+def _drawn(
+    nodes: Sequence[Mapping[str, Any]],
+    edges: Sequence[Mapping[str, Any]],
+    labels: Sequence[str],
+    details: Sequence[str],
+) -> tuple[list[dict[str, float]], list[list[_Point]]]:
+    """Return the boxes of nodes, and the points of edges."""
     graphlay = library("graphlay")
     graph = graphlay.Graph()
-    labels = [_label(str(node["name"])) for node in nodes]
-    told = _details(nodes)
-    for node, label, details in zip(nodes, labels, told, strict=True):
-        length = max(len(label), len(details) + _FIGURES)
+    for node, label, told in zip(nodes, labels, details, strict=True):
+        length = max(len(label), len(told) + _FIGURES)
         width = max(_LEAST_WIDTH, length * _CHAR_WIDTH + _SIDES)
         graph.node(node["id"], width=width, height=_HEIGHT)
     for edge in edges:
         graph.edge(edge["source"], edge["target"])
     drawing = graphlay.layout(graph, options={"direction": "topbottom"})
-    drawn_nodes = drawing.nodes
-    drawn_edges = [[(at["x"], at["y"]) for at in edge["points"]] for edge in drawing.edges]
-    left, top = _least(drawn_nodes, drawn_edges)
+    lines = [[(at["x"], at["y"]) for at in edge["points"]] for edge in drawing.edges]
+    corners = [
+        (
+            node["center"]["x"] - node["size"]["width"] / 2,
+            node["center"]["y"] - node["size"]["height"] / 2,
+        )
+        for node in drawing.nodes
+    ]
+    points = corners + [point for line in lines for point in line]
+    left, top = min(x for x, _ in points), min(y for _, y in points)
 
-    def moved(x: float, y: float) -> tuple[float, float]:
+    def moved(x: float, y: float) -> _Point:
         return round(x - left + _MARGIN, 1), round(y - top + _MARGIN, 1)
 
-    placed = []
-    for node, label, details, drawn in zip(nodes, labels, told, drawn_nodes, strict=True):
-        size = drawn["size"]
-        x, y = moved(
-            drawn["center"]["x"] - size["width"] / 2, drawn["center"]["y"] - size["height"] / 2
-        )
-        placed.append(
-            {
-                **node,
-                "label": label,
-                "details": details,
-                "x": x,
-                "y": y,
-                "width": size["width"],
-                "height": size["height"],
-            }
-        )
+    boxes = []
+    for node, corner in zip(drawing.nodes, corners, strict=True):
+        x, y = moved(*corner)
+        size = node["size"]
+        boxes.append({"x": x, "y": y, "width": size["width"], "height": size["height"]})
+    return boxes, [[moved(*point) for point in line] for line in lines]
+
+
+def _led(
+    nodes: Sequence[Mapping[str, Any]],
+    edges: Sequence[Mapping[str, Any]],
+    lines: Sequence[Sequence[_Point]],
+) -> list[dict[str, Any]]:
+    """Return the edges along their lines."""
     inputs = Counter(edge["target"] for edge in edges)
     uids = {node["id"]: node["uid"] for node in nodes}
     sources = {node["id"]: node["name"] for node in nodes if node["kind"] == "source"}
-    led = []
-    for edge, points in zip(edges, drawn_edges, strict=True):
-        line = [moved(x, y) for x, y in points]
-        led.append(
-            {
-                "source": edge["source"],
-                "target": edge["target"],
-                "points": line,
-                "label": _edge_label(edge),
-                "label_at": _label_at(line),
-                "is_exchange": edge["ship"] not in _NO_EXCHANGE,
-                "source_name": sources.get(edge["source"]),
-                "source_uid": uids[edge["source"]],
-                "target_uid": uids[edge["target"]],
-                "is_side": bool(edge.get("tag")),
-                "is_only_input": inputs[edge["target"]] == 1,
-            }
-        )
-    ends = [(node["x"] + node["width"], node["y"] + node["height"]) for node in placed]
-    ends += [
-        (at[0] + (len(edge["label"]) * _CHAR_WIDTH + 80 if edge["label"] else 70), at[1])
-        for edge in led
-        for at in [edge["label_at"]]
+    return [
+        {
+            "source": edge["source"],
+            "target": edge["target"],
+            "points": line,
+            "label": _edge_label(edge),
+            "label_at": _label_at(line),
+            "is_exchange": edge["ship"] not in _NO_EXCHANGE,
+            "source_name": sources.get(edge["source"]),
+            "source_uid": uids[edge["source"]],
+            "target_uid": uids[edge["target"]],
+            "is_side": bool(edge.get("tag")),
+            "is_only_input": inputs[edge["target"]] == 1,
+        }
+        for edge, line in zip(edges, lines, strict=True)
     ]
-    ends += [point for edge in led for point in edge["points"]]
-    return {
-        "width": round(max(x for x, _ in ends) + _MARGIN),
-        "height": round(max(y for _, y in ends) + _MARGIN),
-        "nodes": placed,
-        "edges": led,
-    }
+
+
+def _ends(nodes: Sequence[Mapping[str, Any]], edges: Sequence[Mapping[str, Any]]) -> _Point:
+    """Return the lower right corner of everything, room for the labels of edges included."""
+    ends = [(node["x"] + node["width"], node["y"] + node["height"]) for node in nodes]
+    for edge in edges:
+        (x, y), label = edge["label_at"], edge["label"]
+        ends.append((x + (len(label) * _CHAR_WIDTH + 80 if label else 70), y))
+        ends += edge["points"]
+    return max(x for x, _ in ends), max(y for _, y in ends)
 
 
 def _label(name: str) -> str:
@@ -129,21 +152,7 @@ def _edge_label(edge: Mapping[str, Any]) -> str:
     return " · ".join(part for part in (str(edge.get("tag") or ""), ship) if part)
 
 
-def _label_at(line: Sequence[tuple[float, float]]) -> tuple[float, float]:
+def _label_at(line: Sequence[_Point]) -> _Point:
     """Return a place beside the last piece of a line, which ends above its target."""
     (x, y), (_, before) = line[-1], line[-2]
     return x, round((y + before) / 2 + 4, 1)
-
-
-def _least(
-    nodes: Sequence[Mapping[str, Any]], edges: Sequence[Sequence[tuple[float, float]]]
-) -> tuple[float, float]:
-    corners = [
-        (
-            node["center"]["x"] - node["size"]["width"] / 2,
-            node["center"]["y"] - node["size"]["height"] / 2,
-        )
-        for node in nodes
-    ]
-    points = corners + [point for line in edges for point in line]
-    return min(x for x, _ in points), min(y for _, y in points)

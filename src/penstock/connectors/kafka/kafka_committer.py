@@ -13,9 +13,9 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
-from pathlib import Path
 from typing import Any
 
+from penstock.connectors.epoch_file import EpochFile
 from penstock.connectors.kafka.client import kafka_errors
 from penstock.connectors.kafka.properties import KafkaProperties
 from penstock.connectors.kafka.record_serialization import OutgoingRecord
@@ -23,10 +23,10 @@ from penstock.connectors.kafka.staged_records import directory_of, staged_chunks
 from penstock.connectors.kafka.transactions import EpochTransactions, Mark
 from penstock.connectors.os_errors import sink_errors
 from penstock.connectors.staged_bytes import Staged, remove_staged
-from penstock.errors import DecodeError, SinkError
+from penstock.errors import SinkError
 from penstock.failpoint import failpoint
 from penstock.graph.endpoints import Committer, SinkContext
-from penstock.wire.atomic_file import create_directory, read_verified, write_verified
+from penstock.wire.atomic_file import create_directory
 
 _REMARK_SECONDS = 3_600.0
 
@@ -46,6 +46,7 @@ class KafkaCommitter(Committer):
             context: Where it runs.
         """
         self._context = context
+        self._file = EpochFile(directory_of(context), context)
         self._properties = properties
         self._name = f"{prefix}-{context.job_id}-{context.sink_id}"
         self._topic = topic
@@ -53,10 +54,6 @@ class KafkaCommitter(Committer):
         self._decided: Mark | None = None
         self._visible: Mark | None = None
         self._marked_seconds = 0.0
-
-    @property
-    def _file(self) -> Path:
-        return directory_of(self._context) / "epoch.json"
 
     def recover(self) -> None:
         """Fence earlier drivers, end what they left open, and drop staged records.
@@ -100,9 +97,7 @@ class KafkaCommitter(Committer):
         visible = 0 if self._visible is None else self._visible.number
         decided = Mark(visible + 1, epoch)
         if decided != self._decided:
-            payload = {"number": decided.number, "epoch": epoch, "topic": topic}
-            with sink_errors(self._file.parent, f"record epoch {epoch}", self._context.origin):
-                write_verified(self._file, payload, may_replace=self._context.may_commit)
+            self._file.record(number=decided.number, epoch=epoch, topic=topic)
             self._decided, self._topic = decided, topic
             failpoint("kafka.decided")
         self._write(decided, staged)
@@ -142,19 +137,11 @@ class KafkaCommitter(Committer):
 
     def _recorded(self) -> Mark | None:
         """Return the newest epoch that had records, None if there was none."""
-        with sink_errors(self._file.parent, "read the last epoch", self._context.origin):
-            try:
-                payload = read_verified(self._file)
-            except FileNotFoundError:
-                return None
-            except DecodeError as cause:
-                raise SinkError(
-                    f"the record of the last epoch cannot be read: {cause.problem}",
-                    hint="Restore the file from a copy. Without it nobody knows which epochs are in Kafka.",
-                    origin=self._context.origin,
-                ) from cause
-        self._topic = payload["topic"]
-        return Mark(payload["number"], payload["epoch"])
+        recorded = self._file.read()
+        if recorded is None:
+            return None
+        self._topic = recorded["topic"]
+        return Mark(recorded["number"], recorded["epoch"])
 
     def _first_topic(self, staged: list[Staged]) -> str:
         chunk = next(staged_chunks(staged, self._context))
@@ -163,7 +150,7 @@ class KafkaCommitter(Committer):
     def _lost(self, decided: int, visible: int) -> SinkError:
         found = f"says {visible}" if visible else "has none"
         return SinkError(
-            f"{self._file} says that the sink is at its epoch number {decided}, and the group {self._name!r} "
+            f"{self._file.path} says that the sink is at its epoch number {decided}, and the group {self._name!r} "
             f"in Kafka {found}",
             hint="Kafka has lost the offset (offsets.retention.minutes), the servers are others, or the job's "
             "directory is an older copy. Find out which epochs are in the topic, then start from a savepoint in "

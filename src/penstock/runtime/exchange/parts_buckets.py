@@ -36,6 +36,9 @@ from penstock.wire.row_columns import rows_of
 FIRST_MERGE = 1 << 16
 """Rows that wait before the first merge, or before they are sent if nothing is merged."""
 
+Times = npt.NDArray[np.int64]
+"""A timestamp, or the begin of a pane, for each row."""
+
 Sent = tuple[int, pa.RecordBatch, list[int] | None]
 """(route, rows, their timestamps)."""
 
@@ -60,8 +63,8 @@ class PartsBuckets:
         self._routes = routes
         self._groups = max_parallelism
         self._waiting: list[pa.RecordBatch] = []
-        self._stamps: list[npt.NDArray[np.int64]] = []
-        self._rows = 0
+        self._times: list[Times | None] = []
+        self._rows = self._bytes = 0
         self._merge_at = FIRST_MERGE
         self._records_in = self._records_out = 0
 
@@ -75,10 +78,11 @@ class PartsBuckets:
         Raises:
             ExpressionError: A sum leaves its type.
         """
-        self._waiting.append(self.merge.columns.prepared(batch))
-        if self._fold.keeps_time:
-            self._keep_time(batch, timestamps)
+        prepared = self.merge.columns.prepared(batch)
+        self._times.append(self._times_of(batch, timestamps) if self._fold.keeps_time else None)
+        self._waiting.append(prepared)
         self._rows += batch.num_rows
+        self._bytes += prepared.nbytes
         self._records_in += batch.num_rows
         if self._fold.folds and self._rows >= self._merge_at:
             self._merge()
@@ -104,8 +108,7 @@ class PartsBuckets:
         """Whether what waits has to leave."""
         if not self._fold.folds:
             return self._rows >= FIRST_MERGE
-        size_bytes: int = sum(each.nbytes for each in self._waiting)
-        return size_bytes >= self._fold.memory_bytes
+        return self._bytes >= self._fold.memory_bytes
 
     def take(self, max_records: int) -> Iterator[Sent]:
         """Yield what waits, in order of arrival for each route if nothing is merged.
@@ -121,8 +124,8 @@ class PartsBuckets:
             self._merge()
             self._records_out += self._rows
         (batch,) = pa.Table.from_batches(self._waiting).combine_chunks().to_batches()
-        stamps = np.concatenate(self._stamps) if self._stamps else None
-        self._waiting, self._stamps, self._rows = [], [], 0
+        stamps = self._joined_times()
+        self._waiting, self._times, self._rows, self._bytes = [], [], 0, 0
         self._merge_at = FIRST_MERGE
         routes = self._routes_of(batch)
         order = np.argsort(routes, kind="stable")
@@ -145,23 +148,31 @@ class PartsBuckets:
         self._records_in = self._records_out = 0
         return taken
 
-    def _keep_time(self, batch: pa.RecordBatch, timestamps: list[int] | None) -> None:
-        """Keep timestamps, of records of panes the begin of those."""
+    def _times_of(self, batch: pa.RecordBatch, timestamps: list[int] | None) -> Times | None:
+        """Return the timestamps of records, of those of panes the begin of those; None if they have none."""
         shape = self._fold.panes
         if shape is None:
-            if timestamps is not None:
-                self._stamps.append(np.array(timestamps, dtype=np.int64))
-            return
+            return None if timestamps is None else np.array(timestamps, dtype=np.int64)
         if timestamps is None or MIN_TIMESTAMP in timestamps:
             refuse_untimed(self._fold.assigner, iter(rows_of(batch)), timestamps)
         times = np.array(timestamps, dtype=np.int64)
-        self._stamps.append(pane_starts_of(times, shape) if self._fold.folds else times)
+        return pane_starts_of(times, shape) if self._fold.folds else times
+
+    def _joined_times(self) -> Times | None:
+        """Return one timestamp for each row that waits, Long.MIN if it has none; None if no row has one."""
+        if all(times is None for times in self._times):
+            return None
+        return np.concatenate(
+            [
+                np.full(batch.num_rows, MIN_TIMESTAMP) if times is None else times
+                for batch, times in zip(self._waiting, self._times, strict=True)
+            ]
+        )
 
     def _merge(self) -> None:
-        panes = np.concatenate(self._stamps) if self._stamps else None
-        merged, panes = self.merge.merged(self._waiting, panes)
-        self._waiting, self._rows = [merged], merged.num_rows
-        self._stamps = [] if panes is None else [panes]
+        merged, panes = self.merge.merged(self._waiting, self._joined_times())
+        self._waiting, self._times = [merged], [panes]
+        self._rows, self._bytes = merged.num_rows, merged.nbytes
 
     def _routes_of(self, batch: pa.RecordBatch) -> npt.NDArray[np.int64]:
         if self.merge.columns.keys == 1:

@@ -8,6 +8,7 @@ indistinguishable ones is always an error.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from penstock.errors import CallSite, SavepointMismatchError
@@ -18,7 +19,7 @@ from penstock.plan.hand_over import HandOver
 from penstock.plan.phases.regions import region_of
 from penstock.plan.physical import PhysicalPlan, PipelinePlan, RunPlan
 from penstock.program.run_settings import RunKind
-from penstock.spark.driver.restored import Files, Restored
+from penstock.spark.driver.restored import Restored
 from penstock.spark.job.run_outline import SWITCHES
 from penstock.spark.sources.pinned_files import PinnedFiles
 from penstock.spark.sources.source_row import ResumedPart
@@ -51,13 +52,7 @@ def match_savepoint(
     Raises:
         SavepointMismatchError: The savepoint does not fit; the error names the mismatch.
     """
-    if savepoint.max_parallelism != plan.options.max_parallelism:
-        raise SavepointMismatchError(
-            f"the savepoint has {savepoint.max_parallelism} key groups, this job "
-            f"{plan.options.max_parallelism}",
-            hint=f"Set pipeline.max-parallelism to {savepoint.max_parallelism}: it decides which "
-            "key group a key belongs to.",
-        )
+    _check_key_groups(plan, savepoint)
     if not ignore_unclaimed:
         _check_claimed(plan, savepoint)
     _check_numbered(plan, savepoint)
@@ -66,22 +61,7 @@ def match_savepoint(
     for source, record in records.items():
         _check_kinds(plan, source, record)
     goes_on, skips = _runs_that_go_on(plan, savepoint, records)
-    going_on: dict[tuple[int, int], ResumedPart] = {}
-    read: Files = {}
-    switches: dict[tuple[int, int], SourceSwitch] = {}
-    for source, record in records.items():
-        read |= {(source, int(part)): PinnedFiles.from_json(f) for part, f in record.read.items()}
-        if record.part is None:
-            continue
-        resumed = row_of(plan.source(source).parts[record.part]).resume(record.position)
-        if resumed is None and not ignore_positions:
-            raise _cannot_go_on(plan, source, record)
-        going_on[source, record.part] = resumed or ResumedPart()
-        going_on |= _later_parts(plan, source, record)
-        switches |= {
-            (source, int(part)): SourceSwitch.from_json(switch)
-            for part, switch in record.position.get(SWITCHES, {}).items()
-        }
+    going_on = _going_on(plan, records, ignore_positions=ignore_positions)
     return Restored(
         savepoint=str(path),
         goes_on=goes_on,
@@ -90,7 +70,11 @@ def match_savepoint(
         state_files=tuple(file.name for file in savepoint.files),
         splits={key: each.splits for key, each in going_on.items() if each.splits is not None},
         left={key: each.left for key, each in going_on.items() if each.left is not None},
-        read=read,
+        read={
+            (source, int(part)): PinnedFiles.from_json(files)
+            for source, record in records.items()
+            for part, files in record.read.items()
+        },
         read_frames=frozenset(source for (source, _), each in going_on.items() if each.is_read),
         names={key: each.names for key, each in going_on.items() if each.names is not None},
         snapshots={
@@ -98,9 +82,44 @@ def match_savepoint(
             for source, record in records.items()
             if SNAPSHOT in record.position
         },
-        switches=switches,
+        switches=_switches(records),
         parts={source: each.part for source, each in records.items() if each.part is not None},
     )
+
+
+def _check_key_groups(plan: PhysicalPlan, savepoint: Savepoint) -> None:
+    if savepoint.max_parallelism != plan.options.max_parallelism:
+        raise SavepointMismatchError(
+            f"the savepoint has {savepoint.max_parallelism} key groups, this job "
+            f"{plan.options.max_parallelism}",
+            hint=f"Set pipeline.max-parallelism to {savepoint.max_parallelism}: it decides which "
+            "key group a key belongs to.",
+        )
+
+
+def _going_on(
+    plan: PhysicalPlan, records: Mapping[int, SourceRecord], *, ignore_positions: bool
+) -> dict[tuple[int, int], ResumedPart]:
+    """Return the positions at which parts of sources go on, and those at which later parts begin."""
+    found: dict[tuple[int, int], ResumedPart] = {}
+    for source, record in records.items():
+        if record.part is None:
+            continue
+        resumed = row_of(plan.source(source).parts[record.part]).resume(record.position)
+        if resumed is None and not ignore_positions:
+            raise _cannot_go_on(plan, source, record)
+        found[source, record.part] = resumed or ResumedPart()
+        found |= _later_parts(plan, source, record)
+    return found
+
+
+def _switches(records: Mapping[int, SourceRecord]) -> dict[tuple[int, int], SourceSwitch]:
+    return {
+        (source, int(part)): SourceSwitch.from_json(switch)
+        for source, record in records.items()
+        if record.part is not None
+        for part, switch in record.position.get(SWITCHES, {}).items()
+    }
 
 
 def _later_parts(

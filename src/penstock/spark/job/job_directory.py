@@ -52,7 +52,7 @@ from penstock.plan.explain.shape_difference import first_difference
 from penstock.plan.physical import PhysicalPlan
 from penstock.plan.planner import as_one_sequence
 from penstock.spark.job.job_lock import LOCK, JobLock, take_lock
-from penstock.spark.job.job_steps import STEPS, recording, steps_of
+from penstock.spark.job.job_steps import STEPS, RecordedSteps, recording
 from penstock.spark.job.mounted_path import checkpoint_path
 from penstock.spark.job.stored_job import check_can_be_stored
 from penstock.spark.job.stored_lock import DRIVERS, StoredLock
@@ -97,7 +97,7 @@ class JobDirectory:
         self.is_new = False
         self.job_id = ""
         self._lock: JobLock | StoredLock | None = None
-        self._steps = steps_of(path)
+        self._recorded: RecordedSteps | None = None
         self._failures: tempfile.TemporaryDirectory[str] | None = None
 
     @classmethod
@@ -125,7 +125,7 @@ class JobDirectory:
         try:
             create_directory(made.path, PRIVATE_DIRECTORY)
             made._lock = take_lock(made.path)
-            made._steps = recording(made.path, made._lock.fence)
+            made._recorded = recording(made.path, made._lock.fence)
             made._identify(job_name)
             (made.path / "spool").mkdir(PRIVATE_DIRECTORY, exist_ok=True)
         except OSError as cause:
@@ -270,6 +270,11 @@ class JobDirectory:
             self._failures = None
         if self.is_temporary:
             remove_tree(self.path)
+
+    @property
+    def _steps(self) -> RecordedSteps:
+        assert self._recorded is not None, "the directory is open"
+        return self._recorded
 
     def _identify(self, job_name: str) -> None:
         known = self.step("job")

@@ -38,7 +38,7 @@ _END = ".json"
 
 
 class JobSteps(ABC):
-    """The steps of one job."""
+    """The steps of one job, as any process sees them."""
 
     @abstractmethod
     def read(self, name: str) -> dict[str, Any] | None:
@@ -48,6 +48,14 @@ class JobSteps(ABC):
             JobDirectoryError: It is damaged.
             OSError: It cannot be read.
         """
+
+    @abstractmethod
+    def names(self) -> frozenset[str]:
+        """Return the names of all steps."""
+
+
+class RecordedSteps(JobSteps):
+    """The steps of one job, of its driver, which records them."""
 
     @abstractmethod
     def record(self, name: str, payload: dict[str, Any], fence: Callable[[], None]) -> None:
@@ -71,12 +79,8 @@ class JobSteps(ABC):
             OSError: It cannot be removed.
         """
 
-    @abstractmethod
-    def names(self) -> frozenset[str]:
-        """Return the names of all steps."""
 
-
-class FileSteps(JobSteps):
+class FileSteps(RecordedSteps):
     """Steps as files."""
 
     def __init__(self, directory: Path) -> None:
@@ -93,7 +97,7 @@ class FileSteps(JobSteps):
             raise JobDirectoryError(cause.problem, hint=cause.hint) from cause
 
     def record(self, name: str, payload: dict[str, Any], fence: Callable[[], None]) -> None:
-        """Record a step durably; see `JobSteps.record`."""
+        """Record a step durably; see `RecordedSteps.record`."""
         write_verified(self._directory / f"{name}{_END}", payload, may_replace=fence)
 
     def forget(self, name: str) -> None:
@@ -116,14 +120,6 @@ class StoredSteps(JobSteps):
         """Return the record of a step; see `JobSteps.read`."""
         place = self.seen().get(name)
         return None if place is None else self._decoded(place)
-
-    def record(self, name: str, payload: dict[str, Any], fence: Callable[[], None]) -> None:
-        """Refuse: only a driver, which has a number, records."""
-        raise NotImplementedError(name)
-
-    def forget(self, name: str) -> None:
-        """Refuse, as `record`."""
-        raise NotImplementedError(name)
 
     def names(self) -> frozenset[str]:
         """Return the names of all steps."""
@@ -148,7 +144,7 @@ class StoredSteps(JobSteps):
             raise JobDirectoryError(cause.problem, hint=cause.hint) from cause
 
 
-class DriverSteps(StoredSteps):
+class DriverSteps(StoredSteps, RecordedSteps):
     """Steps as objects, of the driver that has taken the directory over: what it knows cannot change."""
 
     def __init__(self, directory: StoredPath, number: int, fence: Callable[[], None]) -> None:
@@ -186,7 +182,7 @@ class DriverSteps(StoredSteps):
         return None if place is None else self._read[place]
 
     def record(self, name: str, payload: dict[str, Any], fence: Callable[[], None]) -> None:
-        """Record a step durably; see `JobSteps.record`."""
+        """Record a step durably; see `RecordedSteps.record`."""
         failpoint(f"file.{name}{_END}")
         fence()
         self._count += 1
@@ -209,7 +205,7 @@ class DriverSteps(StoredSteps):
 
 
 def steps_of(directory: JobPath) -> JobSteps:
-    """Return the steps of a job, for reading; on a mounted file system also for recording.
+    """Return the steps of a job, for reading.
 
     Args:
         directory: The checkpoint directory.
@@ -217,7 +213,7 @@ def steps_of(directory: JobPath) -> JobSteps:
     return StoredSteps(directory) if isinstance(directory, StoredPath) else FileSteps(directory)
 
 
-def recording(directory: JobPath, fence: Fence) -> JobSteps:
+def recording(directory: JobPath, fence: Fence) -> RecordedSteps:
     """Return the steps of a job, for the driver that has taken it over.
 
     Args:
