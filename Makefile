@@ -53,18 +53,30 @@ postgres-demo: $(installed) java ## Show a table, then its changes, with a serve
 redis-demo: $(installed) java ## Show a stream and totals in hashes, with a server of its own
 	@$(python) -m examples.redis.demo
 
+# Where memory has room, the temporary files of a recipe are there: tests sync thousands, and a disk takes milliseconds for each.
+define in_memory
+directory=$$(sh scripts/memory_directory.sh); \
+trap 'rm -rf "$$directory"' EXIT; trap 'exit 130' INT TERM; \
+[ -z "$$directory" ] || export TMPDIR="$$directory";
+endef
+
+# Every process of pytest-xdist imports all files it is given, and a third of them has no test for it.
+spark_tests = tests/spark tests/faults $(shell grep -rl --include='test_*.py' --exclude-dir=spark --exclude-dir=faults 'mark\.spark' tests)
+
 test: $(installed) java browser ## Run all tests
-	@status=0; \
-	$(python) -m pytest -q -n $(processes) --dist worksteal -m "not spark and $(by_default)" \
-		|| status=1; \
-	$(python) -m pytest -q -n $(processes) --dist worksteal -m "spark and $(by_default)" || status=1; \
+	@$(in_memory) status=0; \
+	$(python) -m pytest -q -n $(processes) --dist worksteal --durations=20 -m "not spark and $(by_default)" \
+		--ignore=tests/spark --ignore=tests/faults || status=1; \
+	$(python) -m pytest -q -n $(processes) --dist worksteal --durations=20 -m "spark and $(by_default)" \
+		$(spark_tests) || status=1; \
 	exit $$status
 
 test-matrix: $(installed) java ## Run a selection with each Python and Spark there is (pairs="3.12/4.3")
 	@$(python) -m tools.matrix $(pairs)
 
 faults: $(installed) java ## Kill, fill and damage running jobs
-	@timeout --foreground --signal=INT --kill-after=60 2700 $(python) -m pytest -v -n $(processes) \
+	@$(in_memory) \
+	timeout --foreground --signal=INT --kill-after=60 2700 $(python) -m pytest -v -n $(processes) \
 		--dist worksteal --durations=20 -m faults tests/faults
 
 soak: $(installed) java ## Kill one live job at random, 200 times (kills=N)

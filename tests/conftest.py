@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -46,10 +48,21 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Refuse names with an address: they differ between processes, and pytest-xdist would run nothing."""
-    moving = [item.nodeid for item in items if " at 0x" in item.nodeid]
-    if moving:
-        raise pytest.UsageError(f"a test's name has an address of memory: {moving[0]}")
+    """Refuse what `make test` would not run."""
+    for item in items:
+        if (
+            " at 0x" in item.nodeid
+        ):  # it differs between processes, and pytest-xdist would run nothing
+            raise pytest.UsageError(f"a test's name has an address of memory: {item.nodeid}")
+        if item.get_closest_marker("spark") and not _is_found_by_make(item.path):
+            raise pytest.UsageError(f"Makefile looks for mark.spark, and {item.path} has no such")
+
+
+@cache
+def _is_found_by_make(path: Path) -> bool:
+    """Return whether a file is among `spark_tests` of the Makefile."""
+    is_below = {"spark", "faults"} & set(path.relative_to(Path(__file__).parent).parts)
+    return bool(is_below) or "mark.spark" in path.read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="session")

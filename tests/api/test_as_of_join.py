@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import duckdb
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -20,6 +19,7 @@ from penstock.datastream import ProcessFunction, StreamExecutionEnvironment, col
 from penstock.datastream.connectors import CollectionSource, HybridSource
 from penstock.errors import ArgumentError, PenstockError, UnknownFieldError
 from penstock.testing import Schedule, run_in_process
+from tests import duckdb_oracle
 from tests.runtime.jobs import BATCH, MIXED, STREAMING, by_time
 
 MODES = {"batch": BATCH, "streaming": STREAMING, "mixed": MIXED}
@@ -100,7 +100,7 @@ def test_the_answer_is_that_of_pandas(
 
 def in_duckdb(sides: list[list[Row]], options: dict[str, Any]) -> list[tuple[Any, ...]]:
     """Return the rows of `ASOF JOIN`, which has no tolerance: the nearest row is there or is too far."""
-    connection = duckdb.connect()
+    tables = {}
     for name, kind, side in zip(("orders", "prices"), (ORDER, PRICE), sides, strict=True):
         names = kind.get_field_names()
         types = (pa.string(), pa.int64(), pa.int32())
@@ -108,7 +108,7 @@ def in_duckdb(sides: list[list[Row]], options: dict[str, Any]) -> list[tuple[Any
             pa.array([row[field] for row in side], type_)
             for field, type_ in zip(names, types, strict=True)
         ]
-        connection.register(name, pa.table(columns, names=names))
+        tables[name] = pa.table(columns, names=names)
     sign = {"backward": ">", "forward": "<"}[options["direction"]]
     equal = "=" if options["allow_exact_matches"] else ""
     near = (
@@ -116,7 +116,7 @@ def in_duckdb(sides: list[list[Row]], options: dict[str, Any]) -> list[tuple[Any
     )
     query = f"""SELECT o.k, o."at", amount, CASE WHEN {near} THEN since END, CASE WHEN {near} THEN price END
         FROM orders o ASOF LEFT JOIN prices p ON o.k = p.k AND o."at" {sign}{equal} p.since"""
-    return sorted(connection.execute(query).fetchall(), key=str)
+    return sorted(duckdb_oracle.rows_of(query, tables), key=str)
 
 
 @pytest.mark.parametrize("mode", MODES)

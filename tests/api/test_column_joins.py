@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -19,6 +18,7 @@ from penstock.datastream import ProcessFunction, StreamExecutionEnvironment, col
 from penstock.datastream.connectors import CollectionSource, HybridSource
 from penstock.errors import ArgumentError, UnknownFieldError
 from penstock.testing import Schedule, run_in_process
+from tests import duckdb_oracle
 from tests.runtime.jobs import BATCH, MIXED, STREAMING, by_time
 
 MODES = {"batch": BATCH, "streaming": STREAMING, "mixed": MIXED}
@@ -93,12 +93,12 @@ def rows_of(stream: Any, schedule: Schedule) -> Counter[tuple[Any, ...]]:
 
 
 def in_duckdb(sides: Any, query: str) -> Counter[tuple[Any, ...]]:
-    connection = duckdb.connect()
+    tables = {}
     for (name, fields), side in zip(ARROW.items(), sides, strict=True):
         columns = [[row[field] for row in side] for field, _ in fields]
         arrays = [pa.array(c, kind) for c, (_, kind) in zip(columns, fields, strict=True)]
-        connection.register(name, pa.table(dict(zip([n for n, _ in fields], arrays, strict=True))))
-    return Counter(connection.execute(query).fetchall())
+        tables[name] = pa.table(dict(zip([n for n, _ in fields], arrays, strict=True)))
+    return Counter(duckdb_oracle.rows_of(query, tables))
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -43,14 +43,14 @@ def test_a_program_with_uids_runs_and_what_says_how_records_travel_needs_none(mo
     env = environment(mode)
     stream = PASSING[passing](env.from_collection([(1, 2)]).uid("read"))
     stream.map(str).uid("text").sink_to(DiscardingSink()).uid("written")
-    run_in_process(env)
+    assert set(run_in_process(env).of()) == {"(1, 2)"}
 
 
 def test_a_source_and_what_stamps_its_records_are_one():
     env = environment()
     read = env.from_collection([(1, 2)]).assign_timestamps_and_watermarks(by_time()).uid("read")
     read.sink_to(DiscardingSink()).uid("written")
-    env.plan()
+    assert [sink.uid for sink in env.plan().sinks] == ["written"]
 
 
 def test_the_error_lists_every_operator_without_uid_with_its_line():

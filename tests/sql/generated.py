@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-import duckdb
-
 from penstock.common import Row, RowKind, Types
+from tests.duckdb_oracle import connection
 
 TABLES = {
     "t": (
@@ -453,19 +452,21 @@ def _with_division(query: str) -> str:
 
 def duckdb_answer(query: str, tables: list[ChangingTable]) -> list[tuple[Any, ...]]:
     """Return the rows of DuckDB over the final tables."""
-    connection = duckdb.connect()
-    connection.execute("CREATE MACRO IDIV(a, b) AS a // b")
-    connection.execute("SET threads = 1")
+    there = connection()
+    there.execute("CREATE OR REPLACE MACRO IDIV(a, b) AS a // b")
     for table in tables:
         columns = TABLES[table.name]
         named = ", ".join(f"{name} {kind}" for name, kind, _ in columns)
-        connection.execute(f"CREATE TABLE {table.name} ({named})")
-        for row in table.final:
-            marks = ", ".join("?" for _ in row)
-            connection.execute(f"INSERT INTO {table.name} VALUES ({marks})", list(row))
-    rows = connection.execute(_truncated_average(query)).fetchall()
-    connection.close()
-    return [tuple(map(comparable, row)) for row in rows]
+        there.execute(f"CREATE OR REPLACE TEMP TABLE {table.name} ({named})")
+        if table.final:
+            marks = f"({', '.join('?' for _ in columns)})"
+            rows = ", ".join([marks] * len(table.final))
+            values = [value for row in table.final for value in row]
+            there.execute(f"INSERT INTO {table.name} VALUES {rows}", values)
+    found = there.execute(_truncated_average(query)).fetchall()
+    for table in tables:
+        there.execute(f"DROP TABLE {table.name}")
+    return [tuple(map(comparable, row)) for row in found]
 
 
 def _truncated_average(query: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import duckdb
 import pyarrow as pa
 import pytest
 
@@ -16,6 +15,7 @@ from penstock.datastream.connectors import CollectionSource
 from penstock.sql.scalars.times import millis_of
 from penstock.sql.streams import StreamTable
 from penstock.testing import Schedule, collect
+from tests import duckdb_oracle
 from tests.sql.generated import comparable, materialized
 
 EVENTS = nexmark_events(1_500)
@@ -56,10 +56,7 @@ def answer(query: NexmarkQuery, mode: str) -> list[tuple[object, ...]]:
 
 
 def wanted(query: NexmarkQuery) -> list[tuple[object, ...]]:
-    connection = duckdb.connect()
-    for name, rows in EVENTS.tables().items():
-        connection.register(name, rows)
-    found = connection.execute(query.duckdb_text).fetchall()
+    found = duckdb_oracle.rows_of(query.duckdb_text, EVENTS.tables())
     return sorted((tuple(map(comparable, row)) for row in found), key=repr)
 
 

@@ -65,6 +65,7 @@ def test_what_is_accepted_also_builds(env: StreamExecutionEnvironment) -> None:
     orders = env.from_collection([1]).map(ToOrder())
     with_a_key(orders)
     two_streams(orders, env.from_collection(["a"]))
+    assert len(env.graph.nodes()) > 10
 
 
 def test_parameters_do_nothing_at_run_time() -> None:

@@ -169,6 +169,8 @@ def test_closing_twice_is_closing() -> None:
     ask(made.url, "/events", method="HEAD")
     made.close()
     made.close()
+    with pytest.raises(OSError, match="refused"):
+        ask(made.url, "/events", method="HEAD")
 
 
 def test_a_port_that_is_taken_is_an_error() -> None:
