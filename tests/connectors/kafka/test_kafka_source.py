@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import os
 import random
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -422,19 +423,25 @@ def test_a_forked_process_makes_clients_of_its_own(kafka: Broker) -> None:
     assert all_of(source) == ["a", "b"]
 
 
-def test_readers_that_another_job_has_left_are_closed(kafka: Broker) -> None:
+def test_readers_that_nobody_uses_are_closed_and_others_stay(
+    kafka: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
     readers.close_readers()
+    monkeypatch.setattr(readers, "_IDLE_SECONDS", 0.3)
+    readers._timer.clear()
     topic = kafka.topic()
     kafka.add(topic, b"a")
-    ended = builder(kafka, topic).set_client_id_prefix("ended").build()
-    assert read(ended, f"{topic}-0", 0, 1) == ["a"]
-    ((left,),) = readers._readers.values()
-    left.used_seconds -= readers._IDLE_SECONDS
-    assert read(builder(kafka, topic).build(), f"{topic}-0", 0, 1) == ["a"]
-    ((kept,),) = readers._readers.values()
-    assert kept is not left
-    with pytest.raises(RuntimeError, match="closed"):
-        left._consumer.poll(0)
+    for job in ("one", "another"):
+        ended = builder(kafka, topic).set_client_id_prefix(job).build()
+        assert read(ended, f"{topic}-0", 0, 1) == ["a"]
+    one, another = (each for kept in readers._readers.values() for each in kept)
+    another.used_seconds += 60
+    until = time.monotonic() + 20
+    while one.is_open:
+        assert time.monotonic() < until, "it stays open"
+        time.sleep(0.02)
+    assert another.is_open
+    assert [each for kept in readers._readers.values() for each in kept] == [another]
 
 
 def test_readers_are_kept_and_few(kafka: Broker) -> None:

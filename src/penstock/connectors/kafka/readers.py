@@ -32,7 +32,8 @@ from penstock.errors import SourceError
 _MOST_RECORDS = 8192
 _WAIT_SECONDS = 0.25
 _KEPT = 8
-_IDLE_SECONDS = 30.0
+_IDLE_SECONDS = 10.0
+"""After which a consumer is closed: each keeps asking its broker, also when its job has ended."""
 
 _DEFAULTS: dict[str, object] = {
     "check.crcs": True,
@@ -50,6 +51,8 @@ _FIXED: dict[str, object] = {
 }
 
 _readers: OfThisProcess = OfThisProcess()
+_timer: OfThisProcess = OfThisProcess()
+"""The one that closes idle readers, if there are readers."""
 _lock = threading.Lock()
 
 
@@ -73,6 +76,7 @@ class PartitionReader:
         partition: What it reads.
         at: The next offset.
         used_seconds: When it was used last.
+        is_open: Whether it is not closed.
     """
 
     def __init__(
@@ -82,6 +86,7 @@ class PartitionReader:
         self.partition = partition
         self.at = start
         self.used_seconds = 0.0
+        self.is_open = True
         self._consumer = new_consumer(properties, "reader")
         place = library().TopicPartition(partition.topic, partition.partition, start)
         self._consumer.assign([place])
@@ -121,6 +126,7 @@ class PartitionReader:
     def close(self) -> None:
         """Close the consumer."""
         self._consumer.close()
+        self.is_open = False
 
     def _keep(self, messages: list[Any]) -> None:
         self._ahead = messages
@@ -200,7 +206,6 @@ def _borrowed(
     properties: KafkaProperties, partition: KafkaTopicPartition, start: int
 ) -> PartitionReader:
     """Return a reader that nobody else uses: one that stands there, or a new one."""
-    now = time.monotonic()
     with _lock:
         kept: list[PartitionReader] = _readers.pop(properties, [])
         found = next((each for each in kept if each.stands_at(partition, start)), None)
@@ -211,14 +216,32 @@ def _borrowed(
         stays = rest[: _KEPT - 1]
         if stays:
             _readers[properties] = stays
-        idle = _idle_readers(now)
-    for each in [*idle, *(each for each in kept if each is not found and each not in stays)]:
-        each.close()
+    for each in kept:
+        if each is not found and each not in stays:
+            each.close()
     return PartitionReader(properties, partition, start) if found is None else found
 
 
+def _close_later() -> None:
+    """Let idle readers be closed, also if nobody reads any more; the caller has the lock."""
+    if not _timer:
+        timer = _timer["idle"] = threading.Timer(_IDLE_SECONDS, _close_idle)
+        timer.name, timer.daemon = "penstock-kafka-idle", True
+        timer.start()
+
+
+def _close_idle() -> None:
+    with _lock:
+        _timer.clear()
+        idle = _idle_readers(time.monotonic())
+        if _readers:
+            _close_later()
+    for reader in idle:
+        reader.close()
+
+
 def _idle_readers(now_seconds: float) -> list[PartitionReader]:
-    """Take out what nobody used for long, also readers of jobs that have ended: each keeps asking its broker."""
+    """Take out what nobody used for long."""
     idle = []
     for properties, kept in list(_readers.items()):
         used = [each for each in kept if now_seconds - each.used_seconds < _IDLE_SECONDS]
@@ -238,3 +261,4 @@ def _give_back(reader: PartitionReader) -> None:
     reader.used_seconds = time.monotonic()
     with _lock:
         _readers.setdefault(reader.properties, []).append(reader)
+        _close_later()
