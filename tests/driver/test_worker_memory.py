@@ -7,6 +7,7 @@ stays, a job that throws away what another one keeps. Cannot find: how Spark spr
 from __future__ import annotations
 
 import gc
+import tempfile
 import weakref
 from collections.abc import Callable
 from dataclasses import replace
@@ -25,7 +26,7 @@ from penstock.runtime.task.live_subtask import LiveSubtask
 from penstock.spark.worker import live_subtasks, worker_memory
 from penstock.spark.worker.level_worker import LevelWorker
 from penstock.spark.worker.live_subtasks import LevelDescription
-from penstock.spark.worker.local_state import LocalCopies
+from penstock.spark.worker.local_state import LocalCopies, spill_directory
 from penstock.spark.worker.payload import Payload
 from penstock.spark.worker.worker_memory import LiveAttempt, WorkerMemory, live_attempt, note_ended
 from tests.runtime.jobs import STREAMING, history_then_live, job
@@ -208,3 +209,18 @@ def test_a_run_nobody_asks_for_is_let_go() -> None:
     memory.of(LiveAttempt("c-0", (1, 0)))
     assert idle.closed
     assert memory.of(LiveAttempt("a-0", (1, 0))) == {}
+
+
+def test_local_directories_are_known_when_all_disks_are_full(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def writes() -> str:
+        raise FileNotFoundError("no usable temporary directory found")
+
+    monkeypatch.setattr(tempfile, "gettempdir", writes)
+    monkeypatch.setenv("SPARK_LOCAL_DIRS", "/one,/another")
+    assert [spill_directory(task) for task in range(3)] == [
+        Path("/one"),
+        Path("/another"),
+        Path("/one"),
+    ]

@@ -89,8 +89,8 @@ def test_all_disks_full_fail_the_job_and_it_goes_on_when_there_is_room(
     with full_disk(process.pid):
         output, _ = process.communicate(timeout=SECONDS)
     assert process.returncode == 1, output
-    assert "File too large" in output
-    assert "Traceback" not in output
+    assert "File too large" in output, output
+    assert "Traceback" not in output, output
     assert not (job.checkpoints / "finished.json").exists()
     if run == "batch":
         job.assert_nothing_visible()

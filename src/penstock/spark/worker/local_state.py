@@ -86,4 +86,5 @@ def _run_folder(run: str) -> Path:
 
 
 def _local_directories() -> list[str]:
-    return os.environ.get("SPARK_LOCAL_DIRS", tempfile.gettempdir()).split(",")
+    # Which directory is the temporary one Python finds out by writing to it, which fails on a full disk.
+    return (os.environ.get("SPARK_LOCAL_DIRS") or tempfile.gettempdir()).split(",")
