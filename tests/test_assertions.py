@@ -1,10 +1,11 @@
-"""Every test asserts something, so that it can fail for another reason than an error."""
+"""Every test asserts something, so that it can fail for another reason than an error; few replace private names."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from tests.assertions import without_assertion
+from tests.patched_names import patched_names
 
 TESTS = Path(__file__).parent
 
@@ -21,6 +22,46 @@ NOTHING_IS_RAISED = {
     "test_failpoint.py::test_nothing_happens_unless_it_is_armed",
 }
 """Tests of what is not refused: that nothing is raised is all that they say. The list does not grow."""
+
+REPLACED = {
+    # What a process has counted or remembers, of tests before
+    "api/test_ignored_settings.py::_logged",
+    "events/test_listeners.py::_lasting",
+    "runtime/test_collector.py::_growth",
+    "runtime/test_collector.py::_micro_batches",
+    "runtime/test_collector.py::_tasks",
+    "spark/test_page.py::_servers",
+    "ui/test_changes.py::_servers",
+    "ui/test_server.py::_servers",
+    # A system that fails, or is another one
+    "cli/test_prepare.py::_find_spark_home",
+    "connectors/postgres/test_postgres_errors.py::_peek",
+    "connectors/postgres/test_postgres_errors.py::_remove",
+    "runtime/test_spill_store.py::_is_put",
+    "spark/test_file_paths.py::_found",
+    "spark/test_known_failures.py::_gateway",
+    "spark/test_pending_input.py::_size_of",
+    "state/test_lmdb_file.py::_boot_id",
+    # Counted, not replaced
+    "runtime/test_local_channel.py::_read",
+}
+"""Private names that tests replace. The list does not grow."""
+
+
+def test_no_further_private_names_are_replaced() -> None:
+    assert patched_names(TESTS) == REPLACED
+
+
+def test_a_replaced_private_name_is_found(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(
+        "def test_it(monkeypatch):\n"
+        "    monkeypatch.setattr(module, '_made', 1)\n"
+        "    monkeypatch.setattr('package.module._made_too', 1)\n"
+        "    monkeypatch.setattr(module, '_LIMIT', 1)\n"
+        "    monkeypatch.setattr(module, 'public', '_text')\n"
+        "    monkeypatch.setenv('_NAME', '_value')\n"
+    )
+    assert patched_names(tmp_path) == {"test_it.py::_made", "test_it.py::_made_too"}
 
 
 def test_every_test_asserts_something() -> None:

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import threading
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,7 +15,7 @@ import pytest
 
 import penstock.failpoint
 from penstock.errors import JobFailedError
-from penstock.failpoint import failpoint
+from penstock.failpoint import count_anew, failpoint
 
 Arm = Callable[..., None]
 
@@ -24,7 +23,7 @@ Arm = Callable[..., None]
 @pytest.fixture
 def arm(monkeypatch: pytest.MonkeyPatch) -> Arm:
     """Return what arms places, for a process that has passed none."""
-    monkeypatch.setattr(penstock.failpoint, "_passed", Counter[str]())
+    count_anew()
 
     def arm(*places: str, marker: Path | None = None) -> None:
         monkeypatch.setenv("PENSTOCK_FAILPOINT", ",".join(places))

@@ -55,6 +55,11 @@ def failpoint(name: str) -> None:
                 _ACTIONS[action](name)
 
 
+def count_anew() -> None:
+    """Forget how often this process has passed each place, so that what is armed next counts from 1."""
+    _passed.clear()
+
+
 def _mark(place: str) -> bool:
     """Write the marker; whether this is the first time."""
     configured = os.environ.get("PENSTOCK_FAILPOINT_MARKER")

@@ -327,7 +327,7 @@ def test_a_rotation_that_finds_no_room_leaves_no_file(
 ) -> None:
     files = EventFiles(tmp_path)
     files.append(to_line(STARTED))
-    penstock.failpoint._passed.clear()
+    penstock.failpoint.count_anew()
     monkeypatch.setenv("PENSTOCK_FAILPOINT", "events.rotate:1:disk-full")
     with pytest.raises(OSError, match="No space left"):
         files.rotate(to_line(STARTED))

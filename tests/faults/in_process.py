@@ -64,7 +64,7 @@ class Attempts:
         """Run the job until it fails at `name:nth` in the driver; return with what."""
         marker = self.job.root / "marker"
         marker.unlink(missing_ok=True)
-        penstock.failpoint._passed.clear()
+        penstock.failpoint.count_anew()
         with patch.context() as armed:
             armed.setenv("PENSTOCK_FAILPOINT", f"{place}:{action}")
             armed.setenv("PENSTOCK_FAILPOINT_MARKER", str(marker))

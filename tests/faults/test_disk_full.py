@@ -65,7 +65,7 @@ def test_events_that_find_no_room_cost_the_job_nothing(
     environment: Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = VisitsJob(tmp_path, count=900, epochs=100)
-    penstock.failpoint._passed.clear()
+    penstock.failpoint.count_anew()
     full = (f"events.append:{number}:disk-full" for number in (1, 2, 4))
     monkeypatch.setenv("PENSTOCK_FAILPOINT", ",".join(full))
     Attempts(job, environment).succeed()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -69,7 +68,7 @@ class Failures:
     def at(self, *places: str) -> dict[str, object]:
         """Arm failpoints, and return the settings of a job that survives all of them."""
         self._places = set(places)
-        self._patch.setattr(failpoint, "_passed", Counter())
+        failpoint.count_anew()
         self._patch.setenv("PENSTOCK_FAILPOINT", ",".join(places))
         self._patch.setenv("PENSTOCK_FAILPOINT_MARKER", str(self._markers))
         return {

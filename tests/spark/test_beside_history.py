@@ -87,7 +87,7 @@ def test_failures_around_the_end_of_history_lose_and_repeat_nothing(
     markers.mkdir()
     last = -(-HISTORY // 250)
     places = [f"live.{step}:{last + n}:raise" for n, step in enumerate(("staged", "recorded"))]
-    monkeypatch.setattr(failpoint, "_passed", Counter())
+    failpoint.count_anew()
     monkeypatch.setenv("PENSTOCK_FAILPOINT", ",".join(places))
     monkeypatch.setenv("PENSTOCK_FAILPOINT_MARKER", str(markers))
     settings = {

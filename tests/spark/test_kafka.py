@@ -200,7 +200,7 @@ def test_counts_are_in_kafka_once_whatever_fails(
     steps = [each.replace(":2:", ":1:") for each in STEPS] if mode == "batch" else STEPS
     markers = tmp_path / "markers"
     markers.mkdir()
-    monkeypatch.setattr(failpoint, "_passed", Counter())
+    failpoint.count_anew()
     monkeypatch.setenv("PENSTOCK_FAILPOINT", ",".join(steps))
     monkeypatch.setenv("PENSTOCK_FAILPOINT_MARKER", str(markers))
     read = source(kafka, topic, bounded=mode == "batch")

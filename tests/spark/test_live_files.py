@@ -129,7 +129,7 @@ def test_a_failure_at_every_step_loses_and_repeats_no_file(
     environment: Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = write(tmp_path / "in", *(f"w{n}" for n in range(9)))
-    monkeypatch.setattr(failpoint, "_passed", Counter())
+    failpoint.count_anew()
     monkeypatch.setenv("PENSTOCK_FAILPOINT", ",".join(STEPS))
     markers = tmp_path / "markers"
     markers.mkdir()

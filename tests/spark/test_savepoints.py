@@ -296,7 +296,7 @@ def test_a_loop_of_epochs_gives_a_savepoint_when_its_newest_record_is_settled(
 
     def fail_at(place: str) -> None:
         with monkeypatch.context() as armed:
-            armed.setattr(failpoint, "_passed", Counter())
+            failpoint.count_anew()
             armed.setenv("PENSTOCK_FAILPOINT", f"{place}:raise")
             client = number_job(job("first", **{ENGINE: "jobs"}), out, "counts", "buckets")
             with pytest.raises(JobFailedError):

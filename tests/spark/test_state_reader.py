@@ -199,7 +199,7 @@ def switched(
         env.execute("switched")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(failpoint, "_passed", Counter())
+        failpoint.count_anew()
         patch.setenv("PENSTOCK_FAILPOINT", "live.started:1:raise")
         with pytest.raises(JobFailedError):
             execute()

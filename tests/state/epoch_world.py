@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeAlias
@@ -166,7 +165,7 @@ def crash_at(place, nth, *, killed=False):
             original_unlink(path, missing_ok=missing_ok)
 
     original_unlink, original_die = Path.unlink, penstock.failpoint._ACTIONS["raise"]
-    penstock.failpoint._passed = Counter()
+    penstock.failpoint.count_anew()
     penstock.failpoint._ACTIONS["raise"] = die
     Path.unlink = unlink  # type: ignore[assignment, method-assign]
     os.environ["PENSTOCK_FAILPOINT"] = f"{place}:{nth}:raise"

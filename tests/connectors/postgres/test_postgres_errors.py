@@ -11,6 +11,7 @@ import psycopg
 import pytest
 
 from examples.postgres.server import PostgresServer, program
+from penstock import failpoint
 from penstock.connectors.postgres import changes, client, postgres_source, slots
 from penstock.connectors.postgres.address import PostgresAddress
 from penstock.connectors.postgres.client import close_sessions
@@ -148,7 +149,7 @@ def test_an_attempt_that_was_cut_off_is_removed_by_the_next(
     monkeypatch.setattr(PostgresSource, "_remove", lambda _: None)  # as if it had been killed
     for step in ("begun", "published", "slot-made", "range-captured", "captured"):
         monkeypatch.setenv("PENSTOCK_FAILPOINT", f"postgres.{step}:1:raise")
-        monkeypatch.setattr("penstock.failpoint._passed", type(passed())())
+        failpoint.count_anew()
         with pytest.raises(JobFailedError):
             snapshot(made, tmp_path / "s")
     monkeypatch.delenv("PENSTOCK_FAILPOINT")
@@ -157,18 +158,12 @@ def test_an_attempt_that_was_cut_off_is_removed_by_the_next(
     assert len(of_database(postgres)) == 1
 
 
-def passed() -> Any:
-    from penstock import failpoint  # noqa: PLC0415 - its counter
-
-    return failpoint._passed
-
-
 def test_an_attempt_that_fails_leaves_nothing(
     postgres: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     postgres.run(TABLE, "insert into t values (1, 1)")
     monkeypatch.setenv("PENSTOCK_FAILPOINT", "postgres.range-captured:1:raise")
-    monkeypatch.setattr("penstock.failpoint._passed", type(passed())())
+    failpoint.count_anew()
     with pytest.raises(JobFailedError):
         snapshot(source(postgres), tmp_path / "s")
     assert not of_database(postgres)
