@@ -71,34 +71,51 @@ def collecting(sinks: tuple[str, ...]) -> Iterator[dict[str, list[Any]]]:
             collect_sink.unregister(name)
 
 
+RUNS = {
+    "program": programs,
+    "found": st.one_of(records, in_time),
+    "cut": st.integers(0, 40),
+    "splits": st.integers(1, 2),
+    "parallelism": st.integers(1, 2),
+    "chaining": st.booleans(),
+    "frame_records": st.sampled_from([1, 5, 4096]),
+    "is_in_files": st.booleans(),
+}
+
+
 @pytest.mark.parametrize(
-    ("mode", "backlog", "engine"),
-    [
-        (BATCH, False, "jobs"),
-        (STREAMING, False, "jobs"),
-        (STREAMING, False, "query"),
-        (STREAMING, True, "jobs"),
-    ],
-    ids=["batch", "streaming", "query", "mixed"],
+    ("mode", "backlog"),
+    [(BATCH, False), (STREAMING, False), (STREAMING, True)],
+    ids=["batch", "streaming", "mixed"],
 )
 @settings(max_examples=4)
-@given(
-    program=programs,
-    found=st.one_of(records, in_time),
-    cut=st.integers(0, 40),
-    splits=st.integers(1, 2),
-    parallelism=st.integers(1, 2),
-    chaining=st.booleans(),
-    frame_records=st.sampled_from([1, 5, 4096]),
-    batch_records=st.sampled_from([10, 1000]),
-    is_in_files=st.booleans(),
-)
+@given(batch_records=st.sampled_from([10, 1000]), **RUNS)
 def test_answer_is_that_of_the_replay(
     *,
     session: SparkSession,
     mode: RuntimeExecutionMode,
     backlog: bool,
+    tmp_path_factory: pytest.TempPathFactory,
+    **run: Any,
+) -> None:
+    check(tmp_path_factory, mode, "jobs", backlog=backlog, **run)
+
+
+# A micro-batch of a query takes up to a second.
+@settings(max_examples=2)
+@given(batch_records=st.sampled_from([30, 1000]), **RUNS)
+def test_answer_of_a_query_is_that_of_the_replay(
+    *, session: SparkSession, tmp_path_factory: pytest.TempPathFactory, **run: Any
+) -> None:
+    check(tmp_path_factory, STREAMING, "query", backlog=False, **run)
+
+
+def check(
+    directories: pytest.TempPathFactory,
+    mode: RuntimeExecutionMode,
     engine: str,
+    *,
+    backlog: bool,
     program: Program,
     found: list[Any],
     cut: int,
@@ -108,7 +125,6 @@ def test_answer_is_that_of_the_replay(
     frame_records: int,
     batch_records: int,
     is_in_files: bool,
-    tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     options = configuration(mode, parallelism, backlog=backlog, chaining=chaining)
     options.set("execution.frame.max-records", frame_records)
@@ -116,7 +132,7 @@ def test_answer_is_that_of_the_replay(
     options.set("execution.live.engine", engine)
     if "alarms" in program.sinks or not in_order(found):
         splits = 1  # records of one key, or the disorder, are only in order within a split
-    files_of = partial(in_files, tmp_path_factory.mktemp("input")) if is_in_files else None
+    files_of = partial(in_files, directories.mktemp("input")) if is_in_files else None
     env = build(program, found, cut, options, splits, CollectSink, files_of)
     with collecting(program.sinks) as collected:
         env.execute()

@@ -82,7 +82,7 @@ def pipeline_named(plan, prefix):
 
 
 @pytest.mark.parametrize("backlog", [False, True], ids=["streaming", "mixed"])
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(
     job=st.lists(parts, min_size=2, max_size=3),
     schedule=schedules,
