@@ -78,6 +78,7 @@ RUNS: tuple[FigureRun, ...] = (
         "expressions --runs 3 --against sql-files --against sql --against flink-java-heap",
     ),
     _run("map-batches", "R13", "map-batches --runs 3"),
+    _run("nexmark", "", "nexmark --runs 3"),
     _run("window-reduce", "R1", "window-reduce --keys 1000 --runs 3"),
     _run("co-process", "", "co-process --keys 1000 --records 5000000 --runs 3"),
     _run(
@@ -123,7 +124,7 @@ RUNS: tuple[FigureRun, ...] = (
     _run("scale", "R9", "scale --runs 1 --against none"),
     _run("kafka", "R14", "kafka --runs 3"),
     _run("kafka-catch-up", "", "kafka-catch-up --runs 1 --against none"),
-    _run("kafka-sink", "R14", "kafka-sink --runs 2 --against none"),
+    _run("kafka-sink", "R14", "kafka-sink --runs 3"),
     _run(
         "kafka-latency",
         "",

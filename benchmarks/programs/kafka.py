@@ -44,6 +44,10 @@ FILES = "PENSTOCK_BENCH_KAFKA_FILES"
 TOPIC = "PENSTOCK_BENCH_KAFKA_TOPIC"
 """Variables with the directory of history, and the topic behind it."""
 
+WRITTEN = "PENSTOCK_BENCH_KAFKA_WRITTEN"
+READ = "PENSTOCK_BENCH_KAFKA_READ"
+"""Variables with the topics PyFlink writes to: in rounds that are measured, and in the one that is read."""
+
 OVERLAP = "overlap-records"
 RATE = "records-per-second"
 
@@ -123,9 +127,13 @@ def write_files_and_topic(case: Case, directory: Path) -> None:
 
 
 def start_broker(case: Case, directory: Path) -> None:
-    """Start a broker for systems that make topics themselves."""
+    """Start a broker for systems that make topics themselves, and topics for PyFlink, which does not."""
     del case, directory
     ensure_broker()
+    for variable in (WRITTEN, READ):
+        topic = f"written-{uuid.uuid4().hex}"
+        make_topic(topic)
+        os.environ[variable] = topic
 
 
 _SAME = "Same topic of two partitions, broker and cores; values are texts of keys."
@@ -194,6 +202,19 @@ def _writing(mode: str, guarantee: str) -> BenchSystem:
     )
 
 
+def _pyflink_writing(execution: str, guarantee: str) -> BenchSystem:
+    return BenchSystem(
+        name=f"pyflink-{execution} {guarantee}",
+        command=lambda: pyflink_command("pyflink_kafka_sink.py"),
+        is_peer=True,
+        mode=STREAMING,
+        options={"python.execution-mode": execution, BUNDLES: "100000", "guarantee": guarantee},
+        is_slow=True,
+        note=f"PyFlink's KafkaSink with the connector's jar, the same numbers and map to text, {execution} mode, bundles of "
+        "100,000, a checkpoint each second and one at the end, with which it commits. slow-records records.",
+    )
+
+
 SINK = Pipeline(
     name="kafka-sink",
     summary="numbers to Kafka: exactly once, and at least once",
@@ -203,10 +224,13 @@ SINK = Pipeline(
         _writing(STREAMING, "exactly-once"),
         _writing(BATCH, "exactly-once"),
         _writing(STREAMING, "at-least-once"),
+        _pyflink_writing("process", "exactly-once"),
+        _pyflink_writing("thread", "exactly-once"),
     ),
     reference="penstock streaming exactly-once",
     records=1_000_000,
     keys=1,
+    options={SLOW_RECORDS: 200_000},
     write_input=start_broker,
 ).program()
 

@@ -93,4 +93,6 @@ FIGURES: tuple[Figure, ...] = (
     _over("R11", "expressions", 0.8, _BATCH, of=_LATEST),
     _over("R12", "live-state", 2.0, "sql", "sql-memory", of=_COLUMNS),
     _over("R13", "map-batches", 0.9, "map-in-arrow", of=_BATCH),
+    _over("R14", "kafka", 2.0, *_PYFLINK, of=_STREAMING),
+    _over("R14", "kafka-sink", 1.0, *(f"{each} exactly-once" for each in _PYFLINK)),
 )
