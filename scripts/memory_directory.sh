@@ -5,7 +5,7 @@
 set -eu
 
 in_memory=/dev/shm
-least_kilobytes=8388608
+least_kilobytes=4194304
 
 [ -d "$in_memory" ] && [ -w "$in_memory" ] || exit 0
 room=$(df -Pk "$in_memory" | awk 'NR == 2 { print $4 }')

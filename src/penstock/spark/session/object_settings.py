@@ -19,7 +19,9 @@ def object_settings(session: SparkSession) -> StoreSettings | None:
     java_session: Any = session._jsparkSession  # noqa: SLF001 - no public way to Hadoop's options
     options = java_session.sessionState().newHadoopConf()
     azure = options.getValByRegex(f"^{AZURE_LOGINS}$")
-    found = store_settings_of_hadoop(options.get, {key: azure[key] for key in azure})
+    # The end of a loop over a map of Java is an exception, for whose kind PySpark asks the JVM fourteen times.
+    logins = {} if azure.isEmpty() else {key: azure[key] for key in azure}
+    found = store_settings_of_hadoop(options.get, logins)
     return None if found == StoreSettings() else found
 
 
