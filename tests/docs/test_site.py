@@ -238,6 +238,16 @@ def test_speeds_are_those_that_were_measured(name: str) -> None:
     assert text == made, "run python -m tools.site.numbers"
 
 
+def test_what_is_said_of_other_systems_has_a_source() -> None:
+    text = (DOCS / "compare.md").read_text(encoding="utf-8")
+    named = re.findall(r"\]\(#([a-z-]+)\) \|", text)
+    assert len(named) == 6
+    parts = {
+        part.partition("\n")[0].lower().replace(" ", "-"): part for part in text.split("\n## ")
+    }
+    assert [name for name in named if "](https://" not in parts[name]] == []
+
+
 def test_the_readme_is_one_screen() -> None:
     text = (TOP / "README.md").read_text(encoding="utf-8")
     assert len(text.splitlines()) <= 100

@@ -22,8 +22,6 @@ _HEAD = """\
 An error of Penstock has a code, says what is wrong, what to do, and the line of the program that made the operator at fault.
 Every code has a page with every message, and `…` where a message has values of the program. Pages are made from the source when the site is built.
 
-| Code | What it means | Messages |
-|---|---|---|
 {rows}
 """
 
@@ -90,7 +88,7 @@ def render_errors() -> dict[str, str]:
     for code, error in sorted(catalogue().items()):
         said = of_code.get(code, [])
         meaning = (inspect.getdoc(error) or "").partition("\n")[0]
-        rows.append(f"| [`{code}`](errors/{code.lower()}.md) | {meaning} | {len(said)} |")
+        rows.append(f"* [`{code}`](errors/{code.lower()}.md) {meaning}{_counted(len(said))}")
         pages[f"reference/errors/{code.lower()}.md"] = "\n".join(_page(code, error, said)) + "\n"
     pages["reference/errors.md"] = _HEAD.format(rows="\n".join(rows))
     return pages
@@ -104,10 +102,14 @@ def _page(code: str, error: type[errors.PenstockError], said: list[Message]) -> 
     if not said:
         yield "It is raised with the text of what led to it, or only through the codes below it."
         return
-    yield "| It says | What to do | Raised in |\n|---|---|---|"
+    yield "What it says, and what to do:\n"
     yield from (
-        f"| {_cell(each.problem)} | {_cell(each.hint)} | `{each.module}` |" for each in said
+        f"* **{_plain(each.problem)}**<br>{_plain(each.hint)}<br>`{each.module}`" for each in said
     )
+
+
+def _counted(number: int) -> str:
+    return "" if not number else f" ({number} message{'s' if number > 1 else ''})"
 
 
 def _called(node: ast.Call) -> str:
@@ -117,6 +119,6 @@ def _called(node: ast.Call) -> str:
     return named.id if isinstance(named, ast.Name) else ""
 
 
-def _cell(text: str) -> str:
+def _plain(text: str) -> str:
     quoted = text.translate({ord(each): f"&#{ord(each)};" for each in "|<>*_`[]\\"})
     return " ".join(quoted.split())

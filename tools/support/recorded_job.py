@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from penstock.common import Configuration, Types, WatermarkStrategy
-from penstock.datastream import StreamExecutionEnvironment, col
+from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.connectors import DiscardingSink, FileSource, HybridSource
 from penstock.events.event_files import DIRECTORY, LATEST
 from penstock.events.event_json import from_line, to_line
@@ -44,7 +44,8 @@ def main() -> None:
         lines = (directory / "checkpoint" / DIRECTORY / LATEST).read_text(encoding="utf-8")
     events = [from_line(line) for line in lines.splitlines()]
     text = "".join(to_line(_without_place(each)) for each in events if each is not None)
-    RECORDED.write_text(text.replace(name, "/data"), encoding="utf-8")
+    text = text.replace(name, "/data").replace(f"{Path(__file__).parent}/", "")
+    RECORDED.write_text(text, encoding="utf-8")
 
 
 def recorded(now_ms: int) -> list[JobEvent]:
@@ -72,10 +73,12 @@ def build(env: StreamExecutionEnvironment, directory: Path) -> None:
     live = FileSource.parquet(directory / "live", type_info=ORDER).monitor_continuously()
     source = HybridSource.builder(history).add_source(live).build()
     orders = env.from_source(source, WatermarkStrategy.no_watermarks(), "orders").uid("orders")
-    spent = orders.key_by(col.customer).aggregate(
-        orders=col.amount.count(), amount=col.amount.sum()
+    spent = (
+        orders.map(lambda order: (order.customer, 1, order.amount))
+        .key_by(lambda total: total[0])
+        .reduce(lambda a, b: (a[0], a[1] + b[1], a[2] + b[2]), associative=True)
     )
-    spent.uid("spent").sink_to(DiscardingSink()).uid("out")
+    spent.uid("spent").upsert_to(DiscardingSink(), key=lambda total: total[0]).uid("out")
 
 
 def _run(directory: Path, records: int) -> None:

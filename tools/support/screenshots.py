@@ -6,19 +6,22 @@ python -m tools.support.screenshots DIRECTORY
 from __future__ import annotations
 
 import sys
+import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
 
 from playwright.sync_api import BrowserContext, Page
 
+from penstock.events.job_events import JobEvent, MetricsReported, MicroBatch
 from penstock.events.job_view import JobView
 from penstock.ui.hosts import own_names
 from penstock.ui.job_controls import Answer, JobAction, JobControls
 from penstock.ui.server import UiServer
 from tools.support.browser import browser, installed_browser
+from tools.support.recorded_job import recorded
 from tools.support.shown_jobs import WHOSE, story
 
 Shown = tuple[UiServer, Callable[[], object]]
@@ -28,31 +31,30 @@ _LATER = 8
 
 
 def main() -> None:
-    """Write page.png, page-failure.png, page-narrow.png, and page-switch.png, which is the time line alone."""
+    """Write page.png, page-failure.png, page-narrow.png, and page-switch.png, the time line of a job that was recorded."""
     program = installed_browser()
     if program is None:
         sys.exit("There is no browser here: see scripts/ensure_chromium.sh.")
     target = Path(sys.argv[1])
     with browser(program) as context:
-        with shown("live") as job:
+        with shown(list(story())) as job:
             take(context, job, target / "page.png", width=1100)
-        with shown("live") as job:
+        with shown(recorded(time.time_ns() // 1_000_000)) as job:
             take(context, job, target / "page-switch.png", width=900, part="section:has(#runs)")
-        with shown("live") as job:
+        with shown(list(story())) as job:
             take(context, job, target / "page-narrow.png", width=400, is_dark=True)
-        with shown("failed") as job:
+        with shown(list(story(until="failed"))) as job:
             take(context, job, target / "page-failure.png", width=1100, height=420)
 
 
 @contextmanager
-def shown(until: str) -> Iterator[Shown]:
+def shown(events: Sequence[JobEvent]) -> Iterator[Shown]:
     """Serve the page of a job; yield the server, and what makes the job report once more, so that there are speeds.
 
     Args:
-        until: See `story`.
+        events: What the job says of itself.
     """
-    events = list(story(until=until))
-    later = events[-_LATER:] if until == "live" else []
+    later = events[-_LATER:] if isinstance(events[-1], (MicroBatch, MetricsReported)) else []
     view = JobView.of(events[: len(events) - len(later)])
     controls = JobControls()
     controls.add(WHOSE["job_id"], dict.fromkeys(JobAction, _never))
