@@ -22,6 +22,9 @@ _LANGUAGES = {
     ".service": "ini",
     ".toml": "toml",
 }
+STYLE = Path(__file__).with_name("narrow.css")
+"""What the theme's style sheet lacks; `zensical.toml` names it."""
+
 _FOLDERS = ("api",)
 """Folders of `docs/` that are no pages: lists of names that tests compare with."""
 
@@ -33,6 +36,7 @@ def write_pages(target: Path) -> None:
     """
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(DOCS, target, ignore=shutil.ignore_patterns(*_FOLDERS))
+    shutil.copy(STYLE, target)
     for path, text in made_pages().items():
         page = target / path
         page.parent.mkdir(parents=True, exist_ok=True)
