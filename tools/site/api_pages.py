@@ -131,7 +131,9 @@ def example_elsewhere(cls: type, name: str) -> Iterator[str]:
             yield f"*Used in [{title}](../../{page}).*\n"
             return
     for each in public():
-        if (is_only or each.value is cls) and any(used.search(_examples_of(value)) for value in _documented(each.value)):
+        if (is_only or each.value is cls) and any(
+            used.search(_examples_of(value)) for value in _documented(each.value)
+        ):
             yield f"*Used in an example of {_link(each)}.*\n"
             return
 
