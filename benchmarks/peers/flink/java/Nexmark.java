@@ -139,6 +139,7 @@ final class Nexmark {
     }
 
     private void run(String name, boolean digests) throws Exception {
+        System.err.println("query " + name);
         StreamExecutionEnvironment env =
                 StreamExecutionEnvironment.getExecutionEnvironment(settings);
         StreamTableEnvironment tables =
