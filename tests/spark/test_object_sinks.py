@@ -16,9 +16,11 @@ from penstock.api.environment.job import JobClient
 from penstock.common import Row, Types, WatermarkStrategy
 from penstock.datastream.connectors import DataGeneratorSource, FileSink, NumberSequenceSource
 from penstock.errors import ArgumentError, PenstockError
+from penstock.filesystem.azure_settings import AzureLogin
 from penstock.filesystem.object_path import ObjectPath
 from penstock.filesystem.s3_client import s3_client
 from penstock.filesystem.s3_store import S3Store
+from penstock.spark.session.object_settings import object_settings
 from tests.s3_server import SECRET, s3_server, settings_of
 from tests.spark.conftest import Environment, Failures
 from tests.spark.waiting import wait_for
@@ -138,3 +140,23 @@ def test_a_dataframe_is_not_written_to_s3(environment: Environment, bucket: Obje
     numbers = environment("batch").from_collection([1, 2], Types.LONG())
     with pytest.raises(ArgumentError, match="s3 is not a file system"):
         numbers.map(lambda n: Row(key=n, n=n), ROW).to_dataframe(directory=f"{bucket}/out")
+
+
+def test_options_of_a_session_have_the_logins_of_other_stores(session: SparkSession) -> None:
+    options = {
+        "fs.azure.account.key.shop.dfs.core.windows.net": SECRET,
+        "fs.azure.sas.fixed.token.other.dfs.core.windows.net": "sig=1",
+        "fs.gs.auth.service.account.json.keyfile": "/key.json",
+    }
+    for key, value in options.items():
+        session.conf.set(key, value)
+    try:
+        found = object_settings(session)
+        assert found is not None
+        assert found.azure.login_of("shop") == AzureLogin(SECRET)
+        assert found.azure.login_of("other") == AzureLogin(None, "sig=1")
+        assert found.google.keyfile == "/key.json"
+        assert SECRET not in repr(found)
+    finally:
+        for key in options:
+            session.conf.unset(key)
