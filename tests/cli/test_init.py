@@ -67,6 +67,11 @@ def test_its_test_can_fail(project):
     assert "3 failed" in done.stdout
 
 
+def test_before_a_run_there_are_no_totals(project):
+    done = make(project, "show")
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+
+
 def test_an_order_arrives_as_a_whole_file(project):
     assert make(project, "order", "order").returncode == 0
     assert make(project, "order").returncode == 0
