@@ -72,14 +72,13 @@ class Lowering:
         self._made: dict[int, tuple[SqlRelation, Rows]] = {}
         is_forgetful = self.ttl_ms is not None
         self._queries = QueryWriter(self._read, forgets=is_forgetful)
-        self._may_be_batch = mode is not RuntimeExecutionMode.STREAMING
 
     def stream(self, relation: SqlRelation) -> Rows:
         """Return the stream of the rows of a relation, whose type has its columns."""
         found = self._made.get(id(relation))
         if found is None:
             found = self._made[id(relation)] = (relation, LOWER[type(relation)](self, relation))
-            if self._may_be_batch and not isinstance(relation, Scan):
+            if not isinstance(relation, Scan):
                 self._note_query(relation, found[1])
         return found[1]
 
