@@ -12,12 +12,10 @@ from benchmarks.programs import (
     coded_rows,
     cold,
     delayed_deploy,
-    expressions,
     isolation,
     kafka,
     latency,
     live_state,
-    map_batches,
     nexmark,
     object_reuse,
     postgres,
@@ -27,6 +25,7 @@ from benchmarks.programs import (
     window_reduce,
     word_count,
 )
+from benchmarks.programs.columns import dataframe, expressions, map_batches, window_expressions
 
 PROGRAMS: dict[str, BenchProgram] = {
     program.name: program
@@ -35,6 +34,8 @@ PROGRAMS: dict[str, BenchProgram] = {
         expressions.PROGRAM,
         map_batches.PROGRAM,
         window_reduce.PROGRAM,
+        window_expressions.PROGRAM,
+        dataframe.PROGRAM,
         co_process.PROGRAM,
         co_group.PROGRAM,
         aggregate.PROGRAM,

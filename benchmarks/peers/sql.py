@@ -32,6 +32,13 @@ def reduce_files(session: SparkSession, shape: Shape) -> DataFrame:
     return records.groupBy("key").agg(sf.max("v"), sf.count("v"))
 
 
+def windows_of_files(session: SparkSession, shape: Shape) -> DataFrame:
+    """Return (key, sum of v, count) per window of the records in files."""
+    window = sf.expr(f"v DIV {2 * shape.keys}").alias("window")
+    records = session.read.parquet(os.environ[FILES])
+    return records.groupBy("key", window).agg(sf.sum("v"), sf.count("v")).drop("window")
+
+
 def aggregate(session: SparkSession, shape: Shape) -> DataFrame:
     """Return (key, sum)."""
     records = numbers(session, shape).selectExpr(f"id % {shape.keys} AS key", "1.0D AS value")
@@ -62,7 +69,11 @@ PROGRAMS: dict[str, Callable[[SparkSession, Shape], DataFrame]] = {
     "co-group": co_group,
 }
 
-OF_FILES = {"expressions": reduce_files}
+OF_FILES = {
+    "expressions": reduce_files,
+    "dataframe": reduce_files,
+    "window-expressions": windows_of_files,
+}
 """Programs of systems whose option `input` is `files`."""
 
 

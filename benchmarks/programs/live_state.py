@@ -22,6 +22,7 @@ from typing import Any
 from benchmarks.inputs.feed import Feed
 from benchmarks.model.program import BenchProgram, BenchSystem, Case, Outputs, Workload
 from benchmarks.systems.file_stream import Rhythm, StreamSpecification
+from benchmarks.systems.flink_peers import flink_live_state
 from benchmarks.systems.launch import module, peer_script
 from benchmarks.systems.watcher import WATCHED
 from penstock.config.options import STATE_BACKEND
@@ -153,6 +154,7 @@ PROGRAM = BenchProgram(
             options={"state": "memory"},
             note="As sql, with Spark's default state store: the state in the JVM's heap.",
         ),
+        flink_live_state(),
     ),
     reference=f"penstock {STATE_BACKEND.default}",
     records=8 * MICRO_BATCH,

@@ -89,10 +89,14 @@ FIGURES: tuple[Figure, ...] = (
     _over("R10", "reduce", 0.25, "loop", of=_BATCH, keys=1_000_000),
     _over("R11", "expressions", 0.7, "sql-files", of=_BATCH),
     _over("R11", "expressions", 0.7, "sql", of=f"{_BATCH} frame"),
-    _over("R11", "expressions", 1.5, *_JAVA, of=_BATCH),
+    # Flink computes its records, as `sql` does, and reads no files.
+    _over("R11", "expressions", 1.5, *_JAVA, of=f"{_BATCH} frame"),
     _over("R11", "expressions", 0.8, _BATCH, of=_LATEST),
     _over("R12", "live-state", 2.0, "sql", "sql-memory", of=_COLUMNS),
+    _over("R12", "live-state", 1.0, _ROCKSDB, of=_COLUMNS),
     _over("R13", "map-batches", 0.9, "map-in-arrow", of=_BATCH),
+    _over("R13", "window-expressions", 0.7, "sql-files", of=_BATCH),
+    _over("R13", "dataframe", 0.9, "sql-files"),
     _over("R14", "kafka", 2.0, *_PYFLINK, of=_STREAMING),
     _over("R14", "kafka-sink", 1.0, *(f"{each} exactly-once" for each in _PYFLINK)),
 )

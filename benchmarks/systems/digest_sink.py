@@ -65,11 +65,21 @@ class _DigestWriter(SinkWriter):
         if not self._digests:
             self._count += len(values)
         elif values:
-            columns = np.array(values, dtype=np.int64).reshape(len(values), -1).T
-            if self._keep is not None:
-                columns = columns[:, self._keep(columns)]
-            self._count += columns.shape[1]
-            self._digest = (self._digest + digest_of(*columns)) % MODULUS
+            self._add(np.array(values, dtype=np.int64).reshape(len(values), -1).T)
+
+    def write_columns(self, batch: Any) -> bool:
+        if not self._digests:
+            self._count += batch.num_rows
+        elif batch.num_rows:
+            columns = [column.to_numpy(zero_copy_only=False) for column in batch.columns]
+            self._add(np.array(columns, dtype=np.int64))
+        return True
+
+    def _add(self, columns: Any) -> None:
+        if self._keep is not None:
+            columns = columns[:, self._keep(columns)]
+        self._count += columns.shape[1]
+        self._digest = (self._digest + digest_of(*columns)) % MODULUS
 
     def prepare_commit(self) -> list[Any]:
         return [(self._count, self._digest)] if self._digests else []

@@ -136,6 +136,19 @@ def flink_java() -> tuple[BenchSystem, ...]:
     )
 
 
+def flink_live_state() -> BenchSystem:
+    """Return the Java API for `live-state`, with RocksDB."""
+    return BenchSystem(
+        name="flink-java-rocksdb",
+        command=java_command,
+        is_peer=True,
+        by_default=False,
+        options={"state.backend.type": "rocksdb"},
+        note="Flink's Java DataStream API: KeyedProcessFunction with a ValueState in RocksDB, one call and one output row per "
+        "record. It computes the records, which costs less than reading files, and makes no checkpoints.",
+    )
+
+
 def _java(name: str, mode: str, backend: str, *, by_default: bool) -> BenchSystem:
     return BenchSystem(
         name=name,

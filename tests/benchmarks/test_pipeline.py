@@ -25,11 +25,10 @@ from benchmarks.programs import (
     aggregate,
     co_group,
     co_process,
-    expressions,
-    map_batches,
     reduce,
     window_reduce,
 )
+from benchmarks.programs.columns import expressions, map_batches, window_expressions
 from benchmarks.programs.pipeline import Pipeline, PipelineWorkload, all_modes, ours, peer
 from benchmarks.systems.digest_sink import DigestSink, read_outputs
 from benchmarks.systems.flink_peers import (
@@ -48,9 +47,13 @@ PROGRAMS = {
     module.PROGRAM.name: module
     for module in (reduce, aggregate, window_reduce, co_group, co_process)
 }
-OF_FILES = {"expressions": expressions.build, "map-batches": map_batches.build}
-OF_FILES["expressions in Python"] = expressions.build_in_python
-"""Streams of the records in files."""
+OF_FILES = {
+    "expressions": (expressions, expressions.build),
+    "expressions in Python": (expressions, expressions.build_in_python),
+    "map-batches": (map_batches, map_batches.build),
+    "window-expressions": (window_expressions, window_expressions.build),
+}
+"""Modules and streams of the records in files."""
 
 
 class InProcess:
@@ -100,13 +103,13 @@ def test_outputs_are_those_expected(name, mode, records, live, keys, parallelism
 @pytest.mark.parametrize("keys", [1, 7])
 def test_outputs_of_records_in_files(name, mode, keys, tmp_path, monkeypatch):
     monkeypatch.setenv(FILES, "unset")  # so that what the next line sets is taken back
-    module = map_batches if name == "map-batches" else expressions
-    if module is map_batches and mode == MIXED:
+    module, build = OF_FILES[name]
+    if module is not expressions and mode == MIXED:
         pytest.skip("it has no system of this mode")
     write_record_files(Case(50, keys, 2, 1, {}), tmp_path)
     monkeypatch.setattr(expressions, "FileSource", InProcess)
     shape = Shape(50, 10 if mode == MIXED else 0, keys, 2, mode)
-    assert run(module, shape, OF_FILES[name]) == module.expected(shape)
+    assert run(module, shape, build) == module.expected(shape)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -2,7 +2,7 @@
 
     key, parts ──▶ key, begin of the pane, parts, timestamp ──merge by key and pane──▶ … greatest timestamp
 
-The pane is a column of the key, and the greatest timestamp one more part, from which the watermark is made.
+The pane is a column of the key, and the greatest timestamp one more part, from which the watermark is made, if anybody needs one.
 """
 
 from __future__ import annotations
@@ -23,7 +23,13 @@ PANE, TIME = "$pane", "$time"
 
 
 def by_pane(
-    chain: ExpressionChain, aggregate: KeyedAggregate, column: str, width_ms: int, offset_ms: int
+    chain: ExpressionChain,
+    aggregate: KeyedAggregate,
+    column: str,
+    width_ms: int,
+    offset_ms: int,
+    *,
+    keeps_time: bool,
 ) -> tuple[ExpressionChain, KeyedAggregate]:
     """Return a selection of parts with their pane, and what merges them by key and pane.
 
@@ -33,6 +39,7 @@ def by_pane(
         column: The column of timestamps.
         width_ms: Length of a pane.
         offset_ms: Begin of some pane.
+        keeps_time: Whether the greatest timestamp is a part.
     """
     steps: list[SelectStep] = []
     time = _time(chain.records, column)
@@ -47,8 +54,10 @@ def by_pane(
     pane = typed(Call("subtract", (Field(TIME), behind)), made, "window")
     kept = [(name, Field(name, kind)) for name, kind in _fields(aggregate.parts)]
     keys, parts = kept[: aggregate.keys], kept[aggregate.keys :]
-    last = SelectStep((*keys, (PANE, pane), *parts, (TIME, time)))
-    merges = (*aggregate.merges[: aggregate.keys], None, *aggregate.merges[aggregate.keys :], "max")
+    times = [((TIME, time), "max")] if keeps_time else []
+    last = SelectStep((*keys, (PANE, pane), *parts, *(each for each, _ in times)))
+    of_keys, of_parts = aggregate.merges[: aggregate.keys], aggregate.merges[aggregate.keys :]
+    merges = (*of_keys, None, *of_parts, *(how for _, how in times))
     return (
         replace(chain, steps=(*steps, last)),
         KeyedAggregate(last.type_info, merges, aggregate.results),

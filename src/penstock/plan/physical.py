@@ -252,6 +252,7 @@ class PlannedProjection:
         merged_for: Id of the operator of aggregates whose parts Spark SQL merges by key, or of their windows, by key and
             pane; None if it does not.
         timestamps: Of windows: id of the operator before it that assigns timestamps of a column; else None.
+        is_finished: Whether Spark SQL also makes the results of `merged_for`, which go straight to sinks.
     """
 
     run: int
@@ -259,6 +260,7 @@ class PlannedProjection:
     operator: int
     merged_for: int | None = None
     timestamps: int | None = None
+    is_finished: bool = False
 
 
 @dataclass(frozen=True, slots=True)

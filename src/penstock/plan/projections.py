@@ -6,6 +6,12 @@
 Spark SQL evaluates an operator of expressions in a batch run if nothing but this operator reads the
 source, and the source is columns of the declared types. Python then never sees the other columns and records.
 Everywhere else a worker evaluates it, with the same answer; tests force both.
+
+    columns ──▶ Spark SQL: parts, merged by key ──▶ the plan without the operator
+    columns ──▶ Spark SQL: parts, merged by key, results ──▶ sinks
+
+If it selects parts of aggregates, Spark SQL merges them by key, and nobody merges them again. If nothing reads their state after the run either, and the
+results go to sinks only, Spark SQL makes these too: the exchange by key group and its level have nothing to do.
 """
 
 from __future__ import annotations
@@ -14,6 +20,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from penstock.expressions.keyed_aggregate import KeyedAggregate
+from penstock.expressions.kinds import FLOATS
 from penstock.expressions.steps import WhereStep
 from penstock.plan.phases.regions import region_of
 from penstock.plan.physical import (
@@ -24,10 +31,10 @@ from penstock.plan.physical import (
     RunPlan,
     SourcePlan,
 )
-from penstock.program.channel import SINK_LEVEL
+from penstock.program.channel import SINK_LEVEL, ChannelSpec
 from penstock.program.folding.fold import Place
 from penstock.program.folding.operator_fold import function_of
-from penstock.program.level import LevelProgram
+from penstock.program.level import ComputedSource, LevelProgram
 from penstock.program.operator_spec import NO_COPIES, OperatorSpec
 from penstock.program.operators import (
     EXPRESSIONS,
@@ -42,6 +49,7 @@ from penstock.program.timestamps import ColumnTimestamps
 _SQL = "one projection of Spark SQL"
 _MERGED = "one projection of Spark SQL, merged by key"
 _PANED = "one projection of Spark SQL, merged by key and pane"
+_RESULTS = ", with the results"
 _WORKER = "Arrow kernels in the worker"
 
 
@@ -61,12 +69,13 @@ def place_expressions(plan: PhysicalPlan) -> PhysicalPlan:
                 reason = _not_by_pane(timestamps, op, merged_for)
             if source is not None and reason is None:
                 assigns = None if timestamps is None else timestamps.id
-                projections.append(
-                    PlannedProjection(run.index, source.id, op.id, merged_for, assigns)
+                is_last = merged_for is not None and _is_finished(plan, run, source, merged_for)
+                made = PlannedProjection(
+                    run.index, source.id, op.id, merged_for, assigns, is_finished=is_last
                 )
+                projections.append(made)
                 why = f"it directly follows {source.name!r}, whose rows are columns"
-                choice = _SQL if merged_for is None else _MERGED if assigns is None else _PANED
-                decisions.append(Decision(subject, choice, why))
+                decisions.append(Decision(subject, _choice(made), why))
             else:
                 decisions.append(Decision(subject, _WORKER, reason or ""))
     return replace(plan, projections=tuple(projections), decisions=tuple(decisions))
@@ -111,7 +120,7 @@ def merging_operator(
     if channel.target_level == SINK_LEVEL or channel.partitioner is not StreamPartitioner.HASH:
         return None
     target = channel.target_operator
-    reader = next(each for level in plan.levels for each in level.operators if each.id == target)
+    reader = _operator(plan, target)
     if reader.kind != (KEYED_WINDOW if is_timed else KEYED_AGGREGATE):
         return None
     aggregate = function_of(reader)
@@ -119,6 +128,59 @@ def merging_operator(
         return None
     folds = (each for each in plan.folds if (each.run, each.operator) == (run.index, target))
     return target if any(Place.SENDER in fold.plan.places for fold in folds) else None
+
+
+def computes_in_spark(plan: PhysicalPlan) -> bool:
+    """Return whether Spark itself computes with records: a batch run reads files or a DataFrame."""
+    return any(
+        plan.source(reading.source).parts[part].as_split is None
+        for run in plan.runs
+        if run.kind is RunKind.BATCH
+        for reading in run.readings
+        for part in reading.parts
+    )
+
+
+def _choice(projection: PlannedProjection) -> str:
+    if projection.merged_for is None:
+        return _SQL
+    merged = _MERGED if projection.timestamps is None else _PANED
+    return merged + _RESULTS if projection.is_finished else merged
+
+
+def _is_finished(plan: PhysicalPlan, run: RunPlan, source: SourcePlan, target: int) -> bool:
+    """Return whether Spark SQL may make the results of an operator of aggregates whose parts it merges.
+
+    That is legal if it merges all parts of a key, nobody reads the state after the run, and the results go to sinks only. Keys
+    of floats stay with workers, which refuse NaN as a key.
+    """
+    reader = _operator(plan, target)
+    if run.hands_over or not _is_complete(plan, run, source.id, target):
+        return False
+    if reader.chained_to or reader.side_outputs:
+        return False
+    if any(c.target_level != SINK_LEVEL for c in plan.channels if c.id in reader.channels):
+        return False
+    aggregate, window = function_of(reader), reader.window
+    assert isinstance(aggregate, KeyedAggregate), "its parts are merged"
+    if window is not None and not (window.panes and window.panes.size == window.panes.slide):
+        return False  # a window of several panes has still to be merged
+    keys = aggregate.parts.field_types[: aggregate.keys]
+    has_floats = any(getattr(kind, "name", "") in FLOATS for kind in keys)
+    return not has_floats and aggregate.results.unprojected_because is None
+
+
+def _is_complete(plan: PhysicalPlan, run: RunPlan, source: int, target: int) -> bool:
+    """Return whether the merge of a source by Spark SQL is that of all records that an operator reads."""
+    reading = next(each for each in run.readings if each.source == source)
+    feeding = [
+        c for c in plan.channels if c.target_operator == target and c.target_level != SINK_LEVEL
+    ]
+    return len(reading.parts) == 1 and len(feeding) == 1
+
+
+def _operator(plan: PhysicalPlan, number: int) -> OperatorSpec:
+    return next(each for level in plan.levels for each in level.operators if each.id == number)
 
 
 def only_projection(plan: PhysicalPlan) -> PlannedProjection | None:
@@ -188,34 +250,140 @@ def _refused(plan: PhysicalPlan, run: RunPlan, source: SourcePlan) -> str | None
     return None
 
 
-def with_projections(plan: PhysicalPlan, run: RunPlan, program: LevelProgram) -> LevelProgram:
-    """Return the program of level 0 without the operators that Spark SQL evaluates."""
-    operators = {op.id: op for op in program.operators}
+def with_projections(
+    plan: PhysicalPlan, run: RunPlan, programs: tuple[LevelProgram, ...]
+) -> tuple[LevelProgram, ...]:
+    """Return the programs of a run without the operators that Spark SQL evaluates, and without levels that have no others."""
     for projection in plan.projections:
-        op = operators.get(projection.operator)
-        if projection.run != run.index or op is None or program.level != 0:
+        first, *later = programs
+        op = next((each for each in first.operators if each.id == projection.operator), None)
+        if projection.run != run.index or op is None:
             continue
-        source = projection.source
-        copies = {key: each for key, each in program.source_copies.items() if key != source}
-        if op.copies != NO_COPIES:
-            copies[source] = op.copies
-        if projection.timestamps is not None:
-            program = replace(
-                program,
-                operators=tuple(_without(program, op)),
-                source_types={k: each for k, each in program.source_types.items() if k != source},
-                source_copies=copies,
-            )
-            continue
-        program = replace(
+        programs = (_projected(first, projection, op), *later)
+        target = projection.merged_for
+        if projection.is_finished:
+            programs = _finished(plan, programs, projection, op.channels)
+        elif target is not None and _is_complete(plan, run, projection.source, target):
+            programs = tuple(_merged(each, target, op.channels) for each in programs)
+            if projection.timestamps is None and _is_local(programs, target, op.channels):
+                programs = (programs[0], replace(programs[1], is_local=True))
+    return programs
+
+
+def _is_local(programs: tuple[LevelProgram, ...], reader: int, between: tuple[int, ...]) -> bool:
+    """Return whether the level of an operator of aggregates has nothing else, and feeds sinks only."""
+    if len(programs) != 2:  # noqa: PLR2004 - level 0 and its own
+        return False
+    later = programs[1]
+    if [each.id for each in later.operators] != [reader]:
+        return False
+    (op,) = later.operators
+    has_more = op.chained_to or op.side_outputs or later.local_channels
+    reads, writes = {each.id for each in later.inputs}, later.outputs
+    return (
+        not has_more
+        and reads == {*between}
+        and all(each.target_level == SINK_LEVEL for each in writes)
+    )
+
+
+def _merged(program: LevelProgram, reader: int, between: tuple[int, ...]) -> LevelProgram:
+    """Return a program whose operator of aggregates, and the channel to it, get every key once."""
+
+    def channel(spec: ChannelSpec) -> ChannelSpec:
+        if spec.id not in between or spec.fold is None:
+            return spec
+        return replace(spec, fold=replace(spec.fold, is_merged=True))
+
+    def operator(spec: OperatorSpec) -> OperatorSpec:
+        if spec.id != reader or spec.folding is None:
+            return spec
+        return replace(spec, folding=replace(spec.folding, is_merged=True))
+
+    return replace(
+        program,
+        operators=tuple(map(operator, program.operators)),
+        inputs=tuple(map(channel, program.inputs)),
+        outputs=tuple(map(channel, program.outputs)),
+    )
+
+
+def _projected(
+    program: LevelProgram, projection: PlannedProjection, op: OperatorSpec
+) -> LevelProgram:
+    """Return the program of level 0 without an operator, whose readers get the records of the source."""
+    source = projection.source
+    copies = {key: each for key, each in program.source_copies.items() if key != source}
+    if op.copies != NO_COPIES:
+        copies[source] = op.copies
+    types = {key: each for key, each in program.source_types.items() if key != source}
+    if projection.timestamps is not None:
+        return replace(
             program,
-            operators=tuple(each for each in program.operators if each.id != op.id),
-            source_operators=program.source_operators | {source: op.chained_to},
-            source_channels=program.source_channels | {source: op.channels},
-            source_types={k: each for k, each in program.source_types.items() if k != source},
+            operators=tuple(_without(program, op)),
+            source_types=types,
             source_copies=copies,
         )
-    return program
+    return replace(
+        program,
+        operators=tuple(each for each in program.operators if each.id != op.id),
+        source_operators=program.source_operators | {source: op.chained_to},
+        source_channels=program.source_channels | {source: op.channels},
+        source_types=types,
+        source_copies=copies,
+    )
+
+
+def _finished(
+    plan: PhysicalPlan,
+    programs: tuple[LevelProgram, ...],
+    projection: PlannedProjection,
+    between: tuple[int, ...],
+) -> tuple[LevelProgram, ...]:
+    """Return programs in which the source feeds the sinks of an operator of aggregates.
+
+    Args:
+        plan: The job.
+        programs: Those of all levels, without the selection of parts.
+        projection: What Spark SQL evaluates.
+        between: The channel from the selection to the operator.
+    """
+    assert projection.merged_for is not None, "results are of merged parts"
+    reader = _operator(plan, projection.merged_for)
+    to_sinks = tuple(replace(c, source_level=0) for c in plan.channels if c.id in reader.channels)
+    first, *later = (_without_reader(each, reader, between) for each in programs)
+    source = projection.source
+    assigns = next((each for each in first.operators if each.id == projection.timestamps), None)
+    kept = tuple(each for each in first.operators if each is not assigns)
+    copies = {key: each for key, each in first.source_copies.items() if key != source}
+    if reader.copies != NO_COPIES:
+        copies[source] = reader.copies
+    first = replace(
+        first,
+        operators=kept,
+        source_operators=first.source_operators | {source: ()},
+        source_channels=first.source_channels | {source: reader.channels},
+        outputs=(*first.outputs, *to_sinks),
+        source_copies=copies,
+        computed_sources=first.computed_sources
+        | {source: ComputedSource(function_of(reader).results.type_info, assigns)},
+    )
+    while later and not later[-1].operators:
+        later.pop()
+    return (first, *later)
+
+
+def _without_reader(
+    program: LevelProgram, reader: OperatorSpec, between: tuple[int, ...]
+) -> LevelProgram:
+    gone = {*between, *reader.channels}
+    return replace(
+        program,
+        operators=tuple(each for each in program.operators if each.id != reader.id),
+        inputs=tuple(each for each in program.inputs if each.id not in gone),
+        outputs=tuple(each for each in program.outputs if each.id not in gone),
+        watermark_groups={k: each for k, each in program.watermark_groups.items() if k not in gone},
+    )
 
 
 def _without(program: LevelProgram, op: OperatorSpec) -> Iterator[OperatorSpec]:

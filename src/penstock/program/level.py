@@ -31,6 +31,20 @@ class SourceType:
 
 
 @dataclass(frozen=True, slots=True)
+class ComputedSource:
+    """The results that Spark SQL makes of a source.
+
+    Attributes:
+        type_info: Their type. Its fields are the columns.
+        timestamps: Of windows, the operator that assigns timestamps: the last column tells of each result whether all its
+            records have one. None if there is no such column.
+    """
+
+    type_info: TypeInformation
+    timestamps: OperatorSpec | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class LevelProgram:
     """The program of a level in one run.
 
@@ -48,6 +62,9 @@ class LevelProgram:
         untimed_sources: Sources whose timestamps are dropped; level 0 only.
         source_copies: Source id to the copies that its readers get; level 0 only.
         local_channels: Channels between operators of this level.
+        computed_sources: Source id to the results that Spark SQL makes of it; level 0 only.
+        is_local: In a batch run each key arrives once, and nothing depends on which task gets it: so that may be the task of level
+            0 that has it.
     """
 
     level: int
@@ -62,3 +79,5 @@ class LevelProgram:
     untimed_sources: frozenset[int] = frozenset()
     source_copies: dict[int, Copies] = field(default_factory=dict)
     local_channels: tuple[ChannelSpec, ...] = ()
+    computed_sources: dict[int, ComputedSource] = field(default_factory=dict)
+    is_local: bool = False

@@ -23,6 +23,7 @@ from penstock.notebook.live_job import live_job
 from penstock.plan.phases.backlog import decide_cuts, with_cuts
 from penstock.plan.phases.pipelines import is_written_beside
 from penstock.plan.physical import PhysicalPlan
+from penstock.plan.projections import computes_in_spark
 from penstock.program.run_settings import RunKind
 from penstock.reporters.start import start_reporters
 from penstock.spark.driver.dependencies import (
@@ -105,7 +106,7 @@ class SparkJobClient(ShownAsCard):
         restored: Restored | None,
     ) -> None:
         beside = len(plan.pipelines) - 1 + is_written_beside(plan)
-        session = get_session(configuration, beside)
+        session = get_session(configuration, beside, computes=computes_in_spark(plan))
         check_sources(session, plan)
         workers = ship_dependencies(session, configuration)
         pid = session._jvm.java.lang.ProcessHandle.current().pid()  # type: ignore[union-attr]  # noqa: SLF001

@@ -12,7 +12,9 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import types as kinds
 
+from penstock.types.arrow import arrow_schema
 from penstock.types.arrow_lists import columns_to_lists
+from penstock.types.base import TypeInformation
 from penstock.types.row import Row, row_factory
 
 _PLAIN = (
@@ -39,6 +41,19 @@ def rows_of(batch: Any) -> list[Row]:
             microsecond.
     """
     return rows_of_lists(batch.schema.names, columns_to_lists(batch))
+
+
+def of_type(batch: Any, type_info: TypeInformation) -> Any:
+    """Return the first columns of an Arrow batch with the names and types that a type of records has.
+
+    A column that has its type is not copied.
+    """
+    schema = arrow_schema(type_info)
+    columns = [
+        column if column.type == field.type else column.cast(field.type)
+        for column, field in zip(batch.columns, schema, strict=False)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def rows_of_lists(names: list[str], columns: list[list[Any]]) -> list[Row]:

@@ -6,28 +6,18 @@ import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.util.Map;
 import org.apache.flink.api.common.JobID;
-import org.apache.flink.api.common.RuntimeExecutionMode;
-import org.apache.flink.configuration.Configuration;
-import org.apache.flink.configuration.CoreOptions;
-import org.apache.flink.configuration.ExecutionOptions;
-import org.apache.flink.configuration.MemorySize;
-import org.apache.flink.configuration.StateBackendOptions;
-import org.apache.flink.configuration.TaskManagerOptions;
-import org.apache.flink.runtime.minicluster.MiniCluster;
-import org.apache.flink.runtime.minicluster.MiniClusterConfiguration;
 import org.apache.flink.shaded.jackson2.com.fasterxml.jackson.databind.JsonNode;
 import org.apache.flink.shaded.jackson2.com.fasterxml.jackson.databind.ObjectMapper;
 import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
 
 /** Speaks the protocol of benchmarks/systems/serve.py over one mini cluster that stays warm. */
-public final class Bench {
+public final class Bench implements Served {
 
     private static final ObjectMapper JSON = new ObjectMapper();
 
     private final JsonNode specification;
     private final Shape shape;
-    private final Configuration settings = new Configuration();
-    private final MiniCluster cluster;
+    private final Cluster started;
     private final Nexmark nexmark;
 
     private Bench(JsonNode specification) throws Exception {
@@ -38,46 +28,30 @@ public final class Bench {
                         size.get("records").asLong(),
                         size.get("keys").asLong(),
                         size.get("parallelism").asInt());
-        settings.set(CoreOptions.DEFAULT_PARALLELISM, shape.parallelism());
-        settings.set(
-                ExecutionOptions.RUNTIME_MODE,
-                RuntimeExecutionMode.valueOf(size.get("mode").asText()));
-        settings.set(
-                StateBackendOptions.STATE_BACKEND,
-                specification.get("options").get("state.backend.type").asText());
-        settings.set(CoreOptions.TMP_DIRS, specification.get("work").asText());
-        Configuration ofCluster = new Configuration(settings);
-        // What sorting in BATCH and RocksDB may use, outside the heap.
-        ofCluster.set(TaskManagerOptions.MANAGED_MEMORY_SIZE, MemorySize.parse("512m"));
-        ofCluster.set(TaskManagerOptions.NETWORK_MEMORY_MIN, MemorySize.parse("128m"));
-        ofCluster.set(TaskManagerOptions.NETWORK_MEMORY_MAX, MemorySize.parse("128m"));
-        cluster =
-                new MiniCluster(
-                        new MiniClusterConfiguration.Builder()
-                                .setConfiguration(ofCluster)
-                                .setNumTaskManagers(1)
-                                .setNumSlotsPerTaskManager(shape.parallelism())
-                                .withRandomPorts()
-                                .build());
-        cluster.start();
+        started = Cluster.start(specification, shape.parallelism(), size.get("mode").asText());
         boolean isNexmark = specification.get("program").asText().equals("nexmark");
-        nexmark = isNexmark ? new Nexmark(specification, settings, cluster) : null;
+        nexmark =
+                isNexmark
+                        ? new Nexmark(specification, started.settings(), started.cluster())
+                        : null;
     }
 
     private double run(boolean digests) throws Exception {
         Digest.reset();
-        long started = System.nanoTime();
+        long began = System.nanoTime();
         StreamExecutionEnvironment env =
-                StreamExecutionEnvironment.getExecutionEnvironment(settings);
+                StreamExecutionEnvironment.getExecutionEnvironment(started.settings());
         Programs.BY_NAME
                 .get(specification.get("program").asText())
                 .build(env, shape, digests);
         ClassLoader loader = Bench.class.getClassLoader();
-        cluster.executeJobBlocking(env.getStreamGraph().getJobGraph(loader, new JobID()));
-        return (System.nanoTime() - started) / 1e9;
+        started.cluster()
+                .executeJobBlocking(env.getStreamGraph().getJobGraph(loader, new JobID()));
+        return (System.nanoTime() - began) / 1e9;
     }
 
-    private Map<String, Object> answer(String command) throws Exception {
+    @Override
+    public Map<String, Object> answer(String command) throws Exception {
         switch (command) {
             case "warm_up":
                 if (nexmark == null) {
@@ -102,7 +76,7 @@ public final class Bench {
                         "count", Digest.COUNT.sum(),
                         "digest", String.format("%016x", Digest.SUM.sum()));
             case "close":
-                cluster.close();
+                started.cluster().close();
                 return Map.of();
             default:
                 throw new IllegalArgumentException("there is no command " + command);
@@ -114,17 +88,18 @@ public final class Bench {
         System.setOut(System.err);
         BufferedReader lines =
                 new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
-        Bench bench = null;
+        Served system = null;
         for (String line = lines.readLine(); line != null; line = lines.readLine()) {
             JsonNode command = JSON.readTree(line);
             String name = command.get("do").asText();
             Map<String, Object> answer;
             try {
                 if (name.equals("start")) {
-                    bench = new Bench(command.get("specification"));
+                    JsonNode told = command.get("specification");
+                    system = told.has("feed") ? new LiveState(told) : new Bench(told);
                     answer = Map.of("ok", Map.of());
                 } else {
-                    answer = Map.of("ok", bench.answer(name));
+                    answer = Map.of("ok", system.answer(name));
                 }
             } catch (Exception | Error error) {
                 error.printStackTrace();

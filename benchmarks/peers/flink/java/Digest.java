@@ -31,7 +31,7 @@ final class Digest implements Sink<long[]> {
         return new Writer();
     }
 
-    private static long mix(long value) {
+    static long mix(long value) {
         long mixed = (value ^ (value >>> 30)) * 0xBF58476D1CE4E5B9L;
         mixed = (mixed ^ (mixed >>> 27)) * 0x94D049BB133111EBL;
         return mixed ^ (mixed >>> 31);

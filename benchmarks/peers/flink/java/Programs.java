@@ -30,6 +30,7 @@ final class Programs {
                     "expressions", Programs::reduce,
                     "aggregate", Programs::aggregate,
                     "window-reduce", Programs::windowReduce,
+                    "window-expressions", Programs::windowReduce,
                     "co-group", Programs::coGroup);
 
     private Programs() {}

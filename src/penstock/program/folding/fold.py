@@ -97,6 +97,7 @@ class FoldPlan:
         ignores_order: The records of a key may be folded in any order.
         panes: The shape of windows whose state is in panes; None if each window has its own state.
         as_columns: Records are sent as columns.
+        is_merged: Spark SQL has merged all records of a key: each key arrives once in a run.
     """
 
     places: frozenset[Place]
@@ -104,6 +105,7 @@ class FoldPlan:
     ignores_order: bool = False
     panes: PaneShape | None = None
     as_columns: bool = False
+    is_merged: bool = False
 
     @property
     def takes_keys(self) -> bool:
@@ -146,6 +148,7 @@ class ChannelFold:
         columns: Sources whose columns Spark SQL may fold, each with its fold.
         aggregate: The `KeyedAggregate` whose parts are sent as columns; None if records are sent.
         keeps_time: Whether the reader of columns needs their timestamps.
+        is_merged: See `FoldPlan`.
     """
 
     fold: Fold
@@ -160,3 +163,4 @@ class ChannelFold:
     columns: tuple[tuple[int, ColumnFold], ...] = ()
     aggregate: Any = None
     keeps_time: bool = False
+    is_merged: bool = False

@@ -32,7 +32,7 @@ from penstock.runtime.exchange.channel_errors import named, not_folded, unpickla
 from penstock.runtime.exchange.column_buckets import ColumnBuckets
 from penstock.runtime.exchange.frame_sequence import FrameSequence
 from penstock.runtime.exchange.parts_buckets import PartsBuckets, column_buckets
-from penstock.runtime.exchange.placement import make_placement
+from penstock.runtime.exchange.placement import make_placement, placed_columns
 from penstock.runtime.exchange.routed_keys import keys_of, routes_of
 from penstock.runtime.exchange.segment_buckets import SegmentBuckets
 from penstock.runtime.exchange.selected_keys import SelectorCheck, by_value
@@ -156,12 +156,9 @@ class ChannelWriter:
         """Send columns to where their rows go."""
         assert self._placed is not None, "records to sinks are not routed by key"
         before = self._clock.switch(ENCODE)
-        for route, rows, _ in self._placed(list(range(batch.num_rows)), None):
-            own = batch if len(rows) == batch.num_rows else batch.take(rows)
-            for at in range(0, own.num_rows, self._max_records):
-                some = own.slice(at, self._max_records)
-                header = self._header(FrameKind.RECORDS, some.num_rows)
-                self._emit(route, encode_columns(header, some))
+        for route, some in placed_columns(self._placed, batch):
+            header = self._header(FrameKind.RECORDS, some.num_rows)
+            self._emit(route, encode_columns(header, some))
         self._clock.switch(before)
 
     def start_epoch(self) -> None:

@@ -60,6 +60,7 @@ class PartsBuckets:
         """
         self.merge = PartsMerge(fold.aggregate, fold.name, fold.origin)
         self._fold = fold
+        self._merges = fold.folds and not fold.is_merged
         self._routes = routes
         self._groups = max_parallelism
         self._waiting: list[pa.RecordBatch] = []
@@ -84,7 +85,7 @@ class PartsBuckets:
         self._rows += batch.num_rows
         self._bytes += prepared.nbytes
         self._records_in += batch.num_rows
-        if self._fold.folds and self._rows >= self._merge_at:
+        if self._merges and self._rows >= self._merge_at:
             self._merge()
             self._merge_at = max(FIRST_MERGE, 2 * self._rows)
 
@@ -120,9 +121,9 @@ class PartsBuckets:
             KeyTypeError: A value cannot be a key.
             ExpressionError: A sum leaves its type.
         """
-        if self._fold.folds:
+        if self._merges:
             self._merge()
-            self._records_out += self._rows
+        self._records_out += self._rows
         (batch,) = pa.Table.from_batches(self._waiting).combine_chunks().to_batches()
         stamps = self._joined_times()
         self._waiting, self._times, self._rows, self._bytes = [], [], 0, 0

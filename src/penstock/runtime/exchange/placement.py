@@ -11,7 +11,7 @@ import random
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 from penstock.errors import ArgumentError, PenstockError
 from penstock.program.channel import ChannelSpec
@@ -22,6 +22,9 @@ from penstock.user_failure import failing_record, short, user_failure
 
 Batch = tuple[int, list[Any], list[int] | None]
 """(route, values, timestamps)."""
+
+_COLUMN_ROWS = 1 << 16
+"""Rows of a frame of columns. Nothing of it is pickled, and every frame has the schema."""
 
 Placement = Callable[[list[Any], list[int] | None], Iterator[Batch]]
 
@@ -59,6 +62,20 @@ def make_placement(
     """
     made = _PLACEMENTS.get(spec.partitioner)
     return None if made is None else made(_Sender(spec, settings, task, subtasks))
+
+
+def placed_columns(place: Placement, batch: Any) -> Iterator[tuple[int, Any]]:
+    """Yield the rows of an Arrow batch as (route, some of the rows).
+
+    Args:
+        place: A placement that does not look at records.
+        batch: The rows.
+    """
+    positions = cast("list[int]", range(batch.num_rows))  # most placements leave them together
+    for route, rows, _ in place(positions, None):
+        own = batch if len(rows) == batch.num_rows else batch.take(list(rows))
+        for at in range(0, own.num_rows, _COLUMN_ROWS):
+            yield route, own.slice(at, _COLUMN_ROWS)
 
 
 def _to_own(sender: _Sender) -> Placement:

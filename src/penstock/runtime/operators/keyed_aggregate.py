@@ -159,10 +159,8 @@ class KeyedAggregateOperator(KeyedFoldOperator):
             return
         assert self._state is not None, "columns come to those that take them"
         waiting, self._waiting = self._waiting, []
-        if self._is_last_batch:
-            merged = self._state.merge.merged(waiting)[0]
-        elif self._by_time:
-            merged = self._state.begin(waiting)
+        if self._by_time:
+            merged = self._merged_in_batch(self._state, waiting)
         else:
             merged = self._state.update(waiting, self._see)
         if self._write is not None:
@@ -171,6 +169,13 @@ class KeyedAggregateOperator(KeyedFoldOperator):
         for at in range(0, merged.num_rows, FLUSH_RECORDS):
             self.emit(self._results.of_columns(merged.slice(at, FLUSH_RECORDS))[0], None)
         self.flush()
+
+    def _merged_in_batch(self, state: PartsState, waiting: list[pa.RecordBatch]) -> pa.RecordBatch:
+        if self.folding.is_merged:
+            merged = pa.concat_batches(waiting)
+        else:
+            merged, _ = state.merge.merged(waiting)
+        return merged if self._is_last_batch else state.begin(merged)
 
 
 def _in_lists(values: Iterable[Any]) -> Iterator[list[Any]]:

@@ -58,13 +58,12 @@ class PartsState:
         self._types = list(zip(kept.field_names, kept.field_types, strict=True))
         self._nothing = (None,) * len(self._types)
 
-    def begin(self, batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
-        """Merge the columns of keys that have no state, write their state, and return a row per key.
+    def begin(self, merged: pa.RecordBatch) -> pa.RecordBatch:
+        """Write the state of keys that have none, and return their rows in the order of their key groups.
 
-        Raises:
-            ExpressionError: A sum leaves its type; names the key.
+        Args:
+            merged: A row per key.
         """
-        merged, _ = self.merge.merged(batches)
         merged, keys, groups = self._in_group_order(merged)
         self._write(merged, keys, groups)
         return merged
@@ -113,6 +112,8 @@ class PartsState:
         """Return rows in order of their key groups, so that the state in use fits in the cache."""
         keys = self.merge.keys_of(batch)
         groups = self._groups_of(batch, keys)
+        if isinstance(self._group_of, CurrentGroup):
+            return batch, keys, groups
         order = np.argsort(groups, kind="stable")
         places = order.tolist()
         return batch.take(pa.array(order)), list(map(keys.__getitem__, places)), groups[order]

@@ -30,6 +30,19 @@ from penstock.wire.elements import MAX_WATERMARK, MIN_TIMESTAMP
 from penstock.wire.row_columns import rows_of
 
 
+def without_timestamp(spec: OperatorSpec) -> TypeMismatchError:
+    """Return the error about a record whose column of timestamps is NULL.
+
+    Args:
+        spec: The operator that assigns timestamps.
+    """
+    return TypeMismatchError(
+        f"the column of timestamps of {spec.name!r} is NULL in a record",
+        hint="Choose such records out before, with where.",
+        origin=spec.origin,
+    )
+
+
 class ReadsColumns(Protocol):
     """An operator that may read Arrow columns of a source."""
 
@@ -152,11 +165,7 @@ class TimestampsOperator(Operator):
         """Send parts with the time of their pane, and take the greatest timestamp (`penstock.expressions.paned`)."""
         *_, greatest = batch.columns
         if greatest.null_count:
-            raise TypeMismatchError(
-                f"the column of timestamps of {self.spec.name!r} is NULL in a record",
-                hint="Choose such records out before, with where.",
-                origin=self.spec.origin,
-            )
+            raise without_timestamp(self.spec)
         self._greatest = max(self._greatest, pc.max(greatest).as_py())
         width = batch.num_columns - 1
         parts = batch.select([at for at in range(width) if at != keys])

@@ -24,6 +24,7 @@ from penstock.runtime.flow.coercion import CoercingOutput
 from penstock.runtime.flow.output import Output, TaggedOutput
 from penstock.runtime.flow.record_copies import readers_output
 from penstock.runtime.operators import make_operator
+from penstock.runtime.operators.batches.map_batches import MapBatchesOperator
 from penstock.runtime.operators.expressions import ExpressionOperator
 from penstock.runtime.operators.keyed import KeyedOperator
 from penstock.runtime.operators.keyed_aggregate import KeyedAggregateOperator
@@ -38,6 +39,8 @@ from penstock.types import TypeInformation
 from penstock.user_failure import failing_as
 
 _MAKING = "Correct what the operator asks of its function before it opens it."
+
+_MAKING_COLUMNS = (ExpressionOperator, KeyedAggregateOperator, MapBatchesOperator)
 
 CODE = "\0code"
 """Suffix of a uid in the memory of a chain: the digest of the functions that wrote the keys of its state."""
@@ -118,7 +121,7 @@ class OperatorChain:
             spec = operator.spec
             if isinstance(operator, TimestampsOperator):
                 self._connect_timestamps(key, operator)
-            if not isinstance(operator, ExpressionOperator | KeyedAggregateOperator):
+            if not isinstance(operator, _MAKING_COLUMNS):
                 continue
             if spec.chained_to or spec.side_outputs or len(spec.channels) != 1:
                 continue

@@ -19,8 +19,9 @@ from penstock.runtime.exchange.frame_sequence import FrameSequence
 from penstock.runtime.flow.coercion import CoercingOutput
 from penstock.runtime.flow.output import Output
 from penstock.runtime.flow.record_copies import readers_output
+from penstock.runtime.operators.batches.map_batches import MapBatchesOperator
 from penstock.runtime.operators.expressions import ExpressionOperator
-from penstock.runtime.operators.timestamps import TimestampsOperator
+from penstock.runtime.operators.timestamps import TimestampsOperator, without_timestamp
 from penstock.runtime.task.chain import OperatorChain, operators_behind
 from penstock.runtime.task.latency import SourceLatency
 from penstock.runtime.task.report import Report, encode_report
@@ -35,7 +36,9 @@ from penstock.wire.elements import (
     NextPart,
 )
 from penstock.wire.frame import FrameHeader, FrameKind, encode_payload
-from penstock.wire.row_columns import rows_of
+from penstock.wire.row_columns import of_type, rows_of
+
+_ColumnReader = ExpressionOperator | TimestampsOperator | MapBatchesOperator
 
 
 class _SourceChain:
@@ -67,11 +70,12 @@ class _SourceChain:
         ]
         only = self.output  # the channel, if it is the only reader and gets the records unchanged
         self.column_writer = only if isinstance(only, ChannelWriter) else None
+        self.is_computed = source in program.computed_sources
         is_plain = copies == NO_COPIES and declared is None and not direct and len(entries) == 1
         reader = self.chain.operators[entries[0]] if is_plain else None
-        self.expressions: ExpressionOperator | TimestampsOperator | None = None
-        if isinstance(reader, ExpressionOperator | TimestampsOperator):
-            self.expressions = reader
+        self.column_reader: _ColumnReader | None = None
+        if isinstance(reader, _ColumnReader):
+            self.column_reader = reader
         self.latency = SourceLatency(source, program, task, wall_clock_ms)
         self.is_open = False
 
@@ -87,17 +91,20 @@ class _SourceChain:
             self.chain.close()
 
     def takes_columns(self, schema: Any) -> bool:
-        return self.column_writer is not None and self.column_writer.takes_columns(schema)
+        writer = self.column_writer
+        if writer is None:
+            return False
+        return writer.takes_columns(schema) or (self.is_computed and writer.takes_batches)
 
     def evaluates_columns(self, schema: Any) -> bool:
-        """Return whether its only reader evaluates expressions of the columns themselves."""
-        return self.expressions is not None and self.expressions.reads(schema)
+        """Return whether its only reader computes with the columns themselves."""
+        return self.column_reader is not None and self.column_reader.reads(schema)
 
     def collect_columns(self, batch: Any) -> None:
-        """Pass a batch to its only reader, which is an operator of expressions."""
-        assert self.expressions is not None, "it evaluates them"
-        with self.chain.timing(self.expressions.spec.id):
-            self.expressions.collect_columns(batch)
+        """Pass a batch to its only reader, which computes with columns."""
+        assert self.column_reader is not None, "it evaluates them"
+        with self.chain.timing(self.column_reader.spec.id):
+            self.column_reader.collect_columns(batch)
 
     def start_split(self) -> None:
         for operator in self.chain.operators.values():
@@ -152,6 +159,11 @@ class LevelZero:
             TypeMismatchError: A column contains a value that Python does not support.
         """
         chain = self._chain(source)
+        computed = self._program.computed_sources.get(source)
+        if computed is not None:
+            if computed.timestamps is not None and batch.columns[-1].null_count:
+                raise without_timestamp(computed.timestamps)
+            batch = of_type(batch, computed.type_info)
         if chain.evaluates_columns(batch.schema):
             self._counts[source] = self._counts.get(source, 0) + batch.num_rows
             chain.latency.record()

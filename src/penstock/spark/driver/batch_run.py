@@ -26,7 +26,6 @@ from pyspark.sql import functions as sf
 from penstock.api.environment.job import RunSummary
 from penstock.errors import PenstockError
 from penstock.failpoint import failpoint
-from penstock.filesystem.stored_path import JobPath
 from penstock.graph.epoch_number import EpochNumber
 from penstock.metrics.values import CounterValue
 from penstock.plan.hand_over import HandOver
@@ -37,10 +36,12 @@ from penstock.runtime.task.report import Report
 from penstock.spark.driver.batch_progress import ProgressThread
 from penstock.spark.driver.confirmations import Confirmations, ends_read, logs_read
 from penstock.spark.driver.lost_output import LostOutput
+from penstock.spark.driver.merge_partitions import merge_partitions
 from penstock.spark.driver.run_context import JobContext
 from penstock.spark.driver.sink_stage import StagedEpoch
 from penstock.spark.failures.final_failures import FinalFailure
 from penstock.spark.job.hand_over import describe_hand_over
+from penstock.spark.session.job_settings import plan_with_partitions
 from penstock.spark.sources.bad_records import read_failure
 from penstock.spark.sources.read_context import Pinned, ReadContext
 from penstock.spark.sources.source_reads import batch_frames
@@ -48,6 +49,7 @@ from penstock.spark.worker.batch_costs import make_batch_costs
 from penstock.spark.worker.frames import DDL
 from penstock.spark.worker.level_tasks import BatchLevelTask
 from penstock.spark.worker.payload import Payload
+from penstock.spark.worker.sink_task import MESSAGE_DDL
 
 _logger = logging.getLogger("penstock")
 
@@ -189,14 +191,24 @@ class BatchRun:
             folds_columns=self._folds_columns,
             most_tasks=self._most_tasks,
         )
-        frames = batch_frames(reads, times)
-        level: BatchLevelTask | None = None
-        for program in programs[1:]:
-            if level is not None:
-                frames = frames.mapInArrow(level, DDL)
-            frames = self._exchanged(frames)
-            level = BatchLevelTask(Payload.of(program, job.workers), times)
-        staged = self._run_spark_job(reads, frames, snapshot, level)
+        sinks = job.sinks.task(snapshot)
+        partitions = merge_partitions(job.plan, run, pinned, self._tasks)
+        levels = [BatchLevelTask(Payload.of(each, job.workers), times) for each in programs[1:]]
+        if not levels:
+            messages = batch_frames(reads, times, sinks)
+        elif programs[1].is_local and partitions == self._tasks:
+            (behind,) = levels
+            messages = batch_frames(replace(reads, behind=behind), times, sinks)
+        else:
+            frames = batch_frames(reads, times)
+            *others, last = levels
+            for level in others:
+                frames = self._exchanged(frames).mapInArrow(level, DDL)
+            task = replace(sinks, last_level=last)
+            messages = self._exchanged(frames).mapInArrow(task, MESSAGE_DDL)
+        if partitions is not None:
+            plan_with_partitions(messages, partitions)
+        staged = self._run_spark_job(reads, messages)
         staged.report.merge(Report(times=times.value))
         return staged
 
@@ -210,19 +222,13 @@ class BatchRun:
             "route", "frame"
         )
 
-    def _run_spark_job(
-        self,
-        reads: ReadContext,
-        frames: DataFrame,
-        snapshot: JobPath,
-        last_level: BatchLevelTask | None,
-    ) -> StagedEpoch:
+    def _run_spark_job(self, reads: ReadContext, messages: DataFrame) -> StagedEpoch:
         failures = self._job.directory.failure_directory(self._run.index)
         with FinalFailure(self._job.session.sparkContext, failures) as final:
             tracker = ProgressThread(self._job, self._run.index, final)
             tracker.start()
             try:
-                return self._job.sinks.stage(frames, snapshot, self._epoch, last_level)
+                return self._job.sinks.collect(messages, self._epoch)
             except Exception as cause:
                 self._job.check_cancelled()
                 final.check()

@@ -202,14 +202,11 @@ class JobContext:
             job_parameters=job_parameters(self.configuration),
             open_splits=pinned.open_splits(),
         )
-        return tuple(
-            with_projections(
-                self.plan,
-                run,
-                replace(program, settings=replace(program.settings, attempt=self.attempt)),
-            )
+        attempted = (
+            replace(program, settings=replace(program.settings, attempt=self.attempt))
             for program in made
         )
+        return with_projections(self.plan, run, tuple(attempted))
 
     def read_context(
         self, run: RunPlan, programs: tuple[LevelProgram, ...], pinned: Pinned

@@ -22,7 +22,6 @@ from penstock.metrics.task_facts import CommitCost
 from penstock.plan.physical import PhysicalPlan
 from penstock.program.channel import SINK_LEVEL
 from penstock.runtime.task.report import Report
-from penstock.spark.worker.level_tasks import BatchLevelTask
 from penstock.spark.worker.payload import Payload
 from penstock.spark.worker.sink_task import MESSAGE_DDL, SinkMessage, SinkTask
 from penstock.spark.worker.task_epoch import jobs_of_epoch
@@ -110,33 +109,22 @@ class SinkStage:
             self._fence()
             committer.recover()
 
-    def task(self, snapshot: JobPath, last_level: BatchLevelTask | None = None) -> SinkTask:
-        """Return the function of the last stage; see `messages`."""
-        return SinkTask(
-            self._payload, self._sink_of_channel, snapshot, self._parallelism, last_level
-        )
+    def task(self, snapshot: JobPath) -> SinkTask:
+        """Return the function of the last stage, which reads frames.
 
-    def stage(
-        self,
-        frames: DataFrame,
-        snapshot: JobPath,
-        epoch: EpochNumber,
-        last_level: BatchLevelTask | None = None,
-    ) -> StagedEpoch:
-        """Run the Spark job of a batch run, which stages its output; see `messages` and `collect`."""
-        return self.collect(self.messages(frames, snapshot, last_level), epoch)
+        Args:
+            snapshot: Directory for state.
+        """
+        return SinkTask(self._payload, self._sink_of_channel, snapshot, self._parallelism)
 
-    def messages(
-        self, frames: DataFrame, snapshot: JobPath, last_level: BatchLevelTask | None = None
-    ) -> DataFrame:
+    def messages(self, frames: DataFrame, snapshot: JobPath) -> DataFrame:
         """Return the messages of the tasks that stage the output. No task runs before `collect`.
 
         Args:
-            frames: Output of the last level, or its input if `last_level` is given.
+            frames: Output of the last level.
             snapshot: Directory for state.
-            last_level: The last level of a batch run, which runs in the processes of the sink stage.
         """
-        return frames.mapInArrow(self.task(snapshot, last_level), MESSAGE_DDL)
+        return frames.mapInArrow(self.task(snapshot), MESSAGE_DDL)
 
     def collect(self, messages: DataFrame, epoch: EpochNumber) -> StagedEpoch:
         """Run the Spark job of one epoch, which stages its output. The output is invisible afterwards.

@@ -6,17 +6,21 @@ from collections.abc import Callable, Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from penstock.connectors.column_positions import by_position, column_name
 from penstock.errors import CallSite, ConfigError
 from penstock.expressions.keyed_aggregate import TALLY, KeyedAggregate
 from penstock.expressions.kinds import name_of
-from penstock.expressions.steps import ExpressionChain, WhereStep
+from penstock.expressions.paned import PANE
+from penstock.expressions.steps import ExpressionChain, SelectStep, WhereStep
 from penstock.expressions.tree import Expression, Field, Literal
 from penstock.expressions.typing import RecordType
 from penstock.spark.expressions.builders import BUILDERS
 from penstock.spark.expressions.casts import SQL_TYPES
 from penstock.spark.expressions.constants import constant
+from penstock.types.arrow import arrow_schema
+from penstock.types.base import TypeInformation
 from penstock.types.scalars import BasicTypeInfo
 
 _ANSI = "spark.sql.ansi.enabled"
@@ -34,19 +38,85 @@ def projected(frame: DataFrame, chain: ExpressionChain, origin: CallSite | None)
         ConfigError: The session does not raise errors of arithmetic.
     """
     check_session(frame.sparkSession, origin)
-    records = chain.records
-    names = records.field_names
-    for step in chain.needed().steps:
-        frame = by_position(frame)
-        columns = fields(frame, records)
-        if isinstance(step, WhereStep):
-            frame = frame.where(built(step.condition, columns))
-            continue
-        made = [_output(each, names, columns) for _, each in step.outputs]
-        records = step.type_info
-        names = records.field_names
-        frame = frame.select(*[each.alias(column_name(at)) for at, each in enumerate(made)])
-    return frame.toDF(*names)
+    made = selected(by_position(frame), chain)
+    return made.toDF(*chain.type_info.field_names)
+
+
+def merged(
+    frame: DataFrame, aggregate: KeyedAggregate, tasks: int, *, is_ordered: bool = True
+) -> DataFrame:
+    """Return the parts of aggregates, one row per key.
+
+    Args:
+        frame: A row of parts per record; its columns are those of `aggregate.parts`.
+        aggregate: How parts are merged.
+        tasks: Number of tasks that read the result.
+        is_ordered: Whether rows have a deterministic order: a task that is repeated reads the same rows.
+    """
+    keys = [sf.col(column_name(at)) for at in range(aggregate.keys)]
+    rows = grouped(by_position(frame), aggregate).coalesce(tasks)
+    if is_ordered:
+        rows = rows.sortWithinPartitions(*keys)
+    return rows.toDF(*frame.columns)
+
+
+def finished(
+    frame: DataFrame,
+    chain: ExpressionChain,
+    aggregate: KeyedAggregate,
+    type_info: TypeInformation,
+    origin: CallSite | None,
+) -> DataFrame:
+    """Return the results of aggregates, one row per key, in no order.
+
+    Args:
+        frame: Rows whose columns are the fields that the chain reads, in their order.
+        chain: The selection of parts.
+        aggregate: How parts are merged, and what is made of them.
+        type_info: Type of the results. Its fields are the columns.
+        origin: The user's line that made the aggregates.
+
+    Raises:
+        ConfigError: The session does not raise errors of arithmetic.
+    """
+    check_session(frame.sparkSession, origin)
+    rows = grouped(selected(by_position(frame), chain), aggregate)
+    return rows.select(*_results(rows, aggregate.results, type_info))
+
+
+def finished_windows(
+    frame: DataFrame,
+    chain: ExpressionChain,
+    aggregate: KeyedAggregate,
+    width_ms: int,
+    type_info: TypeInformation,
+    origin: CallSite | None,
+) -> DataFrame:
+    """Return the results of windows, one row per key and window, and behind their columns the begin of the window.
+
+    It is NULL if a record of the key has no timestamp.
+
+    Args:
+        frame: See `finished`.
+        chain: The selection of parts and of the pane of each record, see `penstock.expressions.paned`.
+        aggregate: How parts are merged by key and pane, and what is made of them and of the bounds of the window.
+        width_ms: Length of a window, which is that of a pane.
+        type_info: See `finished`.
+        origin: See `finished`.
+
+    Raises:
+        ConfigError: The session does not raise errors of arithmetic.
+    """
+    check_session(frame.sparkSession, origin)
+    rows = grouped(selected(by_position(frame), chain), aggregate)
+    columns = [sf.col(column_name(at)) for at in range(len(rows.columns))]
+    pane = columns.pop(aggregate.keys - 1)
+    bounds = [sf.timestamp_millis(pane), sf.timestamp_millis(pane + sf.lit(width_ms))]
+    fired = [*columns, *bounds][: len(aggregate.results.records.field_names)]
+    rows = rows.select(
+        *[each.alias(column_name(at)) for at, each in enumerate(fired)], pane.alias(PANE)
+    )
+    return rows.select(*_results(rows, aggregate.results, type_info), sf.col(PANE))
 
 
 def check_session(session: SparkSession, origin: CallSite | None) -> None:
@@ -64,25 +134,48 @@ def check_session(session: SparkSession, origin: CallSite | None) -> None:
         )
 
 
-def merged(frame: DataFrame, aggregate: KeyedAggregate, tasks: int) -> DataFrame:
-    """Return the parts of aggregates, one row per key.
-
-    Args:
-        frame: A row of parts per record; its columns are those of `aggregate.parts`.
-        aggregate: How parts are merged.
-        tasks: Number of tasks that read the result.
-
-    Returns:
-        Rows in a deterministic order: a task that is repeated reads the same rows.
-    """
-    keys = [sf.col(column_name(at)) for at in range(aggregate.keys)]
-    rows = by_position(grouped(frame, aggregate)).coalesce(tasks)
-    return rows.sortWithinPartitions(*keys).toDF(*frame.columns)  # type: ignore[no-any-return]
+def selected(rows: DataFrame, chain: ExpressionChain) -> DataFrame:
+    """Return the results of a chain for a DataFrame of `by_position`, as one. Each step is a plan that Spark analyses."""
+    records = chain.records
+    for step in chain.needed().steps:
+        columns = fields(rows, records)
+        if isinstance(step, WhereStep):
+            rows = rows.where(built(step.condition, columns))
+            continue
+        made = [_output(each, records.field_names, columns) for _, each in step.outputs]
+        records = step.type_info
+        rows = rows.select(*[each.alias(column_name(at)) for at, each in enumerate(made)])
+    return rows
 
 
-def grouped(frame: DataFrame, aggregate: KeyedAggregate) -> DataFrame:
-    """Return the parts of aggregates, one row per key, in no order; see `merged`."""
-    names, kinds = frame.columns, [kind for _, kind in frame.dtypes]
+def declared(rows: DataFrame, type_info: TypeInformation) -> DataFrame:
+    """Return the columns of a DataFrame of `by_position` with the names and types that a type of records has in Arrow."""
+    columns = [sf.col(column_name(at)) for at in range(len(rows.columns))]
+    return rows.select(*_as_declared(columns, type_info))
+
+
+def _results(rows: DataFrame, chain: ExpressionChain, type_info: TypeInformation) -> list[Column]:
+    (step,) = chain.steps
+    assert isinstance(step, SelectStep), "results are one selection"
+    columns = fields(rows, chain.records)
+    made = [_output(each, chain.records.field_names, columns) for _, each in step.outputs]
+    return _as_declared(made, type_info)
+
+
+def _as_declared(columns: Sequence[Column], type_info: TypeInformation) -> list[Column]:
+    schema = from_arrow_schema(arrow_schema(type_info), prefer_timestamp_ntz=True)
+    return [
+        each.cast(field.dataType).alias(field.name)
+        for each, field in zip(columns, schema, strict=True)
+    ]
+
+
+_MERGED: dict[str, Callable[[Column], Column]] = {"sum": sf.sum, "min": sf.min, "max": sf.max}
+
+
+def grouped(rows: DataFrame, aggregate: KeyedAggregate) -> DataFrame:
+    """Return the parts of aggregates of a DataFrame of `by_position`, as one, one row per key, in no order; see `merged`."""
+    kinds = [kind for _, kind in rows.dtypes]
     merges = list(enumerate(zip(aggregate.merges, kinds, strict=True)))
     keys = [sf.col(column_name(at)) for at, (how, _) in merges if how is None]
     parts = [
@@ -90,16 +183,19 @@ def grouped(frame: DataFrame, aggregate: KeyedAggregate) -> DataFrame:
         for at, (how, kind) in merges
         if how is not None and how != TALLY
     ]
-    rows = by_position(frame)
+    has_tally = False
     for at, (how, _) in merges:
         if how == TALLY:
+            has_tally = True
             rows = _counted(rows, at, keys, parts)
             entry = sf.when(sf.col("value").isNotNull(), sf.struct("value", "times"))
             counted = sf.sort_array(sf.collect_list(entry))  # without NULL
             known = sf.when(sf.size(counted) > 0, sf.map_from_entries(counted))
             parts = [*parts, known.alias(column_name(at))]
-    ordered = [sf.col(column_name(at)) for at in range(len(names))]
-    return rows.groupBy(*keys).agg(*parts).select(*ordered).toDF(*names)  # type: ignore[no-any-return]
+    made = rows.groupBy(*keys).agg(*parts)
+    if not has_tally:  # columns are in order
+        return made
+    return made.select(*[sf.col(column_name(at)) for at in range(len(kinds))])
 
 
 def _counted(rows: DataFrame, at: int, keys: list[Column], parts: list[Column]) -> DataFrame:
@@ -107,9 +203,6 @@ def _counted(rows: DataFrame, at: int, keys: list[Column], parts: list[Column]) 
     value = sf.map_keys(sf.col(column_name(at)))[0].alias("value")
     times = sf.count(sf.col(column_name(at))).alias("times")
     return rows.groupBy(*keys, value).agg(times, *parts)
-
-
-_MERGED: dict[str, Callable[[Column], Column]] = {"sum": sf.sum, "min": sf.min, "max": sf.max}
 
 
 def built(expression: Expression, columns: Mapping[str, Column]) -> Column:

@@ -40,9 +40,6 @@ _STATIC = {
     "spark.driver.memory": "2g",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
-    # The JVM moves bytes and plans; Python does the work. The second compiler, C2, would take a third
-    # of a core for minutes without a benefit.
-    JAVA_OPTIONS: "-XX:TieredStopAtLevel=1",
     # The next free slot is for the pipeline that has the fewest tasks.
     "spark.scheduler.mode": "FAIR",
     # Listing many paths with one task per path takes longer than listing them in the driver.
@@ -50,13 +47,20 @@ _STATIC = {
 }
 """Settings of a session that we make; the user's `spark.*` keys override them."""
 
+_FIRST_COMPILER = "-XX:TieredStopAtLevel=1"
+"""For a JVM that moves bytes and plans, while Python does the work. The second compiler, C2, would take a third of a core
+for minutes without a benefit. Where Spark decodes files or merges records, code of C2 is worth it."""
 
-def get_session(configuration: Configuration, tasks_beside: int = 0) -> SparkSession:
+
+def get_session(
+    configuration: Configuration, tasks_beside: int = 0, *, computes: bool = False
+) -> SparkSession:
     """Return the user's session, or make a local one.
 
     Args:
         configuration: Configuration of the job.
         tasks_beside: Tasks for which there has to be room while others read or write history.
+        computes: Whether Spark itself computes with records of the job. A JVM that runs already stays as it is.
 
     Raises:
         EnvironmentSetupError: There is no Java runtime Spark can use, or the program is a
@@ -73,7 +77,7 @@ def get_session(configuration: Configuration, tasks_beside: int = 0) -> SparkSes
     if session is None and SparkContext._active_spark_context is not None:  # noqa: SLF001
         session = SparkSession.builder.getOrCreate()  # active in another thread
     if session is None:
-        session = _make_session(configuration, tasks_beside)
+        session = _make_session(configuration, tasks_beside, computes=computes)
     else:
         check_settings(session, configuration)
     return session
@@ -90,7 +94,9 @@ def get_state_session() -> SparkSession:
     return session
 
 
-def _make_session(configuration: Configuration, tasks_beside: int) -> SparkSession:
+def _make_session(
+    configuration: Configuration, tasks_beside: int, *, computes: bool
+) -> SparkSession:
     # The worker must be the interpreter that has Penstock and the user's packages.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
@@ -111,7 +117,8 @@ def _make_session(configuration: Configuration, tasks_beside: int) -> SparkSessi
         **RUNTIME,
     }
     if JAVA_OPTIONS not in users:
-        settings[JAVA_OPTIONS] += f" {reading_options(java, settings)}".rstrip()
+        compiler = "" if computes else _FIRST_COMPILER
+        settings[JAVA_OPTIONS] = f"{compiler} {reading_options(java, settings)}".strip()
     forked = worker_settings(settings)
     settings = {**forked, **settings}
     temporary = TemporaryDirectory()

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 RUNTIME = {
     "spark.sql.streaming.stateStore.providerClass": (
@@ -38,6 +38,7 @@ POOL = "spark.scheduler.pool"
 """Spark's local property with the scheduler pool of the jobs that a thread starts."""
 
 _SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
+_ADAPTIVE = "spark.sql.adaptive.enabled"
 _FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
 _RENAMING = (
     "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
@@ -135,6 +136,27 @@ def query_settings(session: SparkSession, shuffle_partitions: int) -> Iterator[N
         before = _set(session, wanted)
         try:
             yield
+        finally:
+            _restore(session, before, wanted)
+
+
+def plan_with_partitions(frame: DataFrame, partitions: int) -> None:
+    """Let Spark plan a DataFrame now, with a number of partitions for each exchange that has no number of its own.
+
+    Its default, 200, is a file per partition and task, and to find out that fewer will do is a Spark job more. The settings of the
+    session are as before afterwards.
+
+    Args:
+        frame: The DataFrame. It keeps its plan.
+        partitions: Number of partitions.
+    """
+    session = frame.sparkSession
+    most = int(str(session.conf.get(_SHUFFLE_PARTITIONS)))
+    wanted = {_SHUFFLE_PARTITIONS: str(min(partitions, most)), _ADAPTIVE: "false"}
+    with _query_lock:
+        before = _set(session, wanted)
+        try:
+            frame._jdf.queryExecution().executedPlan()  # noqa: SLF001 - Python has no other way to plan
         finally:
             _restore(session, before, wanted)
 

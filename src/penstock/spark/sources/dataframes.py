@@ -6,15 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from penstock.config.configuration import Configuration
-from penstock.connectors.column_positions import by_position, column_name
+from penstock.connectors.column_positions import by_position
 from penstock.errors import CallSite
 from penstock.expressions.keyed_aggregate import KeyedAggregate
 from penstock.expressions.steps import ExpressionChain
-from penstock.spark.expressions.projection import grouped, projected
+from penstock.spark.expressions.projection import check_session, declared, finished, selected
 from penstock.spark.session.factory import get_session
 from penstock.spark.sources.column_names import check_type
 from penstock.spark.sources.file_paths import escaped
@@ -72,15 +71,10 @@ def computed_records(
     Raises:
         ConfigError: The session does not raise errors of arithmetic.
     """
-    frame = projected(dataframe, chain, origin)
     if aggregate is not None:
-        frame = projected(grouped(frame, aggregate), aggregate.results, origin)
-    schema = from_arrow_schema(arrow_schema(type_info), prefer_timestamp_ntz=True)
-    columns = [
-        sf.col(column_name(at)).cast(field.dataType).alias(field.name)
-        for at, field in enumerate(schema)
-    ]
-    return by_position(frame).select(*columns)  # type: ignore[no-any-return]
+        return finished(dataframe, chain, aggregate, type_info, origin)
+    check_session(dataframe.sparkSession, origin)
+    return declared(selected(by_position(dataframe), chain), type_info)
 
 
 def _read(session: SparkSession, paths: Sequence[Path], type_info: TypeInformation) -> DataFrame:

@@ -16,6 +16,7 @@ from penstock.plan.physical import PhysicalPlan, RunPlan
 from penstock.program.folding.fold import ColumnFold
 from penstock.program.level import LevelProgram
 from penstock.spark.sources.pinned_files import PinnedFiles
+from penstock.spark.worker.level_tasks import BatchLevelTask
 from penstock.spark.worker.worker_environment import WorkerEnvironment
 from penstock.spark.worker.worker_memory import LiveAttempt
 from penstock.wire.fence import Fence
@@ -98,6 +99,7 @@ class ReadContext:
             the usual size.
         workers: Dependencies of the job other than its program, None if there are none.
         folds_columns: Whether Spark SQL may fold columns (batch run).
+        behind: The level behind level 0, if it runs in the same processes (batch run).
         most_tasks: Most tasks that read a source in a batch run; None sets no limit.
         attempt: Attempt of a live run; None in a batch run.
         fence: Fence of the driver, checked before every micro-batch; None does not check.
@@ -119,6 +121,7 @@ class ReadContext:
     first_records: int = 0
     workers: WorkerEnvironment | None = None
     folds_columns: bool = False
+    behind: BatchLevelTask | None = None
     most_tasks: int | None = None
     attempt: LiveAttempt | None = None
     fence: Fence | None = None

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import partial, reduce
 from typing import cast
 
@@ -26,9 +27,15 @@ from penstock.plan.phases.backlog import catch_up_factor
 from penstock.plan.phases.task_groups import TaskGroup, task_groups, tasks_reading
 from penstock.plan.physical import PlannedProjection
 from penstock.program.timestamps import ColumnTimestamps
+from penstock.program.window_operation import PaneShape
 from penstock.runtime.fold.panes import width_of
 from penstock.runtime.task.chain import operators_behind
-from penstock.spark.expressions.projection import merged, projected
+from penstock.spark.expressions.projection import (
+    finished,
+    finished_windows,
+    merged,
+    projected,
+)
 from penstock.spark.expressions.queries import rows_of_query
 from penstock.spark.sources.combined_columns import CombinedColumnsTask, combined
 from penstock.spark.sources.position_rows import RANGES_DDL
@@ -36,23 +43,29 @@ from penstock.spark.sources.read_context import ReadContext
 from penstock.spark.sources.split_ranges import SplitRange, cut_ranges
 from penstock.spark.sources.table import row_of
 from penstock.spark.worker.frames import DDL
+from penstock.spark.worker.level_tasks import BatchLevelTask, LocalLevels
 from penstock.spark.worker.level_zero_tasks import ColumnsTask, PositionsTask
 from penstock.spark.worker.payload import Payload
+from penstock.spark.worker.sink_task import MESSAGE_DDL, LastLevel, SinkTask
 from penstock.spark.worker.worker_memory import LiveAttempt
 
 _RANGES_PER_CORE = 2
 """Ranges of logs in a batch run; more than one per core even out what they cost."""
 
 
-def batch_frames(context: ReadContext, times: Accumulator[dict[str, int]]) -> DataFrame:
-    """Return the frames of level 0 of a batch run.
+def batch_frames(
+    context: ReadContext, times: Accumulator[dict[str, int]], sinks: SinkTask | None = None
+) -> DataFrame:
+    """Return the frames of level 0 of a batch run, or the messages of its sinks.
 
     The union is in order of parts, so their tasks are numbered in that order.
 
     Args:
         context: The read context.
         times: Accumulator of the tasks' times.
+        sinks: The sinks, if level 0 runs in their processes, alone or with the level behind it.
     """
+    called = partial(_called, sinks, context.behind)
     columns = Payload.of(context.program, context.workers)
     branches = []
     for group in task_groups(context.plan, context.run):
@@ -61,11 +74,11 @@ def batch_frames(context: ReadContext, times: Accumulator[dict[str, int]]) -> Da
         if context.plan.source(source).is_query:
             if part == 0:  # its parts are read together
                 made = in_tasks(context, source, _query_rows(context, source))
-                branches.append(_columns(made, columns, source, described, times))
+                branches.append(called(*_columns(made, columns, source, described, times)))
             continue
         rows = row_of(described).batch
         if rows is None:
-            branches.append(_batch_splits(context, group, times))
+            branches.append(called(*_batch_splits(context, group, times)))
             continue
         frame = rows(context, source, part, described)
         if context.most_tasks is not None:
@@ -75,11 +88,10 @@ def batch_frames(context: ReadContext, times: Accumulator[dict[str, int]]) -> Da
         few = None if how is None else combined(frame, how, context.program.settings.parallelism)
         if few is not None:
             task = CombinedColumnsTask(columns, source, unwrap=False, times=times, columns=how)
-            branches.append(few.mapInArrow(task, DDL))
+            branches.append(called(few, task))
             continue
-        branches.append(
-            _columns(in_tasks(context, source, frame), columns, source, described, times)
-        )
+        read = in_tasks(context, source, frame)
+        branches.append(called(*_columns(read, columns, source, described, times)))
     return reduce(DataFrame.union, branches)
 
 
@@ -97,26 +109,49 @@ def _query_rows(context: ReadContext, source: int) -> DataFrame:
     return made.toDF(*query.row_type.get_field_names())
 
 
+def _called(
+    sinks: SinkTask | None, behind: BatchLevelTask | None, rows: DataFrame, task: LastLevel
+) -> DataFrame:
+    """Return what level 0 makes of rows: its frames, or the messages of the sinks that take these."""
+    if sinks is None:
+        return rows.mapInArrow(task, DDL)
+    last = task if behind is None else LocalLevels(task, behind)
+    return rows.mapInArrow(replace(sinks, last_level=last), MESSAGE_DDL)
+
+
 def _projected(context: ReadContext, source: int, frame: DataFrame) -> DataFrame:
     """Return the rows of a source behind the expressions that Spark SQL evaluates, if there are any."""
     for each in context.plan.projections:
         if (each.run, each.source) == (context.run.index, source):
-            node = context.plan.graph.node(each.operator)
-            chain, aggregate = node.function, None
-            if each.merged_for is not None:
-                aggregate = context.plan.graph.node(each.merged_for).function
-            if each.timestamps is not None:
-                chain, aggregate = _by_pane(context.plan.graph, each)
-            frame = projected(frame, chain, node.origin)
-            if aggregate is not None:
-                frame = merged(frame, aggregate, context.program.settings.parallelism)
+            return _evaluated(context, each, frame)
     return frame
+
+
+def _evaluated(context: ReadContext, planned: PlannedProjection, frame: DataFrame) -> DataFrame:
+    graph, tasks = context.plan.graph, context.program.settings.parallelism
+    node = graph.node(planned.operator)
+    if planned.merged_for is None:
+        return projected(frame, node.function, node.origin)
+    shape = None
+    if planned.timestamps is None:
+        chain, aggregate = node.function, graph.node(planned.merged_for).function
+    else:
+        chain, aggregate, shape = _by_pane(graph, planned)
+    if not planned.is_finished:
+        parts = projected(frame, chain, node.origin)
+        return merged(parts, aggregate, tasks, is_ordered=context.behind is None)
+    made = context.program.computed_sources[planned.source].type_info
+    if shape is None:
+        few = finished(frame, chain, aggregate, made, node.origin)
+    else:
+        few = finished_windows(frame, chain, aggregate, width_of(shape), made, node.origin)
+    return few.coalesce(tasks)
 
 
 def _by_pane(
     graph: LogicalGraph, planned: PlannedProjection
-) -> tuple[ExpressionChain, KeyedAggregate]:
-    """Return the selection and the merge of windows, by key and pane."""
+) -> tuple[ExpressionChain, KeyedAggregate, PaneShape]:
+    """Return the selection and the merge of windows, by key and pane, and the shape of these."""
     assert planned.timestamps is not None, "the plan merges by pane"
     assert planned.merged_for is not None, "the plan merges by pane"
     marks = graph.node(planned.timestamps).watermarking
@@ -126,13 +161,21 @@ def _by_pane(
     assert window is not None, "it has windows"
     assert window.panes is not None, "the plan merges by pane"
     shape, chain = window.panes, graph.node(planned.operator).function
-    return by_pane(chain, window.fold_function, marks.assigner.name, width_of(shape), shape.offset)
+    chain, aggregate = by_pane(
+        chain,
+        window.fold_function,
+        marks.assigner.name,
+        width_of(shape),
+        shape.offset,
+        keeps_time=not planned.is_finished,
+    )
+    return chain, aggregate, shape
 
 
 def _batch_splits(
     context: ReadContext, group: TaskGroup, times: Accumulator[dict[str, int]]
-) -> DataFrame:
-    """Return the frames of split sources that share tasks."""
+) -> tuple[DataFrame, PositionsTask]:
+    """Return the ranges of split sources that share tasks, and what reads them."""
     spark = context.session.sparkContext
     whole = [each for key in group.parts for each in _ranges(context, *key)]
     wanted = group.tasks or context.most_tasks or _RANGES_PER_CORE * spark.defaultParallelism
@@ -143,8 +186,7 @@ def _batch_splits(
     frame = context.session.createDataFrame(spark.parallelize(rows, tasks), RANGES_DDL)
     described = {source: context.plan.source(source).parts[part] for source, part in group.parts}
     payload = Payload.of((context.program, described, context.levels), context.workers)
-    made: DataFrame = frame.mapInArrow(PositionsTask(payload, times), DDL)
-    return made
+    return frame, PositionsTask(payload, times)
 
 
 def _ranges(context: ReadContext, source: int, part: int) -> list[SplitRange]:
@@ -198,7 +240,8 @@ def live_frames(context: ReadContext) -> DataFrame:
         rows = row_of(described).live
         if rows is not None:
             frame = in_tasks(context, source, rows(context, source, part, described))
-            branches.append(_columns(frame, columns, source, described, attempt=context.attempt))
+            found = _columns(frame, columns, source, described, attempt=context.attempt)
+            branches.append(_called(None, None, *found))
             continue
         split = described.as_split
         assert split is not None, "positions are of nothing else"
@@ -236,7 +279,8 @@ def _columns(
     described: Source,
     times: Accumulator[dict[str, int]] | None = None,
     attempt: LiveAttempt | None = None,
-) -> DataFrame:
+) -> tuple[DataFrame, ColumnsTask]:
+    """Return the rows of a source, with columns named by position, and what makes records of them."""
     names = None if row_of(described).is_value(described) else tuple(frame.columns)
     task = ColumnsTask(payload, source, names is None, times, names, attempt)
-    return by_position(frame).mapInArrow(task, DDL)  # type: ignore[no-any-return]
+    return by_position(frame), task

@@ -1,4 +1,4 @@
-"""A level above 0 of a batch run in a worker: alone, or in one process with the sink stage."""
+"""A level above 0 of a batch run in a worker: alone, or in one process with the sink stage, and perhaps with level 0."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pyspark.accumulators import Accumulator
 
 from penstock.failpoint import failpoint
 from penstock.metrics.task_clock import START, WAIT, TaskClock
+from penstock.program.channel import SINK_LEVEL
 from penstock.runtime.task.batch_level import BatchLevel
 from penstock.runtime.task.garbage_collection import rare_for_records
 from penstock.runtime.task.output_frames import Row
@@ -18,6 +19,8 @@ from penstock.spark.worker.frames import from_batches, to_batches
 from penstock.spark.worker.level_zero_tasks import task_id
 from penstock.spark.worker.local_state import spill_directory
 from penstock.spark.worker.payload import Payload
+from penstock.spark.worker.sink_task import LastLevel
+from penstock.wire.frame import read_header
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +45,19 @@ class BatchLevelTask:
         """Return a clock that reports to `times`."""
         return TaskClock(START, self.times.add)
 
+    def rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[list[Row]]:
+        """Run the level, for the sinks in the same process.
+
+        Args:
+            batches: Input frames of the level.
+
+        Raises:
+            PenstockError: See `BatchLevel.run`.
+        """
+        yield from self.run(batches, self.clock())
+
     def run(self, batches: Iterable[pa.RecordBatch], clock: TaskClock) -> Iterator[list[Row]]:
-        """Run the level, for a reader of its output in the same process.
+        """Run the level.
 
         Args:
             batches: Input frames of the level.
@@ -52,10 +66,49 @@ class BatchLevelTask:
         Raises:
             PenstockError: See `BatchLevel.run`.
         """
+        yield from self.of_frames(from_batches(batches, clock), clock)
+
+    def of_frames(self, frames: Iterable[Row], clock: TaskClock) -> Iterator[list[Row]]:
+        """Run the level over (route, frame) pairs; see `run`."""
         task = task_id()
         level = BatchLevel(self.payload.unpack_anew(), task, spill_directory(task), clock)
-        for rows in level.run(from_batches(batches, clock)):
+        for rows in level.run(frames):
             before = clock.switch(WAIT)
             yield rows
             clock.switch(before)
         failpoint("batch.worker.level")
+
+
+@dataclass(frozen=True, slots=True)
+class LocalLevels:
+    """Level 0 and the level behind it in one task, without an exchange, for the sinks in the same process.
+
+    It is for a level that is local (`LevelProgram.is_local`), and for input whose frames fit in memory.
+
+    Attributes:
+        first: Level 0.
+        second: The level behind it.
+    """
+
+    first: LastLevel
+    second: BatchLevelTask
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Run both levels, for `mapInArrow`."""
+        with carrying(), rare_for_records():
+            yield from to_batches(self.rows(batches), TaskClock(START))
+
+    def rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[list[Row]]:
+        """Run both levels; frames of level 0 are in the order in which Spark would sort them."""
+        own = -task_id() - 1  # the route of control frames for this task
+        waiting: list[Row] = []
+        for rows in self.first.rows(batches):
+            passing: list[Row] = []
+            for row in rows:
+                if read_header(row[1]).target_level == SINK_LEVEL:
+                    passing.append(row)
+                elif row[0] >= 0 or row[0] == own:
+                    waiting.append(row)
+            yield passing
+        waiting.sort()
+        yield from self.second.of_frames(waiting, self.second.clock())

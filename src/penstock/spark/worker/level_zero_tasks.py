@@ -12,9 +12,10 @@ from pyspark.accumulators import Accumulator
 
 from penstock.failpoint import failpoint
 from penstock.graph.source import PositionedSource
-from penstock.metrics.task_clock import ARROW, OTHER, READ, START, TaskClock
+from penstock.metrics.task_clock import ARROW, OTHER, READ, START, WAIT, TaskClock
 from penstock.runtime.task.garbage_collection import rare_for_records
 from penstock.runtime.task.level_zero import LevelZero
+from penstock.runtime.task.output_frames import Row
 from penstock.spark.failures.translation import carrying
 from penstock.spark.worker.frames import to_batches, waited_for
 from penstock.spark.worker.payload import Payload
@@ -95,6 +96,20 @@ def _take(
     return CachedLevel(key, unpacked, level, attempt)
 
 
+def _waiting(made: Iterable[list[Row]], clock: TaskClock) -> Iterator[list[Row]]:
+    """Yield what level 0 has made; the time until its reader wants more belongs to `WAIT`."""
+    for rows in made:
+        before = clock.switch(WAIT)
+        yield rows
+        clock.switch(before)
+
+
+def _ranges(batches: Iterable[pa.RecordBatch], clock: TaskClock) -> Iterator[Mapping[str, Any]]:
+    """Yield the ranges and events of one task."""
+    for batch in waited_for(batches, clock):
+        yield from batch.to_pylist()
+
+
 @dataclass(frozen=True, slots=True)
 class ColumnsTask:
     """Feeds the rows of one columnar source (files, a DataFrame).
@@ -121,13 +136,16 @@ class ColumnsTask:
             cached = self.take()
             yield from to_batches(self.run(cached, batches), cached.level.clock)
 
+    def rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[list[Row]]:
+        """Run level 0 over the rows of one task, for the sinks in the same process."""
+        cached = self.take()
+        yield from _waiting(self.run(cached, batches), cached.level.clock)
+
     def take(self) -> CachedLevel:
         """Return level 0 for this task, see `run`."""
         return _take(self.payload, lambda program: (program,), self.times, self.attempt, task_id())
 
-    def run(
-        self, cached: CachedLevel, batches: Iterable[pa.RecordBatch]
-    ) -> Iterator[list[tuple[int, bytes]]]:
+    def run(self, cached: CachedLevel, batches: Iterable[pa.RecordBatch]) -> Iterator[list[Row]]:
         """Run level 0 over the rows of one task.
 
         Args:
@@ -182,16 +200,19 @@ class PositionsTask:
         with carrying(), rare_for_records():
             cached = self.take(task_id())
             clock = cached.level.clock
-            rows = (row for batch in waited_for(batches, clock) for row in batch.to_pylist())
-            yield from to_batches(self.run(cached, rows), clock)
+            yield from to_batches(self.run(cached, _ranges(batches, clock)), clock)
+
+    def rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[list[Row]]:
+        """Run level 0 over the ranges of one task, for the sinks in the same process."""
+        cached = self.take(task_id())
+        clock = cached.level.clock
+        yield from _waiting(self.run(cached, _ranges(batches, clock)), clock)
 
     def take(self, task: int) -> CachedLevel:
         """Return level 0 for a task, see `run`."""
         return _take(self.payload, tuple, self.times, self.attempt, task)
 
-    def run(
-        self, cached: CachedLevel, rows: Iterable[Mapping[str, Any]]
-    ) -> Iterator[list[tuple[int, bytes]]]:
+    def run(self, cached: CachedLevel, rows: Iterable[Mapping[str, Any]]) -> Iterator[list[Row]]:
         """Run level 0 over the ranges and events of one task.
 
         Args:
@@ -222,7 +243,7 @@ class PositionsTask:
 
     def _read(
         self, level: LevelZero, part: PositionedSource, row: Mapping[str, Any]
-    ) -> Iterator[list[tuple[int, bytes]]]:
+    ) -> Iterator[list[Row]]:
         source, split = row["source"], row["split"]
         level.start_split(source, split)
         name = row.get("name")

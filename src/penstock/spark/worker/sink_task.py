@@ -1,8 +1,8 @@
 """The sink stage in a worker: stages records and state, and merges reports. For `mapInArrow`.
 
 It is the last stage of every run and micro-batch. Each task returns one row: the pickled `SinkMessage`
-that the driver needs to commit. In a batch run the last level runs in the same process, so that a task
-needs one worker for both, and Spark moves no frames between them.
+that the driver needs to commit. In a batch run the last level, which may be level 0, runs in the same process, so
+that a task needs one worker for both, and Spark moves no frames between them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import uuid
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -29,7 +29,6 @@ from penstock.runtime.task.output_frames import Row
 from penstock.runtime.task.report import Report, decode_report
 from penstock.spark.failures.translation import carrying
 from penstock.spark.worker.frames import from_batches, waited_for
-from penstock.spark.worker.level_tasks import BatchLevelTask
 from penstock.spark.worker.level_zero_tasks import task_id
 from penstock.spark.worker.payload import Payload
 from penstock.spark.worker.task_epoch import task_epoch
@@ -50,6 +49,16 @@ STATE_SCHEMA = pa.schema(
 """Rows of a state snapshot; readable without the job. Broadcast state has key group -1."""
 
 _STATE_BYTES = 16 << 20
+
+
+class LastLevel(Protocol):
+    """The last level of a batch run: what Spark would call for it, or its `rows` in the processes of the sinks."""
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Run the level, for `mapInArrow`."""
+
+    def rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[list[Row]]:
+        """Run the level, and yield its (route, frame) pairs."""
 
 
 @dataclass(slots=True)
@@ -84,7 +93,7 @@ class SinkTask:
     sink_of_channel: dict[int, int]
     snapshot: JobPath
     parallelism: int
-    last_level: BatchLevelTask | None = None
+    last_level: LastLevel | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Stage everything of one task."""
@@ -120,7 +129,7 @@ class SinkTask:
             yield from from_batches(batches, clock)
             return
         # Its clock starts with its work; the time before belongs to the sinks.
-        for rows in waited_for(self.last_level.run(batches, self.last_level.clock()), clock):
+        for rows in waited_for(self.last_level.rows(batches), clock):
             yield from rows
 
 

@@ -26,6 +26,8 @@ _BATCHES_PER_CALL = 4
 class AsyncMapBatchesOperator(MapBatchesOperator):
     """Awaits a coroutine per batch of records."""
 
+    has_columns = False
+
     def __init__(self, spec: OperatorSpec, output: Output, context: OperatorContext) -> None:
         super().__init__(spec, output, context)
         assert isinstance(spec.async_io, AsyncSpec), "the API sets it"
@@ -59,7 +61,7 @@ class AsyncMapBatchesOperator(MapBatchesOperator):
         if isinstance(completed, Failed):
             raise self.calls.failure(completed.cause, batches[completed.at]) from completed.cause
         made = {at: result for at, (result,) in completed}
-        rows = (self.calls.rows(made[at], batch) for at, batch in enumerate(batches))
+        rows = (self.calls.rows(made[at], len(batch)) for at, batch in enumerate(batches))
         self.output.collect(list(chain.from_iterable(rows)), stamps)
 
 

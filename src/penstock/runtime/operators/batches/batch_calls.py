@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -11,7 +12,7 @@ from penstock.program.operator_spec import OperatorSpec
 from penstock.types.arrow import arrow_columns, arrow_schema
 from penstock.types.batch_forms import record_batch
 from penstock.user_failure import failure_at, short
-from penstock.wire.row_columns import rows_of
+from penstock.wire.row_columns import is_plain, rows_of
 
 _ONE_EACH = "Return one row per row of the batch, in its order, with the columns of output_type."
 _ANY = "Return the columns of output_type."
@@ -31,19 +32,33 @@ class BatchCalls:
         self._batches = spec.batches
         self._schema = arrow_schema(spec.batches.records)
 
+    def reads(self, schema: Any) -> bool:
+        """Return whether columns of an Arrow schema are the declared ones as they are, with values that records could hold."""
+        return is_plain(schema) and schema.equals(self._schema)
+
     def argument(self, values: list[Any]) -> Any:
         """Return the columns of records in the form that the function asks for, of the fixed size if it has one."""
-        batch = pa.RecordBatch.from_arrays(
-            arrow_columns(self._batches.records, values), schema=self._schema
-        )
-        missing = self._batches.size - len(values)
+        columns = arrow_columns(self._batches.records, values)
+        return self.argument_of(pa.RecordBatch.from_arrays(columns, schema=self._schema))
+
+    def argument_of(self, batch: pa.RecordBatch) -> Any:
+        """Return columns in the form that the function asks for, of the fixed size if it has one."""
+        rows = batch.num_rows
+        missing = self._batches.size - rows
         if self._batches.is_fixed and missing:
-            last = len(values) - 1
-            batch = batch.take(pa.array([*range(len(values)), *[last] * missing], pa.int64()))
+            batch = batch.take(pa.array([*range(rows), *[rows - 1] * missing], pa.int64()))
         return self._batches.form(batch)
 
-    def rows(self, made: Any, values: list[Any]) -> list[Any]:
-        """Return the rows of what the function returned for records.
+    def rows(self, made: Any, count: int) -> list[Any]:
+        """Return the rows of what the function returned; see `columns`."""
+        return rows_of(self.columns(made, count))
+
+    def columns(self, made: Any, count: int) -> pa.RecordBatch:
+        """Return the columns of what the function returned.
+
+        Args:
+            made: What it returned.
+            count: Number of the records that it got.
 
         Raises:
             TypeMismatchError: It is no batch, has other columns, or not one row per record.
@@ -54,18 +69,20 @@ class BatchCalls:
             problem = str(refused)
         else:
             if not self._batches.is_row_for_row:
-                return rows_of(batch)
-            count = self._batches.size if self._batches.is_fixed else len(values)
-            if batch.num_rows == count:
-                return rows_of(batch.slice(0, len(values)))
-            problem = f"it returned {batch.num_rows} rows for {count} records"
+                return batch
+            wanted = self._batches.size if self._batches.is_fixed else count
+            if batch.num_rows == wanted:
+                return batch.slice(0, count)
+            problem = f"it returned {batch.num_rows} rows for {wanted} records"
         raise TypeMismatchError(
             f"{self._subject}: {problem}",
             hint=_ONE_EACH if self._batches.is_row_for_row else _ANY,
             origin=self._spec.origin,
         )
 
-    def failure(self, cause: BaseException, values: list[Any], of_key: str = "") -> PenstockError:
+    def failure(
+        self, cause: BaseException, values: Sequence[Any], of_key: str = ""
+    ) -> PenstockError:
         """Return the error about a call that raised.
 
         Args:

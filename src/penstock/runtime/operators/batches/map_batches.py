@@ -2,22 +2,40 @@
 
 Records wait for each other until the batch is full. They go no further than the end of a task or micro-batch,
 or the next watermark, so a batch is never part of a checkpoint.
+
+    columns of a source ──slices──▶ function ──▶ columns to a sink
+    records ──columns──▶ function ──▶ records
+
+Where records are columns already, or the reader takes columns, no record is made.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from penstock.program.operator_spec import OperatorSpec
+from penstock.runtime.exchange.column_records import ColumnRecords
 from penstock.runtime.flow.output import Output
 from penstock.runtime.functions.context import OperatorContext
 from penstock.runtime.operators.base import Operator
 from penstock.runtime.operators.batches.batch_calls import BatchCalls
-from penstock.runtime.operators.batches.waiting_records import Stamps, WaitingRecords
+from penstock.runtime.operators.batches.waiting_records import (
+    Stamps,
+    WaitingColumns,
+    WaitingRecords,
+)
+from penstock.runtime.operators.expressions import WriteColumns
 
 
 class MapBatchesOperator(Operator):
-    """Calls a function on batches of records."""
+    """Calls a function on batches of records.
+
+    Attributes:
+        has_columns: Whether it reads and makes columns.
+    """
+
+    has_columns = True
 
     def __init__(self, spec: OperatorSpec, output: Output, context: OperatorContext) -> None:
         super().__init__(spec, output, context)
@@ -25,16 +43,45 @@ class MapBatchesOperator(Operator):
         self.batches = spec.batches
         self.calls = BatchCalls(spec)
         self.waiting = WaitingRecords()
+        self._columns = WaitingColumns()
+        self._write: WriteColumns | None = None
 
     @property
     def enough(self) -> int:
         """How many records are processed as soon as they wait."""
         return self.batches.size
 
+    @property
+    def makes_columns(self) -> bool:
+        """Whether its results have a form as columns."""
+        return self.has_columns
+
+    def send_columns(self, write: WriteColumns, *, only: bool) -> None:
+        """Send results as columns from now on."""
+        assert not only, "parts are made by a selection"
+        self._write = write
+
+    def reads(self, schema: Any) -> bool:
+        """Return whether Arrow columns of a source are those that its function gets."""
+        return self.has_columns and self.calls.reads(schema)
+
+    def collect_columns(self, batch: Any, timestamps: list[int] | None = None) -> None:
+        """Process a non-empty Arrow batch of a source, whose records have no timestamps."""
+        assert timestamps is None, "records of columns of a source have none"
+        self.records_in += batch.num_rows
+        waiting, enough = self._columns, self.enough
+        if self.waiting.values:
+            self.finish_batch()
+        waiting.add(batch)
+        while waiting.rows >= enough:
+            self._call_on_columns(waiting.take(enough))
+        if waiting.have_waited(self.batches.max_wait_ms):
+            self.finish_batch()
+
     def process(self, values: list[Any], timestamps: list[int] | None) -> None:
         """Process a batch: add it to the records that wait, and call the function on full batches."""
         waiting, enough = self.waiting, self.enough
-        if not waiting.fits(timestamps):
+        if self._columns.rows or not waiting.fits(timestamps):
             self.finish_batch()
         waiting.add(values, timestamps)
         while len(waiting.values) >= enough:
@@ -47,15 +94,27 @@ class MapBatchesOperator(Operator):
         self.finish_batch()
 
     def finish_batch(self) -> None:
-        """Call the function on what waits."""
+        """Call the function on what waits: records, or columns, never both."""
         if self.waiting.values:
             self.call_on(*self.waiting.take(len(self.waiting.values)))
+        elif self._columns.rows:
+            self._call_on_columns(self._columns.take(self._columns.rows))
 
     def call_on(self, values: list[Any], stamps: Stamps) -> None:
         """Call the function on records, and emit the results."""
-        argument = self.calls.argument(values)
+        self._call(self.calls.argument(values), values, stamps)
+
+    def _call_on_columns(self, batch: Any) -> None:
+        self._call(self.calls.argument_of(batch), ColumnRecords([batch]), None)
+
+    def _call(self, argument: Any, values: Sequence[Any], stamps: Stamps) -> None:
         try:
             made = self.call(argument)
         except BaseException as cause:
             raise self.calls.failure(cause, values) from cause
-        self.output.collect(self.calls.rows(made, values), stamps)
+        if self._write is None:
+            self.output.collect(self.calls.rows(made, len(values)), stamps)
+            return
+        columns = self.calls.columns(made, len(values))
+        if columns.num_rows:
+            self._write(columns, stamps)

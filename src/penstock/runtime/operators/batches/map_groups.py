@@ -41,4 +41,4 @@ class MapGroupsOperator(KeyedOperator):
                 raise self._calls.failure(cause, some, f" of key {short(key)}") from cause
             keeps_times = self._batches.is_row_for_row and timestamps is not None
             stamps = timestamps[at : at + size] if keeps_times and timestamps else None
-            self.emit(self._calls.rows(made, some), stamps)
+            self.emit(self._calls.rows(made, len(some)), stamps)

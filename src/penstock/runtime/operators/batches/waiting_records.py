@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from typing import Any
+
+import pyarrow as pa
 
 Stamps = list[int] | None
 
@@ -48,5 +51,48 @@ class WaitingRecords:
     def have_waited(self, limit_ms: int | None) -> bool:
         """Return whether there are records that have waited for a time."""
         if not self.values or limit_ms is None:
+            return False
+        return (time.monotonic() - self._since) * 1000 >= limit_ms
+
+
+class WaitingColumns:
+    """Columns of records in order of arrival, none of which has a timestamp.
+
+    Attributes:
+        rows: Number of records.
+    """
+
+    __slots__ = ("_batches", "_since", "rows")
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self._batches: deque[pa.RecordBatch] = deque()
+        self._since = 0.0
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Append records; all batches have one schema."""
+        if not self.rows:
+            self._since = time.monotonic()
+        self._batches.append(batch)
+        self.rows += batch.num_rows
+
+    def take(self, count: int) -> pa.RecordBatch:
+        """Remove and return the first records; they are copied only if they came in several batches."""
+        found: list[pa.RecordBatch] = []
+        missing = count
+        while missing:
+            batch = self._batches.popleft()
+            if batch.num_rows > missing:
+                self._batches.appendleft(batch.slice(missing))
+                batch = batch.slice(0, missing)
+            found.append(batch)
+            missing -= batch.num_rows
+        self.rows -= count
+        self._since = time.monotonic()
+        return found[0] if len(found) == 1 else pa.concat_batches(found)
+
+    def have_waited(self, limit_ms: int | None) -> bool:
+        """Return whether there are records that have waited for a time."""
+        if not self.rows or limit_ms is None:
             return False
         return (time.monotonic() - self._since) * 1000 >= limit_ms

@@ -5,7 +5,7 @@ from __future__ import annotations
 from benchmarks.answers.scored_records import expected, scored
 from benchmarks.inputs.record_files import write_record_files
 from benchmarks.model.shape import BATCH, STREAMING, Shape
-from benchmarks.programs.expressions import from_files
+from benchmarks.programs.columns.expressions import from_files
 from benchmarks.programs.pipeline import Pipeline, ours, peer
 from penstock.common import Row, Types
 from penstock.datastream import DataStream, StreamExecutionEnvironment

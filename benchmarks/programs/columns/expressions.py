@@ -26,7 +26,9 @@ RECORD = Types.ROW_NAMED(["key", "v"], [Types.LONG(), Types.LONG()])
 _LATEST: dict[str, Any] = {"pipeline.backlog.output": "latest"}
 
 
-def from_files(env: StreamExecutionEnvironment, shape: Shape) -> DataStream[Row]:
+def from_files(
+    env: StreamExecutionEnvironment, shape: Shape, strategy: WatermarkStrategy | None = None
+) -> DataStream[Row]:
     """Return the records of the files; in the mode MIXED live ones follow."""
     source: Source = FileSource.parquet(os.environ[FILES], RECORD)
     if shape.mode == MIXED:
@@ -36,7 +38,7 @@ def from_files(env: StreamExecutionEnvironment, shape: Shape) -> DataStream[Row]
             lambda i: row((first + i) % keys, first + i), shape.live, type_info=RECORD
         )
         source = HybridSource.builder(source).add_source(live).build()
-    return env.from_source(source, WatermarkStrategy.no_watermarks(), "records")
+    return env.from_source(source, strategy or WatermarkStrategy.no_watermarks(), "records")
 
 
 def reduced(records: DataStream[Row]) -> DataStream[Row]:
@@ -51,7 +53,7 @@ def build(env: StreamExecutionEnvironment, shape: Shape) -> DataStream[Row]:
 
 def build_of_frame(env: StreamExecutionEnvironment, shape: Shape) -> DataStream[Row]:
     """Return the results of numbers that Spark makes, as for `sql`."""
-    session = get_session(env.get_configuration())
+    session = get_session(env.get_configuration(), computes=True)
     numbers = session.range(0, shape.records, numPartitions=shape.parallelism)
     return reduced(env.from_dataframe(numbers.selectExpr(f"id % {shape.keys} AS key", "id AS v")))
 
