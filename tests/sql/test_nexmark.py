@@ -18,7 +18,7 @@ from penstock.testing import Schedule, collect
 from tests import duckdb_oracle
 from tests.sql.generated import comparable, materialized
 
-EVENTS = nexmark_events(1_500)
+EVENTS = nexmark_events(750)
 MODES = {
     "batch": ("BATCH", Schedule()),
     "streaming": ("STREAMING", Schedule(batch_sizes=(40, 7))),
