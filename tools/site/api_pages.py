@@ -72,6 +72,7 @@ def page_of(each: Public) -> str:
     return next(key for key, (_, places) in PAGES.items() if defined.startswith(places))
 
 
+@cache
 def render_api() -> dict[str, str]:
     """Return the pages as markdown, by key."""
     parts: dict[str, list[str]] = {

@@ -7,6 +7,7 @@ import inspect
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import penstock
@@ -49,8 +50,9 @@ def catalogue() -> dict[str, type[errors.PenstockError]]:
     return {each.code: each for each in found}
 
 
+@cache
 def messages() -> dict[str, list[Message]]:
-    """Return the messages of each code, in order of their text."""
+    """Return the messages of each code, in order of their text; they are found once, by reading all sources."""
     names = {each.__name__: code for code, each in catalogue().items()}
     found: dict[str, set[Message]] = defaultdict(set)
     for path in sorted(ROOT.rglob("*.py")):
