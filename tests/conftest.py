@@ -23,7 +23,11 @@ from tests.redis_server import Server, redis_server
 # today, and `make fuzz` asks new questions as long as it may.
 _PATIENT = [HealthCheck.too_slow]
 settings.register_profile(
-    "penstock", derandomize=True, deadline=None, suppress_health_check=_PATIENT
+    "penstock",
+    max_examples=50,
+    derandomize=True,
+    deadline=None,
+    suppress_health_check=_PATIENT,
 )
 # `tests/explore.py` gives the seed and prints it.
 settings.register_profile(

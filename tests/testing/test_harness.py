@@ -674,7 +674,7 @@ def test_end_of_input_fires_what_is_left():
 LAWFUL = sorted(set(SINKS) - UPDATING - {"late", "twice_late"})
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     records=records.map(lambda found: sorted(found, key=lambda record: record[1])),
     step=st.sampled_from([None, *sorted(STEPS)]),

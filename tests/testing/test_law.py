@@ -68,7 +68,7 @@ def check(program, found, cut, schedule, options):
 
 
 @pytest.mark.parametrize(("mode", "backlog"), MODES)
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(
     program=programs,
     found=st.one_of(records, in_time),
@@ -112,7 +112,7 @@ def test_all_modes_give_one_answer(sink, steps, found, cut, schedule, parallelis
 
 
 @pytest.mark.parametrize(("mode", "backlog"), MODES)
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(
     program=programs.filter(lambda program: "alarms" not in program.sinks),
     found=in_time,
@@ -153,7 +153,7 @@ def test_every_record_is_counted_once(found, cut, schedule):
 
 
 @pytest.mark.parametrize("backlog", [False, True])
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(
     program=programs,
     found=st.one_of(records, in_time),

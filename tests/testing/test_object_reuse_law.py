@@ -62,7 +62,7 @@ def of_any(found):
 
 
 @pytest.mark.parametrize(("mode", "backlog"), MODES)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(
     program=programs,
     found=records,

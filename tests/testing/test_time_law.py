@@ -56,7 +56,7 @@ def outcome(env, schedule):
 
 
 @pytest.mark.parametrize(("mode", "backlog"), MODES)
-@settings(max_examples=80)
+@settings(max_examples=40)
 @given(
     steps=steps_of(ALL),
     found=records,
@@ -80,7 +80,7 @@ def test_leaving_unused_timestamps_out_changes_nothing(
 
 
 @pytest.mark.parametrize(("mode", "backlog"), MODES)
-@settings(max_examples=50)
+@settings(max_examples=30)
 @given(
     steps=steps_of(PLAIN, KEYED, LOOKING, TIMING),
     found=records,
