@@ -167,3 +167,13 @@ def test_a_table_of_postgresql_is_read(env, orders: Database):
     rows = collect(env.sql("SELECT id, price * 2 AS p FROM t"))
     assert sorted(rows, key=str) == [Row(id=n, p=Decimal(n) / 2) for n in (1, 2, 3)]
     assert {row.get_row_kind() for row in rows} == {RowKind.INSERT}
+
+
+def test_decimals_of_columns_have_the_digits_of_their_type(env, tmp_path):
+    path = str(tmp_path / "prices")
+    price = pa.array([Decimal("1.50"), None], pa.decimal128(8, 2))
+    deltalake.write_deltalake(path, pa.table({"n": [1, 2], "price": price}))
+    env.execute_sql(delta(path, "n BIGINT, price DECIMAL(8, 2)"))
+    rows = collect(env.sql("SELECT CAST(price AS STRING) AS text, price FROM t"))
+    found = sorted((row.text, str(row.price)) for row in rows if row.price is not None)
+    assert found == [("1.50", "1.50")]

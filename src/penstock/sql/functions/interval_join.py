@@ -23,9 +23,9 @@ from penstock.api.functions.two_input_functions import KeyedCoProcessFunction
 from penstock.api.state.descriptors import MapStateDescriptor
 from penstock.program.join import Existence, JoinKind
 from penstock.sql.functions.changes import RowMaker
-from penstock.sql.functions.join_condition import PairCondition
+from penstock.sql.functions.join_condition import PairCondition, is_null
 from penstock.sql.scalars.times import millis_of
-from penstock.types import Types
+from penstock.types import TypeInformation, Types
 from penstock.types.records import RowTypeInfo
 from penstock.types.row import Row
 
@@ -115,9 +115,7 @@ class IntervalJoinFunction(KeyedCoProcessFunction[Any, Any, Any, Row]):
         )
         self._buckets = [
             runtime_context.get_map_state(
-                MapStateDescriptor(
-                    side, Types.LONG(), Types.LIST(Types.TUPLE([kind, Types.BOOLEAN()]))
-                )
+                MapStateDescriptor(side, Types.LONG(), Types.LIST(_entry(kind)))
             )
             for side, kind in zip(_SIDES, spec.types, strict=True)
         ]
@@ -127,7 +125,10 @@ class IntervalJoinFunction(KeyedCoProcessFunction[Any, Any, Any, Row]):
         self._is_done = (spec.existence is not None, False)
         is_anti = spec.existence is Existence.ANTI
         is_pairs = spec.existence is None
+        # Of other sides nobody asks whether a row has matched.
         self._pads = (is_anti or (is_pairs and spec.kind.pads(0)), is_pairs and spec.kind.pads(1))
+
+        self._keeps_matches = (self._pads[0] or self._is_done[0], self._pads[1])
 
     def process_element1(self, value: Row, ctx: Any) -> Iterator[Row]:
         """Join a left row with the right rows so far."""
@@ -139,7 +140,7 @@ class IntervalJoinFunction(KeyedCoProcessFunction[Any, Any, Any, Row]):
 
     def _arrived(self, side: int, value: Row, ctx: Any) -> Iterator[Row]:
         moment = value[self._times[side].position]
-        if moment is None:
+        if moment is None or is_null(ctx.get_current_key()):
             yield from self._padded(side, [value])
             return
         time = millis_of(moment) + self._times[side].offset_ms
@@ -154,7 +155,7 @@ class IntervalJoinFunction(KeyedCoProcessFunction[Any, Any, Any, Row]):
         width = self._spec.interval.width_ms
         bucket = time // width
         rows = self._buckets[side].get(bucket)
-        entry = (value, bool(pairs))
+        entry = (value, time, bool(pairs))
         self._buckets[side].put(bucket, [entry] if rows is None else [*rows, entry])
         timers.register_event_time_timer(self._end(side, bucket))
 
@@ -172,20 +173,21 @@ class IntervalJoinFunction(KeyedCoProcessFunction[Any, Any, Any, Row]):
             if rows is None:
                 continue
             kept, before = [], len(pairs)
-            for row, has_matched in rows:
+            for entry in rows:
+                row, at, has_matched = entry
+                if not low <= at <= high:
+                    kept.append(entry)
+                    continue
                 pair = (row, value) if side else (value, row)
-                is_match = low <= self._time(other, row) <= high and self._matches(*pair)
-                if is_match:
-                    pairs.append(pair)
-                if not (is_match and self._is_done[other]):
-                    kept.append((row, has_matched or is_match))
-            if len(pairs) > before:
+                if not self._matches(*pair):
+                    kept.append(entry)
+                    continue
+                pairs.append(pair)
+                if not self._is_done[other]:
+                    kept.append(entry if has_matched else (row, at, True))
+            if len(pairs) > before and self._keeps_matches[other]:
                 self._buckets[other].put(bucket, kept)
         return pairs
-
-    def _time(self, side: int, row: Row) -> int:
-        time = self._times[side]
-        return millis_of(row[time.position]) + time.offset_ms
 
     def _results(self, pairs: list[tuple[Row, Row]]) -> list[Row]:
         existence = self._spec.existence
@@ -213,7 +215,14 @@ class IntervalJoinFunction(KeyedCoProcessFunction[Any, Any, Any, Row]):
             rows = None if rest else self._buckets[side].get(bucket - 1)
             if rows is not None:
                 self._buckets[side].remove(bucket - 1)
-                yield from self._padded(side, [row for row, matched in rows if not matched])
+                yield from self._padded(
+                    side, [row for row, _, has_matched in rows if not has_matched]
+                )
+
+
+def _entry(kind: RowTypeInfo) -> TypeInformation:
+    """Return the type of a row that is kept, with its time and whether it has matched."""
+    return Types.TUPLE([kind, Types.LONG(), Types.BOOLEAN()])
 
 
 def _always(_: Row, __: Row) -> bool:

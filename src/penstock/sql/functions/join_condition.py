@@ -1,4 +1,4 @@
-"""The condition of a join beside its keys."""
+"""When rows of a join match, beside that their keys are equal."""
 
 from __future__ import annotations
 
@@ -7,6 +7,11 @@ from typing import Any
 from penstock.sql.scalars.evaluation import RowCondition
 from penstock.sql.scalars.tree import Scalar
 from penstock.types.row import Row, values_of_row
+
+
+def is_null(key: Any) -> bool:
+    """Return whether a key matches nothing, as in SQL: it is NULL, or has a NULL in it."""
+    return key is None or (isinstance(key, tuple) and None in key)
 
 
 class PairCondition:

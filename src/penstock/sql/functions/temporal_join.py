@@ -17,7 +17,7 @@ from penstock.api.functions.context import RuntimeContext
 from penstock.api.functions.two_input_functions import KeyedCoProcessFunction
 from penstock.api.state.descriptors import MapStateDescriptor, ValueStateDescriptor
 from penstock.sql.functions.changes import RowMaker
-from penstock.sql.functions.join_condition import PairCondition
+from penstock.sql.functions.join_condition import PairCondition, is_null
 from penstock.sql.scalars.times import millis_of
 from penstock.types import Types
 from penstock.types.records import RowTypeInfo
@@ -102,22 +102,20 @@ class TemporalJoinFunction(KeyedCoProcessFunction[Any, Any, Any, Row]):
             if last.get_row_kind() is RowKind.DELETE:
                 self._version.clear()
             else:
-                (version,) = RowMaker(self._spec.right.field_names).rows([list(last)])
-                self._version.update(version)
+                (newest,) = RowMaker(self._spec.right.field_names).rows([list(last)])
+                self._version.update(newest)
         lefts = self._lefts.get(timestamp)
         if lefts is not None:
             self._lefts.remove(timestamp)
-            yield from self._joined(lefts)
+            version = None if is_null(ctx.get_current_key()) else self._version.value()
+            yield from self._joined(lefts, version)
 
-    def _joined(self, lefts: list[Row]) -> list[Row]:
-        spec, version = self._spec, self._version.value()
+    def _joined(self, lefts: list[Row], version: Row | None) -> list[Row]:
+        spec = self._spec
         width = len(spec.right.field_names)
         made = []
         for left in lefts:
-            is_match = version is not None and (
-                spec.condition is None or spec.condition(left, version)
-            )
-            if is_match:
+            if version is not None and (spec.condition is None or spec.condition(left, version)):
                 made.append([*left, *version])
             elif spec.keeps_unmatched:
                 made.append([*left, *[None] * width])

@@ -10,18 +10,16 @@ from penstock.expressions import tree as columns
 from penstock.expressions.steps import SelectStep
 from penstock.program.join import Existence, JoinKind, JoinSpec
 from penstock.program.operators import KEYED_REGULAR_JOIN
-from penstock.sql.column_types import BOOLEAN
 from penstock.sql.functions.interval_join import IntervalJoinFunction, IntervalJoinSpec
 from penstock.sql.functions.join_condition import PairCondition
 from penstock.sql.functions.temporal_join import TemporalJoinFunction, TemporalSpec
 from penstock.sql.lowering.evaluated import Rows, evaluated, row_type
 from penstock.sql.lowering.keyed import keyed, same_key
 from penstock.sql.lowering.rows import KeyValues
-from penstock.sql.relations.conditions import all_of
 from penstock.sql.relations.joins import Join, JoinType
 from penstock.sql.relations.ordered import TemporalJoin
 from penstock.sql.relations.tree import SqlRelation, TwoInputs
-from penstock.sql.scalars.tree import InputColumn, Scalar, ScalarCall
+from penstock.sql.scalars.tree import InputColumn, Scalar
 from penstock.types import Types
 
 _FIELDS = ("left", "right")
@@ -46,7 +44,6 @@ def _regular_join(lowering: Any, relation: Join) -> Rows:
     sides = (relation.left, relation.right)
     types = tuple(row_type(each.columns) for each in sides)
     left, right = _sides(lowering, relation)
-    condition = None if relation.condition is None else PairCondition(relation.condition)
     pairs = left.join_with(
         right,
         KEYED_REGULAR_JOIN,
@@ -57,7 +54,7 @@ def _regular_join(lowering: Any, relation: Join) -> Rows:
             (types[0], types[1]),
             side_ttls_ms=relation.ttls_ms,
             existence=existence,
-            condition=condition,
+            condition=_condition(relation),
         ),
     )
     pairs = lowering.stateful(pairs, relation)
@@ -87,7 +84,7 @@ def _interval_join(lowering: Any, relation: Join) -> Rows:
         names=tuple(made.field_names),
         kind=kind,
         existence=existence,
-        condition=_matching(relation),
+        condition=_condition(relation),
     )
     left, right = _sides(lowering, relation)
     joined: Rows = left.connect(right).process(IntervalJoinFunction(spec), made)
@@ -105,7 +102,7 @@ def lower_temporal_join(lowering: Any, relation: TemporalJoin) -> Rows:
         right_time=relation.right_time,
         names=tuple(made.field_names),
         keeps_unmatched=relation.keeps_unmatched,
-        condition=_matching(relation),
+        condition=_condition(relation),
     )
     left, right = _sides(lowering, relation)
     joined: Rows = left.connect(right).process(TemporalJoinFunction(spec), made)
@@ -120,15 +117,8 @@ def _sides(lowering: Any, relation: TwoInputs) -> tuple[Any, Any]:
     )
 
 
-def _matching(relation: TwoInputs) -> PairCondition | None:
-    """Return what rows of one key must satisfy: NULL is equal to nothing, though it is a key."""
-    known = (
-        ScalarCall("not", (ScalarCall("is_null", (each,), BOOLEAN),), BOOLEAN)
-        for each in relation.left_keys
-    )
-    rest = () if relation.condition is None else (relation.condition,)
-    condition = all_of([*known, *rest])
-    return None if condition is None else PairCondition(condition)
+def _condition(relation: TwoInputs) -> PairCondition | None:
+    return None if relation.condition is None else PairCondition(relation.condition)
 
 
 def join_key(keys: tuple[Scalar, ...]) -> Any:

@@ -51,6 +51,11 @@ class TableDefinition:
     options: TableOptions
 
     @property
+    def columns(self) -> tuple[tuple[str, SqlType], ...]:
+        """Names and types of the columns of the rows of its source."""
+        return tuple((each.column.name, each.column.type) for each in self.stored)
+
+    @property
     def physical(self) -> tuple[tuple[str, SqlType], ...]:
         """Names and types of the columns that are no metadata."""
         return tuple(

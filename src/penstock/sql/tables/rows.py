@@ -6,7 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.types.row import Row, RowKind
+from penstock.sql.column_types import SqlType
+from penstock.sql.scalars.arithmetic import to_scale
+from penstock.types.row import Row, RowKind, row_factory
 
 Decoder = Callable[[Any], Any]
 
@@ -31,6 +33,40 @@ class RowsOfMessage:
         if not self.is_changelog:
             return () if found is None else (Row(*self.names)(*found),)
         return [with_kind(Row(*self.names)(*values), kind) for kind, values in found]
+
+
+class ScaledDecimals:
+    """Gives decimals the digits of their columns: Spark has read them with 18 behind the point.
+
+    Attributes:
+        columns: Names and types.
+    """
+
+    def __init__(self, columns: Sequence[tuple[str, SqlType]]) -> None:
+        self.columns = tuple(columns)
+        self._make = row_factory([name for name, _ in columns])
+        self._places = [(at, kind) for at, (_, kind) in enumerate(columns) if _is_decimal(kind)]
+
+    def __call__(self, row: Row) -> Sequence[Row]:
+        """Return the row."""
+        values = list(row)
+        for at, kind in self._places:
+            if values[at] is not None:
+                values[at] = to_scale(values[at], kind)
+        (made,) = self._make((values,))
+        return (with_kind(made, row.get_row_kind()),)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ScaledDecimals, (self.columns,)
+
+
+def scaled_decimals(columns: Sequence[tuple[str, SqlType]]) -> ScaledDecimals | None:
+    """Return what gives decimals of columns their digits, None if there are none."""
+    return ScaledDecimals(columns) if any(_is_decimal(kind) for _, kind in columns) else None
+
+
+def _is_decimal(kind: SqlType) -> bool:
+    return kind.name == "DECIMAL"
 
 
 def with_kind(row: Row, kind: RowKind) -> Row:

@@ -17,7 +17,7 @@ from penstock.sql.tables.definition import (
 )
 from penstock.sql.tables.formats.table import FORMATS
 from penstock.sql.tables.options import TableOption
-from penstock.sql.tables.rows import RowsOfMessage, TextOfRow
+from penstock.sql.tables.rows import RowsOfMessage, TextOfRow, scaled_decimals
 from penstock.types.time import Duration
 from penstock.types.types import Types
 
@@ -45,7 +45,8 @@ _FILE_SIZE = TableOption(
 def files_of(table: TableDefinition, path: str, file_format: str) -> TableSource:
     """Return the source of the files at a path."""
     if file_format in COLUMN_FORMATS:
-        return TableSource(FileSource(path, file_format, table.row_type))
+        source = FileSource(path, file_format, table.row_type)
+        return TableSource(source, scaled_decimals(table.columns))
     found = FORMATS[file_format]
     if any(each.metadata_key is not None for each in table.stored):
         raise table.options.wrong("has metadata columns and files of text", "Use Parquet.")

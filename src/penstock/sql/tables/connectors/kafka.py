@@ -32,6 +32,7 @@ from penstock.sql.tables.definition import (
 )
 from penstock.sql.tables.formats.table import FORMATS
 from penstock.sql.tables.options import TableOption, TableOptions
+from penstock.sql.tables.rows import scaled_decimals
 from penstock.types.types import Types
 
 
@@ -215,7 +216,7 @@ def _read(
     history = None if is_upsert else table.options.get(known.HISTORY)
     if history is None:
         return TableSource(builder.build())
-    return TableSource(_after_history(table, history, builder))
+    return TableSource(_after_history(table, history, builder), scaled_decimals(table.columns))
 
 
 def _each(rows: list[Any]) -> list[Any]:
