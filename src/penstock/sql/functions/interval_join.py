@@ -140,13 +140,16 @@ class IntervalJoinFunction(KeyedCoProcessFunction[Any, Any, Any, Row]):
 
     def _arrived(self, side: int, value: Row, ctx: Any) -> Iterator[Row]:
         moment = value[self._times[side].position]
-        if moment is None or is_null(ctx.get_current_key()):
+        if moment is None:
             yield from self._padded(side, [value])
             return
         time = millis_of(moment) + self._times[side].offset_ms
         timers = ctx.timer_service()
         if time <= timers.current_watermark():
             self._late.inc()
+            return
+        if is_null(ctx.get_current_key()):
+            yield from self._padded(side, [value])
             return
         pairs = self._matched(side, value, time)
         yield from self._results(pairs)
