@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 import pytest
 
 from penstock.datastream import MapFunction, ValueStateDescriptor, WatermarkStrategy
+from penstock.errors import UserFunctionError
 from penstock.plan.hand_over import HandOver
 from penstock.plan.programs import programs_of
 from penstock.program.level import LevelProgram
@@ -209,6 +210,27 @@ def test_a_run_nobody_asks_for_is_let_go() -> None:
     memory.of(LiveAttempt("c-0", (1, 0)))
     assert idle.closed
     assert memory.of(LiveAttempt("a-0", (1, 0))) == {}
+
+
+def test_what_cannot_be_closed_fails_no_other_job_and_keeps_nothing_open(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Part:
+        def __init__(self, fails: bool) -> None:
+            self.fails, self.is_closed = fails, False
+
+        def close(self) -> None:
+            self.is_closed = True
+            if self.fails:
+                raise UserFunctionError("close failed", hint="Correct it.")
+
+    memory = WorkerMemory()
+    parts = [Part(fails=True), Part(fails=False)]
+    memory.of(LiveAttempt("a-0", (1, 0))).update(enumerate(parts))
+    assert memory.of(LiveAttempt("b-0", (1, 0), frozenset({"a-0"}))) == {}
+    assert all(part.is_closed for part in parts)
+    assert "a subtask of run a-0 could not be closed: " in caplog.text
+    assert "close failed" in caplog.text
 
 
 def test_local_directories_are_known_when_all_disks_are_full(

@@ -9,11 +9,13 @@ knew when the query started:
     a run without tasks for minutes      removed; if a task comes later, its state is read again
     any other run                        cached: jobs of one session run concurrently
 
-Removed subtasks are closed: `close` of user functions is called.
+Removed subtasks are closed: `close` of user functions is called. The task that removes them is of another attempt or job,
+which does not fail because one of them cannot be closed; the log has it.
 """
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Hashable
@@ -22,6 +24,8 @@ from typing import Protocol
 
 _IDLE_SECONDS = 600.0
 _ENDED_RUNS = 200
+
+_logger = logging.getLogger("penstock")
 
 
 class Closeable(Protocol):
@@ -71,7 +75,7 @@ class WorkerMemory:
             if run == attempt.run or run in attempt.ended or idle:
                 del self._runs[run]
                 for part in known.kept.values():
-                    part.close()
+                    _close(part, run)
 
 
 @dataclass(slots=True)
@@ -79,6 +83,13 @@ class _OfRun:
     number: tuple[int, int]
     kept: dict[Hashable, Closeable] = field(default_factory=dict)
     used: float = 0.0
+
+
+def _close(part: Closeable, run: str) -> None:
+    try:
+        part.close()
+    except Exception as failure:  # noqa: BLE001 - of the user's code, in a task of somebody else
+        _logger.warning("a subtask of run %s could not be closed: %s", run, failure)
 
 
 memory = WorkerMemory()
