@@ -89,12 +89,14 @@ def text_of(kind, bound):
     return f"SELECT l.n, r.n FROM l {kind} r ON l.k = r.k AND {bound}"
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize(
-    "kind", ["JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "EXISTS", "NOT EXISTS"]
-)
-def test_answers_are_those_of_a_join_of_all_rows(kind, mode):
+KINDS = ["JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "EXISTS", "NOT EXISTS"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_answers_are_those_of_a_join_of_all_rows(kind):
+    """The random law has all of them in all modes."""
     for seed, (bound, (low, high)) in enumerate(BOUNDS.items()):
+        mode = tuple(MODES)[(seed + KINDS.index(kind)) % 3]
         lefts, rights = rows(seed), rows(seed + 100)
         wanted = expected(kind, low, high, lefts, rights, differ="<>" in bound)
         assert len(wanted) > 3, bound

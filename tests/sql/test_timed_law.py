@@ -85,13 +85,13 @@ def check_late(seed):
     return n_late
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(18))
 def test_windows_and_interval_joins_are_equal(seed):
     check(seed, ("batch", tuple(MODES)[1 + seed % 3]))
 
 
 def test_late_rows_are_in_no_window_that_is_over():
-    assert sum(check_late(seed) for seed in range(20)) > 20
+    assert sum(check_late(seed) for seed in range(10)) > 10
 
 
 @pytest.mark.fuzz
