@@ -3,6 +3,7 @@
 {"begin": {...}}        what was asked for, machine, versions
 {"sample": {...}}       an `HourSample`, of each job every few seconds
 {"end": {...}}          records, results of each job and those that they should have
+{"rows": {...}}         bytes of a row in several encodings (`coded_hour.rows`)
 """
 
 from __future__ import annotations
@@ -28,11 +29,13 @@ class HourRecord:
         begin: What was asked for.
         samples: Of both jobs, in order of time.
         end: How it ended; empty if it was stopped.
+        rows: Bytes of a row in several encodings; empty if they were not computed.
     """
 
     begin: dict[str, Any] = field(default_factory=dict)
     samples: list[dict[str, Any]] = field(default_factory=list)
     end: dict[str, Any] = field(default_factory=dict)
+    rows: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
     def read(cls, path: Path) -> HourRecord:
