@@ -36,7 +36,7 @@ from tests.expressions.generated import FIELDS, ROW, expressions, records, same
 from tests.expressions.reference import NoValueError, evaluate
 from tests.spark.conftest import Environment
 
-JOBS, PER_JOB, ROWS = 5, 50, 40
+JOBS, PER_JOB, ROWS = 3, 50, 40
 
 
 def test_all_functions_have_a_builder() -> None:
