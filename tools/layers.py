@@ -404,7 +404,8 @@ BENCHMARKS: dict[str, frozenset[str]] = {
     "memory_cost": frozenset({"measuring", "reporting"}),
     "estimate_check": _MODEL | {"programs", "reporting", "systems"},
     "soak": _MODEL | {"measuring", "reporting", "systems"},
-    "coded_hour": _MODEL | {"answers", "inputs", "measuring", "reporting", "soak", "systems"},
+    "coded_hour": _MODEL
+    | {"answers", "encodings", "inputs", "measuring", "reporting", "soak", "systems"},
     "scale_plan": _MODEL | {"answers", "programs", "reporting"},
     "__main__": frozenset({"command"}),
 }
