@@ -22,7 +22,7 @@ from penstock.program.selected_field import field_position, getter_of
 from penstock.runtime.task.level_zero import LevelZero
 from penstock.wire.frame import FrameKind, decode_records, read_header
 from penstock.wire.row_columns import rows_of
-from tests.runtime.jobs import STREAMING, environment
+from tests.runtime.jobs import BATCH, STREAMING, environment
 
 NAMES = ["word", "count", "as_dict", "_hidden", "a.b"]
 FRAME_RECORDS = 3
@@ -176,6 +176,33 @@ def test_columns_go_where_their_rows_would_and_arrive_in_order(parts, selector):
     rows, _ = sent(zero, source)
     assert columns == rows
     assert all(type(row) is type(rows_of(parts[0])[0]) for some in rows.values() for row in some)
+
+
+@given(batches)
+def test_columns_go_to_a_sink_as_they_are(parts):
+    env = environment(BATCH, 3)
+    source = FileSource.parquet("nowhere", TYPE)
+    stream = env.from_source(source, WatermarkStrategy.no_watermarks(), "files")
+    stream.sink_to(DiscardingSink())
+    plan = env.plan()
+    (program,) = programs_of(
+        plan,
+        plan.runs[-1],
+        tasks=3,
+        max_frame_records=FRAME_RECORDS,
+        handed=HandOver(),
+        job_parameters={},
+    )
+    zero = LevelZero(program, 0)
+    for part in parts:
+        zero.collect_columns(plan.sources[0].id, part)
+    frames = [frame for _, frame in zero.take_output()]
+    headers = [(read_header(frame), frame) for frame in frames]
+    sent_columns = [(h, f) for h, f in headers if h.kind is FrameKind.RECORDS]
+    assert all(header.has_columns for header, _ in sent_columns)
+    assert max(header.count for header, _ in sent_columns) <= FRAME_RECORDS
+    found = [row for header, frame in sent_columns for row in decode_records(header, frame)[0]]
+    assert found == [row for part in parts for row in rows_of(part)]
 
 
 def test_rows_before_and_after_columns_keep_their_order():

@@ -21,9 +21,11 @@ from pyspark.sql import functions as sf
 
 from penstock.common import Row, Types, WatermarkStrategy
 from penstock.connectors.column_positions import by_position
+from penstock.connectors.files.file_formats import FileFormat
+from penstock.connectors.files.file_naming import BucketAssigner
 from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream import StreamExecutionEnvironment, col, when
-from penstock.datastream.connectors import FileSource, HybridSource
+from penstock.datastream.connectors import FileSink, FileSource, HybridSource
 from penstock.errors import ConfigError, PenstockError
 from penstock.expressions.functions import FUNCTIONS
 from penstock.expressions.steps import adds_decimals
@@ -201,6 +203,33 @@ def test_one_answer_in_every_mode_and_place(
         if f["delay"] is not None and f["delay"] > 0 and 100 / f["delay"] < 60
     ]
     assert found == sorted(expected, key=repr)
+
+
+@pytest.mark.parametrize("mode", ["batch", "mixed"])
+def test_columns_are_written_into_files_as_they_are(
+    environment: Environment, flights: tuple[str, str], tmp_path: Path, mode: str
+) -> None:
+    env = environment(mode)
+    first, second = (FileSource.parquet(path, FLIGHT) for path in flights)
+    source = HybridSource.builder(first).add_source(second).build()
+    stream = env.from_source(source, WatermarkStrategy.no_watermarks(), "flights")
+    rows = stream.where(col.delay > 0).select(col.carrier, col.delay, hour=col.at.hour())
+    by_carrier = BucketAssigner.by_columns("carrier")
+    json = FileSink.for_bulk_format(tmp_path / "json", FileFormat.JSON)
+    rows.sink_to(json.with_bucket_assigner(by_carrier).build()).name("json")
+    env.execute("written")
+    frame = [r for path in flights for r in pq.read_table(path).to_pylist()]
+    late = [f for f in frame if f["delay"] is not None and f["delay"] > 0]
+    lines = {
+        path.name: sorted(line for part in path.glob("part-*") for line in part.read_text().split())
+        for path in (tmp_path / "json").glob("carrier=*")
+    }
+    assert lines == {
+        f"carrier={name or '__HIVE_DEFAULT_PARTITION__'}": sorted(
+            f'{{"delay":{f["delay"]},"hour":{f["at"].hour}}}' for f in late if f["carrier"] == name
+        )
+        for name in {f["carrier"] for f in late}
+    }
 
 
 def decisions(env: StreamExecutionEnvironment) -> list[tuple[str, str]]:

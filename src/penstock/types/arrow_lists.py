@@ -66,6 +66,19 @@ def columns_to_lists(batch: pa.RecordBatch) -> list[list[Any]]:
     return lists
 
 
+def check_times(batch: pa.RecordBatch) -> None:
+    """Check that Python has the times of `batch`; those inside of other values are not looked at.
+
+    Raises:
+        TypeMismatchError: A time lies outside the years 1 to 9999; names the column.
+    """
+    for field, column in zip(batch.schema, batch.columns, strict=True):
+        if kinds.is_temporal(field.type):
+            extremes = pc.min_max(column)
+            ends = pa.array([extremes["min"], extremes["max"]], field.type)
+            columns_to_lists(pa.RecordBatch.from_arrays([ends], [field.name]))
+
+
 def type_of_column(name: str, arrow: pa.DataType) -> TypeInformation:
     """Return the type of the values that `columns_to_lists` returns for a column of type `arrow`.
 

@@ -15,6 +15,8 @@ from penstock.connectors.files.file_writers import (
     ParquetRecordFile,
     RecordFile,
 )
+from penstock.connectors.files.json_columns import JsonRowFile, has_json_texts
+from penstock.connectors.files.writable_columns import is_whole_column
 from penstock.connectors.python.print_sink import text_form
 from penstock.connectors.rows.json_form import json_text
 from penstock.errors import ArgumentError, CallSite, GraphError
@@ -47,8 +49,7 @@ class FileFormat(Enum):
 def _open_json(file: BinaryIO, context: SinkContext) -> RecordFile:
     if not isinstance(context.type_info, RowTypeInfo):
         return LineRecordFile(file, context, json_text)
-    coerce = context.type_info.coerce  # gives the fields their names
-    return LineRecordFile(file, context, lambda record: json_text(coerce(record)))
+    return JsonRowFile(file, context)
 
 
 def _open_text(file: BinaryIO, context: SinkContext) -> RecordFile:
@@ -67,11 +68,18 @@ class FormatSpec:
         extension: End of the file names, without the dot.
         open: Makes the writer of an open, empty file.
         check: Raises GraphError if records of a type cannot be written.
+        writes_column: Whether a field of a type is written as it is in a column. If one is not, all are made of records.
     """
 
     extension: str
     open: Callable[[BinaryIO, SinkContext], RecordFile]
     check: Callable[[TypeInformation, CallSite | None], None]
+    writes_column: Callable[[TypeInformation], bool]
+
+
+def _never(type_info: TypeInformation) -> bool:
+    del type_info
+    return False
 
 
 def _check_anything(type_info: TypeInformation, origin: CallSite | None) -> None:
@@ -109,9 +117,9 @@ def _check_flat_columns(type_info: TypeInformation, origin: CallSite | None) -> 
 
 
 SPECS: dict[FileFormat, FormatSpec] = {
-    FileFormat.PARQUET: FormatSpec("parquet", ParquetRecordFile, _check_columns),
-    FileFormat.CSV: FormatSpec("csv", CsvRecordFile, _check_flat_columns),
-    FileFormat.JSON: FormatSpec("json", _open_json, _check_anything),
-    FileFormat.TEXT: FormatSpec("txt", _open_text, _check_anything),
-    FileFormat.PRINTED: FormatSpec("txt", _open_printed, _check_anything),
+    FileFormat.PARQUET: FormatSpec("parquet", ParquetRecordFile, _check_columns, is_whole_column),
+    FileFormat.CSV: FormatSpec("csv", CsvRecordFile, _check_flat_columns, is_whole_column),
+    FileFormat.JSON: FormatSpec("json", _open_json, _check_anything, has_json_texts),
+    FileFormat.TEXT: FormatSpec("txt", _open_text, _check_anything, _never),
+    FileFormat.PRINTED: FormatSpec("txt", _open_printed, _check_anything, _never),
 }

@@ -15,6 +15,7 @@ from penstock.errors import SinkError, TypeMismatchError
 from penstock.graph.endpoints import SinkContext
 from penstock.types.arrow import arrow_columns, arrow_schema
 from penstock.user_failure import raise_interrupt, words_of
+from penstock.wire.row_columns import rows_of
 
 ROW_GROUP_ROWS = 65_536
 ROW_GROUP_BYTES = 32 * 1024 * 1024
@@ -27,6 +28,10 @@ class RecordFile(ABC):
     @abstractmethod
     def write(self, values: list[Any]) -> None:
         """Append `values`; some may stay in memory."""
+
+    def write_columns(self, batch: pa.RecordBatch) -> None:
+        """Append rows that are columns of the declared type; the default makes records of them."""
+        self.write(rows_of(batch))
 
     @property
     def buffered_bytes(self) -> int:
@@ -95,6 +100,10 @@ class ParquetRecordFile(ParquetBatchFile, RecordFile):
         """Append `values`; raises TypeMismatchError if one does not have the type."""
         self.append(record_batch(self._context, values))
 
+    def write_columns(self, batch: pa.RecordBatch) -> None:
+        """Append rows as they are."""
+        self.append(batch)
+
 
 class CsvRecordFile(RecordFile):
     """Writes a header line and one line per record."""
@@ -107,6 +116,10 @@ class CsvRecordFile(RecordFile):
     def write(self, values: list[Any]) -> None:
         """Append `values`; raises TypeMismatchError if one does not have the type."""
         self._writer.write_batch(record_batch(self._context, values))
+
+    def write_columns(self, batch: pa.RecordBatch) -> None:
+        """Append rows as they are."""
+        self._writer.write_batch(batch)
 
     def finish(self) -> None:
         """Close the writer."""
@@ -145,8 +158,11 @@ class LineRecordFile(RecordFile):
                 origin=self._context.origin,
             ) from cause
         lines.append(b"")
-        self._file.write(b"\n".join(lines))
-        self._written += len(values)
+        self._append(b"\n".join(lines), len(values))
+
+    def _append(self, lines: bytes, count: int) -> None:
+        self._file.write(lines)
+        self._written += count
 
     def finish(self) -> None:
         """Do nothing: no record is buffered."""

@@ -14,11 +14,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO, Generic, TypeVar
 
+import pyarrow as pa
+
 from penstock.connectors.files.file_formats import SPECS, FileFormat
 from penstock.connectors.files.file_naming import FileNaming
 from penstock.connectors.files.file_writers import RecordFile
 from penstock.connectors.files.partitions import division_of
 from penstock.connectors.files.sequence_column import SequenceColumn
+from penstock.connectors.files.writable_columns import columns_of_files
 from penstock.connectors.os_errors import sink_errors
 from penstock.failpoint import failpoint
 from penstock.filesystem.object_path import ObjectPath
@@ -60,6 +63,12 @@ class PartFile(ABC, Generic[C]):
         assert self._records is not None, "it is open"
         self._records.write(values)
         self.record_count += len(values)
+
+    def write_columns(self, batch: pa.RecordBatch) -> None:
+        """Append rows that are columns."""
+        assert self._records is not None, "it is open"
+        self._records.write_columns(batch)
+        self.record_count += batch.num_rows
 
     @property
     def byte_count(self) -> int:
@@ -105,6 +114,7 @@ class PartFileWriter(SinkWriter, Generic[C]):
         self._naming = naming
         self._spec = SPECS[file_format]
         self._context = context
+        self._columns = columns_of_files(context.type_info, self._spec.writes_column)
         self._part_size_bytes = part_size_bytes
         self._sequence = (
             None if sequence_column is None else SequenceColumn(sequence_column, context)
@@ -164,6 +174,26 @@ class PartFileWriter(SinkWriter, Generic[C]):
                 for bucket, records in self._divided(part):
                     self._write(bucket, records)
 
+    def write_columns(self, batch: pa.RecordBatch) -> bool:
+        """Append the rows of an Arrow batch, if its files have a form for columns of these types.
+
+        Raises:
+            SinkError: The file system refused, or a row has no form in this format.
+        """
+        rows = None if self._columns is None else self._columns.declared(batch)
+        if rows is None:
+            return False
+        size = rows.num_rows if self._part_size_bytes is None else _SLICE_RECORDS
+        with self._os_errors("write"):
+            failpoint("sink.write")
+            for start in range(0, rows.num_rows, size):
+                part = rows.slice(start, size)
+                if self._sequence is not None:
+                    part = self._sequence.numbered_columns(part)
+                for bucket, some in self._divided_columns(part):
+                    self._write(bucket, some)
+        return True
+
     def prepare_commit(self) -> list[Any]:
         """Close the files durably; returns no handle if there were no records.
 
@@ -193,13 +223,23 @@ class PartFileWriter(SinkWriter, Generic[C]):
             return [(None, values)]
         return self._division.divided(values, self._context.origin).items()
 
-    def _write(self, bucket: str | None, values: list[Any]) -> None:
+    def _divided_columns(
+        self, batch: pa.RecordBatch
+    ) -> Iterable[tuple[str | None, pa.RecordBatch]]:
+        if self._division is None:
+            return [(None, batch)]
+        return self._division.divided_columns(batch, self._context.origin)
+
+    def _write(self, bucket: str | None, values: list[Any] | pa.RecordBatch) -> None:
         file = self._open.get(bucket)
         if file is None:
             if len(self._open) >= self.most_open:
                 self._finish(next(iter(self._open)))
             file = self._open[bucket] = self._begun(bucket)
-        file.write(values)
+        if isinstance(values, list):
+            file.write(values)
+        else:
+            file.write_columns(values)
         if self._part_size_bytes is not None and file.byte_count >= self._part_size_bytes:
             self._finish(bucket)
 

@@ -7,11 +7,15 @@ here, as Spark does it.
 
 from __future__ import annotations
 
+import operator
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
+
+import numpy as np
+import pyarrow as pa
 
 from penstock.errors import CallSite, GraphError, SinkError
 from penstock.types.arrow import arrow_columns, arrow_schema, field_lists
@@ -51,12 +55,40 @@ class Division:
         lists = field_lists(self.whole, values)
         types = RowTypeInfo([self.whole.field_types[n] for n in chosen], list(self.columns))
         keys = arrow_columns(types, [[fields[n] for n in chosen] for fields in lists])
-        buckets: dict[tuple[Any, ...], list[list[Any]]] = {}
+        found: dict[tuple[Any, ...], list[list[Any]]] = {}
         for key, fields in zip(
             zip(*(key.to_pylist() for key in keys), strict=True), lists, strict=True
         ):
-            buckets.setdefault(key, []).append([fields[n] for n in inside])
-        return {bucket_of(self.columns, key, origin): rows for key, rows in buckets.items()}
+            found.setdefault(key, []).append([fields[n] for n in inside])
+        buckets: dict[str, list[list[Any]]] = {}
+        for key, rows in found.items():  # a null and the text that stands for it are one bucket
+            buckets.setdefault(bucket_of(self.columns, key, origin), []).extend(rows)
+        return buckets
+
+    def divided_columns(
+        self, batch: pa.RecordBatch, origin: CallSite | None
+    ) -> Iterator[tuple[str, pa.RecordBatch]]:
+        """Yield a bucket with the columns of its rows that are in its file, in order of its first row.
+
+        Args:
+            batch: Columns of the type of the records.
+            origin: The user's line, for errors.
+
+        Raises:
+            SinkError: A value has no directory.
+        """
+        chosen = [batch.column(name) for name in self.columns]
+        inside = batch.select(self.inside.field_names)
+        groups = np.zeros(batch.num_rows, np.int64)
+        for column in chosen:
+            encoded = column.dictionary_encode("encode")
+            codes = groups * len(encoded.dictionary) + encoded.indices.to_numpy()
+            _, groups = np.unique(codes, return_inverse=True)
+        by_group = np.argsort(groups, kind="stable")
+        parts = np.split(by_group, np.cumsum(np.bincount(groups))[:-1])
+        for rows in sorted(parts, key=operator.itemgetter(0)):
+            key = [column[int(rows[0])].as_py() for column in chosen]
+            yield bucket_of(self.columns, key, origin), inside.take(pa.array(rows))
 
 
 def division_of(

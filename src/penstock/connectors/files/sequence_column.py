@@ -12,8 +12,10 @@ they are made of its own.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import count
 from typing import Any
+
+import numpy as np
+import pyarrow as pa
 
 from penstock.errors import ArgumentError, CallSite, GraphError, SinkError
 from penstock.graph.endpoints import SinkContext
@@ -62,13 +64,14 @@ class SequenceColumn:
             GraphError: The type of the stream has no named fields.
             SinkError: The job has had too many epochs.
         """
+        self._name = name
         self._whole, self.type_info = sequenced_type(name, context.type_info, context.origin)
         self._context = context
         epoch = context.epoch
         if epoch.run >> _RUN_BITS or epoch.number >> _NUMBER_BITS:
             raise self._full(f"epoch {epoch} has no number in 63 bits", "Write without the column.")
         self._left = most_rows(epoch)
-        self._numbers = count(first_sequence(epoch))
+        self._next = first_sequence(epoch)
 
     def numbered(self, values: Sequence[Any]) -> list[list[Any]]:
         """Return the fields of rows, each with its number behind them.
@@ -77,15 +80,30 @@ class SequenceColumn:
             TypeMismatchError: A record does not have the type.
             SinkError: The task writes more rows in an epoch than there are numbers.
         """
-        self._left -= len(values)
+        numbers = self._taken(len(values))
+        lists = field_lists(self._whole, values)
+        return [[*fields, number] for fields, number in zip(lists, numbers, strict=True)]
+
+    def numbered_columns(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return columns with the numbers of their rows behind them.
+
+        Raises:
+            SinkError: The task writes more rows in an epoch than there are numbers.
+        """
+        numbers = self._taken(batch.num_rows)
+        column = pa.array(np.arange(numbers.start, numbers.stop, dtype=np.int64))
+        return batch.append_column(self._name, column)
+
+    def _taken(self, rows: int) -> range:
+        self._left -= rows
         if self._left < 0:
             most = most_rows(self._context.epoch)
             raise self._full(
                 f"a task writes more than {most:,} rows in epoch {self._context.epoch}",
                 "Set a smaller execution.live.max-records-per-batch.",
             )
-        lists = field_lists(self._whole, values)
-        return [[*fields, number] for fields, number in zip(lists, self._numbers, strict=False)]
+        self._next += rows
+        return range(self._next - rows, self._next)
 
     def _full(self, problem: str, hint: str) -> SinkError:
         return SinkError(

@@ -36,7 +36,7 @@ from penstock.wire.elements import (
     NextPart,
 )
 from penstock.wire.frame import FrameHeader, FrameKind, encode_payload
-from penstock.wire.row_columns import of_type, rows_of
+from penstock.wire.row_columns import is_plain, of_type, rows_of
 
 _ColumnReader = ExpressionOperator | TimestampsOperator | MapBatchesOperator
 
@@ -91,10 +91,12 @@ class _SourceChain:
             self.chain.close()
 
     def takes_columns(self, schema: Any) -> bool:
+        """Return whether its only reader is a channel that sends the columns themselves."""
         writer = self.column_writer
         if writer is None:
             return False
-        return writer.takes_columns(schema) or (self.is_computed and writer.takes_batches)
+        is_column = self.is_computed or (writer.is_to_sink and is_plain(schema))
+        return writer.takes_columns(schema) or (is_column and writer.takes_batches)
 
     def evaluates_columns(self, schema: Any) -> bool:
         """Return whether its only reader computes with the columns themselves."""

@@ -1,0 +1,75 @@
+"""Columns that a task may write into files without making records of them.
+
+What records would refuse has to be refused: another type than the declared one, and times that Python has not. Such a
+batch is left to the records, whose error names the field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import types as kinds
+
+from penstock.errors import TypeMismatchError
+from penstock.types.arrow import arrow_schema, arrow_type
+from penstock.types.arrow_lists import check_times
+from penstock.types.base import TypeInformation
+from penstock.types.records import RowTypeInfo
+
+
+@dataclass(frozen=True, slots=True)
+class WritableColumns:
+    """The columns of the files of a task.
+
+    Attributes:
+        schema: Names and types of the fields of the records.
+    """
+
+    schema: pa.Schema
+
+    def declared(self, batch: pa.RecordBatch) -> pa.RecordBatch | None:
+        """Return a batch with this schema; None if its rows have to be written as records."""
+        found = batch.schema
+        if (found.names, found.types) != (self.schema.names, self.schema.types):
+            return None
+        try:
+            check_times(batch)
+        except TypeMismatchError:
+            return None  # records say which field, of which sink
+        return pa.RecordBatch.from_arrays(batch.columns, schema=self.schema)
+
+
+def columns_of_files(
+    type_info: TypeInformation, writes_column: Callable[[TypeInformation], bool]
+) -> WritableColumns | None:
+    """Return the columns of files; None if these are made of records only.
+
+    Args:
+        type_info: Type of the records.
+        writes_column: Whether the format writes a field of a type as it is in a column.
+    """
+    if not isinstance(type_info, RowTypeInfo):
+        return None
+    return (
+        WritableColumns(arrow_schema(type_info))
+        if all(map(writes_column, type_info.field_types))
+        else None
+    )
+
+
+def is_whole_column(type_info: TypeInformation) -> bool:
+    """Return whether every value of a column of a type is that of some record.
+
+    Of times that is seen (`WritableColumns.declared`), except inside of other values; a map may have a key twice.
+    """
+    return _is_whole(arrow_type(type_info), is_inside=False)
+
+
+def _is_whole(kind: Any, *, is_inside: bool) -> bool:
+    if kinds.is_map(kind) or (is_inside and kinds.is_temporal(kind)):
+        return False
+    inside = [kind.field(at).type for at in range(kind.num_fields)]
+    return all(_is_whole(each, is_inside=True) for each in inside)
