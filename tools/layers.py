@@ -128,6 +128,7 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
         "steps": frozenset({"functions", "kinds", "tree", "typing"}),
         "keyed_aggregate": frozenset({"aggregates", "kinds", "merging", "steps", "tree", "typing"}),
         "paned": frozenset({"keyed_aggregate", "kinds", "steps", "tree", "typing"}),
+        "field_totals": frozenset({"keyed_aggregate", "kinds", "steps", "tree", "typing"}),
         "arrow": frozenset({"functions", "keyed_aggregate", "kinds", "steps", "tree"}),
     },
     "wire": {
@@ -198,6 +199,7 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
         "folding": frozenset({"phases", "physical"}),
         "projections": frozenset({"phases", "physical"}),
         "queries": frozenset({"phases", "physical"}),
+        "one_query": frozenset({"physical"}),
         "explain": frozenset({"phases", "physical"}),
         "compat": frozenset({"phases", "physical"}),
         "programs": frozenset({"compat", "folding", "hand_over", "phases", "physical"}),

@@ -9,8 +9,10 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from penstock.common import Types, WatermarkStrategy
-from penstock.datastream import StreamExecutionEnvironment
+from penstock.api.environment.plan_only import PlanReady
+from penstock.common import Configuration, Types, WatermarkStrategy
+from penstock.datastream import StreamExecutionEnvironment, col
+from penstock.datastream.connectors import FileSource
 from penstock.errors import ArgumentError, GraphError
 
 
@@ -112,3 +114,54 @@ def test_a_directory_in_use_is_refused(env, tmp_path):
     rows = env.from_collection([(1,)], Types.ROW([LONG]))
     with pytest.raises(ArgumentError, match="not empty"):
         rows.to_dataframe(directory=str(tmp_path))
+
+
+def of_columns(rows):
+    return rows.where(col.a > 1).select(x=col.a * 2)
+
+
+PROGRAMS = {
+    "expressions": (of_columns, {}, None),
+    "aggregates": (lambda rows: of_columns(rows).key_by(col.x).aggregate(n=col.count()), {}, None),
+    "a function": (
+        lambda rows: of_columns(
+            rows.map(lambda row: row, Types.ROW_NAMED(["a"], [LONG])).name("f")
+        ),
+        {},
+        "workers compute 'f', 'where, select'",
+    ),
+    "nothing": (lambda rows: rows, {}, "nothing is computed of columns"),
+    "two": (lambda rows: of_columns(rows.union(rows)), {}, "workers compute 'where, select'"),
+    "a directory": (of_columns, {"directory": "somewhere"}, "it was given a directory"),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_plan_says_what_a_dataframe_is_made_of(name):
+    program, options, reason = PROGRAMS[name]
+    settings = Configuration().set("execution.target", "plan")
+    settings.set("execution.runtime-mode", "BATCH")
+    env = StreamExecutionEnvironment.get_execution_environment(settings)
+    with pytest.raises(PlanReady) as planned:
+        program(env.from_dataframe(Frame(("a", "b")))).to_dataframe(**options)
+    found = planned.value.plan.decisions[-1]
+    assert (found.subject, found.choice.startswith("one plan of Spark")) == (
+        "to_dataframe",
+        reason is None,
+    )
+    assert found.reason == (reason or "expressions of one DataFrame are all it has to compute")
+    assert planned.value.plan.sinks[0].name == "to_dataframe"
+
+
+def test_files_are_no_dataframe_and_a_second_sink_needs_a_job():
+    for has_other, reason in ((False, "'rows' is no DataFrame"), (True, "the program has 2 sinks")):
+        settings = Configuration().set("execution.target", "plan")
+        settings.set("execution.runtime-mode", "BATCH")
+        env = StreamExecutionEnvironment.get_execution_environment(settings)
+        source = FileSource.parquet("nowhere", Types.ROW_NAMED(["a"], [LONG]))
+        rows = env.from_source(source, WatermarkStrategy.no_watermarks(), "rows")
+        if has_other:
+            rows.print()
+        with pytest.raises(PlanReady) as planned:
+            of_columns(rows).to_dataframe()
+        assert planned.value.plan.decisions[-1].reason == reason

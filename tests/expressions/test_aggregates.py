@@ -16,6 +16,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
 from itertools import product
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import pytest
@@ -34,7 +35,7 @@ from penstock.program.folding.fold import Place
 from penstock.runtime.exchange import parts_buckets
 from penstock.runtime.fold import entry_limit
 from penstock.runtime.operators import keyed_aggregate
-from penstock.testing import Schedule, run_in_process
+from penstock.testing import Schedule, collect, run_in_process
 from tests.expressions.generated import same
 from tests.runtime.jobs import BATCH, MIXED, STREAMING
 
@@ -328,6 +329,17 @@ def last_by(rows: list[Row], width: int) -> list[Row]:
     return list({tuple(row)[:width]: row for row in rows}.values())
 
 
+@pytest.mark.parametrize(
+    "selector", [lambda row: row.k, lambda row: row["k"], itemgetter("k"), attrgetter("k")]
+)
+def test_a_selector_of_one_field_is_its_column(selector: Any) -> None:
+    env = StreamExecutionEnvironment.get_execution_environment()
+    two = Types.ROW_NAMED(["k", "x"], [Types.STRING(), Types.INT()])
+    rows = env.from_collection([Row(k="a", x=1), Row(k="a", x=2)], two)
+    found = collect(rows.key_by(selector).aggregate(n=col.count(), total=col.x.sum()))
+    assert found == [Row(k="a", n=2, total=3)]
+
+
 def test_a_column_may_be_called_count() -> None:
     kinds = Types.ROW_NAMED(["k", "count"], [Types.STRING(), Types.INT()])
     env = StreamExecutionEnvironment.get_execution_environment()
@@ -380,7 +392,7 @@ def mistakes() -> dict[str, tuple[Any, type[PenstockError], str]]:
         "no aggregate": (of(col.k, x=col.x), ArgumentError, "is no aggregate"),
         "constant": (of(col.k, x=3), ArgumentError, "is no aggregate"),
         "key": (of(col.k, k=col.x.sum()), ArgumentError, "column of the key"),
-        "function": (of(lambda row: row.k, n=col.count()), ArgumentError, "no column"),
+        "function": (of(lambda row: row.k * 2, n=col.count()), ArgumentError, "no column"),
         "typo": (of(col.k, n=col.y.sum()), UnknownFieldError, "'y'"),
         "text": (of(col.k, n=col.k.sum()), ArgumentError, "needs numbers"),
         "floats": (

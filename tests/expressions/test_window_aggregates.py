@@ -269,7 +269,7 @@ def mistakes() -> dict[str, tuple[Any, str]]:
             "no late records",
         ),
         "function": (
-            lambda s: s.key_by(lambda row: row.k).window(tumbling).aggregate(n=col.count()),
+            lambda s: s.key_by(lambda row: row.k * 2).window(tumbling).aggregate(n=col.count()),
             "no column",
         ),
     }

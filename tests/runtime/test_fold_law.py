@@ -261,4 +261,4 @@ def test_the_law_forces_every_place_but_spark():
             legal = legal_places(plan, plan.runs[fold.run], fold.operator)
             assert legal[0] == {Place.STATE}
             seen |= frozenset().union(*legal)
-    assert seen == set(Place) - {Place.SOURCE_SQL}, "see tests/spark/test_combined_columns.py"
+    assert seen == set(Place) - {Place.SOURCE_SQL}, "see tests/spark/test_field_totals.py"

@@ -182,28 +182,78 @@ def test_one_answer_in_every_mode_and_place(
     assert last == answer()
 
 
-@pytest.mark.parametrize("mode", ["batch", "mixed", "streaming"])
-def test_windows_of_columns_with_timestamps_of_columns(
-    environment: Environment, files: tuple[str, str], mode: str
-) -> None:
-    env = environment(mode)
+def of_windows(
+    env: StreamExecutionEnvironment,
+    files: tuple[str, str],
+    bound_ms: int,
+    of_values: Any = lambda stream: stream,
+    size_ms: int = 25,
+) -> dict[Any, tuple[Any, ...]]:
+    """Return (key, begin of a window) to its last count and sum."""
     first, second = (FileSource.parquet(path, VALUES) for path in files)
     source = HybridSource.builder(first).add_source(second).build()
-    strategy = WatermarkStrategy.for_bounded_out_of_orderness(Duration.of_seconds(1))
+    strategy = WatermarkStrategy.for_bounded_out_of_orderness(Duration.of_millis(bound_ms))
     strategy = strategy.with_timestamp_assigner(col.at_ms)
-    stream = env.from_source(source, strategy, "values")
-    windows = stream.key_by(col.k).window(TumblingEventTimeWindows.of(Time.milliseconds(25)))
+    stream = of_values(env.from_source(source, strategy, "values"))
+    windows = stream.key_by(col.k).window(TumblingEventTimeWindows.of(Time.milliseconds(size_ms)))
     results = windows.aggregate(col.window_start, n=col.count(), total=col.n.sum())
     with results.execute_and_collect() as found:
-        last = {(row.k, row.window_start.microsecond // 1000): (row.n, row.total) for row in found}
+        return {(row.k, row.window_start.microsecond // 1000): (row.n, row.total) for row in found}
+
+
+def wanted_of_windows(rows: list[dict[str, Any]], size_ms: int = 25) -> dict[Any, tuple[Any, ...]]:
     groups: dict[Any, list[Any]] = {}
-    for row in HISTORY + LIVE:
-        groups.setdefault((row["k"], row["at_ms"] // 25 * 25), []).append(row["n"])
+    for row in rows:
+        groups.setdefault((row["k"], row["at_ms"] // size_ms * size_ms), []).append(row["n"])
     known = {key: [n for n in numbers if n is not None] for key, numbers in groups.items()}
-    assert last == {
+    return {
         key: (len(numbers), sum(known[key]) if known[key] else None)
         for key, numbers in groups.items()
     }
+
+
+def some_quotients(stream: Any) -> Any:
+    """Return values with 600 divided by them, which those that are dropped do not have."""
+    chosen = stream.where(~col.flag, col.n != 0).where(col.at_ms < 103)
+    return chosen.with_columns(n=600 % col.n)
+
+
+@pytest.mark.parametrize(
+    ("mode", "has_conditions"), [("batch", True), ("mixed", True), ("streaming", False)]
+)
+def test_windows_of_columns_with_timestamps_of_columns(
+    environment: Environment, files: tuple[str, str], mode: str, has_conditions: bool
+) -> None:
+    env = environment(mode)
+    if not has_conditions:
+        assert of_windows(env, files, 1000) == wanted_of_windows(HISTORY + LIVE)
+        return
+    rows = [
+        row | {"n": 600 % row["n"]}
+        for row in HISTORY + LIVE
+        if not row["flag"] and row["n"] and row["at_ms"] < 103
+    ]
+    assert of_windows(env, files, 1000, some_quotients) == wanted_of_windows(rows)
+
+
+def test_times_of_dropped_records_decide_what_is_late(
+    environment: Environment, files: tuple[str, str], tmp_path: Path
+) -> None:
+    def before_100(stream: Any) -> Any:
+        return stream.where((col.at_ms < 100) | (col.n == 5))
+
+    found = []
+    for place in ("true", "false"):
+        settings = {"execution.batch.expressions": place}
+        env = environment(
+            "mixed", **{"execution.checkpointing.dir": str(tmp_path / place)}, **settings
+        )
+        found.append(of_windows(env, files, 0, before_100, size_ms=5))
+    assert found[0] == found[1]
+    rows = [row for row in HISTORY + LIVE if row["at_ms"] < 100 or row["n"] == 5]
+    on_time = [row for row in rows if row["at_ms"] != 105]
+    assert len(rows) == len(on_time) + 1
+    assert found[0] == wanted_of_windows(on_time, size_ms=5)
 
 
 def test_the_plan_says_where_parts_are_merged(
@@ -243,7 +293,8 @@ def test_windows_are_merged_by_spark_sql_in_history(
         env = environment("batch")
         source = FileSource.parquet(files[0], VALUES)
         stream = env.from_source(source, strategy, "values")
-        windows = stream.key_by(col.k).window(TumblingEventTimeWindows.of(Time.seconds(1)))
+        keyed = stream.where(col.flag).key_by(col.k)
+        windows = keyed.window(TumblingEventTimeWindows.of(Time.seconds(1)))
         windows.aggregate(n=col.count()).sink_to(DiscardingSink())
         decisions = str(env.plan().decisions)
         assert ("merged by key and pane" in decisions) is (name == "column")

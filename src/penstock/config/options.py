@@ -43,6 +43,9 @@ RUNTIME_MODE: ConfigOption[RuntimeExecutionMode] = ConfigOption(
     ),
 )
 
+PLAN_ONLY = "plan"
+"""The target that runs no job."""
+
 TARGET: ConfigOption[str] = ConfigOption(
     key="execution.target",
     parse=STRING,
@@ -51,7 +54,7 @@ TARGET: ConfigOption[str] = ConfigOption(
         "What executing a job does: `spark` runs it, `plan` only plans it and shows the plan, "
         "without starting Spark."
     ),
-    check=one_of("spark", "plan"),
+    check=one_of("spark", PLAN_ONLY),
 )
 
 PARALLELISM: ConfigOption[int | None] = ConfigOption(

@@ -2,7 +2,12 @@
 
     key, parts ──▶ key, begin of the pane, parts, timestamp ──merge by key and pane──▶ … greatest timestamp
 
-The pane is a column of the key, and the greatest timestamp one more part, from which the watermark is made, if anybody needs one.
+The pane is a column of the key, and the greatest timestamp one more part, from which the watermark is made, if anybody needs one. The records
+that a condition drops have timestamps too. So they are not dropped, but merged into one row of their own, whose key is NULL:
+
+    where n > 0     key  pane  kept   parts  time           key   pane  kept   parts  time
+    n=5 at 1002     a    1000  true   5      1002    ──▶    a     1000  true   5      1002
+    n=0 at 7003     a    7000  true   0      7003           NULL  0     false  NULL   7003
 """
 
 from __future__ import annotations
@@ -11,15 +16,16 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from penstock.expressions.keyed_aggregate import KeyedAggregate
-from penstock.expressions.kinds import LONG, WHOLE, name_of
-from penstock.expressions.steps import ExpressionChain, SelectStep
+from penstock.expressions.kinds import BOOLEAN, COMPUTED, LONG, WHOLE, name_of
+from penstock.expressions.steps import ExpressionChain, SelectStep, WhereStep
 from penstock.expressions.tree import Call, Expression, Field, Literal
 from penstock.expressions.typing import RecordType, typed
 from penstock.types.base import TypeInformation
-from penstock.types.records import RowTypeInfo
 
-PANE, TIME = "$pane", "$time"
-"""Names of the columns that are added."""
+PANE, KEPT, TIME = "$pane", "$kept", "$time"
+"""Names of the columns that are added; the one of BOOLEAN only if there are conditions."""
+
+_FALSE = Literal(value=False, type_info=BOOLEAN)
 
 
 def by_pane(
@@ -34,34 +40,75 @@ def by_pane(
     """Return a selection of parts with their pane, and what merges them by key and pane.
 
     Args:
-        chain: The selection of parts: selections only, because records that a condition drops have timestamps too.
+        chain: Conditions, and selections of which the last one is that of the parts.
         aggregate: How the parts of a key are merged.
         column: The column of timestamps.
         width_ms: Length of a pane.
         offset_ms: Begin of some pane.
-        keeps_time: Whether the greatest timestamp is a part.
+        keeps_time: Whether the greatest timestamp is a part; with conditions it is.
     """
     steps: list[SelectStep] = []
     time = _time(chain.records, column)
+    kept: Expression | None = None
+    fields = list(_fields(chain.records))
     for step in chain.steps:
-        assert isinstance(step, SelectStep), "the plan asks for selections only"
-        steps.append(replace(step, outputs=(*step.outputs, (TIME, time))))
-        time = Field(TIME, LONG)
-    made = steps[-1].type_info
-    behind = Call(
-        "modulo", (Call("subtract", (Field(TIME), Literal(offset_ms))), Literal(width_ms))
-    )
-    pane = typed(Call("subtract", (Field(TIME), behind)), made, "window")
-    kept = [(name, Field(name, kind)) for name, kind in _fields(aggregate.parts)]
-    keys, parts = kept[: aggregate.keys], kept[aggregate.keys :]
+        if isinstance(step, WhereStep):
+            assert keeps_time, "dropped records have a row for their timestamps only"
+            kept = _kept(kept, step.condition)
+        else:
+            fields = [(name, _if_kept(kept, each)) for name, each in step.outputs]
+        marks = () if kept is None else ((KEPT, kept),)
+        steps.append(SelectStep((*fields, *marks, (TIME, time))))
+        fields = [(name, Field(name, each.type_info)) for name, each in fields]
+        time, kept = Field(TIME, LONG), None if kept is None else Field(KEPT, BOOLEAN)
+    keys, parts = fields[: aggregate.keys], fields[aggregate.keys :]
+    pane = typed(_pane(width_ms, offset_ms), steps[-1].type_info, "window")
+    added: tuple[tuple[str, Expression], ...] = ((PANE, pane),)
+    if kept is not None:
+        keys = [(name, _chosen(kept, each, Literal(None, each.type_info))) for name, each in keys]
+        added = ((PANE, _chosen(kept, pane, _none_or_zero(time))), (KEPT, kept))
     times = [((TIME, time), "max")] if keeps_time else []
-    last = SelectStep((*keys, (PANE, pane), *parts, *(each for each, _ in times)))
+    last = SelectStep((*keys, *added, *parts, *(each for each, _ in times)))
     of_keys, of_parts = aggregate.merges[: aggregate.keys], aggregate.merges[aggregate.keys :]
-    merges = (*of_keys, None, *of_parts, *(how for _, how in times))
+    merges = (*of_keys, *(None for _ in added), *of_parts, *(how for _, how in times))
     return (
         replace(chain, steps=(*steps, last)),
         KeyedAggregate(last.type_info, merges, aggregate.results),
     )
+
+
+def _kept(before: Expression | None, condition: Expression) -> Expression:
+    """Return whether a condition keeps a record that those before have kept; never NULL."""
+    is_true = Call("coalesce", (condition, _FALSE), type_info=BOOLEAN)
+    return is_true if before is None else _chosen(before, is_true, _FALSE)
+
+
+def _if_kept(kept: Expression | None, expression: Expression) -> Expression:
+    """Return an expression that is not computed for other records: it may have no value for them."""
+    if kept is None or not isinstance(expression, Call):
+        return expression
+    if name_of(expression) in COMPUTED:
+        return _chosen(kept, expression, Literal(None, expression.type_info))
+    return replace(
+        expression, arguments=tuple(_if_kept(kept, each) for each in expression.arguments)
+    )
+
+
+def _chosen(condition: Expression, value: Expression, other: Expression) -> Expression:
+    return Call("case", (condition, value, other), type_info=value.type_info)
+
+
+def _pane(width_ms: int, offset_ms: int) -> Expression:
+    behind = Call(
+        "modulo", (Call("subtract", (Field(TIME), Literal(offset_ms))), Literal(width_ms))
+    )
+    return Call("subtract", (Field(TIME), behind))
+
+
+def _none_or_zero(time: Expression) -> Expression:
+    """Return one pane of dropped records, except of those without a timestamp, which must be seen."""
+    is_absent = Call("is_null", (time,), type_info=BOOLEAN)
+    return _chosen(is_absent, Literal(None, LONG), Literal(0, LONG))
 
 
 def _time(records: RecordType, column: str) -> Expression:
@@ -71,5 +118,7 @@ def _time(records: RecordType, column: str) -> Expression:
     return typed(Call("epoch_millis", (Field(column),)), records, "window")
 
 
-def _fields(parts: RowTypeInfo) -> Iterable[tuple[str, TypeInformation]]:
-    return zip(parts.field_names, parts.field_types, strict=True)
+def _fields(records: RecordType) -> Iterable[tuple[str, Expression]]:
+    named: Iterable[tuple[str, TypeInformation]]
+    named = zip(records.field_names, records.field_types, strict=True)
+    return ((name, Field(name, kind)) for name, kind in named)

@@ -65,11 +65,13 @@ def place_expressions(plan: PhysicalPlan) -> PhysicalPlan:
                 reason = _refused(plan, run, source) or op.function.unprojected_because
             subject = f"{op.name!r} in run {run.index} ({run.name})"
             merged_for = merging_operator(plan, run, op, is_timed=timestamps is not None)
-            if reason is None and timestamps is not None:
-                reason = _not_by_pane(timestamps, op, merged_for)
+            if reason is None and timestamps is not None and merged_for is None:
+                reason = f"{timestamps.name!r} comes before it"
             if source is not None and reason is None:
                 assigns = None if timestamps is None else timestamps.id
                 is_last = merged_for is not None and _is_finished(plan, run, source, merged_for)
+                if timestamps is not None and _has_conditions(op):
+                    is_last = False  # what they drop has timestamps, and those are checked
                 made = PlannedProjection(
                     run.index, source.id, op.id, merged_for, assigns, is_finished=is_last
                 )
@@ -93,15 +95,6 @@ def _timestamps_before(plan: PhysicalPlan, op: OperatorSpec) -> OperatorSpec | N
     assert assigns is not None, "it was asked"
     is_column = isinstance(assigns.assigner, ColumnTimestamps) and assigns.make_generator is None
     return found if is_only and is_column and assigns.idle_ms is None else None
-
-
-def _not_by_pane(timestamps: OperatorSpec, op: OperatorSpec, merged_for: int | None) -> str | None:
-    """Tell why Spark SQL does not merge parts by key and pane, where timestamps are assigned before them."""
-    if merged_for is None:
-        return f"{timestamps.name!r} comes before it"
-    if any(isinstance(step, WhereStep) for step in op.function.steps):
-        return "the records that a condition drops have timestamps, of which watermarks are made"
-    return None
 
 
 def merging_operator(
@@ -139,6 +132,10 @@ def computes_in_spark(plan: PhysicalPlan) -> bool:
         for reading in run.readings
         for part in reading.parts
     )
+
+
+def _has_conditions(op: OperatorSpec) -> bool:
+    return any(isinstance(step, WhereStep) for step in op.function.steps)
 
 
 def _choice(projection: PlannedProjection) -> str:
@@ -181,24 +178,6 @@ def _is_complete(plan: PhysicalPlan, run: RunPlan, source: int, target: int) -> 
 
 def _operator(plan: PhysicalPlan, number: int) -> OperatorSpec:
     return next(each for level in plan.levels for each in level.operators if each.id == number)
-
-
-def only_projection(plan: PhysicalPlan) -> PlannedProjection | None:
-    """Return the projection of Spark SQL that is all a job computes; None if workers compute something.
-
-    Then Spark alone can make the records of its only sink.
-    """
-    if len(plan.runs) != 1 or len(plan.sinks) != 1 or len(plan.projections) != 1:
-        return None
-    (run,), (projection,) = plan.runs, plan.projections
-    computed = {op.id for level in plan.levels for op in level.operators}
-    if run.hands_over or computed - {projection.operator, projection.merged_for}:
-        return None
-    if projection.merged_for is not None:
-        results = plan.graph.node(projection.merged_for).function.results
-        if results.unprojected_because is not None:
-            return None
-    return projection if len(plan.sources) == 1 else None
 
 
 def _expressions(levels: tuple[LevelPlan, ...]) -> Iterator[OperatorSpec]:

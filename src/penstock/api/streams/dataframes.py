@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import atexit
 import shutil
+from dataclasses import replace
 from pkgutil import resolve_name
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
+from penstock.api.environment.plan_only import PlanReady
+from penstock.config.options import PLAN_ONLY, TARGET
 from penstock.connectors.column_positions import chosen
 from penstock.connectors.files.file_sink import FileSink
 from penstock.connectors.local_path import local_path
 from penstock.connectors.python.discard import DiscardingSink
 from penstock.connectors.spark_source import SparkSource
 from penstock.errors import ArgumentError, CallSite, GraphError, did_you_mean
-from penstock.plan.projections import only_projection
+from penstock.plan.one_query import SUBJECT, dataframe_decision, job_because
+from penstock.plan.physical import PhysicalPlan
 from penstock.types import TypeInformation
 from penstock.types.records import RowTypeInfo
 
@@ -71,11 +75,15 @@ def dataframe_of(stream: StreamEnds[Any], job_name: str | None, directory: str |
                 "directory with spark.readStream.",
                 origin=origin,
             )
+    plan = _planned(stream)
+    refused = _job_because(plan, directory)
+    if environment.get_configuration().get(TARGET) == PLAN_ONLY:
+        decisions = (*plan.decisions, dataframe_decision(refused))
+        raise PlanReady(replace(plan, decisions=decisions))
+    if refused is None:
+        return _computed_by_spark(stream, plan)
     path = directory
     if path is None:
-        computed = _computed_by_spark(stream)
-        if computed is not None:
-            return computed
         path = mkdtemp(prefix="penstock-dataframe-")
         atexit.register(shutil.rmtree, path, ignore_errors=True)
     elif (here := local_path(path)).exists() and any(here.iterdir()):
@@ -87,23 +95,36 @@ def dataframe_of(stream: StreamEnds[Any], job_name: str | None, directory: str |
     type_info = stream.get_type()
     resolve_name(CHECK)(type_info, environment.get_configuration(), origin)
     sink = FileSink.parquet(path)
-    stream.sink_to(sink).name("to_dataframe")
+    stream.sink_to(sink).name(SUBJECT)
     environment.execute(job_name)
     return resolve_name(READER)(sink.path, type_info, environment.get_configuration())
 
 
-def _computed_by_spark(stream: StreamEnds[Any]) -> Any:
-    """Return the DataFrame of a program that is expressions of one DataFrame; None if it has more to do."""
+def _planned(stream: StreamEnds[Any]) -> PhysicalPlan:
+    """Return the plan of a program that ends with `to_dataframe`."""
     environment = stream.get_execution_environment()
-    sink = stream.sink_to(DiscardingSink()).node_id
+    sink = stream.sink_to(DiscardingSink()).name(SUBJECT).node_id
     try:
-        plan = environment.plan()
+        return environment.plan()
     finally:
         environment.graph.remove(sink)
-    found = only_projection(plan)
+
+
+def _job_because(plan: PhysicalPlan, directory: str | None) -> str | None:
+    """Return why a DataFrame needs a job; None if it is expressions of one DataFrame."""
+    if directory is not None:
+        return "it was given a directory"
+    refused = job_because(plan)
+    if refused is None and not isinstance(plan.sources[0].parts[0], SparkSource):
+        return f"{plan.sources[0].name!r} is no DataFrame"
+    return refused
+
+
+def _computed_by_spark(stream: StreamEnds[Any], plan: PhysicalPlan) -> Any:
+    """Return the DataFrame of a program that is expressions of one DataFrame."""
+    environment, (found,) = stream.get_execution_environment(), plan.projections
     part = plan.sources[0].parts[0]
-    if found is None or not isinstance(part, SparkSource) or len(plan.sources[0].parts) > 1:
-        return None
+    assert isinstance(part, SparkSource), "it was asked"
     made = plan.graph.node(found.operator)
     type_info, origin = stream.get_type(), made.origin
     resolve_name(CHECK)(type_info, environment.get_configuration(), origin)

@@ -20,6 +20,7 @@ from penstock.expressions.aggregates import AggregateExpression
 from penstock.expressions.column import ColumnExpression
 from penstock.expressions.keyed_aggregate import WINDOW_BOUNDS
 from penstock.expressions.tree import Field
+from penstock.program.selected_field import field_position
 from penstock.program.windows import TimeWindow
 from penstock.types.row import Row, row_factory
 
@@ -37,9 +38,12 @@ def key_columns(selector: Any, names: tuple[str, ...]) -> tuple[str, ...]:
         names: Names of the columns of the rows.
 
     Raises:
-        ArgumentError: The key is computed by a function.
+        ArgumentError: The key is computed by a function that does more than read one field.
     """
     if type(selector) is not itemgetter:
+        position = field_position(selector, names)
+        if position is not None:
+            return (names[position],)
         raise ArgumentError.here(
             "aggregate was called on a stream whose key is no column",
             hint="Write key_by(col.name). Compute a key before, with with_columns.",

@@ -170,8 +170,8 @@ def _decisions(
             yield Decision(
                 f"columns of {plan.source(source).name!r}",
                 "combined by Spark SQL before records are made of them",
-                f"{columns.how} of {columns.field!r} by {columns.key!r} is the same there, for "
-                "whole numbers; NULLs are left to Python",
+                f"{columns.how} of {columns.field!r} by {columns.key!r} is the same there; NULLs are "
+                "left to Python",
             )
     words = [word for place, word in _WORDS.items() if place in places]
     promised = filter(None, (folding.promises.associative, folding.promises.commutative))

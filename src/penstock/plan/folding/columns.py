@@ -1,45 +1,48 @@
 """Decides which sources Spark SQL may fold as columns, before Python makes records.
 
-    columns ──▶ Spark SQL: groupBy(key).sum(field) ──▶ a record per key ──▶ the plan without it
+    columns ──▶ Spark SQL: parts of `FieldTotal`, merged by key ──▶ a record per key ──▶ the plan without it
 
 The fold equals that of the sender (`plan.folding.places`). In addition SQL must compute the same values
 as Python. So these conditions must hold:
 
 * Every part of the source reads columns of the declared types, and only the keyed operator reads its
   records.
-* The records of a key come only from that source, and in a batch run from one part of it. If SQL
-  cannot fold a column, its keys are missing until the run reads the records instead. Operators
-  downstream must not process the results of other sources without them.
-* A record is a row of two fields: a whole number that `sum`, `min` or `max` of the API aggregates,
-  and the key, which the selector only reads. Other fields would keep the values of the first record,
-  and SQL has no first record.
-* The key is a whole number, text or a boolean, whose equality is the same in SQL and Python.
+* The records of a key come only from that source, and in a batch run from one part of it.
+* A record is a row of two fields: a whole number that `sum`, `min` or `max` of the API aggregates (or
+  a text, of `min` and `max`), and the key, which the selector only reads. Other fields would keep the
+  values of the first record, and SQL has no first record.
+* The key is a whole number, text, a boolean or a date, whose equality is the same in SQL and Python.
 
-SQL still differs for NULL, and for sums of more than 2^31 records. The values show both; then the run
-reads the records instead (`spark.sources.combined_columns`).
+SQL still differs for NULL, which a total says (`expressions.field_totals`).
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from penstock.expressions.field_totals import FieldTotal
 from penstock.plan.physical import PhysicalPlan, SourcePlan
 from penstock.program.channel import ChannelSpec
-from penstock.program.folding.fold import ColumnFold, Fold
+from penstock.program.folding.fold import Fold
 from penstock.program.partitioning import StreamPartitioner
 from penstock.program.run_settings import RunKind
 from penstock.program.selected_field import field_position
 from penstock.types import RowTypeInfo, Types
 
 _NUMBERS = frozenset(map(repr, (Types.BYTE(), Types.SHORT(), Types.INT(), Types.LONG())))
-_KEYS = _NUMBERS | {repr(Types.STRING()), repr(Types.BOOLEAN())}
+_TEXT = repr(Types.STRING())
+_KEYS = _NUMBERS | {_TEXT, repr(Types.BOOLEAN()), repr(Types.SQL_DATE())}
+_FIELDS = {"sum": _NUMBERS, "min": _NUMBERS | {_TEXT}, "max": _NUMBERS | {_TEXT}}
+"""Aggregation to the types of which Spark SQL has the same one."""
 
 
 def columns_folded(
     plan: PhysicalPlan, channel: ChannelSpec, fold: Fold
-) -> tuple[tuple[int, ColumnFold], ...]:
+) -> tuple[tuple[int, FieldTotal], ...]:
     """Return the sources of a channel that SQL may fold as columns, each with its fold."""
     if channel.source_level != 0 or channel.partitioner is not StreamPartitioner.HASH:
+        return ()
+    if not plan.options.projects:
         return ()
     feeding = {
         source
@@ -62,7 +65,7 @@ def columns_folded(
     return tuple((source, columns) for source, columns in found if columns is not None)
 
 
-def _of_source(source: SourcePlan, channel: ChannelSpec, fold: Fold) -> ColumnFold | None:
+def _of_source(source: SourcePlan, channel: ChannelSpec, fold: Fold) -> FieldTotal | None:
     declared = source.type_info
     aggregate = getattr(fold.add, "of_column", None)
     if aggregate is None or fold.accumulator_type not in (None, declared):
@@ -79,9 +82,9 @@ def _of_source(source: SourcePlan, channel: ChannelSpec, fold: Fold) -> ColumnFo
         return None  # other fields, or the key itself is aggregated
     if names[0].lower() == names[1].lower():
         return None  # Spark does not distinguish these names
-    if kinds[field] not in _NUMBERS or kinds[key] not in _KEYS:
+    if kinds[field] not in _FIELDS[how] or kinds[key] not in _KEYS:
         return None
-    return ColumnFold(names[key], names[field], how, (names[0], names[1]))
+    return FieldTotal(declared, names[key], names[field], how)
 
 
 def _key(channel: ChannelSpec, names: list[str]) -> int | None:

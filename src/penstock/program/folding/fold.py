@@ -19,6 +19,7 @@ from enum import Enum, auto
 from typing import Any
 
 from penstock.errors import CallSite
+from penstock.expressions.field_totals import FieldTotal
 from penstock.program.operator_kind import Emit
 from penstock.program.window_operation import PaneShape
 from penstock.types.information import TypeInformation
@@ -115,23 +116,6 @@ class FoldPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class ColumnFold:
-    """The fold of columns in Spark SQL.
-
-    Attributes:
-        key: Name of the column of keys.
-        field: Name of the aggregated column.
-        how: `sum`, `min` or `max`.
-        names: Names of both columns, in order.
-    """
-
-    key: str
-    field: str
-    how: str
-    names: tuple[str, str]
-
-
-@dataclass(frozen=True, slots=True)
 class ChannelFold:
     """The sender's part in the fold of a channel's reader.
 
@@ -160,7 +144,7 @@ class ChannelFold:
     panes: PaneShape | None = None
     session_gap_ms: int | None = None
     assigner: Any = None
-    columns: tuple[tuple[int, ColumnFold], ...] = ()
+    columns: tuple[tuple[int, FieldTotal], ...] = ()
     aggregate: Any = None
     keeps_time: bool = False
     is_merged: bool = False

@@ -167,9 +167,13 @@ class TimestampsOperator(Operator):
         if greatest.null_count:
             raise without_timestamp(self.spec)
         self._greatest = max(self._greatest, pc.max(greatest).as_py())
-        width = batch.num_columns - 1
-        parts = batch.select([at for at in range(width) if at != keys])
-        self._write(parts, batch.column(keys).to_pylist())
+        at_parts = keys + 1
+        if kinds.is_boolean(batch.schema.field(at_parts).type):  # no part is one
+            batch = batch.filter(batch.column(at_parts))
+            at_parts += 1
+        if batch.num_rows:
+            parts = batch.select([*range(keys), *range(at_parts, batch.num_columns - 1)])
+            self._write(parts, batch.column(keys).to_pylist())
 
     def advance_watermark(self, watermark: int) -> None:
         """Drop upstream watermarks except the last."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from penstock.expressions.field_totals import FieldTotal, records_of_totals
 from penstock.metrics.task_clock import ARROW, OTHER, START, WAIT, TaskClock, level_place
 from penstock.metrics.values import merge_metrics
 from penstock.program.level import LevelProgram
@@ -28,6 +29,7 @@ from penstock.runtime.task.report import Report, encode_report
 from penstock.runtime.task.shared_function import with_shared_functions
 from penstock.state.level_state import NO_STATE
 from penstock.state.schema.evolution import wall_clock_ms
+from penstock.types.arrow_lists import columns_to_lists
 from penstock.wire.elements import (
     MAX_WATERMARK,
     MIN_TIMESTAMP,
@@ -36,7 +38,7 @@ from penstock.wire.elements import (
     NextPart,
 )
 from penstock.wire.frame import FrameHeader, FrameKind, encode_payload
-from penstock.wire.row_columns import is_plain, of_type, rows_of
+from penstock.wire.row_columns import is_plain, of_type, rows_of, rows_of_lists
 
 _ColumnReader = ExpressionOperator | TimestampsOperator | MapBatchesOperator
 
@@ -76,6 +78,8 @@ class _SourceChain:
         self.column_reader: _ColumnReader | None = None
         if isinstance(reader, _ColumnReader):
             self.column_reader = reader
+        folds = [spec.fold.columns for spec in program.outputs if spec.fold is not None]
+        self.total = next((each for some in folds for at, each in some if at == source), None)
         self.latency = SourceLatency(source, program, task, wall_clock_ms)
         self.is_open = False
 
@@ -139,7 +143,6 @@ class LevelZero:
         self._counts: dict[int, int] = {}
         self._marks: dict[int, int] = {}
         self._split_marks: dict[int, dict[int, int]] = {}
-        self._refused: set[str] = set()
 
     def collect(self, source: int, values: list[Any], timestamps: list[int] | None) -> None:
         """Process a non-empty batch of `source`."""
@@ -161,6 +164,9 @@ class LevelZero:
             TypeMismatchError: A column contains a value that Python does not support.
         """
         chain = self._chain(source)
+        if chain.total is not None and chain.total.are_parts(batch.schema.names):
+            self._collect_totals(source, chain.total, batch)
+            return
         computed = self._program.computed_sources.get(source)
         if computed is not None:
             if computed.timestamps is not None and batch.columns[-1].null_count:
@@ -184,13 +190,16 @@ class LevelZero:
         chain.column_writer.collect_columns(batch)
         self.clock.switch(before)
 
-    def count_combined(self, source: int, records: int) -> None:
-        """Count records of `source` that Spark SQL has folded."""
-        self._counts[source] = self._counts.get(source, 0) + records
-
-    def refuse_columns(self, name: str) -> None:
-        """Report that Spark SQL cannot fold a column, so that the results of the run are invalid."""
-        self._refused.add(name)
+    def _collect_totals(self, source: int, total: FieldTotal, batch: Any) -> None:
+        """Process the rows that stand for what Spark SQL has folded, and count all of its records."""
+        before = self.clock.switch(ARROW)
+        keys, counts, known, *parts = columns_to_lists(batch)
+        keys, values = records_of_totals(keys, counts, known, parts)
+        columns = [values, keys] if total.names[0] == total.field else [keys, values]
+        rows = rows_of_lists(list(total.names), columns)
+        self.clock.switch(before)
+        self._counts[source] = self._counts.get(source, 0) + sum(counts) - len(rows)
+        self.collect(source, rows, None)
 
     def start_split(self, source: int, split: int) -> None:
         """Begin a split, so that watermarks can take effect between its records.
@@ -277,7 +286,6 @@ class LevelZero:
         report = Report(
             source_records=self._counts,
             times=self.clock.take(level_place(0)),
-            refused_columns=frozenset(self._refused),
             source_watermarks=self._marks,
             split_watermarks=self._split_marks,
             # Tasks of a batch run have input of any size, and there may be thousands of them.

@@ -47,8 +47,6 @@ class Report:
         state_written: uid to bytes of changes that were logged.
         sink_records: Sink to records that were staged for it.
         commits: Sink to what its commits took; the driver adds them.
-        refused_columns: Columns with values that SQL and Python fold differently; then the results
-            of the run are invalid (batch run).
     """
 
     source_records: dict[int, int] = field(default_factory=dict)
@@ -61,7 +59,6 @@ class Report:
     metrics: dict[str, MetricValue] = field(default_factory=dict)
     next_calls: dict[tuple[int, int], int | None] = field(default_factory=dict)
     times: dict[str, int] = field(default_factory=dict)
-    refused_columns: frozenset[str] = frozenset()
     source_watermarks: dict[int, int] = field(default_factory=dict)
     subtask: int | None = None
     subtask_records: dict[str, dict[int, int]] = field(default_factory=dict)
@@ -73,10 +70,11 @@ class Report:
     commits: dict[int, CommitCost] = field(default_factory=dict)
 
     def __setstate__(self, state: tuple[None, dict[str, Any]]) -> None:
-        """Restore a pickled report. Epoch records keep reports, which may lack fields that were added."""
-        filled = Report(**state[1])
-        for each in fields(self):
-            setattr(self, each.name, getattr(filled, each.name))
+        """Restore a pickled report. Epoch records keep reports, whose fields may be those of another version."""
+        names = {each.name for each in fields(self)}
+        filled = Report(**{name: kept for name, kept in state[1].items() if name in names})
+        for name in names:
+            setattr(self, name, getattr(filled, name))
 
     def merge(self, other: Report) -> None:
         """Add the report of another task.
@@ -98,7 +96,6 @@ class Report:
             self.source_watermarks[source] = min(self.source_watermarks.get(source, mark), mark)
         self._merge_facts(other)
         self.next_calls |= other.next_calls
-        self.refused_columns |= other.refused_columns
         merge_metrics(self.metrics, other.metrics)
         for channel, groups in other.watermarks.items():
             known = self.watermarks.setdefault(channel, {})

@@ -16,7 +16,6 @@ import base64
 import logging
 import pickle
 import time
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -72,7 +71,6 @@ class BatchRun:
         if not job.plan.exact_subtasks:
             wanted = max(cores, wanted)
             wanted = min(wanted, self._most_tasks or wanted)
-        self._folds_columns = True
         self._tasks = min(wanted, job.plan.options.max_parallelism)
         self._epoch = EpochNumber(run.index, is_whole_run=True)
 
@@ -142,9 +140,7 @@ class BatchRun:
                 if not lost.is_cause_of(failure):
                     raise
             else:
-                if not staged.report.refused_columns:
-                    break
-                self._refuse(staged.report.refused_columns)
+                break
             job.sinks.recover()  # the staged output of the attempt
         failpoint("batch.ran")
         job.check_pinned(run, pinned)
@@ -152,16 +148,6 @@ class BatchRun:
         job.directory.record(f"run-{run.index}.staged", recorded)
         failpoint("batch.staged")
         return recorded
-
-    def _refuse(self, columns: Iterable[str]) -> None:
-        _logger.info(
-            "run %d (%s) begins again and reads records: Spark SQL cannot combine the column %s, "
-            "which holds NULL, or sums of more than 64 bits",
-            self._run.index,
-            self._run.name,
-            ", ".join(sorted(columns)),
-        )
-        self._folds_columns = False
 
     def _staged_to(self, staged: StagedEpoch) -> dict[str, Any]:
         """Return the form to record; it has pickles, because committables are objects of sinks."""
@@ -188,7 +174,6 @@ class BatchRun:
         times = make_batch_costs(job.session.sparkContext)
         reads = replace(
             job.read_context(run, programs, pinned),
-            folds_columns=self._folds_columns,
             most_tasks=self._most_tasks,
         )
         sinks = job.sinks.task(snapshot)

@@ -125,13 +125,18 @@ def check_session(session: SparkSession, origin: CallSite | None) -> None:
     Raises:
         ConfigError: It does not.
     """
-    if session.conf.get(_ANSI) != "true":
+    if not has_errors(session):
         raise ConfigError(
             f"{_ANSI} is off in the Spark session, so Spark SQL would return NULL or a wrong number "
             "where an expression has no value",
             hint=f"Set {_ANSI} to true, or execution.batch.expressions and execution.batch.queries to false.",
             origin=origin,
         )
+
+
+def has_errors(session: SparkSession) -> bool:
+    """Return whether Spark SQL raises errors of arithmetic in a session."""
+    return session.conf.get(_ANSI) == "true"
 
 
 def selected(rows: DataFrame, chain: ExpressionChain) -> DataFrame:

@@ -9,11 +9,11 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from penstock.config.configuration import Configuration
+from penstock.expressions.field_totals import FieldTotal
 from penstock.filesystem.stored_path import JobPath
 from penstock.graph.endpoints import Source
 from penstock.graph.source_switch import SourceSwitch
 from penstock.plan.physical import PhysicalPlan, RunPlan
-from penstock.program.folding.fold import ColumnFold
 from penstock.program.level import LevelProgram
 from penstock.spark.sources.pinned_files import PinnedFiles
 from penstock.spark.worker.level_tasks import BatchLevelTask
@@ -98,7 +98,6 @@ class ReadContext:
         first_records: Size of the first micro-batch of each source that numbers its records; 0 is
             the usual size.
         workers: Dependencies of the job other than its program, None if there are none.
-        folds_columns: Whether Spark SQL may fold columns (batch run).
         behind: The level behind level 0, if it runs in the same processes (batch run).
         most_tasks: Most tasks that read a source in a batch run; None sets no limit.
         attempt: Attempt of a live run; None in a batch run.
@@ -120,16 +119,15 @@ class ReadContext:
     as_trees: frozenset[int] = frozenset()
     first_records: int = 0
     workers: WorkerEnvironment | None = None
-    folds_columns: bool = False
     behind: BatchLevelTask | None = None
     most_tasks: int | None = None
     attempt: LiveAttempt | None = None
     fence: Fence | None = None
     patiently: Callable[[Callable[[], Any]], Any] = _at_once
 
-    def column_fold(self, source: int) -> ColumnFold | None:
-        """Return the fold of Spark SQL for a source, None if there is none."""
-        if not self.folds_columns or source in self.program.source_types:
+    def field_total(self, source: int) -> FieldTotal | None:
+        """Return what Spark SQL folds of a source, None if it folds nothing (batch run)."""
+        if source in self.program.source_types:
             return None
         specs = [spec.fold for spec in self.program.outputs if spec.fold is not None]
         return next((how for spec in specs for at, how in spec.columns if at == source), None)

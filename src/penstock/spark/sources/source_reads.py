@@ -33,11 +33,11 @@ from penstock.runtime.task.chain import operators_behind
 from penstock.spark.expressions.projection import (
     finished,
     finished_windows,
+    has_errors,
     merged,
     projected,
 )
 from penstock.spark.expressions.queries import rows_of_query
-from penstock.spark.sources.combined_columns import CombinedColumnsTask, combined
 from penstock.spark.sources.position_rows import RANGES_DDL
 from penstock.spark.sources.read_context import ReadContext
 from penstock.spark.sources.split_ranges import SplitRange, cut_ranges
@@ -84,12 +84,6 @@ def batch_frames(
         if context.most_tasks is not None:
             frame = frame.coalesce(context.most_tasks)
         frame = _projected(context, source, frame)
-        how = context.column_fold(source)
-        few = None if how is None else combined(frame, how, context.program.settings.parallelism)
-        if few is not None:
-            task = CombinedColumnsTask(columns, source, unwrap=False, times=times, columns=how)
-            branches.append(called(few, task))
-            continue
         read = in_tasks(context, source, frame)
         branches.append(called(*_columns(read, columns, source, described, times)))
     return reduce(DataFrame.union, branches)
@@ -124,6 +118,11 @@ def _projected(context: ReadContext, source: int, frame: DataFrame) -> DataFrame
     for each in context.plan.projections:
         if (each.run, each.source) == (context.run.index, source):
             return _evaluated(context, each, frame)
+    total = context.field_total(source)
+    if total is not None and has_errors(frame.sparkSession):  # else NULL would replace them
+        parts = projected(frame, total.chain, None)
+        tasks = context.program.settings.parallelism
+        return merged(parts, total.aggregate, tasks, is_ordered=context.behind is None)
     return frame
 
 

@@ -1,8 +1,7 @@
-"""Columns combined by Spark SQL: the same answer as from records, and the same errors."""
+"""Totals of a field that Spark SQL makes: the same answer as of records, and the same errors."""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from itertools import count
 from operator import itemgetter
@@ -19,9 +18,10 @@ from penstock.connectors.files.file_source import FileSource
 from penstock.datastream import DataStream, StreamExecutionEnvironment
 from penstock.datastream.connectors import HybridSource
 from penstock.errors import TypeMismatchError, UserFunctionError
-from penstock.program.folding.fold import ColumnFold
+from penstock.expressions.field_totals import FieldTotal
+from penstock.expressions.keyed_aggregate import KeyedAggregate
+from penstock.spark.expressions.projection import merged
 from penstock.spark.sources import source_reads
-from penstock.spark.sources.combined_columns import combined
 from tests.spark.conftest import Environment
 
 OFF = {"execution.batch.combine": "false"}
@@ -44,15 +44,15 @@ def made(environment: Environment, tmp_path: Path) -> Make:
 
 
 @pytest.fixture
-def done(monkeypatch: pytest.MonkeyPatch) -> list[ColumnFold]:
-    """Return what jobs had Spark SQL combine so far."""
-    seen: list[ColumnFold] = []
+def done(monkeypatch: pytest.MonkeyPatch) -> list[KeyedAggregate]:
+    """Return what jobs had Spark SQL merge so far."""
+    seen: list[KeyedAggregate] = []
 
-    def spy(frame: DataFrame, columns: ColumnFold, tasks: int) -> DataFrame | None:
-        seen.append(columns)
-        return combined(frame, columns, tasks)
+    def spy(frame: DataFrame, aggregate: KeyedAggregate, tasks: int) -> DataFrame:
+        seen.append(aggregate)
+        return merged(frame, aggregate, tasks)
 
-    monkeypatch.setattr(source_reads, "combined", spy)
+    monkeypatch.setattr(source_reads, "merged", spy)
     return seen
 
 
@@ -77,7 +77,7 @@ def answer(stream: DataStream[Any], name: str = "job") -> list[Any]:
     ("how", "kind"), [("sum", "BIGINT"), ("sum", "TINYINT"), ("min", "INT"), ("max", "BIGINT")]
 )
 def test_the_answer_is_that_of_records(
-    made: Make, session: SparkSession, done: list[ColumnFold], how: str, kind: str
+    made: Make, session: SparkSession, done: list[KeyedAggregate], how: str, kind: str
 ) -> None:
     far = {"BIGINT": 2**63 - 1, "INT": 2**31 - 1, "TINYINT": 127}[kind]
     rows = [(f"k{n % 5}" if n % 5 else None, far - n if n % 2 else -far + n) for n in range(60)]
@@ -88,7 +88,7 @@ def test_the_answer_is_that_of_records(
     assert choices(env) == ["columns of 'DataFrame'"]
     found = answer(totals(made(), frame, how))
     assert found == answer(totals(made(**OFF), frame, how))
-    assert done == [ColumnFold("k", "v", how, ("k", "v"))]
+    assert [each.merges[-1] for each in done] == [how]
     assert len(found) == 7
     assert ("high", far if how != "min" else -far) in found
 
@@ -128,12 +128,36 @@ def test_all_records_are_counted(made: Make, session: SparkSession) -> None:
 
 
 def test_a_key_with_one_null_keeps_it(
-    made: Make, session: SparkSession, caplog: pytest.LogCaptureFixture
+    made: Make, session: SparkSession, done: list[KeyedAggregate]
 ) -> None:
     frame = session.createDataFrame([("a", 1), ("b", None), ("a", 2)], "k STRING, v BIGINT")
-    with caplog.at_level(logging.INFO, "penstock"):
-        assert answer(totals(made(), frame)) == [("a", 3), ("b", None)]
-    assert "begins again and reads records: Spark SQL cannot combine the column v" in caplog.text
+    assert answer(totals(made(), frame)) == [("a", 3), ("b", None)]
+    assert len(done) == 1
+
+
+def test_least_texts_are_those_of_python(
+    made: Make, session: SparkSession, done: list[KeyedAggregate]
+) -> None:
+    texts = ["Z", "a", "ä", "😀", "\uffff", ""]
+    frame = session.createDataFrame(
+        [(n % 2 == 0, t) for n, t in enumerate(texts)], "k BOOLEAN, v STRING"
+    )
+    for how, of in (("min", min), ("max", max)):
+        expected = [(False, of(texts[1::2])), (True, of(texts[::2]))]
+        assert answer(totals(made(), frame, how)) == expected
+    assert len(done) == 2
+
+
+def test_a_session_that_has_no_errors_reads_records(
+    made: Make, session: SparkSession, done: list[KeyedAggregate]
+) -> None:
+    session.conf.set("spark.sql.ansi.enabled", "false")
+    try:
+        frame = session.range(9).selectExpr("id % 3 AS k", "id AS v")
+        assert answer(totals(made(), frame)) == [(0, 9), (1, 12), (2, 15)]
+    finally:
+        session.conf.set("spark.sql.ansi.enabled", "true")
+    assert done == []
 
 
 def test_a_null_fails_as_it_does_in_python(made: Make, session: SparkSession) -> None:
@@ -168,7 +192,7 @@ def test_files_of_declared_columns_are_combined(
 
 
 def test_a_live_run_goes_on_with_sums_of_columns(
-    made: Make, session: SparkSession, done: list[ColumnFold], tmp_path: Path
+    made: Make, session: SparkSession, done: list[KeyedAggregate], tmp_path: Path
 ) -> None:
     history, live = str(tmp_path / "history"), str(tmp_path / "live")
     session.range(90).selectExpr("id % 3 AS k", "id AS v").write.json(history)
@@ -187,7 +211,7 @@ def test_a_live_run_goes_on_with_sums_of_columns(
         assert sorted(found) == sorted(
             [(k, sum(range(k, 90, 3)) + more) for k in range(3) for more in (0, 1000)]
         )
-    assert done == [ColumnFold("k", "v", "sum", ("v", "k"))]
+    assert done == [FieldTotal(ROW, "k", "v", "sum").aggregate]
 
 
 def refused(session: SparkSession) -> dict[str, tuple[DataFrame, str, Any]]:

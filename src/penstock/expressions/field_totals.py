@@ -1,0 +1,138 @@
+"""`sum`, `min` and `max` of a field by a field, as an aggregate of columns.
+
+    k, v ──select──▶ key, rows 1, values 1, v ──merge by key──▶ key, rows 3, values 2, total ──▶ (k, total), (k, NULL)
+
+An aggregate of columns leaves NULL out, and the functions of `sum`, `min` and `max` get it. So a row of totals says how many
+records it stands for and how many of them had a value; where that differs, `records_of_totals` gives the function a NULL too.
+
+A sum of LONG may leave 64 bits on its way and come back. It is the sum of three digits of 21 bits, each of which overflows
+after two million million records of a key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.expressions.keyed_aggregate import KeyedAggregate
+from penstock.expressions.kinds import LONG, WHOLE
+from penstock.expressions.steps import ExpressionChain, SelectStep
+from penstock.expressions.tree import Call, Expression, Field, Literal
+from penstock.expressions.typing import RecordType, typed
+from penstock.types.records import RowTypeInfo
+
+_KEY, _ROWS, _VALUES = "$key", "$rows", "$values"
+_DIGIT_BITS = 21
+_BASE = 1 << _DIGIT_BITS
+_WIDEST = WHOLE[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class FieldTotal:
+    """What `sum`, `min` or `max` computes of rows of two fields, a key and a value.
+
+    Attributes:
+        records: Type of the rows.
+        key: Name of the field of keys.
+        field: Name of the aggregated field.
+        how: `sum`, `min` or `max`.
+    """
+
+    records: RowTypeInfo
+    key: str
+    field: str
+    how: str
+
+    @property
+    def chain(self) -> ExpressionChain:
+        """The selection of parts."""
+        steps = tuple(_selections(self))
+        return ExpressionChain(self.records, steps, takes_changes=False)
+
+    @property
+    def aggregate(self) -> KeyedAggregate:
+        """How parts are merged; its results are the parts."""
+        parts = self.chain.type_info
+        assert isinstance(parts, RowTypeInfo), "a selection makes rows"
+        named = zip(parts.field_names, parts.field_types, strict=True)
+        same = SelectStep(tuple((name, Field(name, kind)) for name, kind in named))
+        values = len(parts.field_names) - 3
+        merges = (None, "sum", "sum", *(self.how for _ in range(values)))
+        return KeyedAggregate(parts, merges, ExpressionChain(parts, (same,)))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the fields of the rows."""
+        return self.records.field_names
+
+    def are_parts(self, names: list[str]) -> bool:
+        """Return whether columns of these names are parts, and not the rows themselves."""
+        return names[:3] == [_KEY, _ROWS, _VALUES]
+
+
+def records_of_totals(
+    keys: list[Any], rows: list[int], values: list[int], parts: list[list[Any]]
+) -> tuple[list[Any], list[Any]]:
+    """Return keys and values of records of which the function of two records gives what it gives of all.
+
+    Args:
+        keys: The keys.
+        rows: How many records each stands for.
+        values: How many of them have a value.
+        parts: The value, or its digits from the least one on.
+    """
+    totals = parts[0] if len(parts) == 1 else list(map(_of_digits, *parts))
+    if rows == values:
+        return keys, totals
+    standing: list[tuple[Any, Any]] = []
+    for key, count, known, total in zip(keys, rows, values, totals, strict=True):
+        if known:
+            standing.append((key, total))
+        # a function that gets NULL fails on the second record, whatever the others are
+        standing += [(key, None)] * min(count - known, 1 if known else 2)
+    return [key for key, _ in standing], [value for _, value in standing]
+
+
+def _of_digits(low: int | None, middle: int | None, high: int | None) -> int | None:
+    if low is None or middle is None or high is None:
+        return None
+    return low + (middle << _DIGIT_BITS) + (high << 2 * _DIGIT_BITS)
+
+
+def _selections(total: FieldTotal) -> Iterator[SelectStep]:
+    value = Field(total.field)
+    kind = total.records.field_types[total.names.index(total.field)]
+    one = Call("cast", (Literal(1),), (LONG,))
+    none = Call("cast", (Literal(0),), (LONG,))
+    counted: dict[str, Expression] = {
+        _KEY: Field(total.key),
+        _ROWS: one,
+        _VALUES: Call("case", (Call("is_null", (value,)), none, one)),
+    }
+    if total.how != "sum":
+        yield _step(counted | {"$value": value}, total.records)
+        return
+    if getattr(kind, "name", "") != _WIDEST:
+        yield _step(counted | {"$value": Call("cast", (value,), (LONG,))}, total.records)
+        return
+    kept = {name: Field(name) for name in counted}
+    first = _step(counted | {"$low": _digit(value), "$rest": _behind(value)}, total.records)
+    yield first
+    rest = Field("$rest")
+    digits = {"$low": Field("$low"), "$middle": _digit(rest), "$high": _behind(rest)}
+    yield _step(kept | digits, first.type_info)
+
+
+def _step(outputs: dict[str, Expression], records: RecordType) -> SelectStep:
+    return SelectStep(tuple((name, typed(each, records, "sum")) for name, each in outputs.items()))
+
+
+def _digit(value: Expression) -> Expression:
+    return Call("modulo", (value, Literal(_BASE)))
+
+
+def _behind(value: Expression) -> Expression:
+    """Return the digits above the least one: a multiple of the base, of which a float has all 43 bits."""
+    quotient = Call("divide", (Call("subtract", (value, _digit(value))), Literal(_BASE)))
+    return Call("cast", (quotient,), (LONG,))
