@@ -1,76 +1,62 @@
-"""Was a payment unusual for its card? A training set from history, and a table of features that stays fresh.
+"""Was a payment unusual for its card? A training set from history, and tables of features that stay fresh.
 
     penstock run examples/features.py              makes payments in feature-data
     python examples/features.py --help
 
-A feature is what a card spent in an hour. A payment is joined with the newest hour that was over when it was made,
-so no row of the training set knows its own future. The same program reads history as a batch, then what comes live.
+Features are what a card spent in the last 24 hours, taken every hour, and in its last burst: payments without half an hour
+between them. A payment is joined with the newest of both that were known when it was made, so no row of the training set
+knows its own future. The same program reads history as a batch, then what comes live.
 """
 
 import argparse
 import json
 import random
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from penstock.common import Configuration, Duration, Row, Time, Types, WatermarkStrategy
-from penstock.datastream import (
-    AggregateFunction,
-    DataStream,
-    ProcessWindowFunction,
-    StreamExecutionEnvironment,
-    col,
-)
+from penstock.datastream import DataStream, StreamExecutionEnvironment, col
 from penstock.datastream.connectors import FileSink, FileSource, HybridSource, Sink
-from penstock.datastream.window import TimeWindow, TumblingEventTimeWindows
+from penstock.datastream.window import EventTimeSessionWindows, SlidingEventTimeWindows
 
 HOUR, DAY = 3_600_000, 86_400_000
+GAP = Time.minutes(30)
 PAYMENT = Types.ROW_NAMED(
     ["card", "at", "amount", "is_fraud"],
     [Types.STRING(), Types.LONG(), Types.LONG(), Types.BOOLEAN()],
 )
-FEATURES = Types.ROW_NAMED(
-    ["card", "known_at", "payments", "spent"],
-    [Types.STRING(), Types.LONG(), Types.LONG(), Types.LONG()],
-)
 
 
-class Spending(AggregateFunction[Row, tuple[int, int], tuple[int, int]]):
-    """Counts payments and adds their amounts."""
-
-    def create_accumulator(self) -> tuple[int, int]:
-        return 0, 0
-
-    def add(self, value: Row, accumulator: tuple[int, int]) -> tuple[int, int]:
-        return accumulator[0] + 1, accumulator[1] + value.amount
-
-    def merge(self, acc_a: tuple[int, int], acc_b: tuple[int, int]) -> tuple[int, int]:
-        return acc_a[0] + acc_b[0], acc_a[1] + acc_b[1]
-
-    def get_result(self, accumulator: tuple[int, int]) -> tuple[int, int]:
-        return accumulator
-
-
-class OfHour(ProcessWindowFunction[tuple[int, int], Row, str, TimeWindow]):
-    """Makes the row of an hour, which is known when the hour is over."""
-
-    def process(self, key: str, context: Any, elements: Iterable[tuple[int, int]]) -> Iterator[Row]:
-        ((payments, spent),) = elements
-        yield Row(card=key, known_at=context.window().end, payments=payments, spent=spent)
-
-
-def build(payments: DataStream[Row], training: Sink, online: Sink) -> None:
-    """Connect a stream of payments with two sinks: of training rows, and of the newest features per card."""
-    hours = payments.key_by(lambda payment: payment.card).window(
-        TumblingEventTimeWindows.of(Time.hours(1))
+def build(payments: DataStream[Row], training: Sink, days: Sink, bursts: Sink) -> None:
+    """Connect a stream of payments with sinks: of training rows, and of the newest features per card."""
+    payment_count, spent = col.count(), col.amount.sum()
+    cards = payments.key_by(col.card)
+    by_hour = cards.window(SlidingEventTimeWindows.of(Time.hours(24), Time.hours(1)))
+    of_day = by_hour.aggregate(col.window_end, payments=payment_count, spent=spent).uid("days")
+    day = of_day.select(
+        col.card,
+        hour=col.window_end.epoch_millis(),
+        day_payments=col.payments,
+        day_spent=col.spent,
     )
-    features = hours.aggregate(Spending(), OfHour(), output_type=FEATURES).uid("features")
-    joined = payments.as_of_join(features, by=col.card, tolerance=Time.days(1))
-    rows = joined.with_columns(payments=col.payments.fill_null(0), spent=col.spent.fill_null(0))
+    by_burst = cards.window(EventTimeSessionWindows.with_gap(GAP))
+    of_burst = by_burst.aggregate(col.window_end, payments=payment_count, spent=spent).uid("bursts")
+    burst = of_burst.select(
+        col.card,
+        burst_until=col.window_end.epoch_millis(),
+        burst_payments=col.payments,
+        burst_spent=col.spent,
+    )
+    known = payments.as_of_join(day, by=col.card, tolerance=Time.days(1)).uid("with-days")
+    known = known.as_of_join(burst, by=col.card).uid("with-bursts")
+    rows = known.with_columns(
+        day_payments=col.day_payments.fill_null(0), day_spent=col.day_spent.fill_null(0)
+    )
     rows.sink_to(training).name("training").uid("training")
-    newest = features.key_by(col.card).last_value(by=col.known_at).uid("newest")
-    newest.upsert_to(online, key=lambda row: row.card).name("online").uid("online")
+    newest = day.key_by(col.card).last_value(by=col.hour).uid("newest-days")
+    newest.upsert_to(days, key=lambda row: row.card).name("days").uid("days-table")
+    newest = burst.key_by(col.card).last_value(by=col.burst_until).uid("newest-bursts")
+    newest.upsert_to(bursts, key=lambda row: row.card).name("bursts").uid("bursts-table")
 
 
 def made_payments(count: int, seed: int = 1) -> list[dict[str, Any]]:
@@ -132,19 +118,20 @@ def main() -> None:
         live.monitor_continuously() if options.follow else live
     )
     time = WatermarkStrategy.for_bounded_out_of_orderness(Duration.of_minutes(1))
-    time = time.with_timestamp_assigner(lambda payment, _: payment.at)
+    time = time.with_timestamp_assigner(col.at)
     payments = env.from_source(source.build(), time, "payments").uid("payments")
-    build(payments, FileSink.json(data / "training"), FileSink.json(data / "online"))
+    build(payments, *(FileSink.json(data / name) for name in ("training", "days", "bursts")))
     env.execute("features")
     show(
         "training set (last rows)", sorted(lines(data / "training"), key=lambda row: row["at"])[-5:]
     )
-    table: dict[str, dict[str, Any]] = {}
-    for row in lines(data / "online"):  # a later row of a card replaces the former one
-        table[row["card"]] = max(
-            row, table.get(row["card"], row), key=lambda each: each["known_at"]
-        )
-    show("online table", [table[card] for card in sorted(table)])
+    for name, column in (("days", "hour"), ("bursts", "burst_until")):
+        table: dict[str, dict[str, Any]] = {}
+        for row in lines(data / name):  # a later row of a card replaces the former one
+            table[row["card"]] = max(
+                row, table.get(row["card"], row), key=lambda each: each[column]
+            )
+        show(f"table of {name}", [table[card] for card in sorted(table)])
 
 
 if __name__ == "__main__":

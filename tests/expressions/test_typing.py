@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -13,6 +14,7 @@ from penstock.common import Row, Types
 from penstock.datastream import ColumnExpression, StreamExecutionEnvironment, col, lit, when
 from penstock.errors import ArgumentError, KeyTypeError, PenstockError, UnknownFieldError
 from penstock.expressions.column import tree_of
+from penstock.expressions.mistakes import OTHER_NAMES
 from penstock.expressions.typing import typed
 from penstock.types import TypeInformation
 
@@ -167,6 +169,13 @@ def test_a_typo_names_the_column_that_is_near_and_the_line(stream: Any) -> None:
         (lambda s: s.key_by(col.n, "carrier"), ArgumentError, "no column"),
         (lambda s: s.map(lambda r: r).where(col.n > 1), ArgumentError, "has no columns"),
         (lambda _: list(col.n), ArgumentError, "no sequence"),
+        (lambda s: s.where(col.n == None), ArgumentError, "is_null()"),  # noqa: E711 - as beginners do
+        (lambda s: s.where(col.n != None), ArgumentError, "is_not_null()"),  # noqa: E711
+        (lambda s: s.where(lambda row: row.n > 1), ArgumentError, "call filter"),
+        (lambda s: s.where(col.n.sum() > 1), ArgumentError, "in a select behind"),
+        (lambda s: s.select(x=col.n.sum()), ArgumentError, "in a select behind"),
+        (lambda _: col.n.sum() / col.n.count(), ArgumentError, "in a select behind"),
+        (lambda _: 1 - col.n.mean(), ArgumentError, "in a select behind"),
         (lambda _: col[cast("str", 3)], ArgumentError, "name of a column"),
     ],
 )
@@ -191,6 +200,20 @@ def test_a_key_that_can_be_changed() -> None:
     maps = Types.ROW_NAMED(["m"], [Types.MAP(Types.STRING(), Types.INT())])
     with pytest.raises(KeyTypeError):
         env.from_collection([Row(m={})], maps).key_by(col.m)
+
+
+@pytest.mark.parametrize("name", OTHER_NAMES)
+def test_names_of_other_libraries_lead_to_ours(name: str) -> None:
+    with pytest.raises(AttributeError, match=f"write {OTHER_NAMES[name]}$"):
+        getattr(col.n, name)
+    assert hasattr(col.n, OTHER_NAMES[name])
+    assert not hasattr(col.n, name)
+
+
+def test_a_method_that_is_nearly_right() -> None:
+    with pytest.raises(AttributeError, match="did you mean 'contains'"):
+        _ = col.n.contain
+    assert repr(copy.copy(col.n)) == repr(col.n)
 
 
 def test_expressions_have_no_hash_and_show_themselves() -> None:

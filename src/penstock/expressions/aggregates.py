@@ -13,8 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
+from penstock.errors import ArgumentError
 from penstock.expressions.kinds import (
     COMPUTED,
     DECIMAL,
@@ -44,6 +45,17 @@ class AggregateExpression:
     how: str
     argument: Expression | None = None
     parameters: tuple[Any, ...] = ()
+
+    def _refuse(self, other: object) -> NoReturn:
+        raise ArgumentError.here(
+            f"the aggregate {self} was computed with; its result is known behind aggregate only",
+            hint="Give it a name, and write the expression in a select behind: "
+            ".aggregate(a=…, b=…).select(c=col.a / col.b).",
+        )
+
+    __add__ = __sub__ = __mul__ = __truediv__ = __mod__ = _refuse
+    __radd__ = __rsub__ = __rmul__ = __rtruediv__ = __rmod__ = _refuse
+    __lt__ = __le__ = __gt__ = __ge__ = _refuse
 
     def __str__(self) -> str:
         inside = [str(each) for each in (self.argument, *self.parameters) if each is not None]

@@ -10,11 +10,12 @@ from penstock.errors import ArgumentError
 from penstock.expressions.aggregates import AggregateExpression
 from penstock.expressions.aggregating import Aggregating
 from penstock.expressions.further_methods import FurtherMethods
+from penstock.expressions.mistakes import OtherNames, constant_of, not_none
 from penstock.expressions.tree import Call, Expression, Field, Literal
 from penstock.types.base import TypeInformation
 
 
-class ColumnExpression(Aggregating, FurtherMethods):
+class ColumnExpression(Aggregating, FurtherMethods, OtherNames):
     """A value that is computed of the columns of a record, with Python's operators.
 
     It is immutable. Its types are checked where a stream takes it, such as in `where`. What operators and
@@ -85,10 +86,10 @@ class ColumnExpression(Aggregating, FurtherMethods):
         return _call("abs", self)
 
     def __eq__(self, other: object) -> ColumnExpression:  # type: ignore[override]
-        return _call("equal", self, other)
+        return _call("equal", self, not_none(other, "is_null"))
 
     def __ne__(self, other: object) -> ColumnExpression:  # type: ignore[override]
-        return _call("not_equal", self, other)
+        return _call("not_equal", self, not_none(other, "is_not_null"))
 
     def __lt__(self, other: Any) -> ColumnExpression:
         return _call("less", self, other)
@@ -390,7 +391,7 @@ col = Columns()
 
 def tree_of(value: Any) -> Expression:
     """Return the tree of an expression, or a constant."""
-    return value.tree if isinstance(value, ColumnExpression) else Literal(value)
+    return value.tree if isinstance(value, ColumnExpression) else constant_of(value)
 
 
 def _call(function: str, *arguments: Any, parameters: tuple[Any, ...] = ()) -> ColumnExpression:

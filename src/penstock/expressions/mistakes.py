@@ -1,0 +1,86 @@
+"""What programs write in place of an expression, and what they meant."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from penstock.errors import ArgumentError, did_you_mean
+from penstock.expressions.aggregates import AggregateExpression
+from penstock.expressions.tree import Literal
+
+OTHER_NAMES = {
+    "astype": "cast",
+    "avg": "mean",
+    "dayofyear": "day_of_year",
+    "endswith": "ends_with",
+    "fillna": "fill_null",
+    "isNotNull": "is_not_null",
+    "isNull": "is_null",
+    "is_in": "isin",
+    "isna": "is_null",
+    "isnull": "is_null",
+    "len": "length",
+    "len_chars": "length",
+    "lower": "ascii_lower",
+    "lstrip": "strip_start",
+    "n_unique": "count_distinct",
+    "notna": "is_not_null",
+    "notnull": "is_not_null",
+    "nunique": "count_distinct",
+    "quantile": "approx_quantile",
+    "rstrip": "strip_end",
+    "size": "length",
+    "startswith": "starts_with",
+    "std": "stddev",
+    "substr": "slice",
+    "trim": "strip",
+    "upper": "ascii_upper",
+    "var": "variance",
+}
+"""Names of Python, pandas, Polars and PySpark to ours."""
+
+
+class OtherNames:
+    """Base of `ColumnExpression`: says which method was meant."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> NoReturn:
+        known = tuple(each for each in dir(type(self)) if not each.startswith("_"))
+        meant = OTHER_NAMES.get(name)
+        asked = f"; write {meant}" if meant else did_you_mean(name, known)
+        # as everywhere in Python: `copy`, `inspect` and others ask for names that are not there
+        raise AttributeError(f"columns have no method {name!r}{asked}")
+
+
+def constant_of(value: Any) -> Literal:
+    """Return a constant.
+
+    Raises:
+        ArgumentError: It is an aggregate, or a function.
+    """
+    if isinstance(value, AggregateExpression):
+        raise ArgumentError.here(
+            f"the aggregate {value} was used where each record has a value of its own",
+            hint="Write key_by(…).aggregate(name=…), and compute with its results in a select behind.",
+        )
+    if callable(value):
+        raise ArgumentError.here(
+            f"the function {getattr(value, '__name__', value)!r} was used in place of an expression",
+            hint="Write an expression, such as col.amount > 5, or call filter or map.",
+        )
+    return Literal(value)
+
+
+def not_none(value: Any, instead: str) -> Any:
+    """Return what a column is compared with.
+
+    Raises:
+        ArgumentError: It is None: the result would be NULL for every record.
+    """
+    if value is None:
+        raise ArgumentError.here(
+            "a column was compared with None, which equals nothing",
+            hint=f"Write {instead}().",
+        )
+    return value
