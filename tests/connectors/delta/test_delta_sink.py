@@ -22,6 +22,7 @@ from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.connectors import Committer, SinkContext
 from penstock.datastream.connectors.delta import DeltaSink, DeltaSource
 from penstock.errors import ArgumentError, GraphError, JobFencedError, SinkError
+from penstock.types.arrow import arrow_schema
 from penstock.types.information import TypeInformation
 from penstock.types.row import Row, RowKind
 from tests.connectors.conftest import MakeContext
@@ -200,6 +201,20 @@ def test_the_newest_row_of_a_key_is_there_and_deletions_delete(
         staged(sink, context, (None, 1))
     with pytest.raises(SinkError, match="appends rows, and got one that retracts"):
         staged(DeltaSink.append(path), context, row(kinds.DELETE, "a", 1))
+
+
+@pytest.mark.parametrize("form", SINKS)
+def test_columns_are_rows_of_the_table(path: Path, context: SinkContext, form: str) -> None:
+    sink = SINKS[form](path)
+    committer = started(sink, context)
+    committer.commit("1", staged(sink, context, ("a", 1), ("b", 1)))
+    writer = sink.create_writer(context)
+    batch = pa.record_batch([["a", "c", "c"], [2, 3, 4]], schema=arrow_schema(ROW))
+    assert writer.write_columns(batch)
+    assert writer.write_columns(batch.slice(0, 0))
+    assert not writer.write_columns(batch.rename_columns(["key", "other"]))
+    committer.commit("2", writer.prepare_commit())
+    assert rows(path) == [("a", 1), ("a", 2), ("b", 1), ("c", 3), ("c", 4)]
 
 
 def test_every_partition_value_is_read_back(path: Path, make_context: MakeContext) -> None:

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from penstock.connectors.files.file_writers import ParquetBatchFile, record_batch
 from penstock.connectors.files.partitions import partition_text
+from penstock.connectors.files.writable_columns import columns_of_files, is_whole_column
 from penstock.connectors.os_errors import sink_errors
 from penstock.errors import SinkError
 from penstock.failpoint import failpoint
@@ -110,6 +111,7 @@ class StagedTableWriter(SinkWriter):
         # A merge writes the files anew.
         self._partition_by = () if keys else partition_by
         self._keys = keys
+        self._columns = columns_of_files(context.type_info, is_whole_column)
         self._open: dict[Partition, _StagedFile] = {}
         self._finished: list[StagedTable] = []
 
@@ -123,7 +125,22 @@ class StagedTableWriter(SinkWriter):
         values, deleted = self._split_kinds(values)
         if not values:
             return
-        batch = record_batch(self._context, values)
+        self._append(record_batch(self._context, values), deleted)
+
+    def write_columns(self, batch: pa.RecordBatch) -> bool:
+        """Append the rows of an Arrow batch, if it has the columns of the table.
+
+        Raises:
+            SinkError: The file system refused, or a row cannot be written.
+        """
+        rows = None if self._columns is None else self._columns.declared(batch)
+        if rows is None:
+            return False
+        if rows.num_rows:
+            self._append(rows, [False] * rows.num_rows)
+        return True
+
+    def _append(self, batch: pa.RecordBatch, deleted: list[bool]) -> None:
         if self._keys:
             self._check_keys(batch)
             batch = batch.append_column(DELETED, pa.array(deleted, pa.bool_()))

@@ -15,14 +15,17 @@ from pyspark.sql import functions as sf
 
 from penstock.expressions.arrow.tallies import NAN_BUCKET
 from penstock.expressions.kinds import FLOATS, name_of
-from penstock.expressions.tree import Call
+from penstock.expressions.tree import Call, Literal
 
 Builder = Callable[..., Column]
 """Takes the call and the columns of its arguments."""
 
 
-def modulo(_: Call, left: Column, right: Column) -> Column:
+def modulo(call: Call, left: Column, right: Column) -> Column:
     """Build a remainder."""
+    divisor = call.arguments[1]
+    if isinstance(divisor, Literal) and type(divisor.value) is int and divisor.value > 0:
+        return sf.pmod(left, right)  # one operation, which is the same for such a divisor
     rest = left % right
     differs = (rest < sf.lit(0)) != (right < sf.lit(0))
     # Spark's `+` of two small integers has their type, so the sum needs no cast
