@@ -183,11 +183,16 @@ def test_errors_name_operator_key_and_record() -> None:
         results(stream_of(rows, "BATCH").key_by(col.key).map_groups(short, RESULT))
 
 
+async def later(batch: pa.RecordBatch) -> Any:
+    return batch
+
+
 def test_arguments() -> None:
     keyed = stream_of([Row(key="a", n=1)], "BATCH").key_by(col.key)
     for function, kind, options in [
         (lambda batch: batch, Types.INT(), {}),
         (InArrow, RESULT, {}),
+        (later, RESULT, {}),
         (InArrow(), RESULT, {"batch_size": True}),
     ]:
         with pytest.raises(ArgumentError, match="map_groups"):

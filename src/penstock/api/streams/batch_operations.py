@@ -137,7 +137,7 @@ def _async_spec(
         "timeout": timeout,
         "retry_strategy": retry,
     }
-    if not (inspect.iscoroutinefunction(called) or _is_coroutine_object(called)):
+    if not is_coroutine(called):
         for name, value in options.items():
             if value is not None:
                 raise ArgumentError.here(
@@ -157,8 +157,10 @@ def _async_spec(
     )
 
 
-def _is_coroutine_object(called: Any) -> bool:
-    return inspect.iscoroutinefunction(getattr(called, "__call__", None))  # noqa: B004 - what it is, not whether
+def is_coroutine(called: Any) -> bool:
+    """Return whether a call makes a coroutine."""
+    found = getattr(called, "__call__", None)  # noqa: B004 - what it is, not whether
+    return inspect.iscoroutinefunction(called) or inspect.iscoroutinefunction(found)
 
 
 def _check_number(operation: str, name: str, value: Any) -> None:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, Generic
 
 from penstock.api.functions.batch_functions import MapGroupFunction
 from penstock.api.functions.callables import ToGroup
-from penstock.api.streams.batch_operations import BATCH_SIZE, batch_spec
+from penstock.api.streams.batch_operations import BATCH_SIZE, batch_spec, is_coroutine
 from penstock.api.streams.stream_base import StreamBase
 from penstock.api.user_code import method_of, name_of
+from penstock.errors import ArgumentError
 from penstock.program.operators import KEYED_MAP_GROUPS
 from penstock.types.base import TypeInformation
 from penstock.types.row import Row
@@ -67,6 +68,11 @@ class KeyedBatches(StreamBase[T], Generic[T]):
         """
         method = method_of(func, MapGroupFunction, "map_group", _NAME)
         called: Any = func if method is None else getattr(func, method)
+        if is_coroutine(called):
+            raise ArgumentError.here(
+                f"{_NAME} got the coroutine {name_of(func, _NAME)!r}, and calls of a key follow each other",
+                hint="Write def. Call services in map_batches before, and keep state here.",
+            )
         batches = batch_spec(self.get_type(), called, output_type, _NAME, batch_size)
         batches = replace(batches, is_row_for_row=not any_rows)
         return self._derive(
