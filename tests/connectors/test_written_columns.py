@@ -60,7 +60,7 @@ def batches_of(fields: dict[str, tuple[TypeInformation, Any]]) -> Any:
     def batch(records: list[Any]) -> pa.RecordBatch:
         return pa.RecordBatch.from_arrays(arrow_columns(kind, records), schema=arrow_schema(kind))
 
-    return st.lists(st.lists(record, min_size=1, max_size=6).map(batch), max_size=3)
+    return st.lists(st.lists(record, max_size=6).map(batch), max_size=3)
 
 
 def read(path: Path) -> Any:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import timedelta
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 
 from penstock.errors import ArgumentError
 from penstock.expressions.aggregates import AggregateExpression
 from penstock.expressions.aggregating import Aggregating
 from penstock.expressions.further_methods import FurtherMethods
-from penstock.expressions.mistakes import OtherNames, constant_of, not_none
+from penstock.expressions.mistakes import Mistaken, constant_of, not_none
 from penstock.expressions.tree import Call, Expression, Field, Literal
 from penstock.types.base import TypeInformation
 
 
-class ColumnExpression(Aggregating, FurtherMethods, OtherNames):
+class ColumnExpression(Aggregating, FurtherMethods, Mistaken):
     """A value that is computed of the columns of a record, with Python's operators.
 
     It is immutable. Its types are checked where a stream takes it, such as in `where`. What operators and
@@ -119,18 +119,6 @@ class ColumnExpression(Aggregating, FurtherMethods, OtherNames):
         return _call("not", self)
 
     __hash__ = None  # type: ignore[assignment]
-
-    def __bool__(self) -> NoReturn:
-        raise ArgumentError.here(
-            f"the expression {self.tree} was tested for truth, which only a record decides",
-            hint="Write & for and, | for or, ~ for not, and between or isin for chains and `in`.",
-        )
-
-    def __iter__(self) -> NoReturn:
-        raise ArgumentError.here(
-            f"the expression {self.tree} was iterated, and it is no sequence",
-            hint="Use get for an element of a list, and field for a field of a row.",
-        )
 
     def __repr__(self) -> str:
         return f"<column {self.tree}>"
@@ -274,6 +262,9 @@ class ColumnExpression(Aggregating, FurtherMethods, OtherNames):
 
     def _beside(self, function: str, other: Any) -> Self:
         return type(self)(Call(function, (self.tree, tree_of(other))))
+
+    def _behind(self, function: str, other: Any) -> Self:
+        return type(self)(Call(function, (tree_of(other), self.tree)))
 
     def _shifted(self, function: str, other: Any, sign: int) -> ColumnExpression:
         """Return a sum or difference; of a timestamp and a `timedelta` a shifted timestamp."""

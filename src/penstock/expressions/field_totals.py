@@ -11,7 +11,6 @@ after two million million records of a key.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,12 +18,11 @@ from penstock.expressions.keyed_aggregate import KeyedAggregate
 from penstock.expressions.kinds import LONG, WHOLE
 from penstock.expressions.steps import ExpressionChain, SelectStep
 from penstock.expressions.tree import Call, Expression, Field, Literal
-from penstock.expressions.typing import RecordType, typed
+from penstock.expressions.typing import typed
 from penstock.types.records import RowTypeInfo
 
 _KEY, _ROWS, _VALUES = "$key", "$rows", "$values"
 _DIGIT_BITS = 21
-_BASE = 1 << _DIGIT_BITS
 _WIDEST = WHOLE[-1]
 
 
@@ -47,8 +45,7 @@ class FieldTotal:
     @property
     def chain(self) -> ExpressionChain:
         """The selection of parts."""
-        steps = tuple(_selections(self))
-        return ExpressionChain(self.records, steps, takes_changes=False)
+        return ExpressionChain(self.records, (_selection(self),), takes_changes=False)
 
     @property
     def aggregate(self) -> KeyedAggregate:
@@ -100,39 +97,30 @@ def _of_digits(low: int | None, middle: int | None, high: int | None) -> int | N
     return low + (middle << _DIGIT_BITS) + (high << 2 * _DIGIT_BITS)
 
 
-def _selections(total: FieldTotal) -> Iterator[SelectStep]:
-    value = Field(total.field)
+def _selection(total: FieldTotal) -> SelectStep:
+    value: Expression = Field(total.field)
     kind = total.records.field_types[total.names.index(total.field)]
     one = Call("cast", (Literal(1),), (LONG,))
     none = Call("cast", (Literal(0),), (LONG,))
-    counted: dict[str, Expression] = {
+    parts = {"$value": value}
+    if total.how == "sum":
+        is_wide = getattr(kind, "name", "") == _WIDEST
+        parts = _digits(value) if is_wide else {"$value": Call("cast", (value,), (LONG,))}
+    outputs: dict[str, Expression] = {
         _KEY: Field(total.key),
         _ROWS: one,
         _VALUES: Call("case", (Call("is_null", (value,)), none, one)),
+        **parts,
     }
-    if total.how != "sum":
-        yield _step(counted | {"$value": value}, total.records)
-        return
-    if getattr(kind, "name", "") != _WIDEST:
-        yield _step(counted | {"$value": Call("cast", (value,), (LONG,))}, total.records)
-        return
-    kept = {name: Field(name) for name in counted}
-    first = _step(counted | {"$low": _digit(value), "$rest": _behind(value)}, total.records)
-    yield first
-    rest = Field("$rest")
-    digits = {"$low": Field("$low"), "$middle": _digit(rest), "$high": _behind(rest)}
-    yield _step(kept | digits, first.type_info)
+    made = ((name, typed(each, total.records, total.how)) for name, each in outputs.items())
+    return SelectStep(tuple(made))
 
 
-def _step(outputs: dict[str, Expression], records: RecordType) -> SelectStep:
-    return SelectStep(tuple((name, typed(each, records, "sum")) for name, each in outputs.items()))
-
-
-def _digit(value: Expression) -> Expression:
-    return Call("modulo", (value, Literal(_BASE)))
-
-
-def _behind(value: Expression) -> Expression:
-    """Return the digits above the least one: a multiple of the base, of which a float has all 43 bits."""
-    quotient = Call("divide", (Call("subtract", (value, _digit(value))), Literal(_BASE)))
-    return Call("cast", (quotient,), (LONG,))
+def _digits(value: Expression) -> dict[str, Expression]:
+    base, square = Literal(1 << _DIGIT_BITS), Literal(1 << 2 * _DIGIT_BITS)
+    middle = Call("modulo", (Call("floor_divide", (value, base)), base))
+    return {
+        "$low": Call("modulo", (value, base)),
+        "$middle": middle,
+        "$high": Call("floor_divide", (value, square)),
+    }

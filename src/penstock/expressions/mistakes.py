@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 
 from penstock.errors import ArgumentError, did_you_mean
 from penstock.expressions.aggregates import AggregateExpression
-from penstock.expressions.tree import Literal
+from penstock.expressions.tree import Expression, Literal
 
 OTHER_NAMES = {
     "astype": "cast",
@@ -40,10 +40,28 @@ OTHER_NAMES = {
 """Names of Python, pandas, Polars and PySpark to ours."""
 
 
-class OtherNames:
-    """Base of `ColumnExpression`: says which method was meant."""
+class Mistaken:
+    """Base of `ColumnExpression`: says what was meant.
+
+    Attributes:
+        tree: The expression, without types.
+    """
 
     __slots__ = ()
+
+    tree: Expression
+
+    def __bool__(self) -> NoReturn:
+        raise ArgumentError.here(
+            f"the expression {self.tree} was tested for truth, which only a record decides",
+            hint="Write & for and, | for or, ~ for not, and between or isin for chains and `in`.",
+        )
+
+    def __iter__(self) -> NoReturn:
+        raise ArgumentError.here(
+            f"the expression {self.tree} was iterated, and it is no sequence",
+            hint="Use get for an element of a list, and field for a field of a row.",
+        )
 
     def __getattr__(self, name: str) -> NoReturn:
         known = tuple(each for each in dir(type(self)) if not each.startswith("_"))

@@ -183,7 +183,7 @@ class PartFileWriter(SinkWriter, Generic[C]):
         rows = None if self._columns is None else self._columns.declared(batch)
         if rows is None:
             return False
-        size = rows.num_rows if self._part_size_bytes is None else _SLICE_RECORDS
+        size = max(1, rows.num_rows) if self._part_size_bytes is None else _SLICE_RECORDS
         with self._os_errors("write"):
             failpoint("sink.write")
             for start in range(0, rows.num_rows, size):
