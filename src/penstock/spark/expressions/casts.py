@@ -10,23 +10,8 @@ from pyspark.sql import functions as sf
 from penstock.expressions.arrow.casts import DATE_TEXT, FLOAT_TEXT, TIMESTAMP_TEXT, WHOLE_TEXT
 from penstock.expressions.kinds import FLOATS, WHOLE, name_of
 from penstock.expressions.tree import Call
+from penstock.spark.expressions.sql_types import SQL_TYPES
 from penstock.spark.expressions.times import without_zone, zone_changed
-
-SQL_TYPES: dict[str, str] = {
-    "Boolean": "boolean",
-    "Byte": "tinyint",
-    "Short": "smallint",
-    "Integer": "int",
-    "Long": "bigint",
-    "Float": "float",
-    "Double": "double",
-    "String": "string",
-    "BigDecimal": "decimal(38,18)",
-    "SqlDate": "date",
-    "SqlTimestamp": "timestamp_ntz",
-    "TimestampLtz": "timestamp",
-}
-"""Name of a basic type to Spark's, of all types that functions compute with."""
 
 _OUT_OF_LONG = float(1 << 63)
 

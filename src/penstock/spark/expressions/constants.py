@@ -9,7 +9,7 @@ from pyspark.sql import functions as sf
 
 from penstock.expressions.kinds import DECIMAL
 from penstock.spark.expressions import times
-from penstock.spark.expressions.casts import SQL_TYPES
+from penstock.spark.expressions.sql_types import SQL_TYPES
 
 _TIMES = frozenset({"SqlDate", "SqlTimestamp", "TimestampLtz"})
 

@@ -16,7 +16,7 @@ from pyspark.sql import functions as sf
 from penstock.expressions.arrow.tallies import NAN_BUCKET
 from penstock.expressions.kinds import FLOATS, WHOLE, name_of
 from penstock.expressions.tree import Call, Expression, Literal
-from penstock.spark.expressions.casts import SQL_TYPES
+from penstock.spark.expressions.sql_types import SQL_TYPES
 
 Builder = Callable[..., Column]
 """Takes the call and the columns of its arguments."""
