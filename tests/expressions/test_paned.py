@@ -54,7 +54,9 @@ def parts_of(rows: list[Row], conditions: list[WhereStep]) -> dict[Any, tuple[An
         "different": col.share.count_distinct(),
     }
     chain, aggregate = keyed_aggregate(before.type_info, ("k",), aggregates)
-    chain, aggregate = by_pane(before.followed_by(chain), aggregate, "at", WIDTH, OFFSET)
+    chain, aggregate = by_pane(
+        before.followed_by(chain), aggregate, "at", WIDTH, OFFSET, keeps_time=True
+    )
     assert (KEPT in aggregate.parts.field_names) is bool(conditions)
     made, _ = ChainEvaluation(chain, "test", None).of_records(rows, None)
     groups: dict[Any, Row] = {}
