@@ -98,7 +98,8 @@ PROGRAM = BenchProgram(
             is_peer=True,
             mode=BATCH,
             options={"queries": " ".join(_OF_FLINK), "state.backend.type": "hashmap"},
-            note="Flink SQL in BATCH mode over rows in its heap; one mini cluster in a JVM of 2 GB that stays warm.",
+            note="Flink SQL in BATCH mode over rows in its heap; one mini cluster in a JVM of 2 GB that stays warm. "
+            "Joins do not adapt while they run, which needs a scheduler that a job graph does not get.",
         ),
         BenchSystem(
             name="spark-sql",
