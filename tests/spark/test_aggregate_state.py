@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from typer.testing import CliRunner
 
 from penstock.api.environment.job import JobClient
-from penstock.cli.main import app
+from penstock.cli.main import command_line
 from penstock.common import Row, Types, WatermarkStrategy
 from penstock.datastream import StreamExecutionEnvironment, col
 from penstock.datastream.connectors import DataGeneratorSource, FileSink
@@ -38,7 +38,7 @@ def last_of_keys(out: Path) -> dict[int, dict[str, Any]]:
 
 
 def shown(*arguments: str) -> list[dict[str, Any]]:
-    result = CliRunner().invoke(app, ["state", *arguments, "--json"])
+    result = CliRunner().invoke(command_line(), ["state", *arguments, "--json"])
     assert result.exit_code == 0, result.output
     return [json.loads(line) for line in result.stdout.splitlines()]
 
