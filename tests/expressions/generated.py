@@ -202,7 +202,6 @@ _EXTREME = [_made("greatest", "=", "="), _made("least", "=", "=")]
 _MATH = [_made(each, "=", "=") for each in ("add", "subtract")]
 _SIGNED = [*_MATH, _made("negate", "="), _made("abs", "=")]
 _PRODUCT = [*_SIGNED, _made("multiply", "=", "="), _made("modulo", "=", "=")]
-_QUOTIENT = _made("floor_divide", "=", "=")
 _ROUNDED = [_made(each, "=") for each in ("floor", "ceil", "round", "sqrt")]
 _DATED = ["SqlDate", *TIMES]
 _one = st.tuples(words)
@@ -210,7 +209,7 @@ _days = st.tuples(st.integers(-9999, 9999).map(lambda days: days * MICROS_PER_DA
 _shift = st.tuples(st.integers(-(10**15), 10**15))
 
 _PRODUCTIONS: dict[str, list[Any]] = {
-    **{name: [*_ANY, *_EXTREME, _cast, *_PRODUCT, _QUOTIENT] for name in WHOLE},
+    **{name: [*_ANY, *_EXTREME, _cast, *_PRODUCT] for name in WHOLE},
     "Float": [*_ANY, *_EXTREME, _cast, *_PRODUCT, *_ROUNDED],
     "Double": [
         *_ANY,

@@ -141,12 +141,6 @@ def _modulo(call: Call, left: Any, right: Any) -> Any:
     return fitted(call, left % right)
 
 
-def _floor_divide(call: Call, left: int, right: int) -> Any:
-    if right == 0:
-        raise NoValueError("divide by zero")
-    return fitted(call, left // right)
-
-
 def _unary(compute: Callable[[Any], Any]) -> Callable[..., Any]:
     return lambda call, value: fitted(call, compute(value))
 
@@ -278,7 +272,6 @@ REFERENCE: dict[str, Callable[..., Any]] = {
     "multiply": _arithmetic(lambda a, b: a * b),
     "divide": _divide,
     "modulo": _modulo,
-    "floor_divide": _floor_divide,
     "negate": _unary(lambda a: -a),
     "abs": _unary(abs),
     "concat": lambda _, a, b: a + b,

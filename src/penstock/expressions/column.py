@@ -263,9 +263,6 @@ class ColumnExpression(Aggregating, FurtherMethods, Mistaken):
     def _beside(self, function: str, other: Any) -> Self:
         return type(self)(Call(function, (self.tree, tree_of(other))))
 
-    def _behind(self, function: str, other: Any) -> Self:
-        return type(self)(Call(function, (tree_of(other), self.tree)))
-
     def _shifted(self, function: str, other: Any, sign: int) -> ColumnExpression:
         """Return a sum or difference; of a timestamp and a `timedelta` a shifted timestamp."""
         if isinstance(other, timedelta):

@@ -117,10 +117,15 @@ def _selection(total: FieldTotal) -> SelectStep:
 
 
 def _digits(value: Expression) -> dict[str, Expression]:
-    base, square = Literal(1 << _DIGIT_BITS), Literal(1 << 2 * _DIGIT_BITS)
-    middle = Call("modulo", (Call("floor_divide", (value, base)), base))
-    return {
-        "$low": Call("modulo", (value, base)),
-        "$middle": middle,
-        "$high": Call("floor_divide", (value, square)),
-    }
+    above = _above(value)
+    return {"$low": _digit(value), "$middle": _digit(above), "$high": _above(above)}
+
+
+def _digit(value: Expression) -> Expression:
+    return Call("modulo", (value, Literal(1 << _DIGIT_BITS)))
+
+
+def _above(value: Expression) -> Expression:
+    """Return the digits above the least one: a quotient without rest, of which a float has all 43 bits."""
+    whole = Call("subtract", (value, _digit(value)))
+    return Call("cast", (Call("divide", (whole, Literal(1 << _DIGIT_BITS))),), (LONG,))

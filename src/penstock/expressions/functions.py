@@ -68,7 +68,6 @@ FUNCTIONS: dict[str, ColumnFunction] = {
     "multiply": ColumnFunction(rules.arithmetic(_WHOLE_OR_FLOAT), _exact),
     "divide": ColumnFunction(rules.division, _always),
     "modulo": ColumnFunction(rules.arithmetic(_WHOLE_OR_FLOAT), _always),
-    "floor_divide": ColumnFunction(rules.arithmetic(WHOLE), _always),
     "negate": ColumnFunction(rules.unary(NUMBERS), _exact),
     "abs": ColumnFunction(rules.unary(NUMBERS), _exact),
     "equal": ColumnFunction(rules.comparison(COMPUTED)),

@@ -11,13 +11,6 @@ class FurtherMethods:
 
     __slots__ = ()
 
-    def __floordiv__(self, other: Any) -> Self:
-        """Return the quotient of whole numbers, rounded down."""
-        return self._beside("floor_divide", other)
-
-    def __rfloordiv__(self, other: Any) -> Self:
-        return self._behind("floor_divide", other)
-
     def strip_start(self, characters: str = " ") -> Self:
         """Return a text without some characters at its begin."""
         return self._called("strip_start", characters)
@@ -76,8 +69,4 @@ class FurtherMethods:
 
     def _beside(self, function: str, other: Any) -> Self:
         """Return a call for this column and another value."""
-        raise AssertionError(type(self).__name__)
-
-    def _behind(self, function: str, other: Any) -> Self:
-        """Return a call for another value and this column."""
         raise AssertionError(type(self).__name__)

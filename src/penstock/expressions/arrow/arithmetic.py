@@ -65,16 +65,6 @@ def modulo(call: Call, left: Any, right: Any) -> Any:
     return pc.if_else(wrong, pc.add(rest, divisor), rest)
 
 
-def floor_divide(_: Call, left: Any, right: Any) -> Any:
-    """Return whole quotients, rounded down as by Python's `//`; pyarrow's are rounded towards zero."""
-    quotient = pc.divide_checked(left, right)
-    rest = pc.subtract(left, pc.multiply(quotient, right))
-    zero, one = (pa.scalar(n, quotient.type) for n in (0, 1))
-    differs = pc.not_equal(pc.less(rest, zero), pc.less(right, zero))
-    is_above = pc.and_(pc.not_equal(rest, zero), differs)
-    return pc.if_else(is_above, pc.subtract(quotient, one), quotient)
-
-
 def _float_modulo(left: Any, right: Any) -> Any:
     length = len(left) if isinstance(left, pa.Array) else len(right)
     left, right = (x if isinstance(x, pa.Array) else pa.repeat(x, length) for x in (left, right))

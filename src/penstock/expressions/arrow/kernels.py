@@ -28,7 +28,6 @@ KERNELS: dict[str, Kernel] = {
     "multiply": arithmetic.multiply,
     "divide": arithmetic.divide,
     "modulo": arithmetic.modulo,
-    "floor_divide": arithmetic.floor_divide,
     "negate": arithmetic.negate,
     "abs": arithmetic.absolute,
     "equal": _plain(pc.equal),

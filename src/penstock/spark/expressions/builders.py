@@ -127,7 +127,6 @@ BUILDERS: dict[str, Builder] = {
     "multiply": _plain(lambda left, right: left * right),
     "divide": _plain(lambda left, right: left / right),
     "modulo": numbers.modulo,
-    "floor_divide": numbers.floor_divide,
     "negate": _plain(sf.negate),
     "abs": _plain(sf.abs),
     "equal": numbers.equal,

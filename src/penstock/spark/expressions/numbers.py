@@ -14,44 +14,19 @@ from pyspark.sql import Column
 from pyspark.sql import functions as sf
 
 from penstock.expressions.arrow.tallies import NAN_BUCKET
-from penstock.expressions.kinds import FLOATS, WHOLE, name_of
-from penstock.expressions.tree import Call, Expression, Literal
-from penstock.spark.expressions.sql_types import SQL_TYPES
+from penstock.expressions.kinds import FLOATS, name_of
+from penstock.expressions.tree import Call
 
 Builder = Callable[..., Column]
 """Takes the call and the columns of its arguments."""
 
 
-def modulo(call: Call, left: Column, right: Column) -> Column:
+def modulo(_: Call, left: Column, right: Column) -> Column:
     """Build a remainder."""
-    bits = _power_of_two(call.arguments[1])
-    if bits is not None:
-        return left.bitwiseAND(right - sf.lit(1).cast(SQL_TYPES[name_of(call)]))
     rest = left % right
     differs = (rest < sf.lit(0)) != (right < sf.lit(0))
     # Spark's `+` of two small integers has their type, so the sum needs no cast
     return sf.when((rest != sf.lit(0)) & differs, rest + right).otherwise(rest)
-
-
-def floor_divide(call: Call, left: Column, right: Column) -> Column:
-    """Build a whole quotient that is rounded down; Spark rounds towards zero, and has no other than LONG."""
-    kind = SQL_TYPES[name_of(call)]
-    bits = _power_of_two(call.arguments[1])
-    if bits is not None:
-        return sf.shiftright(left, bits).cast(kind)
-    quotient = sf.call_function("div", left, right)
-    rest = left % right
-    is_above = (rest != sf.lit(0)) & ((rest < sf.lit(0)) != (right < sf.lit(0)))
-    return sf.when(is_above, quotient - sf.lit(1)).otherwise(quotient).cast(kind)
-
-
-def _power_of_two(divisor: Expression) -> int | None:
-    """Return the number of bits of a constant that is a power of two, None of another expression."""
-    if not isinstance(divisor, Literal) or name_of(divisor) not in WHOLE:
-        return None
-    value = divisor.value
-    is_one = value is not None and value > 0 and not value & (value - 1)
-    return value.bit_length() - 1 if is_one else None
 
 
 def _is_float(call: Call) -> bool:
