@@ -15,10 +15,17 @@ from benchmarks.reporting.query_times import FLINK, OURS, query_table, summary
 
 
 @pytest.fixture(scope="module")
-def tables(tmp_path_factory) -> Path:
+def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("nexmark")
     write_nexmark(root, 500, 2)
     return root
+
+
+def relation_of(query: str) -> duckdb.DuckDBPyRelation:
+    """Return the rows of a query."""
+    found = duckdb.sql(query)
+    assert found is not None
+    return found
 
 
 def test_both_forms_of_a_table_have_the_same_rows(tables: Path) -> None:
@@ -26,7 +33,7 @@ def test_both_forms_of_a_table_have_the_same_rows(tables: Path) -> None:
     assert names.split("\t")[:2] == ["auction", "bidder"]
     assert kinds.split("\t")[5] == "TIMESTAMP(3)"
     pattern = str(tables / "bid" / "*.parquet")
-    found = duckdb.sql(
+    found = relation_of(
         f"SELECT concat_ws(chr(9), auction, bidder, price, channel, url, epoch_ms(dateTime), extra) FROM '{pattern}'"
     ).fetchall()
     assert [row for (row,) in found] == rows
@@ -37,7 +44,7 @@ def test_both_forms_of_a_table_have_the_same_rows(tables: Path) -> None:
 def test_the_digest_is_that_of_the_texts_of_rows() -> None:
     query = """SELECT 1 AS a, NULL::VARCHAR AS b, 2.5::DECIMAL(10, 1) AS c, TIMESTAMP '1970-01-01 00:00:01' AS d"""
     # md5 of '1|~|2.500000|1000000'
-    assert digest_of(duckdb.sql(query)) == (1, int("541582de", 16))
+    assert digest_of(relation_of(query)) == (1, int("541582de", 16))
 
 
 def test_the_digest_of_queries_depends_on_their_places() -> None:
@@ -47,7 +54,7 @@ def test_the_digest_of_queries_depends_on_their_places() -> None:
 
 def test_the_digest_of_files_is_that_of_their_rows(tables: Path, tmp_path: Path) -> None:
     assert digest_of_files(tables / "bid") == digest_of(
-        duckdb.sql(f"SELECT * FROM '{tables}/bid/*.parquet'")
+        relation_of(f"SELECT * FROM '{tables}/bid/*.parquet'")
     )
     assert digest_of_files(tmp_path) == (0, 0)
 
