@@ -278,6 +278,7 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
                 "lowering",
                 "place",
                 "relations",
+                "scalars",
                 "statements",
             }
         ),
