@@ -13,7 +13,6 @@ from typing import ClassVar
 from penstock.errors import ArgumentError, CallSite, GraphError
 from penstock.graph.backlog_end import BacklogEnd, part_of
 from penstock.graph.dataset import Dataset
-from penstock.graph.query_source import QuerySource
 from penstock.graph.snapshot_part import with_snapshot_part
 from penstock.graph.source import PositionedSource, Source
 from penstock.graph.source_switch import Factory, SwitchColumns, SwitchedSource
@@ -229,5 +228,6 @@ def parts_of(source: Source | None) -> tuple[Source, ...]:
     """
     if source is None:
         return ()
-    parts = source.parts if isinstance(source, HybridSource | QuerySource) else (source,)
+    own = source.parts if isinstance(source, HybridSource) else (source,)
+    parts = source.query_parts or own
     return tuple(each for part in parts for each in with_snapshot_part(part))

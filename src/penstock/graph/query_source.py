@@ -66,6 +66,11 @@ class QuerySource(Source):
     row_type: RowTypeInfo
 
     @property
+    def query_parts(self) -> tuple[Source, ...]:
+        """What the query reads."""
+        return self.parts
+
+    @property
     def is_bounded(self) -> bool:
         """Whether the query ends: it reads what ends."""
         return True

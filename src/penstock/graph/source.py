@@ -83,6 +83,11 @@ class Source(ShownAsCard):
         return "Spark does not read it as columns"
 
     @property
+    def query_parts(self) -> tuple[Source, ...]:
+        """The sources of which Spark SQL computes its records; nothing if they are not those of a query."""
+        return ()
+
+    @property
     def as_split(self) -> PositionedSource | None:
         """The source itself if it is read by positions, else None."""
         return None

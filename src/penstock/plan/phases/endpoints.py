@@ -7,7 +7,6 @@ from dataclasses import replace
 from urllib.parse import quote
 
 from penstock.graph.hybrid import parts_of
-from penstock.graph.query_source import QuerySource
 from penstock.plan.physical import PhysicalPlan, SinkPlan, SourcePlan
 from penstock.program.operators import SINK, SOURCE
 
@@ -21,7 +20,7 @@ def find_endpoints(plan: PhysicalPlan) -> PhysicalPlan:
             parts_of(node.source),
             node.type_info,
             node.origin,
-            is_query=isinstance(node.source, QuerySource),
+            is_query=bool(node.source.query_parts),
         )
         for node in plan.graph.of_kind(SOURCE)
         if node.source is not None
