@@ -48,9 +48,9 @@ def done(monkeypatch: pytest.MonkeyPatch) -> list[KeyedAggregate]:
     """Return what jobs had Spark SQL merge so far."""
     seen: list[KeyedAggregate] = []
 
-    def spy(frame: DataFrame, aggregate: KeyedAggregate, tasks: int) -> DataFrame:
+    def spy(frame: DataFrame, aggregate: KeyedAggregate, tasks: int, **how: bool) -> DataFrame:
         seen.append(aggregate)
-        return merged(frame, aggregate, tasks)
+        return merged(frame, aggregate, tasks, **how)
 
     monkeypatch.setattr(source_reads, "merged", spy)
     return seen

@@ -12,13 +12,14 @@ from penstock.connectors.spark_source import SparkSource
 from penstock.errors import SourceError
 from penstock.graph.endpoints import Source
 from penstock.graph.hybrid import HybridSource
+from penstock.graph.query_source import QuerySource
 from penstock.spark.sources.source_row import StreamKind
 from penstock.spark.sources.table import SOURCES, files_of, row_named, row_of
 from penstock.types import Types
 from tests.connectors.source_classes import source_classes
 from tests.log_world import WorldLog
 
-AS_PARTS = {HybridSource}
+AS_PARTS = {HybridSource, QuerySource}
 """What is read as its parts, each a source."""
 
 

@@ -187,7 +187,7 @@ class Committer(ABC):
         """
 
     def close(self) -> None:
-        """Release resources; called once when the job ends or fails."""
+        """Release resources; called once when the job ends or fails, also where `recover` was not called."""
 
 
 class Sink(ABC):
