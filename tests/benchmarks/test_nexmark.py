@@ -11,7 +11,8 @@ from benchmarks.answers.nexmark_tables import digest_of, digest_of_all, digest_o
 from benchmarks.catalog import PROGRAMS
 from benchmarks.inputs.nexmark_files import ddl, write_nexmark
 from benchmarks.nexmark.queries import QUERIES
-from benchmarks.reporting.query_times import FLINK, OURS, query_table, summary
+from benchmarks.reporting.query_times import FLINK, NEWEST, OURS, query_table, summary
+from benchmarks.reporting.render import read_results
 
 
 @pytest.fixture(scope="module")
@@ -84,3 +85,10 @@ def test_the_table_compares_each_query_with_flink() -> None:
         "| q2 | 1.00 |  |  |  |",
     ]
     assert summary(result) == "Penstock takes no longer than Flink SQL for 1 of 2 queries."
+
+
+def test_the_page_has_the_newest_times() -> None:
+    (result,) = read_results(NEWEST)
+    page = (Path(__file__).parents[2] / "docs" / "sql.md").read_text(encoding="utf-8")
+    assert query_table(result) in page
+    assert summary(result) in page
