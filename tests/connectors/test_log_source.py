@@ -278,6 +278,7 @@ OF_A_PART = {
     "read_in_batch_by": "of files",
     "read_in_epochs_by": "of files",
     "record_function": "of sources that are no logs",
+    "query_parts": "no log is a query",
     "streamed_by": "of files",
     "takes_snapshot": "the snapshot is a part",
     "unprojected_because": "Spark reads no log as columns",
