@@ -21,7 +21,7 @@ from pkgutil import resolve_name
 from typing import Any
 
 from benchmarks.model.program import BenchProgram, BenchSystem, Case, Outputs, Workload
-from benchmarks.model.shape import STREAMING, Shape
+from benchmarks.model.shape import STREAMING
 from benchmarks.systems.bounded import BoundedSpecification
 from benchmarks.systems.launch import module
 from penstock.config.options import STATE_BACKEND
@@ -47,20 +47,8 @@ class CodedJoinWorkload(Workload):
 
     def specification(self, system: BenchSystem, work: Path) -> dict[str, Any]:
         """Return a `BoundedSpecification` whose options say where the tables are."""
-        shape = Shape(
-            records=self.case.records,
-            live=0,
-            keys=self.case.keys,
-            parallelism=self.case.parallelism,
-            mode=system.mode,
-            parameters=dict(self.case.options),
-        )
-        return BoundedSpecification(
-            program="coded-join",
-            shape=shape.to_json(),
-            work=str(work),
-            options={**system.options, "input": str(self.tables)},
-            settings=dict(self.case.settings),
+        return BoundedSpecification.over_tables(
+            "coded-join", self.case, system, work, self.tables
         ).to_json()
 
     def expected(self, system: BenchSystem, rounds: int) -> Outputs:

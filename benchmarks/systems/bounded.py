@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.model.program import Outputs
+from benchmarks.model.program import BenchSystem, Case, Outputs
 from benchmarks.model.shape import Shape
 
 STALE_SECONDS = 45.0
@@ -49,6 +49,30 @@ class BoundedSpecification:
     functions: dict[str, str] = field(default_factory=dict)
     measured: str = ""
     spawned: float = 0.0
+
+    @classmethod
+    def over_tables(
+        cls, program: str, case: Case, system: BenchSystem, work: Path, tables: Path
+    ) -> BoundedSpecification:
+        """Return that of a system which reads tables in files.
+
+        Args:
+            program: Name of the program.
+            case: The case.
+            system: The system.
+            work: Empty directory of its own.
+            tables: Directory of the tables; the option `input`.
+        """
+        shape = Shape(
+            records=case.records,
+            live=0,
+            keys=case.keys,
+            parallelism=case.parallelism,
+            mode=system.mode,
+            parameters=dict(case.options),
+        )
+        options = {**system.options, "input": str(tables)}
+        return cls(program, shape.to_json(), str(work), options, dict(case.settings))
 
     def to_json(self) -> dict[str, Any]:
         """Return its attributes."""

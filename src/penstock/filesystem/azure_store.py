@@ -27,17 +27,12 @@ from penstock.filesystem.azure_client import azure_errors, container_client
 from penstock.filesystem.azure_settings import AzureSettings
 from penstock.filesystem.object_path import ObjectPath
 from penstock.filesystem.object_store import ObjectStore, Upload, UploadPart
-
-_WRITER = "penstock_writer"
-_UNCLEAR = frozenset({errno.EEXIST, errno.EIO})
-"""Errors after which the object may be there, and be ours."""
+from penstock.filesystem.single_requests import AT_ONCE, WRITER, create_once, delete_each
 
 _BEGUN = b"+"
 _DROPPED = b"--"
 _FOLDER = "hdi_isfolder"
 """What an account with directories says of one."""
-
-_AT_ONCE = 8
 
 
 @dataclass(frozen=True)
@@ -106,28 +101,17 @@ class AzureStore(ObjectStore):
             self._put(path, data, overwrite=True)
 
     def create(self, path: ObjectPath, data: bytes) -> None:
-        """Write an object unless there is one of that name; see `ObjectStore.create`.
+        """Write an object unless there is one of that name; see `ObjectStore.create`."""
 
-        The library sends a request again if its answer is lost, and so may meet its own object. The object says
-        in its metadata who wrote it.
-        """
-        writer = uuid4().hex
-        try:
+        def create(writer: str) -> None:
             with azure_errors(self.settings, path):
-                self._put(path, data, overwrite=False, metadata={_WRITER: writer})
-        except OSError as error:
-            if error.errno not in _UNCLEAR or not self._is_by(path, writer):
-                raise
+                self._put(path, data, overwrite=False, metadata={WRITER: writer})
+
+        create_once(create, lambda writer: self._is_by(path, writer))
 
     def delete(self, paths: Iterable[ObjectPath]) -> None:
         """Delete objects, in no order; those that are not there are fine."""
-        every = list(paths)
-        if len(every) == 1:
-            self._delete(every[0])
-        elif every:
-            with ThreadPoolExecutor(min(len(every), _AT_ONCE)) as threads:
-                for done in [threads.submit(self._delete, path) for path in every]:
-                    done.result()
+        delete_each(paths, self._delete)
 
     def begin_upload(self, path: ObjectPath) -> Upload:
         """Begin to send an object, of which nothing is to be seen."""
@@ -170,7 +154,7 @@ class AzureStore(ObjectStore):
             for blob in self._blobs(directory, "uncommittedblobs")
             if not blob.size
         ]
-        with ThreadPoolExecutor(_AT_ONCE) as threads:
+        with ThreadPoolExecutor(AT_ONCE) as threads:
             found = threads.map(self._open_uploads, empty)
             return [upload for uploads in found for upload in uploads]
 
@@ -204,7 +188,7 @@ class AzureStore(ObjectStore):
     def _is_by(self, path: ObjectPath, writer: str) -> bool:
         """Return whether there is an object, and a call with this token wrote it."""
         try:
-            return bool((self._properties(path).metadata or {}).get(_WRITER) == writer)
+            return bool((self._properties(path).metadata or {}).get(WRITER) == writer)
         except FileNotFoundError:
             return False
 

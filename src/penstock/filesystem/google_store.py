@@ -34,16 +34,13 @@ from penstock.filesystem.google_client import (
 from penstock.filesystem.google_settings import GoogleSettings
 from penstock.filesystem.object_path import ObjectPath
 from penstock.filesystem.object_store import ObjectStore, Upload, UploadPart
+from penstock.filesystem.single_requests import AT_ONCE, WRITER, create_once, delete_each
 
-_WRITER = "penstock-writer"
 _PARTS = "_penstock_parts"
 _HIDDEN = f"/{_PARTS}/"
-_UNCLEAR = frozenset({errno.EEXIST, errno.EIO})
-"""Errors after which the object may be there, and be ours."""
 
 _MOST_COMPOSED = 32
 _CHUNK_BYTES = 8 << 20
-_AT_ONCE = 8
 _Source = tuple[str, int]
 """Key and version of an object that is composed."""
 
@@ -113,28 +110,17 @@ class GoogleStore(ObjectStore):
             self._put(path, data)
 
     def create(self, path: ObjectPath, data: bytes) -> None:
-        """Write an object unless there is one of that name; see `ObjectStore.create`.
+        """Write an object unless there is one of that name; see `ObjectStore.create`."""
 
-        The library sends a request again if its answer is lost, and so may meet its own object. The object says
-        in its metadata who wrote it.
-        """
-        writer = uuid4().hex
-        try:
+        def create(writer: str) -> None:
             with google_errors(path):
-                self._put(path, data, {_WRITER: writer}, if_generation_match=0)
-        except OSError as error:
-            if error.errno not in _UNCLEAR or not self._is_by(path, writer):
-                raise
+                self._put(path, data, {WRITER: writer}, if_generation_match=0)
+
+        create_once(create, lambda writer: self._is_by(path, writer))
 
     def delete(self, paths: Iterable[ObjectPath]) -> None:
         """Delete objects, in no order; those that are not there are fine."""
-        every = list(paths)
-        if len(every) == 1:
-            self._delete(every[0])
-        elif every:
-            with ThreadPoolExecutor(min(len(every), _AT_ONCE)) as threads:
-                for done in [threads.submit(self._delete, path) for path in every]:
-                    done.result()
+        delete_each(paths, self._delete)
 
     def begin_upload(self, path: ObjectPath) -> Upload:
         """Begin to send an object, of which nothing is to be seen."""
@@ -224,7 +210,7 @@ class GoogleStore(ObjectStore):
     def _is_by(self, path: ObjectPath, writer: str) -> bool:
         """Return whether there is an object, and a call with this token wrote it."""
         found = self._found(path)
-        return found is not None and (found.metadata or {}).get(_WRITER) == writer
+        return found is not None and (found.metadata or {}).get(WRITER) == writer
 
     def _check_open(self, upload: Upload) -> None:
         if self._found(_part(upload, "00000")) is None:
@@ -240,7 +226,7 @@ class GoogleStore(ObjectStore):
                 for begin in range(0, len(sources), _MOST_COMPOSED)
             ]
             targets = [_part(upload, f"{level}-{index:05}") for index in range(len(groups))]
-            with ThreadPoolExecutor(_AT_ONCE) as threads:
+            with ThreadPoolExecutor(AT_ONCE) as threads:
                 sources = list(threads.map(self._compose, targets, groups))
         self._compose(upload.path, sources)
 
