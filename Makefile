@@ -15,9 +15,6 @@ ifneq ($(shell cat $(pinned) 2>/dev/null),$(CURDIR))
 moved := moved
 endif
 
-# Hundreds of processes of the tests import the same modules. Compiling them again takes each half a second of a core.
-unexport PYTHONDONTWRITEBYTECODE
-
 export PYSPARK_PYTHON := $(abspath $(python))
 export PYSPARK_DRIVER_PYTHON := $(abspath $(python))
 # Compiled modules are kept even where a machine says otherwise: each process that tests start would compile 350 modules.

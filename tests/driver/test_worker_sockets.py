@@ -6,6 +6,8 @@ import os
 import stat
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -36,8 +38,15 @@ print(path)
 
 
 @pytest.fixture
-def temporary() -> TemporaryDirectory:
-    return TemporaryDirectory()
+def short() -> Iterator[Path]:
+    """A directory whose path is short and in small letters, which the system's default need not be."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as path:
+        yield Path(path)
+
+
+@pytest.fixture
+def temporary(short: Path) -> TemporaryDirectory:
+    return TemporaryDirectory(short)
 
 
 @pytest.mark.parametrize("master", ["local", "local[*]", "local[2]", "local[2,4]"])
@@ -59,13 +68,15 @@ def test_the_user_s_settings_win(temporary: TemporaryDirectory) -> None:
     assert DIRECTORY in socket_settings(local | {ENABLED: "TRUE"}, temporary)
 
 
-def test_a_directory_with_a_long_path_is_replaced(tmp_path: Path) -> None:
-    parent = tmp_path / ("long" * 20)
+@pytest.mark.parametrize("name", ["long" * 20, "T"])
+def test_a_directory_whose_path_does_not_serve_is_replaced(short: Path, name: str) -> None:
+    parent = short / name
     parent.mkdir()
     made = socket_settings({"spark.master": "local"}, TemporaryDirectory(parent))
     path = Path(made[DIRECTORY])
     assert parent not in path.parents
     assert len(os.fsencode(path / UUID)) < 108
+    assert str(path) == str(path).lower()
     assert stat.S_IMODE(path.stat().st_mode) == stat.S_IRWXU
 
 

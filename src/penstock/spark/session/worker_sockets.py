@@ -51,14 +51,16 @@ def socket_settings(settings: Mapping[str, str], temporary: TemporaryDirectory) 
 
 
 def _made(temporary: TemporaryDirectory) -> Path | None:
-    """Make the directory of the sockets; return None if there is no place with a short path."""
+    """Make the directory of the sockets; return None if there is no place whose path serves."""
     parent = temporary.path
-    if not _is_short(parent):
+    if not _serves(parent):
         with suppress(OSError):
             parent = TemporaryDirectory(_SHORT).path
     path = parent / _NAME
-    if not _is_short(parent):
-        _logger.info("Python workers are reached over TCP: %s is too long for Unix sockets", path)
+    if not _serves(parent):
+        _logger.info(
+            "Python workers are reached over TCP: %s does not serve for Unix sockets", path
+        )
         return None
     path.mkdir(stat.S_IRWXU, exist_ok=True)
     # A process that ends without stopping its session leaves the socket of its accumulators.
@@ -66,8 +68,14 @@ def _made(temporary: TemporaryDirectory) -> Path | None:
     return path
 
 
-def _is_short(parent: Path) -> bool:
-    return len(os.fsencode(parent / _NAME)) <= _LONGEST
+def _serves(parent: Path) -> bool:
+    """Return whether the path is short, and without capitals.
+
+    Spark 4.3 writes the path of the state server of `transformWithState` in small letters where it tells it to
+    a worker of a task, which then finds no such file.
+    """
+    path = str(parent / _NAME)
+    return len(os.fsencode(path)) <= _LONGEST and path == path.lower()
 
 
 def _remove(path: Path, owner: int) -> None:
