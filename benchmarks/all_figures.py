@@ -1,148 +1,42 @@
 """Measures every figure of the documentation again, on one commit: one program after the other, results appended.
 
-    python -m benchmarks.all_figures --list                 # what runs, and how long it took last
+    python -m benchmarks.all_figures --list                 # what runs, and how long it takes
     python -m benchmarks.all_figures                        # all; hours, on a machine that does nothing else
     python -m benchmarks.all_figures 'kafka*' reduce        # some, by the names of their files
-    python -m benchmarks.all_figures --minutes 60           # begins nothing that does not fit, by what it took last
+    python -m benchmarks.all_figures --minutes 60           # ends within an hour
+    python -m benchmarks.all_figures --until 06:30          # ends at half past six
+    python -m benchmarks.all_figures --tiny                 # all with few records, once; nothing is appended
 
-What was measured on this commit is not measured again, so the command goes on where it was stopped. A figure that the README
-claims has five rounds. Peers need what `benchmarks/peers` says, and are left out, with the reason in the result, where it is
-not there. The exit status is 1 if a program failed or its outputs differ.
+The runs are in `benchmarks/figure_runs.py`, in the order in which they are made. What was measured on this commit, without a failure,
+is not measured again, so the command goes on where it was stopped. Where its time ends, nothing is begun that does not fit, by what it
+took before, and what still runs then is stopped and not recorded. Peers need what `benchmarks/peers` says, and are left out where it
+is not there. A run that fails does not stop the others. At the end it says which failed, which were left out and which have
+no peer; the exit status is 1 if a program of ours failed or outputs differ.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
-from fnmatch import fnmatchcase
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from benchmarks.reporting.costs import RESULTS
+from benchmarks.figure_runs import RUNS, FigureRun, named
 from benchmarks.reporting.machine import commit
 from benchmarks.reporting.render import table
 
-
-@dataclass(frozen=True, slots=True)
-class FigureRun:
-    """A call of `python -m benchmarks`, and where its result goes.
-
-    Attributes:
-        name: Of the file of results, without its suffix.
-        figures: What it judges, by their names in the goals; empty if it shows something else.
-        arguments: Of the command.
-    """
-
-    name: str
-    figures: str
-    arguments: tuple[str, ...]
-
-    @property
-    def results(self) -> Path:
-        """The file that its results are appended to."""
-        return RESULTS / f"{self.name}.jsonl"
-
-    @property
-    def command(self) -> tuple[str, ...]:
-        """The command, with the Python of this process."""
-        append = ("--append", str(self.results))
-        return (sys.executable, "-m", "benchmarks", *self.arguments, *append)
-
-
-def _run(name: str, figures: str, arguments: str) -> FigureRun:
-    """Take arguments as in a shell, with `_` for a blank inside a name."""
-    return FigureRun(name, figures, tuple(a.replace("_", " ") for a in arguments.split()))
-
-
-RUNS: tuple[FigureRun, ...] = (
-    _run("reduce", "R1, R10", "reduce --keys 1000 --runs 5 -o slow-records=200000"),
-    _run(
-        "reduce-many-keys",
-        "R1, R10",
-        "reduce --keys 1000000 --runs 3 --against loop --against rdd --against flink-java-batch --against sql",
-    ),
-    _run(
-        "reduce-many-keys-tws",
-        "R1",
-        "reduce --keys 1000000 --records 4000000 --runs 1 --system penstock_mixed --system penstock_mixed_latest"
-        " --against tws-row -o slow-records=200000",
-    ),
-    _run(
-        "expressions",
-        "R11",
-        "expressions --runs 3 --against sql-files --against sql --against flink-java-heap",
-    ),
-    _run("map-batches", "R13", "map-batches --runs 5"),
-    _run("window-expressions", "R13", "window-expressions --runs 3"),
-    _run("dataframe", "R13", "dataframe --runs 3"),
-    _run("nexmark", "", "nexmark --runs 3"),
-    _run("window-reduce", "R1", "window-reduce --keys 1000 --runs 3"),
-    _run("co-process", "", "co-process --keys 1000 --records 5000000 --runs 3"),
-    _run(
-        "co-group",
-        "R2",
-        "co-group --runs 2 --system penstock_batch --against flink-java-batch --against rdd",
-    ),
-    _run(
-        "co-group-streaming",
-        "R2",
-        "co-group --records 1000000 --runs 2 --against flink-java-rocksdb --against rdd",
-    ),
-    _run("aggregate", "R3", "aggregate --runs 3 --system penstock_batch"),
-    _run(
-        "live-state",
-        "R4, R12",
-        "live-state --runs 3 --system penstock_hashmap --system penstock_hashmap_expressions",
-    ),
-    _run("live-state-sizes", "", "live-state --runs 1 --keys 1000000,10000000 --against none"),
-    _run("booleans", "R5", "booleans --runs 3"),
-    _run("word-count", "R5", "word-count --runs 3"),
-    _run("object-reuse", "R6", "object-reuse --runs 3"),
-    _run("coded-rows", "R7", "coded-rows --runs 5"),
-    _run("coded-join", "R7", "coded-join --runs 3"),
-    _run(
-        "latency",
-        "R8",
-        "latency --runs 1 --system penstock --against spark-empty --against pyflink-process"
-        " --against pyflink-thread",
-    ),
-    _run("latency-two-levels", "", "latency --runs 1 --records 20000 -o levels=2 --against none"),
-    _run(
-        "latency-hundred-events-per-ms",
-        "",
-        "latency --runs 1 --records 2000000 -o events-per-ms=100 --system penstock --against none",
-    ),
-    _run("switch", "", "switch --runs 3 --keys 100000,1000000 --system penstock_mixed_hashmap"),
-    _run(
-        "switch-ten-million-keys",
-        "",
-        "switch --runs 1 --keys 10000000 --records 10000000 --system penstock_mixed_hashmap",
-    ),
-    _run("scale", "R9", "scale --runs 1 --against none"),
-    _run("kafka", "R14", "kafka --runs 3"),
-    _run("kafka-catch-up", "", "kafka-catch-up --runs 1 --against none"),
-    _run("kafka-sink", "R14", "kafka-sink --runs 3"),
-    _run(
-        "kafka-latency",
-        "",
-        "kafka-latency --runs 1 --records 20000 -o records-per-second=1000 --against none",
-    ),
-    _run("postgres", "", "postgres --runs 3 --against none"),
-    _run("postgres-changes", "", "postgres-changes --runs 2 --against none"),
-    _run("isolation", "R15", "isolation --runs 2"),
-    _run("cold", "R16", "cold --runs 5"),
-    _run(
-        "delayed-deploy",
-        "R17",
-        "delayed-deploy --runs 1 --system penstock_mixed --system penstock_streaming_uncut",
-    ),
-)
-"""Every run, in the order they are made: what the README claims first."""
+_GRACE_SECONDS = 120.0
+"""How long a run may take to end its systems once it was interrupted."""
+_INTERRUPTED = 130
 
 
 def newest(results: Path) -> dict[str, Any]:
@@ -153,15 +47,32 @@ def newest(results: Path) -> dict[str, Any]:
 
 
 def minutes_of(run: FigureRun) -> float | None:
-    """Return what a run took last; None if that is not known."""
-    seconds = newest(run.results).get("wall_seconds")
-    return None if seconds is None else seconds / 60
+    """Return what a run took last; None if that is not known.
+
+    A result that does not say so took at least its rounds and the starts of its systems.
+    """
+    result = newest(run.results)
+    if not result:
+        return None
+    if result.get("wall_seconds") is not None:
+        return float(result["wall_seconds"]) / 60
+    seconds = sum(
+        each["seconds"]["median"] * result["runs"] + each["details"].get("cold_seconds", 0)
+        for each in result["results"]
+    )
+    return float(seconds) / 60
+
+
+def is_failed(result: dict[str, Any]) -> bool:
+    """Return whether outputs differ, or a system of ours did not run to its end."""
+    right = all(each["outputs_equal"] for each in result["results"])
+    return not right or any(each.get("is_failure", False) for each in result["skipped"])
 
 
 def open_runs(
     runs: Sequence[FigureRun], patterns: Sequence[str], current: str | None
 ) -> list[FigureRun]:
-    """Return the runs that were asked for and have no result of this commit.
+    """Return the runs that were asked for and have no result of this commit, or one that failed.
 
     Args:
         runs: All.
@@ -169,42 +80,129 @@ def open_runs(
         current: The commit; None, or one with changes (`+`), has no results that count.
     """
     counts = current is not None and not current.endswith("+")
-    return [
-        run
-        for run in runs
-        if (not patterns or any(fnmatchcase(run.name, pattern) for pattern in patterns))
-        and not (counts and newest(run.results).get("commit") == current)
-    ]
+    return [run for run in named(runs, patterns) if not (counts and _is_measured(run, current))]
 
 
-def measure(runs: Sequence[FigureRun], minutes: float | None) -> int:
-    """Make runs one after the other and return 0 if all succeeded.
+def _is_measured(run: FigureRun, current: str | None) -> bool:
+    result = newest(run.results)
+    return result.get("commit") == current and not is_failed(result)
 
-    Args:
-        runs: Which.
-        minutes: Nothing is begun that would end later, by what it took last; None is no limit.
+
+def seconds_until(clock: str, now: datetime) -> float:
+    """Return the seconds until a time of the day, which is tomorrow's if it has passed.
+
+    >>> seconds_until("01:30", datetime(2026, 11, 26, 23, 0))
+    9000.0
     """
-    began = time.monotonic()
-    status = 0
-    for place, run in enumerate(runs, start=1):
-        name = f"[{place}/{len(runs)}] {run.name}"
-        passed, last = (time.monotonic() - began) / 60, minutes_of(run) or 0
-        if minutes is not None and passed + last > minutes:
-            _say(f"{name}: left out after {passed:.0f} min; it took {last:.0f} min last")
-            continue
+    given = datetime.strptime(clock, "%H:%M")  # noqa: DTZ007 - of the machine, as `now`
+    then = now.replace(hour=given.hour, minute=given.minute, second=0, microsecond=0)
+    return (then + timedelta(days=then <= now) - now).total_seconds()
+
+
+@dataclass(slots=True)
+class Night:
+    """Runs one after the other, and what became of each.
+
+    Attributes:
+        seconds: How long it may take; None is no limit.
+        directory: Where results go in place of the files of the documentation; None is there.
+        measured: Names of runs that succeeded.
+        failed: Names of runs that did not.
+        left_out: Names of runs that did not fit, with the reason.
+        without: Names of runs and systems that they had to do without, with the reason.
+    """
+
+    seconds: float | None = None
+    directory: Path | None = None
+    measured: list[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+    without: list[str] = field(default_factory=list)
+    _began: float = field(default_factory=time.monotonic)
+
+    def measure(self, runs: Sequence[FigureRun]) -> int:
+        """Make runs and return the exit status: 0 if none failed, 130 if it was interrupted."""
+        try:
+            for place, run in enumerate(runs, start=1):
+                self._make(f"[{place}/{len(runs)}] {run.name}", run)
+        except KeyboardInterrupt:
+            _say("interrupted; the same command goes on from here")
+            return _INTERRUPTED
+        finally:
+            _say(self.summary())
+        return int(bool(self.failed))
+
+    def summary(self) -> str:
+        """Return what became of the runs."""
+        counts = f"{len(self.measured)} measured, {len(self.failed)} failed, {len(self.left_out)} left out"
+        parts = (("failed", self.failed), ("left out", self.left_out), ("without", self.without))
+        lines = [f"  {what}: {line}" for what, some in parts for line in some]
+        passed = (time.monotonic() - self._began) / 60
+        return "\n".join([f"{counts} in {passed:.0f} min", *lines])
+
+    def _left(self) -> float | None:
+        return None if self.seconds is None else self.seconds - time.monotonic() + self._began
+
+    def _make(self, name: str, run: FigureRun) -> None:
+        is_tiny = self.directory is not None
+        left, last = self._left(), 0 if is_tiny else (minutes_of(run) or 0) * 60
+        if left is not None and left < max(last, 1):
+            reason = f"{max(left, 0) / 60:.0f} min are left, it took {last / 60:.0f} min last"
+            _say(f"{name}: left out: {reason}")
+            self.left_out.append(f"{run.name}: {reason}")
+            return
         _say(f"{name}: {' '.join(run.arguments)}")
-        if subprocess.run(run.command, check=False).returncode:  # noqa: S603 - ours, no shell
-            _say(f"{name}: FAILED")
-            status = 1
-    return status
+        results = run.results if self.directory is None else self.directory / run.results.name
+        before = newest(results)
+        status = _ended(run.command(results), left)
+        if status is None:
+            self.left_out.append(f"{run.name}: stopped at the end of the time, not recorded")
+            return
+        result = newest(results)
+        if result != before:
+            self.without += [
+                f"{run.name}: {each['system']}, {each['keys']:,} keys: {each['reason']}"
+                for each in result["skipped"]
+            ]
+        if status == 0 and result == before:
+            self.failed.append(f"{run.name}: it recorded nothing")
+        elif status:
+            self.failed.append(f"{run.name}: exit status {status}; what it said is above")
+        else:
+            self.measured.append(run.name)
+        _say(f"{name}: {'FAILED' if status or result == before else 'measured'}")
+
+
+def _ended(command: Sequence[str], seconds: float | None) -> int | None:
+    """Run a command and return its status; None if it was stopped because the time was over."""
+    with subprocess.Popen(command) as process:  # noqa: S603 - ours, no shell
+        try:
+            return process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGINT)  # it ends its systems, and records nothing
+            _end(process)
+            return None
+        except KeyboardInterrupt:  # it has got the signal of the terminal too
+            _end(process)
+            raise
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(_GRACE_SECONDS)
+    process.kill()
 
 
 def listing(runs: Sequence[FigureRun]) -> str:
     """Return the runs as a table."""
+    known = [minutes_of(run) for run in runs]
     rows = [
-        (run.name, run.figures, _whole(minutes_of(run)), " ".join(run.arguments)) for run in runs
+        (run.name, run.figures, _whole(minutes), " ".join(run.arguments))
+        for run, minutes in zip(runs, known, strict=True)
     ]
-    return table(("results", "figures", "minutes", "arguments"), rows)
+    total = sum(minutes or 0 for minutes in known)
+    said = f"{len(runs)} runs, {total:.0f} min by what they took last"
+    return f"{table(('results', 'figures', 'minutes', 'arguments'), rows)}\n\n{said}"
 
 
 def main() -> int:
@@ -215,14 +213,28 @@ def main() -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("names", nargs="*", help="names of result files; patterns as in a shell")
-    parser.add_argument("--minutes", type=float, help="begin nothing that would end later")
+    ends = parser.add_mutually_exclusive_group()
+    ends.add_argument("--minutes", type=float, help="end after so many")
+    ends.add_argument("--until", metavar="HH:MM", help="end at that time of this machine")
     parser.add_argument("--list", action="store_true", help="say what would run, and end")
+    parser.add_argument("--tiny", action="store_true", help="few records, once, nothing appended")
     options = parser.parse_args()
-    runs = open_runs(RUNS, options.names, commit())
+    runs = named(RUNS, options.names) if options.tiny else open_runs(RUNS, options.names, commit())
+    if options.names and not named(RUNS, options.names):
+        parser.error(f"no run has such a name; there are: {', '.join(run.name for run in RUNS)}")
     if options.list:
         sys.stdout.write(f"{listing(runs)}\n")
         return 0
-    return measure(runs, options.minutes)
+    seconds = None if options.minutes is None else options.minutes * 60
+    if options.until is not None:
+        try:
+            seconds = seconds_until(options.until, datetime.now())  # noqa: DTZ005 - a clock on a wall
+        except ValueError:
+            parser.error(f"--until takes HH:MM, not {options.until!r}")
+    if not options.tiny:
+        return Night(seconds).measure(runs)
+    with tempfile.TemporaryDirectory(prefix="penstock-tiny-") as directory:
+        return Night(seconds, Path(directory)).measure([run.tiny() for run in runs])
 
 
 def _whole(minutes: float | None) -> str:
@@ -231,6 +243,7 @@ def _whole(minutes: float | None) -> str:
 
 def _say(line: str) -> None:
     sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()
 
 
 if __name__ == "__main__":

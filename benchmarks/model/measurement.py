@@ -122,7 +122,7 @@ class Skipped:
 
     def to_json(self) -> dict[str, Any]:
         """Return the object of this system."""
-        return {"system": self.system, "keys": self.keys, "reason": self.reason}
+        return asdict(self)
 
 
 def spread(values: Sequence[float]) -> dict[str, float]:
