@@ -134,3 +134,20 @@ def test_typed_lines_complete_names(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert lines._complete("ORD", 0) == "orders"
     monkeypatch.setattr("builtins.input", lambda _: (_ for _ in ()).throw(EOFError))
     assert lines.next("> ") is None
+
+
+def test_a_pipe_needs_no_semicolon_at_its_end():
+    out, _ = shell("CREATE TABLE t (a INT) WITH ('connector' = 'print');\n", "SHOW TABLES\n")
+    assert out == ["table name", "----------", "t"]
+
+
+@pytest.mark.parametrize("command", [("sql",), ("sql", "--explain"), ("run",)])
+def test_a_script_in_another_encoding_is_told(penstock, tmp_path: Path, command: tuple[str, ...]):
+    script = tmp_path / "job.sql"
+    script.write_bytes("SHOW TABLES; -- ä".encode("utf-8-sig"))
+    result = penstock(*command, str(script))
+    assert (result.exit_code, "table name" in result.stdout) == (0, command != ("sql", "--explain"))
+    script.write_bytes("SHOW TABLES; -- ä".encode("latin-1"))
+    result = penstock(*command, str(script))
+    assert result.exit_code == 1
+    assert "is not UTF-8" in result.stderr

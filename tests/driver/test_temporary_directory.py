@@ -85,9 +85,12 @@ def test_what_somebody_else_may_have_made_is_not_used(tmp_path: Path, name: str)
 
 @pytest.mark.spark
 def test_a_killed_session_s_files_are_there_and_are_removed(tmp_path: Path) -> None:
-    program = tmp_path / "program.py"
+    """The path has whatever a launcher of Java may take for something else."""
+    parent = tmp_path / "Tmp \"Ä\\ '#$HOME, %20{a}[1]*?"
+    parent.mkdir()
+    program = parent / "program.py"
     program.write_text(KILLED)
-    environment = os.environ | {"TMPDIR": str(tmp_path)}
+    environment = os.environ | {"TMPDIR": str(parent)}
     with subprocess.Popen(
         [sys.executable, str(program)], stdout=subprocess.PIPE, text=True, env=environment
     ) as process:
@@ -96,8 +99,8 @@ def test_a_killed_session_s_files_are_there_and_are_removed(tmp_path: Path) -> N
         jvm = int(process.stdout.readline())
         process.kill()
         os.kill(jvm, signal.SIGKILL)
-    assert Path(java).parent == tmp_path / f"penstock-{os.getuid()}"
+    assert Path(java).parent == parent / f"penstock-{os.getuid()}"
     assert list(Path(java).glob("blockmgr-*")), "it was killed"
     wait_for(lambda: not Path(f"/proc/{jvm}").exists(), 30)
-    TemporaryDirectory(tmp_path)
+    TemporaryDirectory(parent)
     assert not Path(java).exists()

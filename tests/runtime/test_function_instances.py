@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from penstock.common import WatermarkStrategy
+from penstock.common import Types, WatermarkStrategy
 from penstock.datastream import (
     CoMapFunction,
     DataStream,
     KeyedProcessFunction,
     MapFunction,
+    OneInputStreamOperator,
     ProcessFunction,
     RuntimeContext,
     StreamExecutionEnvironment,
@@ -126,6 +127,78 @@ def test_a_closing_function_of_a_union_fails_as_any_other() -> None:
     env = environment(BATCH, 1)
     with pytest.raises(UserFunctionError, match="cannot close"):
         run(numbers(env).union(numbers(env)).map(Fails()))
+    assert opened() == 1
+
+
+class Failing(Told, MapFunction):
+    """Fails at a place."""
+
+    def __init__(self, place: str) -> None:
+        self.place = place
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        if self.place == "open":
+            raise RuntimeError("cannot open")
+        super().open(runtime_context)
+
+    def map(self, value: Any) -> Any:
+        if self.place == "map":
+            raise RuntimeError("cannot map")
+        return self.told(value)
+
+    def close(self) -> None:
+        super().close()
+        if self.place == "close":
+            raise RuntimeError("cannot close")
+
+
+@pytest.mark.parametrize("settings", MODES, ids=MODE_IDS)
+@pytest.mark.parametrize("place", ["open", "map", "close"])
+@pytest.mark.parametrize("is_keyed", [False, True])
+def test_what_was_opened_is_closed_wherever_a_function_fails(
+    settings: dict[str, str], place: str, *, is_keyed: bool
+) -> None:
+    """Before it and behind it, also at another level."""
+    env = environment(settings, 1)
+    stream: DataStream[Any] = numbers(env).map(Mapped())
+    if is_keyed:
+        stream = stream.key_by(lambda _: 0).process(Keyed())
+    stream = stream.map(Failing(place)).process(Processed())
+    with pytest.raises(UserFunctionError, match=f"cannot {place}"):
+        run(stream)
+    assert opened() >= 1
+
+
+def test_the_failure_of_a_record_is_told_and_that_of_closing_is_a_note() -> None:
+    class FailsTwice(Failing):
+        def close(self) -> None:
+            super().close()
+            raise RuntimeError("cannot close")
+
+    with pytest.raises(UserFunctionError, match="cannot map") as told:
+        run(numbers(environment(STREAMING, 1)).map(FailsTwice("map")))
+    assert any("cannot close" in note for note in told.value.__notes__)
+
+
+class Buffering(OneInputStreamOperator):
+    """Has an object per key group of a batch run, and fails at a record."""
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        CALLS["open", id(self)] += 1
+        KEPT.append(self)
+
+    def process_element(self, value: Any, ctx: Any) -> None:
+        raise RuntimeError("cannot process")
+
+    def close(self) -> None:
+        CALLS["close", id(self)] += 1
+
+
+@pytest.mark.parametrize("settings", MODES, ids=MODE_IDS)
+def test_an_operator_of_the_user_is_closed_when_it_fails(settings: dict[str, str]) -> None:
+    stream = numbers(environment(settings, 1)).key_by(lambda n: n)
+    with pytest.raises(UserFunctionError, match="cannot process"):
+        run(stream.transform("fails", Types.LONG(), Buffering()))
     assert opened() == 1
 
 

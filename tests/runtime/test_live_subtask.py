@@ -17,6 +17,7 @@ from penstock.runtime.exchange.channel_writer import ChannelWriter
 from penstock.runtime.exchange.frame_sequence import FrameSequence
 from penstock.runtime.task.live_subtask import LiveSubtask
 from penstock.runtime.task.report import decode_report
+from penstock.state.backends.hash.backend import HashBackend
 from penstock.state.log.change_log import ChangeLog
 from penstock.testing.memory_log import AttemptFailed, MemoryLog
 from penstock.wire import user_code
@@ -265,3 +266,16 @@ def test_another_program_with_keys_of_another_kind_is_refused_over_the_log(
     longer = replace(spec, key_selectors=(lambda v: v + "x",))
     changed = replace(program[1], operators=(longer,), settings=settings)
     assert records(run(LiveSubtask(user_code.dump(changed), 0), frames("a"), log)) == [("a", 1)]
+
+
+def test_functions_are_closed_although_the_backend_fails_to_close(program, frames):
+    class Stuck(HashBackend):
+        def close(self):
+            super().close()
+            raise OSError("stuck")
+
+    subtask = LiveSubtask(user_code.dump(program[1]), 0, make_backend=Stuck)
+    run(subtask, frames("a"), MemoryLog())
+    with pytest.raises(OSError, match="stuck"):
+        subtask.close()
+    assert (Count.opened, Count.closed) == (1, 1)

@@ -76,6 +76,7 @@ GLOBS = [
     "k=*",
     "x+(y).z",
     "x+(y)?z",
+    "{a\\[1\\],b\\,c}",
     "none*",
 ]
 
@@ -84,7 +85,19 @@ GLOBS = [
 def test_a_glob_matches_what_spark_matches(
     session: SparkSession, tmp_path: Path, glob: str
 ) -> None:
-    names = ("a1", "a[1]", "b", "c2", "_d", "below/d", "below/_e", "k=1/a", "x+(y).z", "new\nline")
+    names = (
+        "a1",
+        "a[1]",
+        "b",
+        "b,c",
+        "c2",
+        "_d",
+        "below/d",
+        "below/_e",
+        "k=1/a",
+        "x+(y).z",
+        "new\nline",
+    )
     make(tmp_path / "in", names)
     source = FileSource(f"{tmp_path}/in/{glob}", "json")
     assert sorted(list_files(session, source)) == sorted(list_by_spark(session, source))

@@ -125,6 +125,55 @@ def test_passwords_are_not_shown(env):
     assert "swordfish" not in env.execute_sql("SHOW CREATE TABLE t").text
 
 
+def test_secrets_are_hidden_and_nothing_else(env):
+    """Values that are in other places too, empty ones, doubled quotes, and logins of addresses."""
+    text = (
+        "CREATE TABLE t (a INT, b INT) WITH ('connector' = 'kafka', 'topic' = 'b', 'format' = 'json', "
+        "'properties.bootstrap.servers' = 'b:1', 'properties.sasl.password'='{}', "
+        "'properties.ssl.key.password' = '{}', 'properties.x' = 'http://{}@b/?password={}')"
+    )
+    env.execute_sql(text.format("b", "", "me:it", "sw''ord"))
+    hidden = text.format(*["******"] * 4).replace("password=******", "password=******''ord")
+    assert env.execute_sql("SHOW CREATE TABLE t").text == hidden
+    assert env.execute_sql("SET 's3.secret-key' = 'swordfish'").text == "s3.secret-key = ******"
+
+
+SELF = {
+    "itself": "CREATE OR REPLACE VIEW v AS SELECT id FROM v",
+    "by another": "CREATE VIEW w AS SELECT id FROM v; CREATE OR REPLACE VIEW v AS SELECT id FROM w",
+}
+
+
+@pytest.mark.parametrize("script", SELF)
+def test_a_view_that_would_read_itself_is_refused_and_the_former_stays(env, script: str):
+    env.execute_sql(SOURCE + "CREATE VIEW v AS SELECT id FROM numbers;")
+    with pytest.raises(SqlError, match="there is no table 'v'"):
+        env.execute_sql(SELF[script])
+    assert "Scan numbers" in env.execute_sql("EXPLAIN SELECT * FROM v").text
+
+
+def test_a_view_does_not_replace_a_table(env):
+    env.execute_sql(SOURCE)
+    with pytest.raises(SqlError, match="there is a table 'numbers' already"):
+        env.execute_sql("CREATE OR REPLACE VIEW numbers AS SELECT 1 AS x")
+    assert "BIGINT" in env.execute_sql("SHOW CREATE TABLE numbers").text
+
+
+DEEP = {
+    "brackets": "SELECT " + "(" * 3000 + "1" + ")" * 3000,
+    "conditions": "SELECT id FROM numbers WHERE " + " OR ".join(f"id = {n}" for n in range(3000)),
+    "explanations": "EXPLAIN " * 3000 + "SELECT 1",
+}
+
+
+@pytest.mark.parametrize("script", DEEP)
+@pytest.mark.parametrize("call", ["execute", "add", "explained"])
+def test_a_statement_for_which_the_stack_has_no_room_is_refused(env, script: str, call: str):
+    env.execute_sql(SOURCE)
+    with pytest.raises(SqlError, match=r"nested too deeply|rows go nowhere"):
+        getattr(env.sql_session, call)(DEEP[script])
+
+
 def test_explain_has_changelog_modes(env):
     script = SOURCE + "CREATE TABLE s (id BIGINT) WITH ('connector' = 'print');"
     text = env.execute_sql(

@@ -14,6 +14,7 @@ import typer
 
 from penstock.api.environment.environment import StreamExecutionEnvironment
 from penstock.cli.statements.results import print_results
+from penstock.errors import SqlError
 
 _ENVIRONMENT = ("PYTHONPATH", "PYSPARK_PYTHON")
 """Attributes of `sys` that are restored after a program has ended."""
@@ -122,6 +123,20 @@ def importable(directory: Path) -> Iterator[None]:
                 os.environ[name] = value
 
 
+def script_text(path: Path) -> str:
+    """Return the text of a script of SQL, without the mark with which some editors begin a file.
+
+    Raises:
+        SqlError: It is not UTF-8.
+    """
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as cause:
+        raise SqlError(
+            f"the script {path} is not UTF-8: {cause}", hint="Save it as UTF-8."
+        ) from cause
+
+
 def run_script(path: Path, arguments: Sequence[str] | None) -> None:
     """Run a program as `python path arguments...` would, in this process; of SQL its statements.
 
@@ -137,7 +152,7 @@ def run_script(path: Path, arguments: Sequence[str] | None) -> None:
         with importable(path.resolve().parent):
             if path.suffix == SQL_SUFFIX:
                 environment = StreamExecutionEnvironment.get_execution_environment()
-                print_results(environment, path.read_text(encoding="utf-8"), str(path), sys.stdout)
+                print_results(environment, script_text(path), str(path), sys.stdout)
             else:
                 runpy.run_path(str(path), run_name="__main__")
     finally:

@@ -27,6 +27,7 @@ from penstock.config.parse import (
     parse_str,
     to_text,
 )
+from penstock.config.secret_keys import HIDDEN, is_secret
 from penstock.errors import ConfigError
 
 T = TypeVar("T")
@@ -38,15 +39,6 @@ PROGRAM_LAYER = "program"
 _KNOWN_KEYS = frozenset(key for option in ALL_OPTIONS for key in option.keys)
 
 
-_HIDDEN = "******"
-_SECRET_WORDS = (
-    *("password", "secret", "token", "credential", "access.key", "access-key", "accesskey"),
-    *("account.key", "apikey", "api-key", "service-key", "auth-params", "basic-auth", "jaas"),
-    *("passphrase", "key.pem", "oauthbearer.config", "oauthbearer.extensions"),
-)
-"""Parts of the names of keys whose values are hidden; those of Flink, Spark and Kafka's clients."""
-
-
 class _Found(NamedTuple):
     """A stored value, and the name of its layer."""
 
@@ -55,7 +47,7 @@ class _Found(NamedTuple):
     text: str
 
     def __str__(self) -> str:
-        text = _HIDDEN if is_secret(self.key) else repr(self.text)
+        text = HIDDEN if is_secret(self.key) else repr(self.text)
         return f"{self.key}={text} (from {self.layer})"
 
 
@@ -279,7 +271,7 @@ class Configuration:
         hidden, and so are all of other programs, such as those under `spark.`.
         """
         return {
-            key: text if key in _KNOWN_KEYS and not is_secret(key + text) else _HIDDEN
+            key: text if key in _KNOWN_KEYS and not is_secret(key + text) else HIDDEN
             for key, text in sorted(self.to_dict().items())
         }
 
@@ -339,7 +331,9 @@ class Configuration:
 
     def __str__(self) -> str:
         found = sorted(self.to_dict().items())
-        return f"{{{', '.join(f'{key}={_HIDDEN if is_secret(key) else text}' for key, text in found)}}}"
+        return (
+            f"{{{', '.join(f'{key}={HIDDEN if is_secret(key) else text}' for key, text in found)}}}"
+        )
 
     def __repr__(self) -> str:
         # Keys only: values under `spark.` may be credentials.
@@ -374,11 +368,6 @@ class Configuration:
     def _describe(self, option: ConfigOption[T]) -> str:
         found = self._find(*option.keys)
         return str(found) if found else f"{option.key} unset"
-
-
-def is_secret(key: str) -> bool:
-    """Return whether the name of a key says that its value is secret."""
-    return any(word in key.lower() for word in _SECRET_WORDS)
 
 
 def _parsed(found: _Found, parse: Callable[[str], T]) -> T:

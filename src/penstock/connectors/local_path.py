@@ -13,6 +13,8 @@ from penstock.filesystem.object_path import ObjectPath, object_path
 
 # Two letters or more: `C:/data` is a path.
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
+_SPECIAL = re.compile(r"[\[\]{}*?,\\]")
+_BRACES = re.compile(r"\\.|\{(?:\\.|[^{}])*\}|,", re.DOTALL)
 _LOCAL_HOSTS = frozenset({"", "localhost"})
 
 
@@ -77,18 +79,15 @@ def _refused(path: str, doing: str, reason: str) -> ArgumentError:
 def one_path(paths: tuple[str | Path, ...]) -> str:
     """Return one path or glob for all of them.
 
+    A path that exists as it is written is no glob, and a comma of a name divides nothing.
+
     Examples:
         >>> one_path(("/data/a.json", "/data/b.json"))
         '/data/{a.json,b.json}'
     """
     if len(paths) == 1:
         return str(paths[0])
-    whole = [
-        text
-        if "://" in (text := str(path)) or text.startswith("file:")
-        else str(Path(text).expanduser().absolute())
-        for path in paths
-    ]
+    whole = [_alternative(str(path)) for path in paths]
     # Their common directory, then the rest of each path as an alternative of a glob.
     first, last = min(whole), max(whole)
     same = next(
@@ -96,3 +95,16 @@ def one_path(paths: tuple[str | Path, ...]) -> str:
     )
     shared = first[: first.rfind("/", 0, same) + 1]
     return f"{shared}{{{','.join(path[len(shared) :] for path in whole)}}}"
+
+
+def _alternative(path: str) -> str:
+    """Return a path as an alternative of a glob."""
+    if "://" in path or path.startswith("file:"):
+        return _outside_braces(path)
+    here = Path(path).expanduser().absolute()
+    return _SPECIAL.sub(r"\\\g<0>", str(here)) if here.exists() else _outside_braces(str(here))
+
+
+def _outside_braces(glob: str) -> str:
+    """Return a glob whose commas outside braces are no ends of alternatives."""
+    return _BRACES.sub(lambda found: found[0] if found[0] != "," else r"\,", glob)

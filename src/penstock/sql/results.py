@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from penstock.api.environment.job import JobExecutionResult
 from penstock.api.streams.data_stream import DataStream
-from penstock.config.configuration import is_secret
+from penstock.config.secret_keys import HIDDEN, is_secret
 from penstock.sql.catalogue import SqlTable, SqlView, TableSchema
 from penstock.sql.relations.tree import SqlRelation
 from penstock.sql.tables.table import ConnectorTable
 from penstock.types.row import Row
+
+_QUOTE = "'"
+_VALUE = r"\s*=\s*)'(?:[^']|'')*'"
+_LOGIN = re.compile(r"(?<=://)[^/\s@']+(?=@)|(?i:(?<=[?&]password=))[^&\s']+")
+"""Logins in addresses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +126,8 @@ def text_of_table(table: SqlTable | SqlView, name: str) -> str:
     if not isinstance(table, ConnectorTable):
         return f"{name} is a stream of the program"
     text = table.statement.text
-    for key, value in table.statement.options:
+    for key, _ in table.statement.options:
         if is_secret(key):
-            text = text.replace(value.replace("'", "''"), "******")
-    return text
+            quoted = re.escape(f"'{key.replace(_QUOTE, 2 * _QUOTE)}'")
+            text = re.sub(f"({quoted}{_VALUE}", rf"\g<1>'{HIDDEN}'", text)
+    return _LOGIN.sub(HIDDEN, text)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 from penstock.api.streams.data_stream import DataStream
+from penstock.config.secret_keys import HIDDEN, is_secret
 from penstock.errors import ArgumentError, ConfigError, SqlError, did_you_mean
 from penstock.sql.catalogue import Changelog, SqlFunction, SqlTable, SqlView
 from penstock.sql.grammar import ends_statement, parse_script
@@ -32,8 +34,31 @@ from penstock.sql.statements import (
 from penstock.sql.streams import StreamTable
 from penstock.sql.tables.table import ConnectorTable
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
 DEFAULT_NAMES = ("default_catalog", "default_database")
 """What the name of a table may begin with, as in Flink."""
+
+
+def _by_recursion(call: Callable[P, T]) -> Callable[P, T]:
+    """Return a call that says what is wrong with statements for which Python's stack has no room.
+
+    Raises:
+        SqlError: There was none.
+    """
+
+    @wraps(call)
+    def checked(*arguments: P.args, **named: P.kwargs) -> T:
+        try:
+            return call(*arguments, **named)
+        except RecursionError:
+            raise SqlError.here(
+                "a statement is nested too deeply",
+                hint="Write IN in place of many ORs, and views in place of queries within queries.",
+            ) from None
+
+    return checked
 
 
 @dataclass(slots=True, eq=False)
@@ -96,6 +121,7 @@ class SqlSession:
         """
         self._functions[name.lower()] = named_function(name, function)
 
+    @_by_recursion
     def execute(
         self, script: str, file: str | None = None, show: Callable[[SqlResult], None] | None = None
     ) -> SqlResult:
@@ -122,6 +148,7 @@ class SqlSession:
         ran = self._run(show)
         return found if ran is None else ran
 
+    @_by_recursion
     def add(self, script: str, file: str | None = None) -> None:
         """Carry out the statements of a script, but start no job: INSERTs become sinks of the program.
 
@@ -140,6 +167,7 @@ class SqlSession:
         if job is not None:
             job.build()
 
+    @_by_recursion
     def explained(self, script: str, file: str | None = None) -> str:
         """Return what a script would run, as text, and run nothing: relations, then the plan of the job.
 
@@ -210,7 +238,15 @@ class SqlSession:
             if statement.if_not_exists:
                 return SqlResult.done(f"view {name} is there")
             raise _exists("table or view", name, statement.place)
-        SqlJob(self.environment, self).relation(statement.query)  # it is wrong now, or never
+        if name in self._tables and not isinstance(self._tables[name], SqlView):
+            raise _exists("table", name, statement.place)
+        former = self._tables.pop(name, None)  # a view cannot read itself, nor views that read it
+        try:
+            SqlJob(self.environment, self).relation(statement.query)  # it is wrong now, or never
+        except BaseException:
+            if former is not None:
+                self._tables[name] = former
+            raise
         self._tables[name] = SqlView(statement.query, statement.columns)
         return SqlResult.done(f"view {name} created")
 
@@ -308,7 +344,8 @@ class SqlSession:
             raise SqlError.here(
                 f"SET of {key!r} at {statement.place}: {cause.problem}", hint=cause.hint
             ) from cause
-        return SqlResult.done(f"{key} reset" if value is None else f"{key} = {value}")
+        shown = HIDDEN if is_secret(key) else value
+        return SqlResult.done(f"{key} reset" if value is None else f"{key} = {shown}")
 
     def _unknown(self, kind: str, name: Name, place: TextPlace) -> SqlError:
         known = tuple(self._functions if kind == "function" else self._tables)

@@ -101,8 +101,12 @@ def _level_zero(
     rows: list[Row] = []
     for task, share in enumerate(shares):
         level = LevelZero(user_code.load(program), task, TaskClock(WAIT, tell))
-        for piece in share:
-            piece.feed(level, schedule.frame_records)
+        try:
+            for piece in share:
+                piece.feed(level, schedule.frame_records)
+        except BaseException as error:
+            level.abandon(error)
+            raise
         level.close()
         rows += level.take_output()
     return rows

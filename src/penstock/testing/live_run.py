@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 
 from penstock.plan.physical import RunPlan
 from penstock.program.level import LevelProgram
+from penstock.runtime.task.closing import close_after, close_all
 from penstock.runtime.task.level_zero import LevelZero
 from penstock.runtime.task.live_subtask import LiveSubtask
 from penstock.state.backends.base import KeyedStateBackend
@@ -114,9 +115,7 @@ class _Level:
 
     def close(self) -> None:
         """Close the functions of every worker."""
-        for worker in self._workers:
-            for subtask in worker:
-                subtask.close()
+        close_all(subtask.close for worker in self._workers for subtask in worker)
 
     def _make_backend(self, subtask: int) -> KeyedStateBackend:
         if self._files is None:
@@ -175,27 +174,30 @@ def run_live(
         zero = _LevelZero(user_code.dump(programs[0]), schedule)
         levels = [_Level(p, state, schedule, files) for p in programs[1:]]
         number = first_batch
-        while True:
-            done = sources.are_done or number - first_batch == schedule.stop_after
-            if done and not run.hands_over:
-                break
-            if schedule.restarts_before(number):
-                zero.lose_workers()
+        closes = [zero.close, *(level.close for level in levels)]
+        try:
+            while True:
+                done = sources.are_done or number - first_batch == schedule.stop_after
+                if done and not run.hands_over:
+                    break
+                if schedule.restarts_before(number):
+                    zero.lose_workers()
+                    for level in levels:
+                        level.lose_workers()
+                starts = number == first_batch
+                batch = _MicroBatch(number, done, schedule.fails_in(number), starts)
+                rows = zero.process(sources, programs[0].settings.parallelism, batch)
                 for level in levels:
-                    level.lose_workers()
-            starts = number == first_batch
-            batch = _MicroBatch(number, done, schedule.fails_in(number), starts)
-            rows = zero.process(sources, programs[0].settings.parallelism, batch)
-            for level in levels:
-                rows = level.process(rows, batch)
-            sinks.commit([frame for _, frame in rows])
-            sources.confirm()
-            number += 1
-            if done:
-                break
-        zero.close()
-        for level in levels:
-            level.close()
+                    rows = level.process(rows, batch)
+                sinks.commit([frame for _, frame in rows])
+                sources.confirm()
+                number += 1
+                if done:
+                    break
+        except BaseException as error:
+            close_after(error, closes)
+            raise
+        close_all(closes)
         return number
 
 
@@ -239,8 +241,7 @@ class _LevelZero:
 
     def close(self) -> None:
         """Close the functions of every worker."""
-        for level in self._kept.values():
-            level.close()
+        close_all(level.close for level in self._kept.values())
 
     def _of(self, worker: int, task: int) -> LevelZero:
         found = self._kept.get((worker, task))

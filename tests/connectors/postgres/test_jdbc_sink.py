@@ -29,6 +29,7 @@ def sink(sql: Any, url: Any = "jdbc:postgresql://db.example:5433/shop") -> Postg
 
 STATEMENTS: list[tuple[str, TableName, tuple[str, ...], tuple[str, ...]]] = [
     ("insert into t (a, B) values (?, ?)", TableName("public", "t"), ("a", "b"), ()),
+    ("insert into ÄPFEL (É, İx) values (?, ?)", TableName("public", "Äpfel"), ("É", "İx"), ()),
     ("INSERT INTO s.T(a)VALUES(?);", TableName("s", "t"), ("a",), ()),
     (
         'insert into "S x"."T""y" ("a, b", c) values (?, ?)',

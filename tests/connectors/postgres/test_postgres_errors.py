@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -42,6 +43,7 @@ TABLES = [
     ("create table t (id int) partition by range (id)", "is partitioned", "partitions"),
     ("create unlogged table t (id int primary key)", "unlogged", "SET LOGGED"),
     ("create table t (id int)", "has no primary key", "REPLICA IDENTITY FULL"),
+    ('create table "T t" (id int)', "has no primary key", 'ALTER TABLE public."T t" REPLICA'),
     (
         "create table t (id int primary key); alter table t replica identity nothing",
         "has REPLICA IDENTITY NOTHING",
@@ -50,13 +52,13 @@ TABLES = [
 ]
 
 
-@pytest.mark.parametrize(("made", "problem", "hint"), TABLES, ids=[each[1] for each in TABLES])
+@pytest.mark.parametrize(("made", "problem", "hint"), TABLES, ids=[each[0] for each in TABLES])
 def test_a_table_whose_changes_cannot_be_read(
     postgres: Database, tmp_path: Path, made: str, problem: str, hint: str
 ) -> None:
     postgres.run(*made.split("; "))
     with pytest.raises(SourceError) as error:
-        snapshot(source(postgres), tmp_path / "s")
+        snapshot(source(postgres, "T t" if "T t" in made else "t"), tmp_path / "s")
     assert problem in error.value.problem
     assert hint in error.value.hint
     assert not of_database(postgres)
@@ -225,16 +227,32 @@ def test_a_message_that_is_none(monkeypatch: pytest.MonkeyPatch, postgres: Datab
 
 def test_values_that_python_lacks(postgres: Database, tmp_path: Path) -> None:
     postgres.run("create table t (id int primary key, at date)")
-    postgres.run("insert into t values (1, '2026-01-01'), (2, 'infinity')")
+    postgres.run("insert into t values (0, null), (1, '2026-01-01'), (2, 'infinity')")
     made = source(postgres)
     taken = snapshot(made, tmp_path / "s")
     (file,) = taken.files
-    with pytest.raises(SourceError, match="a value of column 'at' is none in Python"):
-        made.read_snapshot(tmp_path / "s" / file, 0, 2)
+    with pytest.raises(SourceError, match=r"a value of column 'at' is none in Python: .*infinity"):
+        made.read_snapshot(tmp_path / "s" / file, 0, 3)
     postgres.run("insert into t values (3, 'infinity')")
     head = made.discover({})[0].head
     with pytest.raises(SourceError, match="a value of column 'at' is none in Python"):
         made.read(made.slot, taken.positions[made.slot], head)
+
+
+def test_a_capture_that_begins_anew_is_read_anew(postgres: Database, tmp_path: Path) -> None:
+    """A process that has read a file reads the one that another job has put there under the same name."""
+    postgres.run(TABLE, "insert into t values (1, 10)")
+    found = []
+    for value in (10, 20):
+        postgres.run(f"update t set v = {value}")
+        made = source(postgres)
+        (file,) = snapshot(made, tmp_path / "s").files
+        found += [
+            change.after["v"] for change in made.read_snapshot(tmp_path / "s" / file, 0, 1).records
+        ]
+        made.drop()
+        shutil.rmtree(tmp_path / "s")
+    assert found == [10, 20]
 
 
 def test_a_deserializer_that_fails(postgres: Database, tmp_path: Path) -> None:

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from penstock.common import Types
+from penstock.common import RowKind, Types
 from penstock.connectors.postgres import tables
-from penstock.datastream.connectors.postgres import PostgresSource
+from penstock.datastream.connectors.postgres import Change, PostgresSource
 from penstock.errors import PenstockError, SourceError, TypeMismatchError
 from penstock.testing import Schedule, run_in_process
 from tests.connectors.postgres.test_postgres_source import NO_TIME
@@ -59,6 +59,41 @@ GOES_ON = {
 @pytest.mark.parametrize("change", GOES_ON)
 def test_a_job_goes_on_if_its_columns_are_as_declared(postgres: Database, change: str) -> None:
     assert rows_of(postgres, *GOES_ON[change]) == [(1, 10), (2, 20)]
+
+
+KEYS = {
+    "primary key": ("create table t (id int, v int, s text, primary key (id) include (v))",),
+    "index": (
+        "create table t (id int not null, v int, s text)",
+        "create unique index u on t (id) include (s)",
+        "alter table t replica identity using index u",
+    ),
+    "whole row": (
+        "create table t (id int, v int, s text, primary key (id) include (v))",
+        "alter table t replica identity full",
+    ),
+    "several columns": ("create table t (v int, id int, s text, primary key (id, v) include (s))",),
+}
+
+
+@pytest.mark.parametrize("table", KEYS)
+def test_a_row_has_the_same_key_captured_and_changed(postgres: Database, table: str) -> None:
+    """What a unique index includes besides its columns is not of the key."""
+    row = "insert into t (id, v, s) values"
+    postgres.run(*KEYS[table], f"{row} (1, 10, 'a')")
+    source = (
+        PostgresSource.builder().set_dsn(postgres.dsn).set_tables("t").set_slot(postgres.slot())
+    )
+
+    def meanwhile(change: Change) -> tuple[Any, ...]:
+        if change.commit_lsn and change.after == {"id": 1, "v": 10, "s": "a"}:
+            postgres.run(f"{row} (2, 20, 'b')", "delete from t where id = 2")
+        return change.op, change.key
+
+    made = job(STREAMING, source.build(), lambda s: s.map(meanwhile), strategy=NO_TIME)
+    found = run_in_process(made, Schedule(batch_sizes=(1 << 30,))).of("out")
+    one, two = ((10, 1), (20, 2)) if table == "several columns" else ((1,), (2,))
+    assert found == [(RowKind.INSERT, one), (RowKind.INSERT, two), (RowKind.DELETE, two)]
 
 
 def test_a_declared_column_that_is_dropped_is_told(postgres: Database) -> None:

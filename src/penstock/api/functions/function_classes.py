@@ -71,7 +71,7 @@ class Function(ABC):  # noqa: B024 - as in PyFlink, both methods are optional
         """
 
     def close(self) -> None:
-        """Release resources. Called once after the last record, and not if the process is killed."""
+        """Release resources. Called once after the last record or a failure, and not if the process is killed."""
 
     def is_output_value_stored(self) -> bool:
         """Return whether the function may use a value again that it has emitted (FLIP-329).

@@ -11,7 +11,7 @@ from rich.console import Console
 from penstock.api.environment.environment import StreamExecutionEnvironment
 from penstock.cli.failures import exit_status
 from penstock.cli.progress import job_progress
-from penstock.cli.script import Definitions, Verbose, importable, run_script, settings
+from penstock.cli.script import Definitions, Verbose, importable, run_script, script_text, settings
 from penstock.cli.statements.shell import SqlShell, stdin_lines
 from penstock.config.overrides import set_process_overrides
 
@@ -55,8 +55,7 @@ def sql(
                 return SqlShell(environment, console, verbose=verbose).run(stdin_lines())
         if explain:
             with importable(file.resolve().parent):
-                text = file.read_text(encoding="utf-8")
-                typer.echo(environment.sql_session.explained(text, str(file)))
+                typer.echo(environment.sql_session.explained(script_text(file), str(file)))
             return 0
         with job_progress(console, plain=verbose, shows_metrics=verbose):
             run_script(file, None)

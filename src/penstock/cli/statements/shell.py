@@ -72,6 +72,8 @@ class SqlShell:
                 typed = ""
                 continue
             if line is None:
+                if typed and lines.is_script:
+                    self._carry_out(typed)
                 return 0
             typed = f"{typed}{line}\n"
             if not typed.strip():
@@ -107,6 +109,9 @@ class SqlShell:
 class TypedLines:
     """Lines of a terminal, with editing, history and completion by readline."""
 
+    is_script = False
+    """Whether the last statement needs no semicolon; who types Ctrl-D forgets what was begun."""
+
     def __init__(self, history: Path) -> None:
         self._names: Any = tuple
         path = history.expanduser()
@@ -136,6 +141,8 @@ class TypedLines:
 
 class PipedLines:
     """Lines of a pipe, without a prompt."""
+
+    is_script = True
 
     def __init__(self, lines: Iterator[str]) -> None:
         self._lines = lines

@@ -33,6 +33,9 @@ _RANGE_PAGES = 4096
 _GROUP_BYTES = 8 << 20
 """Text of a row group, about; a reader has two of them in memory."""
 
+_Version = tuple[Path, int, int, int]
+"""A path, and the time, number and size of the file that is there."""
+
 _FACTS = b"penstock"
 _PAGES = """\
 select pg_catalog.pg_relation_size(%s::regclass) / current_setting('block_size')::bigint,
@@ -218,8 +221,15 @@ class _File:
     bounds: tuple[int, ...]
 
 
+def _version_of(path: Path) -> _Version:
+    """Return which file is there now: a job that begins anew in the same directory writes others of the same names."""
+    found = path.stat()
+    return path, found.st_mtime_ns, found.st_ino, found.st_size
+
+
 @lru_cache(maxsize=64)
-def _file_of(path: Path) -> _File:
+def _file_of(version: _Version) -> _File:
+    path = version[0]
     with pq.ParquetFile(path) as file:
         facts = json.loads(file.schema_arrow.metadata[_FACTS])
         groups = [file.metadata.row_group(n).num_rows for n in range(file.metadata.num_row_groups)]
@@ -233,8 +243,8 @@ def _file_of(path: Path) -> _File:
 
 
 @lru_cache(maxsize=2)
-def _group_of(path: Path, number: int) -> pa.Table:
-    with pq.ParquetFile(path) as file:
+def _group_of(version: _Version, number: int) -> pa.Table:
+    with pq.ParquetFile(version[0]) as file:
         return file.read_row_group(number)
 
 
@@ -244,11 +254,12 @@ def captured_rows(path: Path, start: int, end: int) -> TableRows:
     Raises:
         SourceError: Python has no such value.
     """
-    file = _file_of(path)
+    version = _version_of(path)
+    file = _file_of(version)
     number = next(n for n, bound in enumerate(file.bounds) if start < bound)
     begin = file.bounds[number - 1] if number else 0
     until = min(end, file.bounds[number])
-    part = _group_of(path, number).slice(start - begin, until - start)
+    part = _group_of(version, number).slice(start - begin, until - start)
     values = [
         loaded_column(column, part.column(at).to_pylist()) for at, column in enumerate(file.columns)
     ]

@@ -90,8 +90,10 @@ def loaded_row(
 def _refused(column: Column, texts: Sequence[bytes | None], cause: Exception) -> SourceError:
     load = loader(column.type_oid)
     for text in texts:
+        if text is None:
+            continue
         try:
-            load(text or b"")
+            load(text)
         except Exception as refused:  # noqa: BLE001 - the first one that is refused is told
             cause = refused
             break

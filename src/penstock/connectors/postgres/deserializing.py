@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.connectors.postgres.positions import text_of
-from penstock.connectors.postgres.values import Change, TableRows
+from penstock.connectors.postgres.values import Change, TableName, TableRows
 from penstock.errors import SourceError
 from penstock.types.information import TypeInformation
 from penstock.types.row import Row, RowKind, row_factory
@@ -161,7 +161,7 @@ class Upserts(ChangeDeserializer):
             return SourceError(
                 f"a change {where} does not have column {name!r}: its value is large and was not changed, or the "
                 "table no longer has the column",
-                hint=f"ALTER TABLE {change.table} REPLICA IDENTITY FULL, so that the log has such values; or read "
+                hint=f"ALTER TABLE {TableName.of(change.table).quoted} REPLICA IDENTITY FULL, so that the log has such values; or read "
                 "changes instead of upserts.",
             )
         return SourceError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from string import ascii_lowercase, ascii_uppercase
 
 from penstock.connectors.postgres.address import PostgresAddress
 from penstock.connectors.postgres.postgres_sink import PostgresSink
@@ -22,6 +23,7 @@ _INSERT = re.compile(
     r"(?:nothing|update\s+set\s+(?P<sets>[^?;]+)))?\s*;?\s*",
     re.IGNORECASE,
 )
+_SMALL = str.maketrans(ascii_uppercase, ascii_lowercase)
 _HINT = (
     "Pass INSERT INTO table (columns) VALUES (?, …), with as many ? as columns, and at the end perhaps ON CONFLICT "
     "(keys) DO UPDATE SET column = EXCLUDED.column, … with every other column: of an epoch only the newest row of a "
@@ -238,8 +240,11 @@ def _writes(found: re.Match[str]) -> TableWrites | None:
 
 
 def _split(names: str) -> tuple[str, ...]:
-    """Return names as the catalogue has them: in lower case, unless they are quoted."""
+    """Return names as the catalogue has them: with small letters, unless they are quoted.
+
+    PostgreSQL makes only those of ASCII small: `ÄPFEL` is `Äpfel`.
+    """
     return tuple(
-        name[1:-1].replace('""', '"') if name.startswith('"') else name.lower()
+        name[1:-1].replace('""', '"') if name.startswith('"') else name.translate(_SMALL)
         for name in re.findall(_NAME, names)
     )

@@ -33,6 +33,7 @@ from penstock.connectors.postgres.statements import (
     TableWrites,
     drop_stage,
 )
+from penstock.connectors.postgres.values import quoted
 from penstock.errors import JobFencedError, SinkError
 from penstock.failpoint import failpoint
 from penstock.graph.endpoints import Committer, SinkContext
@@ -191,10 +192,10 @@ class PostgresCommitter(Committer):
         )
 
     def _no_index(self) -> SinkError:
-        keys = ", ".join(self._writes.keys)
+        writes, keys = self._writes, ", ".join(self._writes.keys)
         return SinkError(
-            f"table {self._writes.name} has no unique index on the keys ({keys}) of sink {self._context.name!r}",
-            hint=f"ALTER TABLE {self._writes.name} ADD UNIQUE ({keys}); or name the columns of another index.",
+            f"table {writes.name} has no unique index on the keys ({keys}) of sink {self._context.name!r}",
+            hint=f"ALTER TABLE {writes.table.quoted} ADD UNIQUE ({', '.join(map(quoted, writes.keys))}); or name the columns of another index.",
             origin=self._context.origin,
         )
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from penstock.connectors.postgres.address import PostgresAddress
 from penstock.connectors.postgres.column_values import base_types
-from penstock.connectors.postgres.values import Column, SourceTable, TableName
+from penstock.connectors.postgres.values import Column, SourceTable, TableName, quoted
 from penstock.connectors.process_table import OfThisProcess
 from penstock.errors import SourceError
 
@@ -18,13 +18,15 @@ from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamesp
 where n.nspname = %s and c.relname = %s"""
 
 _COLUMNS = """\
-select a.attname, a.atttypid::bigint, coalesce(a.attnum = any(i.indkey), false)
+select a.attname, a.atttypid::bigint,
+       coalesce(a.attnum = any((i.indkey::int2[])[:i.indnkeyatts - 1]), false)
 from pg_catalog.pg_attribute a
 left join pg_catalog.pg_class c on c.oid = a.attrelid
 left join pg_catalog.pg_index i on i.indrelid = a.attrelid
     and case c.relreplident when 'i' then i.indisreplident else i.indisprimary end
 where a.attrelid = %s and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
 order by a.attnum"""
+"""Columns, and whether they are of the key: behind its columns an index may INCLUDE others, which are not."""
 
 _PUBLISHED = """\
 select attnames, rowfilter from pg_catalog.pg_publication_tables
@@ -100,7 +102,7 @@ def _check_identity(name: TableName, identity: str, columns: Sequence[Column]) -
     raise SourceError(
         f"table {name} {lacks}, so its changes do not say which row they are of, and the database would "
         "refuse UPDATE and DELETE of a published table",
-        hint=f"Add a primary key, or: ALTER TABLE {name} REPLICA IDENTITY FULL, or USING INDEX.",
+        hint=f"Add a primary key, or: ALTER TABLE {name.quoted} REPLICA IDENTITY FULL, or USING INDEX.",
     )
 
 
@@ -115,7 +117,7 @@ def published(connection: Any, publication: str, table: SourceTable) -> SourceTa
     if found is None:
         raise SourceError(
             f"publication {publication!r} does not have table {table.name}, or is not there",
-            hint=f"ALTER PUBLICATION {publication} ADD TABLE {table.name}; or leave set_publication out, so "
+            hint=f"ALTER PUBLICATION {quoted(publication)} ADD TABLE {table.name.quoted}; or leave set_publication out, so "
             "that the source makes one of its own.",
         )
     names, row_filter = found

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from typing import Any, NamedTuple
 
 from penstock.types.row import RowKind
+
+_PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
 
 
 class Change(NamedTuple):
@@ -121,8 +124,23 @@ class TableName:
         schema, dot, name = text.partition(".")
         return cls(schema, name) if dot else cls("public", text)
 
+    @property
+    def quoted(self) -> str:
+        """The name as a statement has it, e.g. `public."Orders"`."""
+        return f"{quoted(self.schema)}.{quoted(self.name)}"
+
     def __str__(self) -> str:
         return f"{self.schema}.{self.name}"
+
+
+def quoted(name: str) -> str:
+    """Return a name as somebody types it in a statement; unquoted, PostgreSQL would make capitals small.
+
+    Example:
+        >>> quoted("orders"), quoted("Orders")
+        ('orders', '"Orders"')
+    """
+    return name if _PLAIN.fullmatch(name) else '"' + name.replace('"', '""') + '"'
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,8 +87,9 @@ class KeyedCustomOperator(OwnOperator, KeyedTwoInputOperator):
             self._open(self.spec.function)
 
     def close(self) -> None:
-        """Close the object of a live run; those of a batch run are closed with their key groups."""
-        if self.context.is_live:
+        """Close the object of a live run, or of a key group of a batch run that was not ended."""
+        if self.context.is_live or self._is_open:
+            self._is_open = False
             super().close()
 
     def inputs_complete(self) -> None:
@@ -131,11 +132,11 @@ class KeyedCustomOperator(OwnOperator, KeyedTwoInputOperator):
             self._end(number)
         self._forward_watermark(final)
         self._check_sorters("at the end of a key group")
+        self._is_open = False
         super().close()
         self._out.flush()
         self._least = min(self._least, self._out.watermark)
         self._last_backlog = self._last_backlog or self._out.backlog
-        self._is_open = False
 
     def take_backlog(self, number: int, backlog: bool) -> None:  # noqa: FBT001
         """Pass the attributes of an input; in a batch run to every following object."""

@@ -118,6 +118,9 @@ class BatchLevel:
         """
         try:
             yield from self._run(rows)
+        except BaseException as error:
+            self._chain.abandon(error)
+            raise
         finally:
             self._space.close()
 

@@ -24,12 +24,14 @@ from penstock.runtime.flow.coercion import CoercingOutput
 from penstock.runtime.flow.output import Output, TaggedOutput
 from penstock.runtime.flow.record_copies import readers_output
 from penstock.runtime.operators import make_operator
+from penstock.runtime.operators.base import Operator
 from penstock.runtime.operators.batches.map_batches import MapBatchesOperator
 from penstock.runtime.operators.expressions import ExpressionOperator
 from penstock.runtime.operators.keyed import KeyedOperator
 from penstock.runtime.operators.keyed_aggregate import KeyedAggregateOperator
 from penstock.runtime.operators.timestamps import TimestampsOperator
 from penstock.runtime.spill.spill_space import SpillSpace
+from penstock.runtime.task.closing import close_after, close_all
 from penstock.runtime.task.latency import LatencyTracker
 from penstock.runtime.task.operator_inputs import OperatorInputs
 from penstock.runtime.task.operator_metrics import CountingOutput, OperatorMetrics
@@ -95,6 +97,7 @@ class OperatorChain:
                     operator = make_operator(spec, output, settings, subtask, state)
                 built[spec.id] = OperatorInputs(operator, sequence.clock)
         self.operators = {key: built[key].operator for key in reversed(built)}
+        self._opened: list[Operator] = []
         self._clock = sequence.clock
         self._sections = {key: built[key].section for key in self.operators}
         self._metrics = [
@@ -159,9 +162,17 @@ class OperatorChain:
             writer.start_epoch()
 
     def open(self) -> None:
-        """Open every operator, downstream first, so that none emits to a closed one."""
+        """Open every operator, downstream first, so that none emits to a closed one.
+
+        If one fails, those that are open are closed again.
+        """
         for operator in reversed(self.operators.values()):
-            operator.open()
+            try:
+                operator.open()
+            except BaseException as error:
+                self.abandon(error)
+                raise
+            self._opened.append(operator)
 
     def feed(self, operator: int, batches: Iterable[Batch]) -> None:
         """Pass records from outside to an operator, for any of its inputs."""
@@ -200,9 +211,13 @@ class OperatorChain:
         statuses.end(sender, again=again)
 
     def close(self) -> None:
-        """Close every operator, upstream first."""
-        for operator in self.operators.values():
-            operator.close()
+        """Close every operator that is open, upstream first; one that fails to does not keep others open."""
+        opened, self._opened = self._opened, []
+        close_all(operator.close for operator in reversed(opened))
+
+    def abandon(self, error: BaseException) -> None:
+        """Close every operator that is open after a failure, which stays the one that is raised."""
+        close_after(error, (self.close,))
 
     def finish_batch(self) -> None:
         """End a task or micro-batch: emit the last results, then flush the writers."""

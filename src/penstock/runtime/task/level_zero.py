@@ -24,6 +24,7 @@ from penstock.runtime.operators.batches.map_batches import MapBatchesOperator
 from penstock.runtime.operators.expressions import ExpressionOperator
 from penstock.runtime.operators.timestamps import TimestampsOperator, without_timestamp
 from penstock.runtime.task.chain import OperatorChain, operators_behind
+from penstock.runtime.task.closing import close_after, close_all
 from penstock.runtime.task.latency import SourceLatency
 from penstock.runtime.task.report import Report, encode_report
 from penstock.runtime.task.shared_function import with_shared_functions
@@ -91,8 +92,7 @@ class _SourceChain:
 
     def close(self) -> None:
         """Close the functions, if they are open."""
-        if self.is_open:
-            self.chain.close()
+        self.chain.close()
 
     def takes_columns(self, schema: Any) -> bool:
         """Return whether its only reader is a channel that sends the columns themselves."""
@@ -277,9 +277,15 @@ class LevelZero:
 
     def close(self) -> None:
         """Close the functions and report the records read."""
-        for chain in self._chains.values():
-            chain.close()
+        self._close()
         self._report()
+
+    def abandon(self, error: BaseException) -> None:
+        """Close the functions after a failure of the task, which stays the one that is raised."""
+        close_after(error, (self._close,))
+
+    def _close(self) -> None:
+        close_all(chain.close for chain in self._chains.values())
 
     def _report(self) -> None:
         settings = self._program.settings

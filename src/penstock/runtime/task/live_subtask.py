@@ -17,9 +17,9 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from penstock.errors import PenstockError
 from penstock.metrics.task_clock import ARROW, OTHER, START, STATE, WAIT, TaskClock
 from penstock.program.level import LevelProgram
+from penstock.runtime.task.closing import close_after, close_all
 from penstock.runtime.task.live_level import LiveLevel
 from penstock.runtime.task.report import Report
 from penstock.state.backends.base import CopyUse, KeyedStateBackend
@@ -162,10 +162,7 @@ class LiveSubtask:
         """Close the user's functions and forget the copy; the subtask may be used again."""
         level, backend = self._level, self._backend
         self._level = self._backend = self._position = None
-        if backend is not None:
-            backend.close()
-        if level is not None:
-            level.close()
+        close_all(each.close for each in (backend, level) if each is not None)
 
     def _current(self, log: ChangeLog) -> tuple[LiveLevel, KeyedStateBackend]:
         """Return a level that has seen nothing the log does not know, and its backend."""
@@ -195,12 +192,8 @@ class LiveSubtask:
 
     def _discard(self, error: BaseException) -> None:
         self.clock = TaskClock(WAIT)  # what the attempt took does not count either
-        try:
-            if self._backend is not None:
-                self._backend.discard()
-            self.close()
-        except PenstockError as second:
-            error.add_note(f"Closing after this failed as well: {second}")
+        discards = () if self._backend is None else (self._backend.discard,)
+        close_after(error, (*discards, self.close))
 
     def _append(
         self, level: LiveLevel, backend: KeyedStateBackend, log: ChangeLog, facts: Report

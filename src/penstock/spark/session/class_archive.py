@@ -21,7 +21,7 @@ from pyspark import SparkContext
 from pyspark.find_spark_home import _find_spark_home
 from pyspark.sql import SparkSession
 
-from penstock.spark.session.java_runtime import JavaRuntime
+from penstock.spark.session.java_runtime import JavaRuntime, java_option
 
 _OTHER_CLASSES = "spark.driver.extraClassPath"
 """With it the class path begins differently than that of the archive."""
@@ -54,12 +54,12 @@ def reading_options(java: JavaRuntime, settings: Mapping[str, str]) -> str:
     path = archive_path(java, os.environ)
     if _OTHER_CLASSES in settings or not path.exists():
         return ""
-    return f'"-XX:SharedArchiveFile={path}" {_QUIET}'
+    return f"{java_option(f'-XX:SharedArchiveFile={path}')} {_QUIET}"
 
 
 def writing_options(path: Path) -> str:
     """Return the JVM's options for writing an archive at its end."""
-    return f'"-XX:ArchiveClassesAtExit={path}" {_QUIET}'
+    return f"{java_option(f'-XX:ArchiveClassesAtExit={path}')} {_QUIET}"
 
 
 def end_jvm() -> None:

@@ -56,3 +56,13 @@ def find_java(environ: Mapping[str, str]) -> JavaRuntime:
             f"Java at {java} has version {version}; Spark needs {MIN_JAVA} or later", hint=_HINT
         )
     return JavaRuntime(Path(java), found[0].removeprefix("version ").strip('"'))
+
+
+def java_option(option: str) -> str:
+    r"""Return an option of Java as Spark's launcher takes it: between quotes, whatever its path is named.
+
+    Example:
+        >>> java_option(r'-Da=b "c" \d')
+        '"-Da=b \\"c\\" \\\\d"'
+    """
+    return '"' + option.replace("\\", r"\\").replace('"', r"\"") + '"'

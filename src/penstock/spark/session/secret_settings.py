@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from penstock.config.configuration import is_secret
+from penstock.config.secret_keys import is_secret
 from penstock.errors import EnvironmentSetupError
 
 _ARGUMENTS = "PYSPARK_SUBMIT_ARGS"

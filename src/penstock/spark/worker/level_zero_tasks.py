@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,6 +58,15 @@ class CachedLevel:
         failpoint("live.worker.read")
         self.level.end_batch()
         memory.of(self.attempt)[self.key] = self
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Close the functions if the block fails: a failed task leaves nothing."""
+        try:
+            yield
+        except BaseException as error:
+            self.level.abandon(error)
+            raise
 
     def close(self) -> None:
         """Close the user's functions."""
@@ -159,12 +169,13 @@ class ColumnsTask:
             PenstockError: A user function failed.
         """
         level, clock = cached.level, cached.level.clock
-        for batch in waited_for(batches, clock):
-            if batch.num_rows == 0:
-                continue
-            self._feed(level, batch)
-            yield level.take_output()
-        level.finish_split(self.source, task_id(), finished=True)
+        with cached.reading():
+            for batch in waited_for(batches, clock):
+                if batch.num_rows == 0:
+                    continue
+                self._feed(level, batch)
+                yield level.take_output()
+            level.finish_split(self.source, task_id(), finished=True)
         cached.finish()
         yield level.take_output()
 
@@ -226,18 +237,19 @@ class PositionsTask:
             PenstockError: A source or a user function failed.
         """
         level, (_, parts, levels) = cached.level, cached.unpacked
-        for row in rows:
-            if row["event"] == "range":
-                part = row.get("part")
-                key = row["source"] if part is None else (row["source"], part)
-                yield from self._read(level, parts[key], row)
-            elif row["event"] == "end":
-                level.end_source(row["source"])
-            elif row["event"] == "next":
-                level.begin_next_part(row["source"])
-            else:
-                level.signal(levels, row["event"].encode())
-            yield level.take_output()
+        with cached.reading():
+            for row in rows:
+                if row["event"] == "range":
+                    part = row.get("part")
+                    key = row["source"] if part is None else (row["source"], part)
+                    yield from self._read(level, parts[key], row)
+                elif row["event"] == "end":
+                    level.end_source(row["source"])
+                elif row["event"] == "next":
+                    level.begin_next_part(row["source"])
+                else:
+                    level.signal(levels, row["event"].encode())
+                yield level.take_output()
         cached.finish()
         yield level.take_output()
 
