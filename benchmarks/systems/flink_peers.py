@@ -62,8 +62,11 @@ def pyflink_command(script: str = "pyflink_job.py") -> list[str]:
     return [str(_existing("bin/python")), str(PEERS / "flink" / script)]
 
 
-def java_command() -> list[str]:
+def java_command(heap: str = "2g") -> list[str]:
     """Return the command of the Java peer.
+
+    Args:
+        heap: Size of the heap of its JVM.
 
     Raises:
         SystemMissingError: There is no environment, or its Java part was not compiled.
@@ -73,7 +76,7 @@ def java_command() -> list[str]:
     return [
         str(Path(home, "bin", "java")) if home else "java",
         *(f"--add-opens={package}=ALL-UNNAMED" for package in _OPENED),
-        "-Xmx2g",
+        f"-Xmx{heap}",
         "-cp",
         f"{classes}{os.pathsep}{jars}/*",
         _JAVA_MAIN,

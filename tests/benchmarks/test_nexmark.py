@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
@@ -10,8 +12,12 @@ import pytest
 from benchmarks.answers.nexmark_tables import digest_of, digest_of_all, digest_of_files, expected
 from benchmarks.catalog import PROGRAMS
 from benchmarks.inputs.nexmark_files import ddl, write_nexmark
+from benchmarks.joined_parts import joined
+from benchmarks.model.errors import BenchRequestError
+from benchmarks.model.program import Case
 from benchmarks.nexmark.queries import QUERIES
-from benchmarks.reporting.query_times import FLINK, NEWEST, OURS, query_table, summary
+from benchmarks.programs.nexmark import PART, PARTS, NexmarkWorkload
+from benchmarks.reporting.query_times import FLINK, NEWEST, OURS, query_table, summary, times_of
 from benchmarks.reporting.render import read_results
 
 
@@ -85,6 +91,71 @@ def test_the_table_compares_each_query_with_flink() -> None:
         "| q2 | 1.00 |  |  |  |",
     ]
     assert summary(result) == "Penstock takes no longer than Flink SQL for 1 of 2 queries."
+
+
+def test_the_parts_are_all_queries_and_each_system_has_some_of_each(tmp_path: Path) -> None:
+    for system in PROGRAMS["nexmark"].systems:
+        parts = []
+        for part in range(PARTS + 1):
+            case = Case(10, 1, 1, 3, {PART: part}, {})
+            told = NexmarkWorkload(case, tmp_path).specification(system, tmp_path)
+            parts.append(told["options"]["queries"].split())
+        every, *some = parts
+        assert every == system.options["queries"].split()
+        assert all(some)
+        assert sorted(chain.from_iterable(some)) == sorted(every)
+
+
+def part(number: int, ours: list[float], commit: str = "abc") -> dict[str, Any]:
+    """Return what one query of a part took."""
+
+    def system(name: str, seconds: list[float], digest: str) -> dict[str, Any]:
+        return {
+            "system": name,
+            "records": 1_000,
+            "peak_memory_bytes": {"jvm": number},
+            "outputs": {"count": number, "digest": digest},
+            "outputs_equal": True,
+            "details": {"cold_seconds": 9.0, f"q{number}_seconds": seconds},
+            "note": "a note",
+        }
+
+    return {
+        **dict.fromkeys(("name", "records", "keys", "machine", "versions", "settings"), 7),
+        "commit": commit,
+        "runs": len(ours),
+        "wall_seconds": 1.5,
+        "options": {PART: number},
+        "results": [system(OURS, ours, "f" * 16), system(FLINK, [3.0] * len(ours), f"{number:x}")],
+        "ratios": {f"{OURS} / {FLINK}, 7 records": 5.0},
+        "figures": [],
+        "skipped": [],
+    }
+
+
+def test_parts_are_joined_round_by_round() -> None:
+    old = part(2, [50.0, 60.0])
+    parts = [old, *(part(number, [1.0 * number, 2.0]) for number in range(1, PARTS + 1))]
+    made = joined(parts)
+    ours, flink = made["results"]
+    first, last = float(sum(range(1, PARTS + 1))), 2.0 * PARTS
+    assert ours["seconds"] == {"min": last, "median": (first + last) / 2, "max": first}
+    assert ours["records"] == 1_000 * PARTS
+    assert ours["outputs"] == {"count": int(first), "digest": f"{2**64 - PARTS:016x}"}
+    assert ours["peak_memory_bytes"] == {"jvm": PARTS}
+    assert times_of(made, OURS)["q2"] == 2.0
+    assert flink["records_per_ms"] == pytest.approx(1 / 3, abs=1e-3)
+    ratio = flink["seconds"]["median"] / ours["seconds"]["median"]
+    assert made["ratios"] == {f"{OURS} / {FLINK}, 7 records": pytest.approx(ratio, abs=2e-3)}
+    assert (made["wall_seconds"], made["options"]) == (1.5 * PARTS, {PART: 0})
+
+
+def test_parts_that_are_missing_or_differ_are_not_joined() -> None:
+    parts = [part(number, [1.0]) for number in range(1, PARTS + 1)]
+    with pytest.raises(BenchRequestError, match="part 3"):
+        joined([*parts[:2], *parts[3:]])
+    with pytest.raises(BenchRequestError, match="same commit"):
+        joined([*parts[1:], part(1, [1.0], commit="def")])
 
 
 def test_the_page_has_the_newest_times() -> None:

@@ -17,13 +17,14 @@ from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream import StreamExecutionEnvironment, col
 from penstock.datastream.connectors import FileSource
 from penstock.datastream.window import TumblingEventTimeWindows
-from penstock.errors import PenstockError
+from penstock.errors import PenstockError, TypeMismatchError
 from penstock.plan.hand_over import HandOver
 from penstock.plan.programs import programs_of
 from penstock.plan.projections import with_projections
 from penstock.runtime.task.level_zero import LevelZero
 from penstock.types.arrow import arrow_schema
 from penstock.wire.frame import FrameKind, decode_columns, decode_records, read_header
+from penstock.wire.row_columns import rows_of
 
 RECORD = Types.ROW_NAMED(["k", "x"], [Types.STRING(), Types.LONG()])
 DOUBLED = Types.ROW_NAMED(["k", "y"], [Types.STRING(), Types.LONG()])
@@ -132,6 +133,44 @@ def test_results_of_spark_sql_go_to_one_sink_as_columns_and_to_several_as_record
             [True] if sinks == 1 else [False, False]
         )
         assert all(rows == results.to_pylist() for _, rows in found)
+
+
+TIMES = pa.timestamp("us")
+LATER = pa.array([0, 400_000_000_000_000_000], TIMES)  # in the year 14645
+
+
+@pytest.mark.parametrize(
+    ("column", "are_columns"),
+    [
+        (pa.array([0, None, 5], TIMES), True),
+        (pa.array([None, None], TIMES), True),
+        (pa.array([0, 1], pa.timestamp("us", "UTC")), True),
+        (pa.array([0, -5], pa.date32()), True),
+        (pa.array(["1.50", None]).cast(pa.decimal128(9, 2)), True),
+        (pa.array([b"a", None]), True),
+        (pa.array([1_000, 2_000], pa.timestamp("ns")), False),
+        (pa.array([[0], None]).cast(pa.list_(TIMES)), False),
+    ],
+    ids=lambda each: str(getattr(each, "type", each)),
+)
+def test_columns_that_records_can_hold_go_to_a_sink_as_they_are(
+    column: pa.Array, are_columns: bool
+) -> None:
+    level, source = level_zero(lambda env: files(env).sink_to(DiscardingSink()))
+    batch = pa.record_batch([column], ["x"])
+    level.collect_columns(source, batch)
+    level.finish_split(source, 0, finished=True)
+    ((as_columns, rows),) = sent(level)
+    assert as_columns is are_columns
+    assert rows == [row.as_dict() for row in rows_of(batch)]
+
+
+@pytest.mark.parametrize("kind", [TIMES, pa.timestamp("us", "UTC"), pa.date32()])
+def test_times_that_python_has_not_are_errors_before_any_sink(kind: pa.DataType) -> None:
+    level, source = level_zero(lambda env: files(env).sink_to(DiscardingSink()))
+    later = pa.array([0, 2_932_897], kind) if kind == pa.date32() else LATER.cast(kind)
+    with pytest.raises(TypeMismatchError, match="'x'"):
+        level.collect_columns(source, pa.record_batch([later], ["x"]))
 
 
 def test_windows_of_spark_sql_need_a_timestamp_of_every_record() -> None:

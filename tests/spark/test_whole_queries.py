@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from pathlib import Path
+from unittest.mock import Mock
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -22,7 +23,9 @@ from penstock.datastream.connectors import CollectionSource, DiscardingSink
 from penstock.errors import PenstockError
 from penstock.expressions.queries import FirstOf, Group, JoinOf, WhereOf, parts_of_query
 from penstock.graph.query_source import WholeQuery
+from penstock.spark.driver import batch_run
 from penstock.spark.expressions.queries import rows_of_query
+from penstock.spark.session.job_settings import plan_with_partitions
 from penstock.sql.streams import StreamTable
 from penstock.testing import collect
 from tests.sql.generated import TABLES, QueryMaker, changing_table, for_penstock, materialized
@@ -160,7 +163,13 @@ def test_sums_that_leave_64_bits_on_their_way_are_right(session) -> None:
     assert Counter(by_spark_sql(whole, frames)) == Counter(materialized(collect(made)))
 
 
-def test_a_job_has_the_same_rows_by_either_road(session, tmp_path: Path) -> None:
+def test_a_job_has_the_same_rows_by_either_road_and_few_partitions(
+    session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        batch_run, "plan_with_partitions", planned := Mock(wraps=plan_with_partitions)
+    )
+    session.conf.set("spark.sql.shuffle.partitions", "200")
     for name in ("person", "auction"):
         directory = tmp_path / name
         directory.mkdir()
@@ -187,6 +196,9 @@ def test_a_job_has_the_same_rows_by_either_road(session, tmp_path: Path) -> None
         answers.append(Counter(materialized(stream.execute_and_collect())))
     assert answers[0] == answers[1]
     assert len(answers[0]) > 5
+    (((_, partitions), options),) = planned.call_args_list
+    assert (partitions, options) == (2, {"adapts": True})
+    assert session.conf.get("spark.sql.shuffle.partitions") == "200"
 
 
 def env_plan(stream):

@@ -12,8 +12,9 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import types as kinds
 
+from penstock.errors import TypeMismatchError
 from penstock.types.arrow import arrow_schema
-from penstock.types.arrow_lists import columns_to_lists
+from penstock.types.arrow_lists import check_times, columns_to_lists
 from penstock.types.base import TypeInformation
 from penstock.types.row import Row, row_factory
 
@@ -26,10 +27,31 @@ _PLAIN = (
 )
 """Types of which every value can be read; times and nested values may be errors."""
 
+_CHECKED = (
+    *_PLAIN,
+    kinds.is_binary,
+    kinds.is_large_binary,
+    kinds.is_decimal,
+    kinds.is_date32,
+    lambda kind: kinds.is_timestamp(kind) and kind.unit == "us",
+)
+"""Types of which the least and the greatest value tell whether all can be read; finer times tell it one by one."""
+
 
 def is_plain(schema: Any) -> bool:
     """Return whether every column of an Arrow schema is a number, a boolean or text."""
     return all(any(is_kind(field.type) for is_kind in _PLAIN) for field in schema)
+
+
+def are_records(batch: Any) -> bool:
+    """Return whether a record can hold each row of an Arrow batch, as far as that is known without making them."""
+    if not all(any(is_kind(field.type) for is_kind in _CHECKED) for field in batch.schema):
+        return False
+    try:
+        check_times(batch)
+    except TypeMismatchError:
+        return False  # whoever makes the records raises it, and says of what
+    return True
 
 
 def rows_of(batch: Any) -> list[Row]:

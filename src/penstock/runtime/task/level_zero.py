@@ -39,7 +39,7 @@ from penstock.wire.elements import (
     NextPart,
 )
 from penstock.wire.frame import FrameHeader, FrameKind, encode_payload
-from penstock.wire.row_columns import is_plain, of_type, rows_of, rows_of_lists
+from penstock.wire.row_columns import are_records, of_type, rows_of, rows_of_lists
 
 _ColumnReader = ExpressionOperator | TimestampsOperator | MapBatchesOperator
 
@@ -94,13 +94,16 @@ class _SourceChain:
         """Close the functions, if they are open."""
         self.chain.close()
 
-    def takes_columns(self, schema: Any) -> bool:
+    def takes_columns(self, batch: Any) -> bool:
         """Return whether its only reader is a channel that sends the columns themselves."""
         writer = self.column_writer
         if writer is None:
             return False
-        is_column = self.is_computed or (writer.is_to_sink and is_plain(schema))
-        return writer.takes_columns(schema) or (is_column and writer.takes_batches)
+        if writer.takes_columns(batch.schema):
+            return True
+        if not writer.takes_batches:
+            return False
+        return self.is_computed or (writer.is_to_sink and are_records(batch))
 
     def evaluates_columns(self, schema: Any) -> bool:
         """Return whether its only reader computes with the columns themselves."""
@@ -177,7 +180,7 @@ class LevelZero:
             chain.latency.record()
             chain.collect_columns(batch)
             return
-        if not chain.takes_columns(batch.schema):
+        if not chain.takes_columns(batch):
             before = self.clock.switch(ARROW)
             rows = rows_of(batch)
             self.clock.switch(before)

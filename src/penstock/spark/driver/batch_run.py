@@ -35,7 +35,7 @@ from penstock.runtime.task.report import Report
 from penstock.spark.driver.batch_progress import ProgressThread
 from penstock.spark.driver.confirmations import Confirmations, ends_read, logs_read
 from penstock.spark.driver.lost_output import LostOutput
-from penstock.spark.driver.merge_partitions import merge_partitions
+from penstock.spark.driver.merge_partitions import merge_partitions, merges_by_key
 from penstock.spark.driver.run_context import JobContext
 from penstock.spark.driver.sink_stage import StagedEpoch
 from penstock.spark.failures.final_failures import FinalFailure
@@ -192,7 +192,8 @@ class BatchRun:
             task = replace(sinks, last_level=last)
             messages = self._exchanged(frames).mapInArrow(task, MESSAGE_DDL)
         if partitions is not None:
-            plan_with_partitions(messages, partitions)
+            # To adapt is a job per exchange. It pays for joins, whose sizes Spark does not know before.
+            plan_with_partitions(messages, partitions, adapts=not merges_by_key(job.plan, run))
         staged = self._run_spark_job(reads, messages)
         staged.report.merge(Report(times=times.value))
         return staged

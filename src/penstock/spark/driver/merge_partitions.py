@@ -1,4 +1,4 @@
-"""How many partitions merges of Spark SQL have in a batch run: those of one task, while their keys fit in memory."""
+"""How many partitions merges and queries of Spark SQL have in a batch run: those of one task, while their keys fit in memory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _EXCHANGE = "Exchange"
 
 
 def merge_partitions(plan: PhysicalPlan, run: RunPlan, pinned: Pinned, tasks: int) -> int | None:
-    """Return the number of partitions, a multiple of the number of tasks; None if there is no merge, or Spark chooses.
+    """Return the number of partitions, a multiple of the number of tasks; None if nothing is exchanged, or Spark chooses.
 
     Spark chooses if a DataFrame of the user's has exchanges of its own, of which it may know more.
 
@@ -26,7 +26,8 @@ def merge_partitions(plan: PhysicalPlan, run: RunPlan, pinned: Pinned, tasks: in
         pinned: Its input.
         tasks: Tasks that read what is merged.
     """
-    if not any(each.run == run.index and each.merged_for is not None for each in plan.projections):
+    has_queries = any(plan.source(each.source).is_query for each in run.readings)
+    if not has_queries and not merges_by_key(plan, run):
         return None
     size_bytes = 0
     for reading in run.readings:
@@ -43,6 +44,11 @@ def merge_partitions(plan: PhysicalPlan, run: RunPlan, pinned: Pinned, tasks: in
                     return None
                 size_bytes += estimated
     return tasks * max(1, size_bytes // (tasks * _MERGED_BYTES))
+
+
+def merges_by_key(plan: PhysicalPlan, run: RunPlan) -> bool:
+    """Return whether Spark SQL merges parts of aggregates by key in a run."""
+    return any(each.run == run.index and each.merged_for is not None for each in plan.projections)
 
 
 def _scanned_bytes(frame: DataFrame) -> int | None:

@@ -140,7 +140,7 @@ def query_settings(session: SparkSession, shuffle_partitions: int) -> Iterator[N
             _restore(session, before, wanted)
 
 
-def plan_with_partitions(frame: DataFrame, partitions: int) -> None:
+def plan_with_partitions(frame: DataFrame, partitions: int, *, adapts: bool) -> None:
     """Let Spark plan a DataFrame now, with a number of partitions for each exchange that has no number of its own.
 
     Its default, 200, is a file per partition and task, and to find out that fewer will do is a Spark job more. The settings of the
@@ -149,10 +149,13 @@ def plan_with_partitions(frame: DataFrame, partitions: int) -> None:
     Args:
         frame: The DataFrame. It keeps its plan.
         partitions: Number of partitions.
+        adapts: Whether Spark may change the plan while it runs, if the session lets it.
     """
     session = frame.sparkSession
     most = int(str(session.conf.get(_SHUFFLE_PARTITIONS)))
-    wanted = {_SHUFFLE_PARTITIONS: str(min(partitions, most)), _ADAPTIVE: "false"}
+    wanted = {_SHUFFLE_PARTITIONS: str(min(partitions, most))}
+    if not adapts:
+        wanted[_ADAPTIVE] = "false"
     with _query_lock:
         before = _set(session, wanted)
         try:
