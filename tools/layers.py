@@ -396,7 +396,7 @@ BENCHMARKS: dict[str, frozenset[str]] = {
     "all_figures": frozenset({"figure_runs", "reporting"}),
     "figure_runs": frozenset(),
     "batch_cost": _MODEL | {"programs"},
-    "joined_parts": _MODEL | {"programs"},
+    "joined": _MODEL | {"catalog", "programs", "reporting"},
     "bisect": frozenset(),
     "commit_cost": frozenset(),
     "file_cost": frozenset(),

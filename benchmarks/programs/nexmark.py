@@ -23,7 +23,7 @@ EVENTS = 2_000_000
 """Persons, auctions and bids together: so many that computing most queries takes Flink longer than starting their jobs."""
 
 PART, PARTS = "part", 7
-"""The option that runs some of the queries, the first of a stride or a later one; 0 runs all. `benchmarks.joined_parts` joins what
+"""The option that runs some of the queries, the first of a stride or a later one; 0 runs all. `benchmarks.joined` joins what
 was measured."""
 
 _FLINK_HEAP = "6g"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import chain
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import duckdb
@@ -12,7 +13,7 @@ import pytest
 from benchmarks.answers.nexmark_tables import digest_of, digest_of_all, digest_of_files, expected
 from benchmarks.catalog import PROGRAMS
 from benchmarks.inputs.nexmark_files import ddl, write_nexmark
-from benchmarks.joined_parts import joined
+from benchmarks.joined import joined
 from benchmarks.model.errors import BenchRequestError
 from benchmarks.model.program import Case
 from benchmarks.nexmark.queries import QUERIES
@@ -112,7 +113,9 @@ def part(number: int, ours: list[float], commit: str = "abc") -> dict[str, Any]:
     def system(name: str, seconds: list[float], digest: str) -> dict[str, Any]:
         return {
             "system": name,
+            "options": {"parallelism": 2},
             "records": 1_000,
+            "seconds": {"median": median(seconds)},
             "peak_memory_bytes": {"jvm": number},
             "outputs": {"count": number, "digest": digest},
             "outputs_equal": True,
@@ -121,14 +124,17 @@ def part(number: int, ours: list[float], commit: str = "abc") -> dict[str, Any]:
         }
 
     return {
-        **dict.fromkeys(("name", "records", "keys", "machine", "versions", "settings"), 7),
+        "name": "nexmark",
+        "records": 10,
+        "keys": 1,
+        "machine": {},
+        "versions": {},
+        "settings": {},
         "commit": commit,
         "runs": len(ours),
         "wall_seconds": 1.5,
         "options": {PART: number},
         "results": [system(OURS, ours, "f" * 16), system(FLINK, [3.0] * len(ours), f"{number:x}")],
-        "ratios": {f"{OURS} / {FLINK}, 7 records": 5.0},
-        "figures": [],
         "skipped": [],
     }
 
@@ -146,8 +152,8 @@ def test_parts_are_joined_round_by_round() -> None:
     assert times_of(made, OURS)["q2"] == 2.0
     assert flink["records_per_ms"] == pytest.approx(1 / 3, abs=1e-3)
     ratio = flink["seconds"]["median"] / ours["seconds"]["median"]
-    assert made["ratios"] == {f"{OURS} / {FLINK}, 7 records": pytest.approx(ratio, abs=2e-3)}
-    assert (made["wall_seconds"], made["options"]) == (1.5 * PARTS, {PART: 0})
+    assert list(made["ratios"].values()) == [pytest.approx(ratio, abs=2e-3)]
+    assert (made["wall_seconds"], made["options"], made["runs"]) == (1.5 * PARTS, {PART: 0}, 2)
 
 
 def test_parts_that_are_missing_or_differ_are_not_joined() -> None:
@@ -156,6 +162,26 @@ def test_parts_that_are_missing_or_differ_are_not_joined() -> None:
         joined([*parts[:2], *parts[3:]])
     with pytest.raises(BenchRequestError, match="same commit"):
         joined([*parts[1:], part(1, [1.0], commit="def")])
+
+
+def test_rounds_of_single_systems_are_joined_one_after_the_other() -> None:
+    def piece(system: str, seconds: float, options: dict[str, int]) -> dict[str, Any]:
+        (made,) = (each for each in part(1, [seconds])["results"] if each["system"] == OURS)
+        details = {"cold_seconds": 9.0, "log_bytes": [int(seconds)]}
+        result = {**made, "system": system, "details": details}
+        return {**part(1, [seconds]), "name": "coded-join", "options": options, "results": [result]}
+
+    on, off = "penstock on lmdb", "penstock off lmdb"
+    pieces = [piece(name, each, {"once": 1}) for each in (3.0, 1.0, 5.0) for name in (on, off)]
+    made = joined(pieces)
+    first, second = made["results"]
+    assert first["details"] == {"log_bytes": [3, 1, 5]}
+    assert first["seconds"] == second["seconds"] == {"min": 1.0, "median": 3.0, "max": 5.0}
+    assert made["ratios"] == {"penstock off lmdb / penstock on lmdb, 10 records": 1.0}
+    with pytest.raises(BenchRequestError, match="number of rounds"):
+        joined(pieces[:-1])
+    with pytest.raises(BenchRequestError, match="same options"):
+        joined([*pieces, piece(on, 9.0, {"once": 0})])
 
 
 def test_the_page_has_the_newest_times() -> None:
