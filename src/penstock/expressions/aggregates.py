@@ -1,7 +1,7 @@
 """Aggregates of columns: what each keeps of the records of a key, and what it makes of that.
 
-    total=col.amount.sum()      a record gives {total: amount}, two are added, the sum is the result
-    mean=col.amount.mean()      a record gives {sum, count}, both are added, sum / count is the result
+    total=col.amount.sum()      a record gives {sum(amount)}, two are added, the sum is the result
+    mean=col.amount.mean()      a record gives {sum(amount), count(amount)}, both are added, sum / count is the result
 
 A program writes `col.amount.sum()`, which is an `AggregateExpression`. Every aggregate is three expressions or
 tables, so no engine has a rule of its own: a selection of what a record gives (its *parts*), a name of how two
@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from hashlib import sha256
 from typing import Any, NoReturn
 
 from penstock.errors import ArgumentError
@@ -28,8 +29,11 @@ from penstock.expressions.kinds import (
     TypingError,
     name_of,
 )
-from penstock.expressions.tree import Call, Expression, Field, Literal
+from penstock.expressions.tree import Call, Expression, Field, Literal, quoted_name, text_of
 from penstock.types.types import Types
+
+_LONGEST_TEXT = 60
+_DIGEST_DIGITS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +71,41 @@ class Part:
     """A value that an aggregate keeps per key.
 
     Attributes:
-        suffix: What follows the name of the result, if the aggregate has several parts.
+        name: What it is called before its argument. With the argument it says what was computed.
         merge: How two become one: `sum`, `min`, `max` or `tally` (`expressions.merging`).
         of_record: The part of one record, an expression without types.
     """
 
-    suffix: str
+    name: str
     merge: str
     of_record: Expression
+
+
+def name_of_part(part: Part, argument: Expression | None) -> str:
+    """Return the name of a part in records of parts, which is that of its state.
+
+    It says what is computed, whatever the result is called: `sum(delay)`. So a result with another name goes on with its
+    state, and one that computes something else does not.
+
+    Args:
+        part: The part.
+        argument: The argument of its aggregate, without types.
+    """
+    text = "" if argument is None else text_of(argument)
+    if len(text) > _LONGEST_TEXT:
+        digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST_DIGITS]
+        text = f"{text[:_LONGEST_TEXT]}… {digest}"
+    return f"{part.name}({text})"
+
+
+def name_of_key(column: str) -> str:
+    """Return the name of a column of the key in records of parts; no part has it."""
+    return quoted_name(column) if column.endswith((")", "`")) else column
+
+
+def is_name_of_part(name: str) -> bool:
+    """Return whether a field of a record of parts is a part, and no column of the key."""
+    return name.endswith(")")
 
 
 @dataclass(frozen=True, slots=True)

@@ -155,7 +155,9 @@ class ColumnExpression(Aggregating, FurtherMethods, Mistaken):
         Args:
             values: The constants; None is not allowed among them.
         """
-        return _call("isin", self, parameters=tuple(values))
+        # a set has another order in another process, and expressions are compared by their text
+        in_order = sorted(values, key=repr) if isinstance(values, set | frozenset) else values
+        return _call("isin", self, parameters=tuple(in_order))
 
     def between(self, low: Any, high: Any) -> ColumnExpression:
         """Return whether `low <= value <= high`."""

@@ -10,7 +10,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.errors import ArgumentError
-from penstock.expressions.aggregates import AggregateExpression, aggregate_of
+from penstock.expressions.aggregates import (
+    AggregateExpression,
+    aggregate_of,
+    name_of_key,
+    name_of_part,
+)
 from penstock.expressions.kinds import COMPUTED, DECIMAL, FLOATS, INSTANT, TypingError
 from penstock.expressions.merging import Merge, merge_of
 from penstock.expressions.steps import ExpressionChain, SelectStep
@@ -125,11 +130,10 @@ def keyed_aggregate(
         UnknownFieldError: There is no such column; it names the near ones.
     """
     outputs: dict[str, Expression] = {
-        name: typed(Field(name), records, "aggregate") for name in keys
+        name_of_key(name): typed(Field(name), records, "aggregate") for name in keys
     }
     merges: list[str | None] = [None] * len(keys)
-    results: dict[str, Expression] = {name: Field(name) for name in keys}
-    tallies: dict[Expression, Field] = {}
+    results: dict[str, Expression] = {name: Field(name_of_key(name)) for name in keys}
     for name, each in aggregates.items():
         tree = each.argument
         argument = None if tree is None else typed(tree, records, "aggregate")
@@ -140,17 +144,11 @@ def keyed_aggregate(
                 f"aggregate got {name}={each}, which cannot be computed: {refused}",
                 hint="Correct the aggregate, or cast its column.",
             ) from refused
-        alone = len(found.parts) == 1
-        fields: list[Field] = []
-        for part in found.parts:
-            of_record = typed(part.of_record, records, "aggregate")
-            at = Field(name if alone else f"{name}.{part.suffix}")
-            if part.merge == TALLY:  # quantiles of one column share its buckets
-                at = tallies.setdefault(of_record, at)
-            if at.name not in outputs:
-                outputs[at.name] = of_record
+        fields = [Field(name_of_part(part, tree)) for part in found.parts]
+        for part, at in zip(found.parts, fields, strict=True):
+            if at.name not in outputs:  # aggregates of one column share parts: its sum, its buckets
+                outputs[at.name] = typed(part.of_record, records, "aggregate")
                 merges.append(part.merge)
-            fields.append(at)
         results[name] = found.result(tuple(fields))
     chain = ExpressionChain(records, (SelectStep(tuple(outputs.items())),), takes_changes=False)
     parts = chain.type_info

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from keyword import iskeyword
 from typing import Any
 
 from penstock.types.base import TypeInformation
@@ -84,6 +85,29 @@ def parts_of(expression: Expression) -> Iterator[Expression]:
         current = todo.pop()
         yield current
         todo += arguments_of(current)
+
+
+def text_of(expression: Expression) -> str:
+    """Return a text that other expressions without types do not have, the same in every process.
+
+    Examples:
+        >>> text_of(Call("add", (Field("delay"), Field("dep time"), Literal("x"))))
+        "add(delay, `dep time`, 'x')"
+    """
+    if isinstance(expression, Literal):
+        return repr(expression.value)
+    if isinstance(expression, Call):
+        inside = [*map(text_of, expression.arguments), *map(repr, expression.parameters)]
+        return f"{expression.function}({', '.join(inside)})"
+    name = expression.name
+    is_word = name.isidentifier() and not iskeyword(name)
+    return name if is_word else quoted_name(name)
+
+
+def quoted_name(name: str) -> str:
+    """Return a name of a field in backticks."""
+    escaped = name.replace("`", "``")
+    return f"`{escaped}`"
 
 
 def fields_of(expression: Expression) -> Iterator[str]:

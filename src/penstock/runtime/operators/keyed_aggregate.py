@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from penstock.expressions.aggregates import is_name_of_part
 from penstock.expressions.arrow.records import ChainEvaluation
 from penstock.expressions.keyed_aggregate import KeyedAggregate
 from penstock.program.folding.fold import Fold
@@ -50,7 +51,9 @@ class KeyedAggregateOperator(KeyedFoldOperator):
         assert isinstance(function, KeyedAggregate), "the API makes no other"
         assert fold is not None, "it folds"
         # Tuples take half the memory and time of rows, and a micro-batch looks at many.
-        schema = StateSchema(StateKind.REDUCING, function.parts, holds_plain=True)
+        schema = StateSchema(
+            StateKind.REDUCING, function.parts, holds_plain=True, is_part=is_name_of_part
+        )
         self._row_of = row_factory(function.parts.field_names)
         self._parts = Parts(scope.store.table(spec.uid, REDUCE_AGGREGATE, schema))
         self._fold = fold

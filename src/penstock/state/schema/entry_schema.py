@@ -11,6 +11,7 @@ Values that are coded rows (`penstock.wire.coded_rows`) add a member, `"form":"c
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cache
@@ -73,6 +74,9 @@ class StateSchema:
         has_ttl: Whether each stored value is `(last access in ms, value)`.
         form: Form of stored values.
         holds_plain: Whether values are plain in memory too, as the caller puts and gets them; no part of what is stored.
+        is_part: Of rows of parts of aggregates, whose names say what was computed: whether a field of a name is a part, and no
+            column of the key. They are read if the columns of the key are the same and no part is new. No part of what is
+            stored.
     """
 
     kind: StateKind
@@ -81,6 +85,7 @@ class StateSchema:
     has_ttl: bool = False
     form: StoredForm = StoredForm.PLAIN
     holds_plain: bool = field(default=False, compare=False)
+    is_part: Callable[[str], bool] | None = field(default=None, compare=False)
 
     def text(self) -> str:
         """Return the schema as JSON; equal schemas, and only those, have equal texts.

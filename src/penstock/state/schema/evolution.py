@@ -8,6 +8,8 @@ Between two versions of a program the declared type of a state may change in the
 * the same inside rows, tuples, lists, arrays and values of maps;
 * a time-to-live is switched on (every value counts as just accessed) or off.
 
+Rows of parts of aggregates (`StateSchema.is_part`) get no fields: a part that is new was not computed of earlier records.
+
 Any other change is refused. A renamed field counts as one removed and one new field. If a removed
 field is added again, it is None in entries that were rewritten in between.
 
@@ -43,6 +45,14 @@ from penstock.types.inferred import enforced
 
 _NANOS_PER_MILLI = 1_000_000
 
+_DECLARE = (
+    "Declare the stored type again or a wider one, or keep the new type in a state with a new name."
+)
+_AGGREGATE = (
+    "Aggregate it by an operator of its own with a uid of its own, which begins now; or give this operator another uid and start "
+    "with execution.state-recovery.ignore-unclaimed-state, and all of it begins now."
+)
+
 
 def wall_clock_ms() -> int:
     """Return the time of day in milliseconds since 1970."""
@@ -72,10 +82,39 @@ def migration(
         raise place.refusal(f"was of kind {old.kind.value}, is of kind {new.kind.value}")
     if old.subkey_type != new.subkey_type:
         raise place.refusal(f"had keys of type {old.subkey_type!r}, has {new.subkey_type!r}")
+    if new.is_part is not None:
+        _check_parts(old.value_type, new.value_type, new.is_part, place)
     change = _of_elements(old, new, place, now_ms)
     if new.kind is StateKind.LIST:
         change = change and in_lists(change)
     return between_forms(old, new, change)
+
+
+def _check_parts(
+    old: TypeInformation, new: TypeInformation, is_part: Callable[[str], bool], place: _Place
+) -> None:
+    """Check that a row of parts of aggregates has the stored columns of the key, and no part that is not stored."""
+    old, new = _without_time(old), _without_time(new)
+    if not isinstance(old, RowTypeInfo) or not isinstance(new, RowTypeInfo):
+        raise place.not_readable(old, new)
+    was, now = ([name for name in each.field_names if not is_part(name)] for each in (old, new))
+    if was != now:
+        raise place.refusal(
+            f"is by the key ({', '.join(was)}), the program aggregates by ({', '.join(now)})",
+            _AGGREGATE,
+        )
+    missing = [name for name in new.field_names if name not in old.field_names]
+    if missing:
+        raise place.refusal(
+            f"has {', '.join(filter(is_part, old.field_names))}, but not {', '.join(missing)} of the records before",
+            _AGGREGATE,
+        )
+
+
+def _without_time(type_info: TypeInformation) -> TypeInformation:
+    """Return the type of a row, which windows with an evictor keep behind its timestamp."""
+    known = enforced(type_info)
+    return enforced(known.field_types[-1]) if isinstance(known, TupleTypeInfo) else known
 
 
 def _of_elements(
@@ -116,14 +155,10 @@ class _Place:
         """Return the place of a component: a field, `f0`, `element`, `key` or `value`."""
         return replace(self, path=(*self.path, name))
 
-    def refusal(self, what: str) -> StateMigrationError:
+    def refusal(self, what: str, hint: str = _DECLARE) -> StateMigrationError:
         """Return the error about this place."""
         where = f": field {'.'.join(self.path)!r}" if self.path else ""
-        return StateMigrationError(
-            f"{self.subject}{where} {what}",
-            hint="Declare the stored type again or a wider one, or keep the new type in a state "
-            "with a new name.",
-        )
+        return StateMigrationError(f"{self.subject}{where} {what}", hint=hint)
 
     def not_readable(self, old: TypeInformation, new: TypeInformation) -> StateMigrationError:
         """Return the error with the old and the new type of this place."""

@@ -18,11 +18,11 @@ from penstock.program.window_operation import WindowSpec
 from penstock.runtime.fold.loops import fold_one, result_of
 from penstock.runtime.functions.state_handles import KeyedScope
 from penstock.runtime.operators.windows.lists import ListContents, StampedContents
+from penstock.runtime.operators.windows.stored_types import is_part_of, stamped_type, stored_type
 from penstock.runtime.operators.windows.two_lists import TwoListContents, two_lists
 from penstock.state.backends.base import ABSENT
 from penstock.state.schema.declared_form import Form, declared_form
 from penstock.state.schema.entry_schema import StateKind, StateSchema
-from penstock.types import TypeInformation, Types
 from penstock.types.values.copying import ATOMS
 
 
@@ -62,7 +62,8 @@ class FoldedContents:
         window = spec.window
         assert window is not None
         self._space = scope.context
-        schema = StateSchema(StateKind.VALUE, stored_type(window.kept_type))
+        kept = stored_type(spec, window.kept_type)
+        schema = StateSchema(StateKind.VALUE, kept, is_part=is_part_of(spec))
         self._table = scope.store.table(spec.uid, WINDOW_CONTENTS, schema)
         self._form = stored_form(spec)
         self._fold = fold
@@ -128,15 +129,10 @@ def detached(value: Any) -> Any:
     return value if type(value) in ATOMS else deepcopy(value)
 
 
-def stored_type(declared: TypeInformation) -> TypeInformation:
-    """Return the type of stored values: any object if they need no coercion."""
-    return declared if declared.need_conversion() else Types.PICKLED_BYTE_ARRAY()
-
-
 def stored_form(spec: OperatorSpec) -> Form | None:
     """Return the coercion of window contents to their declared type; None if any object is allowed."""
     assert spec.window is not None
-    kept = stored_type(spec.window.kept_type)
+    kept = stored_type(spec, spec.window.kept_type)
     return declared_form(kept, f"a window of operator {spec.name!r}", spec.origin)
 
 
@@ -151,12 +147,12 @@ def make_contents(spec: OperatorSpec, scope: KeyedScope, fold: Fold | None) -> C
     window: WindowSpec | None = spec.window
     assert window is not None
     if window.evictor is not None:
-        return StampedContents(spec, scope, Types.PICKLED_BYTE_ARRAY())
+        return StampedContents(spec, scope, stamped_type(spec))
     if fold is not None:
         return FoldedContents(spec, scope, fold)
-    kept = stored_type(window.kept_type)
+    kept = stored_type(spec, window.kept_type)
     if window.second_type is not None:
-        return TwoListContents(spec, scope, (kept, stored_type(window.second_type)))
+        return TwoListContents(spec, scope, (kept, stored_type(spec, window.second_type)))
     return ListContents(spec, scope, kept)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from penstock.program.operator_spec import OperatorSpec
 from penstock.program.own_states import WINDOW_CONTENTS
 from penstock.runtime.functions.state_handles import KeyedScope
+from penstock.runtime.operators.windows.stored_types import is_part_of
 from penstock.state.handles.list_state import TableListState
 from penstock.state.schema.entry_schema import StateKind, StateSchema
 from penstock.types import TypeInformation
@@ -23,7 +24,7 @@ class ListContents:
         element: TypeInformation,
         name: str = WINDOW_CONTENTS,
     ) -> None:
-        schema = StateSchema(StateKind.LIST, element)
+        schema = StateSchema(StateKind.LIST, element, is_part=is_part_of(spec))
         self._space = scope.context
         self._table = scope.store.table(spec.uid, name, schema)
         self._state = TableListState(self._table, scope.context)
