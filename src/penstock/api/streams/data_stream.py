@@ -11,6 +11,7 @@ from penstock.api.functions.key_selectors import typed_selector
 from penstock.api.functions.watermark import WatermarkStrategy, checked_strategy
 from penstock.api.streams.batch_operations import BatchOperations
 from penstock.api.streams.caching import add_cache
+from penstock.api.streams.columns.call_form import called_as
 from penstock.api.streams.columns.column_operations import ColumnOperations
 from penstock.api.streams.repartitioning import Repartitioning
 from penstock.api.streams.stream_ends import StreamEnds
@@ -90,6 +91,7 @@ class DataStream(
         self, key_selector: ColumnExpression, *key_type: ColumnExpression
     ) -> KeyedStream[T, Any]: ...
 
+    @called_as("key_by(col.name)")
     def key_by(
         self, key_selector: Any, key_type: Any = None, *columns: ColumnExpression
     ) -> KeyedStream[T, Any]:

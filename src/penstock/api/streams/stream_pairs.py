@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Generic, cast, overload
 
 from penstock.api.streams.co_grouped_streams import CoGroupedStreams
+from penstock.api.streams.columns.call_form import called_as
 from penstock.api.streams.columns.column_joins import joined_by_columns
 from penstock.api.streams.connected.broadcast_streams import (
     BroadcastConnectedStream,
@@ -125,6 +126,7 @@ class StreamPairs(StreamBase[T], Generic[T]):
         between: tuple[Length, Length] | None = None,
     ) -> DataStream[Row]: ...
 
+    @called_as("join(other, on=col.name)")
     def join(
         self,
         other_stream: DataStream[Any],

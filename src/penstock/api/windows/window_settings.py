@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Generic, overload
 
 from penstock.api.functions.callables import Combination
 from penstock.api.functions.function_classes import AggregateFunction, ReduceFunction
+from penstock.api.streams.columns.call_form import called_as
 from penstock.api.user_code import checked_type, method_of, promises_of
 from penstock.api.windows.reducer import as_reduce_function
 from penstock.api.windows.window_functions import AppliedToWindows, ProcessesWindows, WindowCallee
@@ -165,6 +166,7 @@ class WindowSettings(WindowsBase[T, K], Generic[T, K]):
         self, **aggregates: AggregateExpression | ColumnExpression
     ) -> DataStream[Row]: ...
 
+    @called_as("aggregate(col.window_start, n=col.count()), or aggregate(function)")
     def aggregate(
         self,
         aggregate_function: Any = None,

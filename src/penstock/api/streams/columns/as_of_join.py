@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.api.environment.durations import length_of, milliseconds_of
 from penstock.api.functions.as_of_join import AsOf, AsOfJoinFunction, Direction
-from penstock.api.functions.column_keys import column_keys
-from penstock.api.streams.columns.paired_columns import key_columns, paired_columns
+from penstock.api.functions.column_keys import column_keys, given_columns
+from penstock.api.streams.columns.paired_columns import paired_columns
 from penstock.errors import ArgumentError
 from penstock.expressions.column import ColumnExpression
 from penstock.expressions.typing import RecordType, record_type
@@ -32,10 +32,12 @@ def as_of_joined(
     allow_exact_matches: bool,
 ) -> DataStream[Row]:
     """Return the stream of `ColumnOperations.as_of_join`, which has the arguments."""
-    columns = key_columns(by)
+    columns = given_columns(by, _NAME)
+    if not columns:
+        raise ArgumentError.here(f"{_NAME} got no columns", hint="Pass by=col.name.")
     sides = tuple(record_type(each.get_type(), _NAME) for each in (left, right))
     keyed = [
-        stream.key_by(column_keys(columns, side))
+        stream.key_by(column_keys(columns, side, _NAME))
         for stream, side in zip((left, right), sides, strict=True)
     ]
     spec = _spec(sides, columns, tolerance, direction, equal_times=allow_exact_matches)
@@ -58,7 +60,7 @@ def _spec(
 ) -> AsOf:
     left, right = sides
     pairs = paired_columns(sides, columns, _NAME)
-    if direction not in {each.value for each in Direction}:
+    if not isinstance(direction, str) or direction not in {each.value for each in Direction}:
         raise ArgumentError.here(
             f"{_NAME} got the direction {direction!r}",
             hint=f"Pass one of {', '.join(each.value for each in Direction)}.",

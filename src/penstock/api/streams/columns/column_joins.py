@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from penstock.api.functions.column_keys import column_keys
+from penstock.api.functions.column_keys import column_keys, given_columns
 from penstock.api.streams.columns.joined_columns import JoinedColumns, PairsInTime
-from penstock.api.streams.columns.paired_columns import key_columns, paired_columns
+from penstock.api.streams.columns.paired_columns import paired_columns
 from penstock.api.streams.joined_streams import JoinedStreams
 from penstock.errors import ArgumentError
 from penstock.expressions.typing import record_type
@@ -25,13 +25,13 @@ def joined_by_columns(
     left: DataStream[Any], right: DataStream[Any], on: Any, how: Any, between: Any
 ) -> DataStream[Row]:
     """Return the stream of `DataStream.join` by columns, which has the arguments."""
-    columns = key_columns(on)
+    columns = given_columns(on, _NAME)
     if not columns:
         raise ArgumentError.here("join got no columns", hint="Pass on=col.name.")
-    if how not in KINDS:
+    if not isinstance(how, str) or how not in KINDS:
         raise ArgumentError.here(f"join got how={how!r}", hint=f"Pass one of {', '.join(KINDS)}.")
     sides = tuple(record_type(each.get_type(), _NAME) for each in (left, right))
-    selectors = [column_keys(columns, side) for side in sides]
+    selectors = [column_keys(columns, side, _NAME) for side in sides]
     pairs = paired_columns(sides, columns, _NAME)
     result = Types.ROW_NAMED(list(pairs.names), list(pairs.types))
     function = JoinedColumns(

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Generic, cast
 
 from penstock.api.streams.columns.as_of_join import as_of_joined
+from penstock.api.streams.columns.call_form import called_as
+from penstock.api.streams.paired_streams import check_pair
 from penstock.api.streams.stream_base import StreamBase
 from penstock.errors import ArgumentError
 from penstock.expressions.column import ColumnExpression, tree_of
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 class ColumnOperations(StreamBase[T], Generic[T]):
     """Base of `DataStream`: operations on streams whose type is a row or a tuple."""
 
+    @called_as("where(col.name == value)")
     def where(self, *conditions: ColumnExpression) -> DataStream[T]:
         """Keep the records for which all conditions are true. NULL is not true.
 
@@ -48,7 +51,7 @@ class ColumnOperations(StreamBase[T], Generic[T]):
             [('ann', 5, 1000), ('ann', 7, 12000)]
         """
         records = record_type(self.get_type(), "where")
-        if not conditions:
+        if not conditions or any(each is None for each in conditions):
             raise ArgumentError.here("where got no condition", hint="Pass an expression.")
         condition = tree_of(conditions[0])
         for each in conditions[1:]:
@@ -83,7 +86,7 @@ class ColumnOperations(StreamBase[T], Generic[T]):
         records = record_type(self.get_type(), "select")
         outputs = _outputs(records, columns, named, "select")
         if not outputs:
-            raise ArgumentError.here("select got no columns", hint="Pass at least one.")
+            raise ArgumentError.here("select got no columns", hint="Pass at least one, such as col.name.")
         return self._then(SelectStep(tuple(outputs.items())), "select")
 
     def with_columns(self, *columns: ColumnExpression, **named: Any) -> DataStream[Row]:
@@ -110,6 +113,7 @@ class ColumnOperations(StreamBase[T], Generic[T]):
         outputs |= _outputs(records, columns, named, "with_columns")
         return self._then(SelectStep(tuple(outputs.items())), "with_columns")
 
+    @called_as("as_of_join(other, by=col.name)")
     def as_of_join(
         self,
         other: DataStream[Any],
@@ -149,6 +153,7 @@ class ColumnOperations(StreamBase[T], Generic[T]):
             >>> sorted(collect(amounts.as_of_join(prices, by=col.who)), key=str)[:2]
             [Row(who='ann', amount=50, price=5), Row(who='ann', amount=70, price=7)]
         """
+        check_pair(self, other, "as_of_join", ColumnOperations, "DataStream")
         return as_of_joined(
             cast("DataStream[Any]", self),
             other,

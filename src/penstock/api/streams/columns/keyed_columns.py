@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, Generic
 
+from penstock.api.streams.columns.call_form import called_as
 from penstock.api.streams.columns.keyed_parts import key_selector_of, keyed_parts
 from penstock.api.streams.columns.ranked import last_value_function, top_n_function
 from penstock.api.streams.stream_base import StreamBase
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 class KeyedColumns(StreamBase[T], Generic[T]):
     """Base of `KeyedStream`: operations on columns of records with a key."""
 
+    @called_as("aggregate(n=col.count(), total=col.amount.sum()): every result has a name")
     def aggregate(self, **aggregates: AggregateExpression) -> DataStream[Row]:
         """Aggregate columns of the records of each key, and emit the newest results of a key.
 
@@ -63,6 +65,7 @@ class KeyedColumns(StreamBase[T], Generic[T]):
             promises=Promises(associative=exact, commutative=exact),
         )
 
+    @called_as("top_n(3, by=col.amount)")
     def top_n(
         self,
         n: int,
@@ -105,6 +108,7 @@ class KeyedColumns(StreamBase[T], Generic[T]):
             KEYED_PROCESS, "top_n", rows, function=function, method="process_element"
         )
 
+    @called_as("last_value(by=col.time)")
     def last_value(self, *, by: ColumnExpression | Sequence[ColumnExpression]) -> DataStream[T]:
         """Emit the newest row of each key so far: that with the greatest `by`, in whatever order rows arrive.
 

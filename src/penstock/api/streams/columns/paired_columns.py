@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from penstock.errors import ArgumentError
 from penstock.expressions.column import ColumnExpression
@@ -29,11 +28,6 @@ class PairedColumns:
     left_keys: tuple[int, ...]
     right_keys: tuple[int, ...]
     right_positions: tuple[int, ...]
-
-
-def key_columns(columns: Any) -> tuple[ColumnExpression, ...]:
-    """Return one or several columns as a tuple."""
-    return (columns,) if isinstance(columns, ColumnExpression) else tuple(columns)
 
 
 def paired_columns(

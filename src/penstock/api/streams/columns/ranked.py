@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from penstock.api.functions.column_keys import given_columns
 from penstock.api.functions.last_value import LastValueFunction
 from penstock.api.functions.row_order import RowOrder
 from penstock.api.functions.top_n import TopN, TopNFunction
@@ -78,13 +79,8 @@ def _order(
 
 def _positions(records: RecordType, columns: Any, operation: str) -> tuple[int, ...]:
     found = []
-    for each in (columns,) if isinstance(columns, ColumnExpression) else tuple(columns):
-        if not isinstance(each, ColumnExpression) or not isinstance(each.tree, Field):
-            shown = each.tree if isinstance(each, ColumnExpression) else repr(each)
-            raise ArgumentError.here(
-                f"{operation} got {shown}, which is no column",
-                hint="Compute it before, with with_columns, and pass its column.",
-            )
+    for each in given_columns(columns, operation):
+        assert isinstance(each.tree, Field), "it is a column"
         kind = typed(each.tree, records, operation).type_info
         if _kind(kind) is None:
             raise ArgumentError.here(
@@ -102,7 +98,7 @@ def _kind(type_info: TypeInformation | None) -> str | None:
 
 
 def _directions(descending: Any, count: int) -> tuple[bool, ...]:
-    found = (descending,) * count if isinstance(descending, bool) else tuple(descending)
+    found = tuple(descending) if isinstance(descending, Sequence) else (descending,) * count
     if len(found) == count and all(isinstance(each, bool) for each in found):
         return found
     raise ArgumentError.here(
