@@ -21,7 +21,8 @@ from penstock.datastream.window import CountEvictor, TumblingEventTimeWindows
 from penstock.errors import StateMigrationError
 from penstock.expressions.aggregates import AGGREGATES, AggregateExpression
 from penstock.expressions.keyed_aggregate import keyed_aggregate
-from penstock.expressions.tree import Call, Field, Literal, text_of
+from penstock.expressions.steps import SelectStep
+from penstock.expressions.tree import Call, Expression, Field, Literal, text_of
 from penstock.testing import OperatorHarness
 
 COLUMNS = ["k", "j", "n", "m", "text", "sum(n)"]
@@ -211,13 +212,14 @@ def test_every_aggregate_names_its_parts() -> None:
         each = AggregateExpression(how, Field("n"), given.get(how, ()))
         chain, function = keyed_aggregate(ROW, ("k",), {"a": each})
         (step,) = chain.steps
+        assert isinstance(step, SelectStep)
         for (name, tree), merge in zip(step.outputs[1:], function.merges[1:], strict=True):
             assert name.endswith("(n)")
             assert made.setdefault(name, (tree, merge)) == (tree, merge)
-    assert len({tree for tree in made.values()}) == len(made)
+    assert len(set(made.values())) == len(made)
 
 
-TREES = [
+TREES: list[Expression] = [
     Field("n"),
     Field("'n'"),
     Field("1"),
@@ -229,7 +231,7 @@ TREES = [
     Literal(1),
     Literal("1"),
     Literal(1.0),
-    Literal(True),  # noqa: FBT003 - a constant
+    Literal(True),
     Literal(None),
     Call("f", (Field("n"),)),
     Call("f", (Field("n"), Literal(1))),
@@ -243,7 +245,7 @@ def test_no_two_expressions_have_one_text() -> None:
 
 
 def test_long_expressions_have_short_names() -> None:
-    names = set()
+    names: set[str] = set()
     for order in permutations(["n", "m", "k", "j"]):
         total = col[order[0]]
         for name in order[1:] * 5:
@@ -260,7 +262,7 @@ def test_names_of_parts_are_the_same_in_every_process() -> None:
         "print(text_of(col.text.isin({'a', 'b', 'c', 'd'}).tree))"
     )
     found = {
-        subprocess.run(  # noqa: S603 - this interpreter
+        subprocess.run(
             [sys.executable, "-c", program],
             env={"PYTHONHASHSEED": seed, "PYTHONPATH": ":".join(sys.path)},
             capture_output=True,

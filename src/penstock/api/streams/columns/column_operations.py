@@ -86,7 +86,9 @@ class ColumnOperations(StreamBase[T], Generic[T]):
         records = record_type(self.get_type(), "select")
         outputs = _outputs(records, columns, named, "select")
         if not outputs:
-            raise ArgumentError.here("select got no columns", hint="Pass at least one, such as col.name.")
+            raise ArgumentError.here(
+                "select got no columns", hint="Pass at least one, such as col.name."
+            )
         return self._then(SelectStep(tuple(outputs.items())), "select")
 
     def with_columns(self, *columns: ColumnExpression, **named: Any) -> DataStream[Row]:
