@@ -123,7 +123,8 @@ def _rounds(measured: Result, runs: int) -> list[Answer]:
 
 
 def _added(answers: Sequence[Answer]) -> Answer:
-    made = {name: value for answer in answers for name, value in answer.items()}
+    told = {name: value for answer in answers for name, value in answer.items()}
+    made = {name: told[name] for name in sorted(told, key=lambda name: (len(name), name))}
     totals = {name: sum(answer[name] for answer in answers) for name in ("records", "seconds")}
     return {**made, **totals}
 

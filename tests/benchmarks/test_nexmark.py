@@ -150,6 +150,7 @@ def test_parts_are_joined_round_by_round() -> None:
     assert ours["outputs"] == {"count": int(first), "digest": f"{2**64 - PARTS:016x}"}
     assert ours["peak_memory_bytes"] == {"jvm": PARTS}
     assert times_of(made, OURS)["q2"] == 2.0
+    assert list(times_of(made, OURS)) == [f"q{number}" for number in range(1, PARTS + 1)]
     assert flink["records_per_ms"] == pytest.approx(1 / 3, abs=1e-3)
     ratio = flink["seconds"]["median"] / ours["seconds"]["median"]
     assert list(made["ratios"].values()) == [pytest.approx(ratio, abs=2e-3)]
