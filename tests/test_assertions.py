@@ -34,8 +34,6 @@ REPLACED = {
     "ui/test_changes.py::_servers",
     "ui/test_server.py::_servers",
     # A system that fails, or is another one
-    "cli/test_prepare.py::_find_spark_home",
-    "connectors/postgres/test_postgres_errors.py::_peek",
     "connectors/postgres/test_postgres_errors.py::_remove",
     "runtime/test_spill_store.py::_is_put",
     "spark/test_file_paths.py::_found",

@@ -409,7 +409,7 @@ BENCHMARKS: dict[str, frozenset[str]] = {
     "growth": frozenset({"reporting"}),
     "memory_cost": frozenset({"measuring", "reporting"}),
     "estimate_check": _MODEL | {"programs", "reporting", "systems"},
-    "soak": _MODEL | {"measuring", "reporting", "systems"},
+    "soak": _MODEL | {"inputs", "measuring", "reporting", "systems"},
     "coded_hour": _MODEL
     | {"answers", "encodings", "inputs", "measuring", "reporting", "soak", "systems"},
     "scale_plan": _MODEL | {"answers", "programs", "reporting"},

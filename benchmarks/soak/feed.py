@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 
+from benchmarks.inputs.periodic_feed import PeriodicFeed
 from benchmarks.model.digest import mix
 
 KEYS = 1_000
@@ -18,63 +18,36 @@ HISTORY_FILES = 10
 PERIOD_SECONDS = 1.0
 
 
-class Feed:
+class Feed(PeriodicFeed):
     """Writes files of records in a thread.
 
     Attributes:
         records: How many records were written.
         files: In how many files.
-        error: What ended the thread, None if nothing has.
     """
 
     def __init__(self, data: Path, records_per_second: int) -> None:
+        super().__init__(data, PERIOD_SECONDS)
         self.records = 0
         self.files = 0
-        self.error: OSError | None = None
-        self._data = data
         self._per_file = round(records_per_second * PERIOD_SECONDS)
-        self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="penstock-soak-feed", daemon=True)
         for part in ("history", "live"):
             (data / part).mkdir(parents=True)
         for _ in range(HISTORY_FILES):
             self._write("history")
 
-    def start(self) -> None:
-        """Begin with live files."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Write no more.
-
-        Raises:
-            OSError: A file could not be written.
-        """
-        self._stopped.set()
-        self._thread.join()
-        if self.error is not None:
-            raise self.error
-
-    def _run(self) -> None:
-        due = time.monotonic()
-        try:
-            while not self._stopped.wait(max(0.0, due - time.monotonic())):
-                self._write("live")
-                due += PERIOD_SECONDS
-        except OSError as error:
-            self.error = error
+    def write(self) -> None:
+        """Write a live file."""
+        self._write("live")
 
     def _write(self, part: str) -> None:
         at_ms = time.time_ns() // 1_000_000
         keys, amounts = facts(self.records, self.records + self._per_file)
-        lines = [
+        lines = (
             json.dumps({"key": int(key), "amount": int(amount), "at_ms": at_ms})
             for key, amount in zip(keys, amounts, strict=True)
-        ]
-        # By a rename from beside the directories: a file appears as a whole.
-        hidden = self._data / "hidden"
-        hidden.write_text("".join(f"{line}\n" for line in lines), encoding="ascii")
-        hidden.rename(self._data / part / f"{self.files:07d}.json")
+        )
+        self.put(f"{part}/{self.files:07d}.json", lines)
         self.files += 1
         self.records += self._per_file
 

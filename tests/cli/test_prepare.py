@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from penstock.spark.session import class_archive
 from penstock.spark.session.class_archive import archive_path, reading_options
 from penstock.spark.session.java_runtime import JavaRuntime
 
@@ -24,7 +23,7 @@ def spark_home(monkeypatch, tmp_path):
     jars = tmp_path / "spark" / "jars"
     jars.mkdir(parents=True)
     (jars / "spark-core.jar").write_bytes(b"core")
-    monkeypatch.setattr(class_archive, "_find_spark_home", lambda: str(jars.parent))
+    monkeypatch.setenv("SPARK_HOME", str(jars.parent))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return jars.parent
 

@@ -164,6 +164,21 @@ def test_a_subtask_is_hot_that_gets_far_more_than_its_share(penstock, job, recei
     assert found["operators"][0]["hot_subtask"] == hot
 
 
+def test_names_with_brackets_are_shown_whole(penstock, job):
+    """To the library of the tables brackets are markup, and `[/x]` an error."""
+    name = "t[eu][/b] [bold]"
+    nodes = [each | {"name": name, "uid": name} for each in NODES]
+    told = MetricsReported(
+        {}, {}, {}, {name: 7}, sinks={name: {"records": 7, "commits": 3, "seconds": 0.25}}
+    )
+    run = RunStarted(name, "live", name, bounded=False)
+    directory = job(JobStarted("0.1.0", "STREAMING", 2, nodes=nodes), run, told)
+    with driver(directory):
+        shown = penstock("status", directory)
+    assert shown.exit_code == 0, shown.stderr
+    assert shown.stdout.count(name) == 5
+
+
 def test_tasks_that_read_have_input_of_any_size_and_none_is_hot(penstock, job):
     read = JobStarted("0.1.0", "STREAMING", 2, nodes=[{**node, "level": 0} for node in NODES])
     told = MetricsReported({}, {}, {}, {"totals": 9_000}, subtasks={"totals": [0, 9_000]})

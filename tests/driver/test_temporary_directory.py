@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import pytest
 
 from penstock.spark.session.process_identity import ProcessIdentity
 from penstock.spark.session.temporary_directory import TemporaryDirectory
+from penstock.spark.worker.local_state import spill_directory
 from tests.faults.processes import wait_for
 
 KILLED = """
@@ -83,10 +85,26 @@ def test_what_somebody_else_may_have_made_is_not_used(tmp_path: Path, name: str)
     assert TemporaryDirectory(tmp_path).path.parent == tmp_path
 
 
+def test_a_directory_with_a_comma_is_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark would divide its path, and leave files of shuffles beside it."""
+    parent = tmp_path / "a,b"
+    parent.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(parent))
+    monkeypatch.delenv("SPARK_LOCAL_DIRS", raising=False)
+    made = TemporaryDirectory().path
+    made_files = [*made.iterdir()]
+    shutil.rmtree(made)
+    assert "," not in str(made)
+    assert [path.name for path in made_files] == ["owner.json"]
+    assert spill_directory(1) == parent
+
+
 @pytest.mark.spark
 def test_a_killed_session_s_files_are_there_and_are_removed(tmp_path: Path) -> None:
     """The path has whatever a launcher of Java may take for something else."""
-    parent = tmp_path / "Tmp \"Ä\\ '#$HOME, %20{a}[1]*?"
+    parent = tmp_path / "Tmp \"Ä\\ '#$HOME %20{a}[1]*?"
     parent.mkdir()
     program = parent / "program.py"
     program.write_text(KILLED)

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 from penstock.cli.failures import exit_status
 from penstock.cli.plan import plan_of
@@ -62,7 +63,8 @@ def drop(
                 told = json.dumps({"what": each.what, "is_dropped": yes})
                 typer.echo(told if as_json else f"{'dropped ' if yes else ''}{each.what}")
         if found and stopped is not None:
-            console.print(f"a job that was started from {stopped['savepoint']} has the same slots")
+            told = f"a job that was started from {stopped['savepoint']} has the same slots"
+            console.print(Text(told), soft_wrap=True)
         if not found:
             console.print("the job keeps nothing in other systems")
         elif not yes:

@@ -60,7 +60,8 @@ def _run_table(runs: list[dict[str, Any]]) -> Table:
     for run in runs:
         name = f"{run['pipeline']} {run['name']}" if run["pipeline"] else run["name"]
         speed = run["records_per_second"]
-        table.add_row(
+        _add_row(
+            table,
             name,
             _progress(run),
             f"{run['records'] if run['records_so_far'] is None else run['records_so_far']:,}",
@@ -105,7 +106,8 @@ def _operator_table(operators: list[dict[str, Any]]) -> Table:
     table = _table("operator", "uid", "records in", "out", "busy", "state", "subtasks")
     for each in operators:
         name = f"{'  ' * each['level']}{each['name']}"
-        table.add_row(
+        _add_row(
+            table,
             name,
             each["uid"],
             f"{each['records']:,}",
@@ -136,7 +138,8 @@ def _sink_table(sinks: list[dict[str, Any]]) -> Table:
     table = _table("sink", "uid", "records", "commits", "took", "files", "size")
     for each in sinks:
         files, size = each["files"], each["bytes"]
-        table.add_row(
+        _add_row(
+            table,
             each["name"],
             each["uid"],
             f"{each['records']:,}",
@@ -151,6 +154,11 @@ def _sink_table(sinks: list[dict[str, Any]]) -> Table:
 _NUMBERS = frozenset(
     {"records", "records in", "out", "speed", "busy", "state", "commits", "took", "files", "size"}
 )
+
+
+def _add_row(table: Table, *cells: str | Text) -> None:
+    """Add a row in which brackets, which names may have, are no markup."""
+    table.add_row(*(Text(each) if isinstance(each, str) else each for each in cells))
 
 
 def _table(*columns: str) -> Table:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -215,12 +216,31 @@ def test_a_slot_that_somebody_uses(
         other.close()
 
 
-def test_a_message_that_is_none(monkeypatch: pytest.MonkeyPatch, postgres: Database) -> None:
-    address = PostgresAddress.of(postgres.dsn)
+class OneMessage:
+    """A connection, and its cursor, to a server whose slot gives one message."""
+
+    def __init__(self, message: bytes) -> None:
+        self.message = message
+
+    @contextmanager
+    def cursor(self, *, binary: bool) -> Iterator[OneMessage]:
+        assert binary
+        yield self
+
+    def execute(self, statement: str, values: tuple[object, ...]) -> None:
+        assert "peek" in statement
+        assert values[0] == "slot"
+
+    def __iter__(self) -> Iterator[tuple[bytes]]:
+        return iter([(self.message,)])
+
+
+def test_a_message_that_is_none() -> None:
+    address = PostgresAddress.of("dbname=shop")
+    connection = OneMessage(b"R\x00\x00")
     reader = changes.ChangeReader(
-        None, address, "slot", "p", (), ignores_truncate=False, owns_publication=False
+        connection, address, "slot", "p", (), ignores_truncate=False, owns_publication=False
     )
-    monkeypatch.setattr(changes.ChangeReader, "_peek", lambda *_: [b"R\x00\x00"])
     with pytest.raises(SourceError, match="gave what is no change"):
         reader.read(0, 10)
 

@@ -12,6 +12,7 @@ ended.
 from __future__ import annotations
 
 import json
+import logging
 import os
 import shutil
 import stat
@@ -23,6 +24,9 @@ from penstock.spark.session.process_identity import ProcessIdentity
 
 _OWNER = "owner.json"
 _PREFIX = "spark-"
+_PLAIN = "/tmp"  # noqa: S108 - the directory in it is made for this user only
+
+_logger = logging.getLogger("penstock")
 
 
 class TemporaryDirectory:
@@ -38,7 +42,7 @@ class TemporaryDirectory:
         Args:
             parent: Parent of the directories of all sessions; None is the system's default.
         """
-        shared = _shared(parent or Path(tempfile.gettempdir()))
+        shared = _shared(parent or _default())
         _remove_left(shared)
         self.path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=shared))
         self._write([ProcessIdentity.own()])
@@ -52,6 +56,15 @@ class TemporaryDirectory:
         made = path.with_suffix(".new")
         made.write_text(json.dumps([owner.to_json() for owner in owners]), encoding="utf-8")
         made.rename(path)
+
+
+def _default() -> Path:
+    """Return the system's directory, another one if Spark would take its path for several: it divides it at commas."""
+    found = tempfile.gettempdir()
+    if "," not in found:
+        return Path(found)
+    _logger.info("temporary files of Spark are in %s: %s has a comma", _PLAIN, found)
+    return Path(_PLAIN)
 
 
 def _shared(parent: Path) -> Path:

@@ -87,4 +87,5 @@ def _run_folder(run: str) -> Path:
 
 def _local_directories() -> list[str]:
     # Which directory is the temporary one Python finds out by writing to it, which fails on a full disk.
-    return (os.environ.get("SPARK_LOCAL_DIRS") or tempfile.gettempdir()).split(",")
+    named = os.environ.get("SPARK_LOCAL_DIRS")
+    return named.split(",") if named else [tempfile.gettempdir()]
