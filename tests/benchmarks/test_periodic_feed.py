@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -25,9 +26,9 @@ class Numbers(PeriodicFeed):
         self.written += 1
 
 
-def wait_for(feed: Numbers, count: int) -> None:
+def wait_for(condition: Callable[[], bool]) -> None:
     until = time.monotonic() + 30
-    while feed.written < count:
+    while not condition():
         assert time.monotonic() < until
         time.sleep(0.001)
 
@@ -35,7 +36,7 @@ def wait_for(feed: Numbers, count: int) -> None:
 def test_files_come_until_it_stops(tmp_path: Path) -> None:
     feed = Numbers(tmp_path, most=-1)
     feed.start()
-    wait_for(feed, 5)
+    wait_for(lambda: feed.written >= 5)
     feed.stop()
     names = sorted(path.name for path in tmp_path.iterdir())
     assert names == sorted(f"{number}.txt" for number in range(feed.written))
@@ -45,6 +46,6 @@ def test_files_come_until_it_stops(tmp_path: Path) -> None:
 def test_a_failure_is_raised_where_it_is_stopped(tmp_path: Path) -> None:
     feed = Numbers(tmp_path, most=2)
     feed.start()
-    wait_for(feed, 2)
+    wait_for(lambda: feed.error is not None)
     with pytest.raises(OSError, match="no room"):
         feed.stop()
