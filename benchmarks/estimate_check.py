@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.model.shape import BATCH, MODES, STREAMING, Shape
+from benchmarks.model.shape import BATCH, MIXED, MODES, STREAMING, Shape
 from benchmarks.programs import aggregate, co_process, reduce, window_reduce
-from benchmarks.reporting.costs import RESULTS, newest
+from benchmarks.reporting.costs import RESULTS
 from benchmarks.reporting.render import table
 from benchmarks.systems.live_state_job import RECORD, CountAndSum
 from penstock.common import Configuration, Types, WatermarkStrategy
@@ -49,6 +49,7 @@ class Run:
         mode: Its mode.
         build: Makes its program.
         inputs: Sources, each of which has as many records.
+        is_timed: Whether its seconds are those of all records.
     """
 
     file: str
@@ -58,27 +59,31 @@ class Run:
     mode: str
     build: Build
     inputs: int = 1
+    is_timed: bool = True
 
+
+_SWITCH = "penstock mixed hashmap"
 
 RUNS = (
     Run("reduce", "11c0376", "penstock batch", 1_000, BATCH, reduce.build),
-    Run("reduce", "11c0376", "penstock streaming", 1_000, STREAMING, reduce.build),
+    Run("reduce-modes", "3e9b07c", "penstock batch", 1_000, BATCH, reduce.build),
+    Run("reduce-modes", "3e9b07c", "penstock streaming", 1_000, STREAMING, reduce.build),
     Run("reduce-many-keys", "f739797", "penstock batch", 1_000_000, BATCH, reduce.build),
-    Run(
-        "reduce-many-keys-streaming",
-        "13002a4",
-        "penstock streaming",
-        1_000_000,
-        STREAMING,
-        reduce.build,
-    ),
+    Run("scale", "f739797", "penstock batch", 10_000_000, BATCH, reduce.build),
+    Run("history/billion", "1ff65a9", "penstock batch", 100_000_000, BATCH, reduce.build),
     Run("window-reduce", "43ca335", "penstock batch", 1_000, BATCH, window_reduce.build),
-    Run("live-state-sizes", "efe6f98", "penstock hashmap", 1_000_000, STREAMING, _live_state),
-    Run("live-state-sizes", "efe6f98", "penstock hashmap", 10_000_000, STREAMING, _live_state),
+    Run("watched/live-state", "bde9bff", "penstock hashmap", 200_000, STREAMING, _live_state),
     Run("aggregate", "11c0376", "penstock batch", 100_000, BATCH, aggregate.build),
     Run("co-process", "f739797", "penstock batch", 1_000, BATCH, co_process.build, inputs=2),
+    Run("switch", "3e9b07c", _SWITCH, 1_000_000, MIXED, reduce.build, is_timed=False),
     Run(
-        "co-process", "f739797", "penstock streaming", 1_000, STREAMING, co_process.build, inputs=2
+        "switch-ten-million-keys",
+        "3e9b07c",
+        _SWITCH,
+        10_000_000,
+        MIXED,
+        reduce.build,
+        is_timed=False,
     ),
 )
 
@@ -99,19 +104,46 @@ class Compared:
     seconds: float
     memory_bytes: int
 
-    def factors(self) -> tuple[float, float]:
-        """Return time and memory of the estimate over those of the run."""
-        return (
-            self.expected.seconds / self.seconds,
-            self.expected.memory_bytes / self.memory_bytes,
-        )
+    @property
+    def time_factor(self) -> float | None:
+        """Time of the estimate over that of the run; None if the run is not timed."""
+        return self.expected.seconds / self.seconds if self.run.is_timed else None
+
+    @property
+    def memory_factor(self) -> float:
+        """Memory of the estimate over that of the run."""
+        return self.expected.memory_bytes / self.memory_bytes
+
+    def factors(self) -> list[float]:
+        """Return all that there are."""
+        return [each for each in (self.time_factor, self.memory_factor) if each is not None]
 
 
-def _recorded(run: Run) -> dict[str, Any]:
-    """Return the result of the commit that a run names."""
+def _recorded(run: Run, *, of_newest: bool) -> dict[str, Any]:
+    """Return the result of the commit that a run names, or the newest one."""
     lines = (RESULTS / f"{run.file}.jsonl").read_text(encoding="utf-8").splitlines()
-    found = [result for result in map(json.loads, lines) if result["commit"].startswith(run.commit)]
+    found = [
+        result
+        for result in map(json.loads, lines)
+        if of_newest or result["commit"].startswith(run.commit)
+    ]
     return dict(found[-1])
+
+
+def _of_history(result: dict[str, Any]) -> dict[str, Any]:
+    """Return what `benchmarks.history_cost` recorded in the form of other results."""
+    peaks = result["peaks"]
+    return {
+        "system": "penstock batch",
+        "records": result["records"],
+        "seconds": {"median": result["seconds"]},
+        "options": {"keys": result["keys"], "parallelism": result["parallelism"]},
+        "peak_memory_bytes": {
+            "driver": peaks["driver_bytes"],
+            "jvm": peaks["jvm_bytes"],
+            "workers": peaks["workers_bytes"],
+        },
+    }
 
 
 def compare(*, of_newest: bool = False) -> Iterator[Compared]:
@@ -121,10 +153,10 @@ def compare(*, of_newest: bool = False) -> Iterator[Compared]:
         of_newest: Take the newest result in place of that of the commit which the run names.
     """
     for run in RUNS:
-        result = newest(run.file) if of_newest else _recorded(run)
+        result = _recorded(run, of_newest=of_newest)
         found = next(
             each
-            for each in result["results"]
+            for each in result.get("results") or [_of_history(result)]
             if each["system"] == run.system and each["options"]["keys"] == run.keys
         )
         parallelism = found["options"]["parallelism"]
@@ -143,17 +175,17 @@ def main(arguments: Sequence[str] = ()) -> int:
     """Print all and return whether each is within the factor."""
     rows, worst = [], 1.0
     for each in compare(of_newest="--newest" in arguments):
-        time, memory = each.factors()
-        worst = max(worst, time, memory, 1 / time, 1 / memory)
+        time = each.time_factor
+        worst = max([worst, *each.factors(), *(1 / factor for factor in each.factors())])
         rows.append(
             (
                 each.run.file,
                 each.run.system,
                 f"{each.run.keys:,}",
-                f"{each.expected.seconds:.1f} / {each.seconds:.1f} s",
-                f"{time:.2f}",
+                "" if time is None else f"{each.expected.seconds:.1f} / {each.seconds:.1f} s",
+                "" if time is None else f"{time:.2f}",
                 f"{each.expected.memory_bytes >> 20:,} / {each.memory_bytes >> 20:,} MiB",
-                f"{memory:.2f}",
+                f"{each.memory_factor:.2f}",
             )
         )
     head = ("results", "system", "keys", "estimated / measured", "", "estimated / measured", "")

@@ -6,6 +6,7 @@ those of its inputs, so nodes in order of id are in topological order.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
@@ -162,10 +163,15 @@ class LogicalGraph:
 
     nodes: tuple[Node, ...]
     _by_id: dict[int, Node] = field(init=False, repr=False, compare=False)
+    _by_kind: dict[OperatorKind, tuple[Node, ...]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Check the graph, so that an invalid one cannot exist."""
         object.__setattr__(self, "_by_id", {node.id: node for node in self.nodes})
+        by_kind: dict[OperatorKind, list[Node]] = defaultdict(list)
+        for node in self.nodes:
+            by_kind[node.kind].append(node)
+        object.__setattr__(self, "_by_kind", {k: tuple(some) for k, some in by_kind.items()})
         if not any(node.kind == SINK for node in self.nodes):
             raise EmptyGraphError.here(
                 "the program has no sink, so there is nothing to execute",
@@ -215,4 +221,4 @@ class LogicalGraph:
 
     def of_kind(self, kind: OperatorKind) -> tuple[Node, ...]:
         """Return all nodes of a kind."""
-        return tuple(node for node in self.nodes if node.kind is kind)
+        return self._by_kind.get(kind, ())

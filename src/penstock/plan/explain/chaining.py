@@ -31,21 +31,20 @@ LOCAL = "in place"
 
 def explain_chains(plan: PhysicalPlan) -> PhysicalPlan:
     """Say which operators call each other directly."""
-    decisions = list(plan.decisions)
+    decisions = dict.fromkeys(plan.decisions)
     for level in plan.levels:
         for op in level.operators:
             for target in op.fed_operators:
                 subject = f"{op.name!r} to {plan.graph.node(target).name!r}"
                 reason = f"both run at level {level.level}, so nothing has to be exchanged"
                 decision = Decision(subject, CHAINED, reason)
-                if decision not in decisions:
-                    decisions.append(decision)
+                decisions.setdefault(decision)
     return replace(plan, decisions=tuple(decisions))
 
 
 def explain_channels(plan: PhysicalPlan) -> PhysicalPlan:
     """Say why each exchange is there."""
-    decisions = list(plan.decisions)
+    decisions = dict.fromkeys(plan.decisions)
     for channel in plan.channels:
         if channel.target_level == SINK_LEVEL:
             continue
@@ -54,8 +53,7 @@ def explain_channels(plan: PhysicalPlan) -> PhysicalPlan:
             decision = Decision(subject, LOCAL, _unchained(plan, channel))
         else:
             decision = Decision(subject, WORDS[channel.partitioner], _reason(plan, channel))
-        if decision not in decisions:
-            decisions.append(decision)
+        decisions.setdefault(decision)
     return replace(plan, decisions=tuple(decisions))
 
 

@@ -9,6 +9,7 @@ twenty", on a machine like that of the benchmarks; the tests hold it to a factor
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -25,6 +26,7 @@ from penstock.program.run_settings import RunKind
 
 _MICRO_BATCH_RECORDS = 1_000_000
 """The default of `execution.live.max-records-per-batch`."""
+_MILLION = 1_000_000
 _MIB = 1 << 20
 
 
@@ -80,11 +82,14 @@ def estimate(plan: PhysicalPlan, records: int, keys: int) -> Estimate:
         )
     microseconds += exchanged * costs.exchange
     sizes = PROCESS_BYTES
-    workers = slots * sizes.workers_per_slot * sizes.worker
+    sorted_at_once = exchanged
     if is_batch:
+        workers = slots * sizes.workers_per_slot * sizes.worker
         workers += slots * min(keys * MEASURED_BYTES["value state of a key"], sizes.combining)
     else:
+        workers = slots * sizes.live_workers_per_slot * sizes.worker
         workers += min(records, _MICRO_BATCH_RECORDS) * sizes.buffered
+        sorted_at_once = min(exchanged, _MICRO_BATCH_RECORDS)
     lives_on = any(each.kind is RunKind.LIVE for each in plan.runs)
     return Estimate(
         records=records,
@@ -92,7 +97,7 @@ def estimate(plan: PhysicalPlan, records: int, keys: int) -> Estimate:
         slots=slots,
         seconds=costs.start_seconds + microseconds / slots / 1e6,
         driver_bytes=sizes.driver,
-        jvm_bytes=sizes.jvm + min(round(exchanged * sizes.exchanged), sizes.heap),
+        jvm_bytes=sizes.jvm + min(sorted_at_once * sizes.exchanged, sizes.heap),
         worker_bytes=workers,
         state_bytes=slots * keys * sum(map(_state_bytes, operators)) if lives_on else 0,
     )
@@ -130,7 +135,8 @@ def _microseconds(
     if not is_batch:
         own = costs.function_live if operator.kind.emit is None else costs.fold_live
         return own + many * costs.many_keys_live
-    return _batch_microseconds(operator, fold) + many * costs.many_keys
+    more = max(0.0, math.log10(keys / _MILLION)) if many else 0.0
+    return _batch_microseconds(operator, fold) + many * costs.many_keys + more * costs.more_keys
 
 
 def _batch_microseconds(operator: OperatorSpec, fold: FoldPlan | None) -> float:

@@ -31,7 +31,8 @@ class ProcessBytes:
         jvm: The JVM of a local session, before records.
         heap: What it may come to have beside that.
         worker: A Python worker, before records.
-        workers_per_slot: Workers alive per slot: of the level at work, of the one before, and of sinks.
+        workers_per_slot: Workers alive per slot of a batch run: of the level at work, of the one before, and of sinks.
+        live_workers_per_slot: The same of a live run, whose levels are in one worker.
         exchanged: A record that is sorted by the JVM.
         buffered: A record of a micro-batch, in the workers that have it.
         combining: The most that a task takes for combining records before an exchange.
@@ -42,8 +43,9 @@ class ProcessBytes:
     heap: int = 1500 * _MIB
     worker: int = 150 * _MIB
     workers_per_slot: int = 3
+    live_workers_per_slot: int = 1
     exchanged: int = 130
-    buffered: int = 600
+    buffered: int = 300
     combining: int = 256 * _MIB
 
 
@@ -61,7 +63,8 @@ class RecordMicroseconds:
         function_batch: A function that is called per record with state, in a batch run.
         fold_live: A keyed fold or window in a live run.
         function_live: A function that is called per record with state, in a live run.
-        many_keys: What comes to a keyed operator whose keys do not fit in the cache of the processor: in a batch run.
+        many_keys: What comes to a keyed operator whose keys do not fit in the cache of the processor, at a million: in a batch run.
+        more_keys: What comes to that with ten times as many keys, and again: they are spilled, and merged.
         many_keys_live: The same in a live run, where what changed is logged.
         many: From so many keys on.
         start_seconds: What a warm job needs beside its records.
@@ -74,9 +77,10 @@ class RecordMicroseconds:
     fold_batch: float = 0.6
     window_batch: float = 2.5
     function_batch: float = 2.0
-    fold_live: float = 0.7
-    function_live: float = 3.0
-    many_keys: float = 0.7
+    fold_live: float = 0.4
+    function_live: float = 2.5
+    many_keys: float = 0.9
+    more_keys: float = 0.5
     many_keys_live: float = 3.0
     many: int = 300_000
     start_seconds: float = 0.4

@@ -44,21 +44,21 @@ def columns_folded(
         return ()
     if not plan.options.projects:
         return ()
-    feeding = {
-        source
-        for other in plan.channels
-        if (other.target_level, other.target_operator)
-        == (channel.target_level, channel.target_operator)
-        for source in other.sources
-    }
+    target = (channel.target_level, channel.target_operator)
+    feeding: set[int] = set()
+    for other in plan.channels:
+        if (other.target_level, other.target_operator) == target:
+            feeding.update(other.sources)
+        if len(feeding) > 1:  # at the second one, and not behind all of a union of a thousand
+            return ()
     readings = (r for run in plan.runs if run.kind is RunKind.BATCH for r in run.readings)
-    if len(feeding) > 1 or any(len(r.parts) > 1 for r in readings if r.source in feeding):
+    if any(len(r.parts) > 1 for r in readings if r.source in feeding):
         return ()
-    chained = dict(plan.source_operators)
+    chained, channels = dict(plan.source_operators), dict(plan.source_channels)
     found = (
         (source.id, _of_source(source, channel, fold))
         for source in plan.sources
-        if dict(plan.source_channels).get(source.id) == (channel.id,)
+        if channels.get(source.id) == (channel.id,)
         and not chained.get(source.id)
         and not source.is_query
     )
