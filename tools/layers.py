@@ -243,7 +243,8 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
         "statements": frozenset({"column_types", "place"}),
         "catalogue": frozenset({"column_types"}),
         "dialect": frozenset({"place"}),
-        "text_parser": frozenset({"dialect", "place", "statements"}),
+        "constructs": frozenset({"dialect", "place"}),
+        "text_parser": frozenset({"constructs", "dialect", "place", "statements"}),
         "grammar": frozenset(
             {"column_types", "dialect", "place", "statements", "text_parser", "type_names"}
         ),

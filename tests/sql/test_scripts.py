@@ -7,9 +7,11 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from penstock.common import Row, RowKind, Types
+from penstock.common import Configuration, Row, RowKind, Types
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.errors import ArgumentError, EmptyGraphError, SqlError
 from penstock.sql.tables.registry import CONNECTORS
@@ -181,6 +183,67 @@ def test_explain_has_changelog_modes(env):
     ).text
     assert text.startswith("Sink s\n")
     assert "Scan numbers [insert-only]" in text
+
+
+def explained(script, **options):
+    env = StreamExecutionEnvironment.get_execution_environment(Configuration.from_dict(options))
+    text = env.execute_sql(script).text
+    assert not env.graph.nodes()  # it adds nothing to the program
+    return text.split("\n\n", 1)
+
+
+PAIR = """CREATE TABLE l (k STRING, n INT) WITH ('connector' = 'datagen', 'number-of-rows' = '1');
+CREATE TABLE r (k STRING, n INT) WITH ('connector' = 'datagen', 'number-of-rows' = '1');
+EXPLAIN """
+
+
+@pytest.mark.parametrize(
+    ("query", "ttl", "says"),
+    [
+        ("SELECT k, COUNT(*) FROM l GROUP BY k", "0 ms", "an accumulator per group, for ever]"),
+        ("SELECT k, COUNT(*) FROM l GROUP BY k", "90 s", "per group, for 90 seconds]"),
+        (
+            "SELECT /*+ STATE_TTL('l' = '1 d') */ k, COUNT(*) FROM l GROUP BY k",
+            "90 s",
+            "for 1 day]",
+        ),
+        ("SELECT l.n FROM l JOIN r ON l.k = r.k", "2 h", "all rows of both sides, for 2 hours]"),
+        (
+            "SELECT /*+ STATE_TTL('l' = '1 d') */ l.n FROM l JOIN r ON l.k = r.k",
+            "0 ms",
+            "all rows of both sides, for 1 day (left) or for ever (right)]",
+        ),
+        ("SELECT n FROM l ORDER BY n LIMIT 3", "1500 ms", "partition, for 1500 milliseconds]"),
+    ],
+)
+def test_explain_says_what_is_kept_and_how_long(query, ttl, says):
+    relations, plan = explained(PAIR + query, **{"table.exec.state.ttl": ttl})
+    assert says in relations
+    assert plan.startswith("mode STREAMING")
+    assert "\ndecisions\n" in plan
+
+
+def test_explain_says_what_spark_sql_computes(tmp_path):
+    pq.write_table(pa.table({"k": ["a"], "n": pa.array([1], pa.int32())}), tmp_path / "a.parquet")
+    script = f"""
+    CREATE TABLE t (k STRING, n INT) WITH ('connector' = 'filesystem', 'path' = '{tmp_path}', 'format' = 'parquet');
+    CREATE TABLE s (k STRING, n BIGINT) WITH ('connector' = 'print');
+    EXPLAIN INSERT INTO s SELECT UPPER(k), n FROM (SELECT k, SUM(n) AS n FROM t GROUP BY k)"""
+    relations, plan = explained(script, **{"execution.runtime-mode": "BATCH"})
+    assert relations == (
+        "Sink s\n"
+        "  Project k=EXPR$0, n [retract]\n"
+        "    Project EXPR$0=upper(k), n=AGG$0 [retract]\n"
+        "      Group by k: AGG$0=SUM(#1) [retract, computed by Spark SQL]\n"
+        "        Project k, n [insert-only, computed by Spark SQL]\n"
+        "          Scan t [insert-only, computed by Spark SQL]"
+    )
+    assert "'query of t': Spark SQL computes the whole query" in plan
+    kept, _ = explained(
+        script, **{"execution.runtime-mode": "BATCH", "execution.batch.queries": "false"}
+    )
+    assert "Spark SQL" not in kept
+    assert "state: an accumulator per group, for ever" in kept
 
 
 def test_a_table_like_another(env):
@@ -404,6 +467,11 @@ BEFORE = SOURCE + "CREATE TABLE s (id BIGINT, name STRING) WITH ('connector' = '
             'properties.bootstrap.servers' = 'x', 'topic' = 't', 'format' = 'json')""",
             "has the metadata 'offset' as STRING",
         ),
+        (
+            "CREATE TABLE t (a INT) PARTITIONED BY (a) WITH ('connector' = 'print')",
+            "has PARTITIONED BY, and print has no partitions",
+        ),
+        ("CREATE VIEW v (a) AS SELECT id, name FROM numbers", "1 names for 2 columns of the view"),
         ("CREATE TABLE t (b AS 1) WITH ('connector' = 'print')", "has no columns"),
         (
             "CREATE TABLE t (a INT, b AS c + 1) WITH ('connector' = 'print')",

@@ -52,12 +52,14 @@ class SqlColumn:
         is_time: Whether it is the event time of the rows: their timestamps are its values, and watermarks
             are about it.
         window: Which bound of the window of the row it is, `start` or `end`; empty if none.
+        is_ambiguous: Whether SELECT has given its name to another column, too.
     """
 
     name: str
     type: SqlType
     is_time: bool = False
     window: str = ""
+    is_ambiguous: bool = False
 
 
 @dataclass(frozen=True, slots=True)

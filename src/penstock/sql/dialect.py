@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from sqlglot import exp
 from sqlglot.dialects.presto import Presto
@@ -55,6 +55,9 @@ class Hint:
     place: TextPlace
 
 
+E = TypeVar("E", bound=exp.Expr)
+
+
 class TableArgument(exp.Expression):
     """`TABLE t [PARTITION BY a, b]` as an argument of a function."""
 
@@ -84,6 +87,12 @@ class FlinkParser(PrestoParser):
                 TextPlace(self._prev.line, self._prev.col + 1) if self._prev else TextPlace(1, 1)
             )
         return TextPlace(place.line, place.column, self.file)
+
+    def expression(self, instance: E, *args: Any, **options: Any) -> E:
+        """Return a node that knows where it is, which sqlglot's do only if they are names."""
+        if "line" not in instance.meta and self._prev:
+            instance.update_positions(self._prev)
+        return super().expression(instance, *args, **options)
 
     def _parse_types(self, *args: Any, **options: Any) -> exp.Expr | None:
         name = self._curr.text.upper()
@@ -234,13 +243,25 @@ def _arguments(texts: list[str]) -> Iterator[tuple[str, str | None]]:
 
 
 def options_of(hints: tuple[Hint, ...]) -> tuple[tuple[str, str], ...]:
-    """Return the options of the hints `OPTIONS` among hints.
+    """Return the options of the hints of a table, which are all `OPTIONS`.
 
     Raises:
-        SqlError: One is no `'key' = 'value'`.
+        SqlError: One is no `'key' = 'value'`, a key is there twice, or there is another hint.
     """
-    found = [pair for hint in hints if hint.name == "OPTIONS" for pair in hint.arguments]
+    for hint in hints:
+        if hint.name != "OPTIONS":
+            raise SqlError(
+                f"the hint {hint.name} of a table is not supported ({hint.place})",
+                hint="Remove it: a table takes OPTIONS.",
+            )
+    found = [pair for hint in hints for pair in hint.arguments]
+    keys = [key for key, _ in found]
     for key, value in found:
+        if keys.count(key) > 1:
+            raise SqlError(
+                f"the hint OPTIONS has {key!r} twice ({hints[0].place})",
+                hint="Remove one of them.",
+            )
         if value is None:
             raise SqlError(
                 f"the hint OPTIONS has {key!r} without a value ({hints[0].place})",

@@ -34,9 +34,8 @@ from penstock.sql.statements import (
 from penstock.sql.text_parser import BEGIN_QUERY, TextParser
 from penstock.sql.type_names import of_sqlglot
 
-_EXPLAIN_DETAILS = frozenset(
-    {"ESTIMATED_COST", "CHANGELOG_MODE", "JSON_EXECUTION_PLAN", "PLAN_ADVICE"}
-)
+_NO_DETAILS = frozenset({"ESTIMATED_COST", "JSON_EXECUTION_PLAN", "PLAN_ADVICE"})
+"""Details of EXPLAIN that there are in Flink. CHANGELOG_MODE is always told."""
 _SHOWN = ("TABLES", "VIEWS", "FUNCTIONS")
 
 
@@ -195,11 +194,12 @@ class StatementParser(TextParser):
             if self._words("CONSTRAINT"):
                 self._identifier()
             if self._words("PRIMARY", "KEY"):
-                table.primary_key = self._names()
-                self._not_enforced(place)
+                self._set_key(table, self._names(), place)
             elif self._words("WATERMARK", "FOR"):
                 column = self._identifier()
                 self._expect("AS")
+                if table.watermark is not None:
+                    raise self._twice("WATERMARK", place)
                 table.watermark = WatermarkDefinition(column, self._scalar(), place)
             else:
                 self._column(table, place)
@@ -216,8 +216,7 @@ class StatementParser(TextParser):
         else:
             column = self._typed_column(name, place)
         if self._words("PRIMARY", "KEY"):
-            self._not_enforced(place)
-            table.primary_key = (name,)
+            self._set_key(table, (name,), place)
         self._comment()
         table.columns.append(column)
 
@@ -237,6 +236,16 @@ class StatementParser(TextParser):
             is_nullable=found.args.get("nullable") is not False,
             place=place,
         )
+
+    def _set_key(self, table: _TableParts, names: tuple[str, ...], place: TextPlace) -> None:
+        if table.primary_key:
+            raise self._twice("PRIMARY KEY", place)
+        table.primary_key = names
+        self._not_enforced(place)
+
+    @staticmethod
+    def _twice(what: str, place: TextPlace) -> SqlError:
+        return SqlError(f"the table has {what} twice ({place})", hint="Remove one of them.")
 
     def _not_enforced(self, place: TextPlace) -> None:
         if not self._words("NOT", "ENFORCED"):
@@ -316,18 +325,6 @@ class StatementParser(TextParser):
             )
         return found
 
-    def _query(self) -> exp.Query:
-        if self._curr.token_type not in BEGIN_QUERY:
-            raise self._fail("a query")
-        found = self._parse_ddl_select()
-        if isinstance(found, exp.Values):
-            found = exp.select("*").from_(found, copy=False)
-        if not isinstance(found, exp.Query):
-            raise self._fail("a query")
-        if any(not each.expressions for each in found.find_all(exp.Select)):
-            raise self._fail("columns of SELECT", None if self._curr else self._prev)
-        return self._placed(found)
-
     # SET, EXPLAIN, SHOW
 
     def _set(self, place: TextPlace) -> SetOption:
@@ -344,9 +341,11 @@ class StatementParser(TextParser):
 
     def _explain(self, place: TextPlace) -> Explain:
         if not self._words("PLAN", "FOR"):
-            while self._curr.text.upper() in _EXPLAIN_DETAILS:
-                self._advance()
+            while self._words("CHANGELOG_MODE"):
                 self._words(",")
+            detail = self._curr.text.upper()
+            if detail in _NO_DETAILS:
+                raise self._unsupported(f"EXPLAIN {detail}", self._place(), "Write EXPLAIN alone.")
         if self._words("STATEMENT", "SET"):
             return Explain(self._statement_set(place), place)
         found = self._statement()

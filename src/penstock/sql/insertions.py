@@ -56,6 +56,19 @@ class SqlJob:
         """
         return self._translator.relation(query)
 
+    def check_view(self, view: SqlView, place: TextPlace) -> None:
+        """Refuse a view whose query is wrong, or has more or fewer columns than the view names.
+
+        Raises:
+            SqlError: It is wrong.
+        """
+        count = len(self.relation(view.query).columns)
+        if view.columns and len(view.columns) != count:
+            raise SqlError.here(
+                f"{len(view.columns)} names for {count} columns of the view ({place})",
+                hint="Name all columns.",
+            )
+
     def stream(self, relation: SqlRelation) -> DataStream[Row]:
         """Return the stream of a relation."""
         return self._lowering.stream(relation)
@@ -122,13 +135,31 @@ class SqlJob:
         Raises:
             SqlError: The statement is wrong.
         """
+        placement = self._lowering.placement()
         if isinstance(statement, Select):
-            return explained(self.relation(statement.query))
+            return explained(self.relation(statement.query), placement)
         inserts = statement.inserts if isinstance(statement, StatementSet) else (statement,)
         return "\n".join(
-            f"Sink {'.'.join(each.target)}\n{explained(self._insertion(each)[1], 1)}"
+            f"Sink {'.'.join(each.target)}\n{explained(self._insertion(each)[1], placement, 1)}"
             for each in inserts
         )
+
+    def explained_with_plan(self, statement: Select | Insert | StatementSet) -> str:
+        """Return the relations of a statement, and the plan of the job that it would be, as text.
+
+        Raises:
+            SqlError: The statement is wrong.
+        """
+        environment = self._lowering.environment
+        with environment.graph.draft():
+            self.add_all(statement)
+            self.build()
+            placement = self._lowering.placement(environment.plan().graph)
+            shown = [explained(each, placement) for each in self._shown]
+            shown += [
+                f"Sink {name}\n{explained(each, placement, 1)}" for name, _, each in self._writes
+            ]
+            return "\n".join([*shown, "", environment.explain()])
 
     def _found(self, name: Name, place: TextPlace) -> SqlTable | SqlView:
         found = self._catalogue.find(name)

@@ -39,9 +39,11 @@ class TextPlace:
 
 
 def place_of(node: exp.Expr) -> TextPlace | None:
-    """Return the first place that sqlglot knows of a node or of what is in it, None if of nothing."""
+    """Return the first place that is known of a node or of what is in it, or else of what it is in."""
     found = list(_known(node))
-    return min(found, key=lambda each: (each.line, each.column)) if found else None
+    if found:
+        return min(found, key=lambda each: (each.line, each.column))
+    return None if node.parent is None else place_of(node.parent)
 
 
 def _known(node: exp.Expr) -> Iterator[TextPlace]:

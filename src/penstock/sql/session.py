@@ -240,14 +240,15 @@ class SqlSession:
             raise _exists("table or view", name, statement.place)
         if name in self._tables and not isinstance(self._tables[name], SqlView):
             raise _exists("table", name, statement.place)
+        view = SqlView(statement.query, statement.columns)
         former = self._tables.pop(name, None)  # a view cannot read itself, nor views that read it
         try:
-            SqlJob(self.environment, self).relation(statement.query)  # it is wrong now, or never
+            SqlJob(self.environment, self).check_view(view, statement.place)  # now, or never
         except BaseException:
             if former is not None:
                 self._tables[name] = former
             raise
-        self._tables[name] = SqlView(statement.query, statement.columns)
+        self._tables[name] = view
         return SqlResult.done(f"view {name} created")
 
     def create_function_of(self, statement: CreateFunction) -> SqlResult:
@@ -301,7 +302,8 @@ class SqlSession:
 
     def explain(self, statement: Explain) -> SqlResult:
         """Return the plan of a statement as text."""
-        return SqlResult.of_text(SqlJob(self.environment, self).explained(statement.statement))
+        job = SqlJob(self.environment, self)
+        return SqlResult.of_text(job.explained_with_plan(statement.statement))
 
     def describe(self, statement: Describe) -> SqlResult:
         """Return the columns of a table or view."""

@@ -10,6 +10,7 @@ from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from penstock.errors import SqlError
+from penstock.sql.constructs import check_parts
 from penstock.sql.dialect import Flink, FlinkParser, tokens_of
 from penstock.sql.place import TextPlace
 from penstock.sql.statements import Name
@@ -50,7 +51,12 @@ class TextParser(FlinkParser):
         self._expect("(")
         found = [self._identifier()]
         while self._words(","):
+            place = self._place()
             found.append(self._identifier())
+            if found[-1] in found[:-1]:
+                raise SqlError(
+                    f"the name {found[-1]!r} is there twice ({place})", hint="Remove one of them."
+                )
         self._expect(")")
         return tuple(found)
 
@@ -101,6 +107,35 @@ class TextParser(FlinkParser):
         if not self._words(word):
             raise self._fail(word)
 
+    def _query(self) -> exp.Query:
+        if self._curr.token_type not in BEGIN_QUERY:
+            raise self._fail("a query")
+        found = self._parse_ddl_select()
+        self._no_clause_behind()
+        if isinstance(found, exp.Values):
+            limits = {key: found.args.pop(key, None) for key in ("order", "limit", "offset")}
+            found = exp.select("*").from_(found, copy=False)
+            for key, part in limits.items():
+                found.set(key, part)
+        if not isinstance(found, exp.Query):
+            raise self._fail("a query")
+        if any(not each.expressions for each in found.find_all(exp.Select)):
+            raise self._fail("columns of SELECT", None if self._curr else self._prev)
+        self._placed(found)
+        check_parts(found)
+        return found
+
+    def _no_clause_behind(self) -> None:
+        """Refuse what sqlglot has read as an alias, and is the first word of a clause.
+
+        Raises:
+            SqlError: There is such a word, and something behind it.
+        """
+        word = self._prev.text.upper() if self._prev and self._curr else ""
+        is_name = self._prev is not None and self._prev.token_type is TokenType.IDENTIFIER
+        if word in _CLAUSES and not is_name and self._curr.text not in {";", ")", ","}:
+            raise self._unsupported(word, self._place(self._prev))
+
     def _end_of_statement(self) -> None:
         if self._curr and not self._match(TokenType.SEMICOLON):
             raise self._fail("the end of the statement")
@@ -150,6 +185,11 @@ def _shown_text(text: str) -> str:
 
 
 _MISSING = re.compile(r"Required keyword: '\w+' missing for <class '[\w.]*\.(\w+)'>")
+
+_CLAUSES = frozenset(
+    {"FORMAT", "KEEP", "MINUS", "PREWHERE", "QUALIFY", "SETTINGS", "TOP", "USE", "WITHIN", "MATCH"}
+)
+"""First words of clauses that sqlglot's Presto does not know."""
 
 _ADVICE = {
     '"': "Write names in backticks and texts in single quotes.",

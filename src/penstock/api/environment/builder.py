@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -105,6 +107,16 @@ class GraphBuilder:
     def remove(self, node_id: int) -> None:
         """Remove a node that no other reads."""
         del self._nodes[node_id]
+
+    @contextmanager
+    def draft(self) -> Iterator[None]:
+        """Forget, at the end, the nodes that are added meanwhile. Sinks that are there do not count meanwhile."""
+        before, begin = self._nodes, self._next
+        self._nodes = {key: node for key, node in before.items() if node.kind != SINK}
+        try:
+            yield
+        finally:
+            self._nodes, self._next = before, begin
 
     def clear(self) -> None:
         """Remove the sinks, as a job that was executed does.

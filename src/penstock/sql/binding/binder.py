@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 
 from sqlglot import exp
@@ -76,6 +77,22 @@ class Binder:
         return found
 
 
+_WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+_NAMES: Mapping[type, str] = {
+    exp.All: "ALL with a subquery",
+    exp.Any: "ANY with a subquery or values",
+    exp.Exists: "EXISTS elsewhere than as a condition of WHERE that AND connects",
+    exp.ILike: "ILIKE",
+    exp.Interval: "INTERVAL elsewhere than beside + or - of a time",
+    exp.Order: "ORDER BY in the arguments of a function",
+    exp.Tuple: "a row (a, b) elsewhere than before IN with a subquery",
+    exp.Window: "OVER elsewhere than in SELECT",
+    exp.Distinct: "DISTINCT in the arguments of a function that is no aggregate",
+}
+"""Class of a node to what SQL calls it, where the name of the class does not say it."""
+
+
 def _construct(node: exp.Expr) -> str:
-    words = "".join(f" {each}" if each.isupper() else each for each in type(node).__name__)
-    return words.strip().upper()
+    words = _WORDS.sub(" ", type(node).__name__).upper()
+    return _NAMES.get(type(node), words)

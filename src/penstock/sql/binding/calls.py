@@ -293,6 +293,15 @@ FUNCTIONS: Mapping[str, Rule] = {
 }
 """Name to rule."""
 
+AGGREGATES = frozenset(
+    {
+        *("ARRAY_AGG", "AVG", "COLLECT", "COUNT", "LISTAGG", "MAX", "MIN", "STRING_AGG", "SUM"),
+        *("STDDEV", "STDDEV_POP", "STDDEV_SAMP", "VARIANCE", "VAR_POP", "VAR_SAMP"),
+        *("FIRST_VALUE", "LAG", "LAST_VALUE", "LEAD"),
+    }
+)
+"""Functions of several rows, which GROUP BY or OVER compute before expressions are bound."""
+
 UNPREDICTABLE = frozenset(
     {
         "NOW",
@@ -337,6 +346,14 @@ def anonymous(binder: Binder, node: exp.Expr) -> Scalar:
             node,
             hint="Take the time of the rows: history and live must have the same answer.",
         )
+    if name in AGGREGATES:
+        raise unsupported(
+            f"the aggregate {name} here: in WHERE, ON, GROUP BY or another aggregate",
+            node,
+            hint="Compute it in a subquery, or ask for it in HAVING.",
+        )
+    if name == "ROW":
+        raise unsupported("ROW(…)", node, hint="Select the fields as columns.")
     if name in _SPANS:
         return _span(binder, name, node)
     if name not in FUNCTIONS:

@@ -117,6 +117,13 @@ def bind_distinct(*, is_negated: bool) -> Build:
 def bind_between(binder: Binder, node: exp.Expr) -> Scalar:
     """Bind BETWEEN."""
     value, low, high = (binder.scalar(node.args[key]) for key in ("this", "low", "high"))
+    found = _within(value, low, high, node)
+    if node.args.get("symmetric"):
+        return either([found, _within(value, high, low, node)])
+    return found
+
+
+def _within(value: Scalar, low: Scalar, high: Scalar, node: exp.Expr) -> Scalar:
     return both(
         [
             compared("greater_equal", value, low, node, needs_order=True),
@@ -149,17 +156,21 @@ def bind_in(binder: Binder, node: exp.Expr) -> Scalar:
 
 
 def bind_like(binder: Binder, node: exp.Expr) -> Scalar:
-    """Bind LIKE."""
-    return call_named("LIKE", [binder.scalar(node.this), binder.scalar(node.expression)], node)
+    """Bind LIKE and NOT LIKE."""
+    return _like(binder, node, [node.this, node.expression], node)
 
 
 def bind_escape(binder: Binder, node: exp.Expr) -> Scalar:
-    """Bind LIKE with ESCAPE."""
+    """Bind LIKE and NOT LIKE with ESCAPE."""
     like = node.this
     if not isinstance(like, exp.Like):
         raise unsupported("ESCAPE of another operator than LIKE", node)
-    values = [binder.scalar(each) for each in (like.this, like.expression, node.expression)]
-    return call_named("LIKE", values, node)
+    return _like(binder, like, [like.this, like.expression, node.expression], node)
+
+
+def _like(binder: Binder, like: exp.Expr, operands: list[exp.Expr], node: exp.Expr) -> Scalar:
+    found = call_named("LIKE", [binder.scalar(each) for each in operands], node)
+    return negated(found) if like.args.get("negate") else found
 
 
 def bind_case(binder: Binder, node: exp.Expr) -> Scalar:

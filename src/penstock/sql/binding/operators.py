@@ -71,17 +71,60 @@ def _arithmetic(name: str, decimal_type: Callable[[SqlType, SqlType], SqlType]) 
 def _cast(name: str) -> Build:
     def build(binder: Binder, node: exp.Expr) -> Scalar:
         value, wanted = binder.scalar(node.this), of_sqlglot(node.args["to"])
-        if value.type == wanted:
-            return value
         if value.type == NULL:
             return Constant(None, wanted)
-        if cast(value.type, wanted) is None:
-            raise wrong(
-                f"{value.type} cannot be cast to {wanted}", node, hint="Cast to another type."
-            )
-        return types.folded(ScalarCall(name, (value,), wanted))
+        if value.type != wanted:
+            if cast(value.type, wanted) is None:
+                raise wrong(
+                    f"{value.type} cannot be cast to {wanted}", node, hint="Cast to another type."
+                )
+            made = types.folded(ScalarCall(name, (value,), wanted))
+            if isinstance(value, Constant) and made.type.name in _MOMENTS and name == "cast":
+                _check_moment(value, made, node)
+            value = made
+        return _cut(value, node.args["to"])
 
     return build
+
+
+_MOMENTS = frozenset({"DATE", "TIME", *TIMESTAMPS})
+
+
+def _check_moment(text: Constant, made: Scalar, node: exp.Expr) -> None:
+    """Refuse a constant such as DATE '2020-13-01', which would fail the job with its first row."""
+    if not isinstance(made, Constant):
+        raise wrong(f"{text} is no {made.type}", node, hint="Write it as '2020-12-31 23:59:59'.")
+
+
+_PRECISIONS = {0: "SECOND", 3: "MILLISECOND"}
+_MICROSECONDS = 6
+
+
+def _cut(value: Scalar, wanted: exp.DataType) -> Scalar:
+    """Return a value with the length or precision that CAST asks for.
+
+    Raises:
+        SqlError: It is of a type of which there is no such length or precision.
+    """
+    kind = wanted.this
+    asked = [int(each.name) for each in wanted.expressions if each.name.isdigit()]
+    if kind == exp.DType.CHAR:
+        # A CHAR has one letter if it does not say more, and blanks up to its length.
+        length = Constant((asked or [1])[0], INT)
+        return call_named("RPAD", [value, length, Constant(" ", STRING)], wanted)
+    if not asked or wanted.this == exp.DType.DECIMAL:
+        return value
+    if value.type == STRING:
+        return call_named("LEFT", [value, Constant(asked[0], INT)], wanted)
+    if value.type.name in TIMESTAMPS:
+        if asked[0] >= _MICROSECONDS:
+            return value
+        if asked[0] in _PRECISIONS:
+            unit = _PRECISIONS[asked[0]]
+            return types.folded(ScalarCall("floor_to", (value,), value.type, (unit,)))
+    if value.type.name == "TIME" and asked[0] >= _MICROSECONDS:
+        return value
+    raise unsupported(f"CAST to {wanted.sql()}", wanted, hint="Cast without a length.")
 
 
 def _dpipe(binder: Binder, node: exp.Expr) -> Scalar:
@@ -102,8 +145,7 @@ def _bracket(binder: Binder, node: exp.Expr) -> Scalar:
         raise unsupported("several positions in brackets", node)
     value, index = binder.scalar(node.this), binder.scalar(node.expressions[0])
     if value.type.name == "ARRAY":
-        offset = node.args.get("offset")
-        if isinstance(index, Constant) and offset is None:
+        if isinstance(index, Constant):
             index = Constant(index.value + 1, index.type)  # sqlglot has made it a position from 0
         (index,) = (types.converted(index, BIGINT),)
         return ScalarCall("element_at", (value, index), value.type.components[0])

@@ -11,7 +11,8 @@ from penstock.config.join_options import STATE_TTL
 from penstock.config.options import RUNTIME_MODE
 from penstock.expressions.steps import SelectStep, WhereStep
 from penstock.expressions.tree import Field
-from penstock.graph.query_source import QueryRead, WholeQuery
+from penstock.graph.logical import LogicalGraph
+from penstock.graph.query_source import QueryRead, QuerySource, WholeQuery
 from penstock.program.operators import EXPRESSIONS, SOURCE, TIMESTAMPS
 from penstock.sql.catalogue import SqlColumn
 from penstock.sql.column_types import BOOLEAN
@@ -30,6 +31,7 @@ from penstock.sql.lowering.evaluated import (
 from penstock.sql.lowering.merged import is_merged, merged_groups
 from penstock.sql.lowering.rows import KeepRows, ProjectRows
 from penstock.sql.lowering.whole_queries import QueryWriter
+from penstock.sql.relations.explain import Placement
 from penstock.sql.relations.identity import digest_of
 from penstock.sql.relations.joins import Join
 from penstock.sql.relations.keyed import (
@@ -72,6 +74,25 @@ class Lowering:
         self._made: dict[int, tuple[SqlRelation, Rows]] = {}
         is_forgetful = self.ttl_ms is not None
         self._queries = QueryWriter(self._read, forgets=is_forgetful)
+
+    def placement(self, graph: LogicalGraph | None = None) -> Placement:
+        """Return what EXPLAIN tells of the relations.
+
+        Args:
+            graph: Of the job that computes them, as it is planned; without one nothing is said of Spark SQL.
+        """
+        # The ids of a planned graph are others than those of the program.
+        placed = [
+            node.source.query
+            for node in (() if graph is None else graph.nodes)
+            if isinstance(node.source, QuerySource)
+        ]
+        found = []
+        for key, (_, rows) in self._made.items():
+            whole = self.environment.graph.node(rows.node_id).query
+            if whole is not None and any(whole.query is each for each in placed):
+                found.append(key)
+        return Placement(self.ttl_ms, frozenset(found))
 
     def stream(self, relation: SqlRelation) -> Rows:
         """Return the stream of the rows of a relation, whose type has its columns."""

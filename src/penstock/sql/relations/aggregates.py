@@ -67,9 +67,12 @@ def aggregate_nodes(node: exp.Expr, catalogue: SqlCatalogue) -> list[exp.Expr]:
         if is_aggregate(current, catalogue):
             found.append(current)
         elif isinstance(current, exp.Window):
-            over = [each for each in current.iter_expressions() if each is not current.this]
-            todo += over
-            todo += list(current.this.iter_expressions())
+            inside = current.this
+            todo += [each for each in current.iter_expressions() if each is not inside]
+            if isinstance(inside, exp.Filter):
+                todo.append(inside.expression)
+                inside = inside.this
+            todo += list(inside.iter_expressions())
         elif not isinstance(current, exp.Query | exp.Subquery):
             todo += list(current.iter_expressions())
     return found
@@ -101,6 +104,8 @@ def bound_aggregate(node: exp.Expr, binder: Binder) -> BoundAggregate:
         condition = binder.condition(node.expression.this, "the condition of FILTER")
         node = node.this
     own = binder.catalogue.find_function(node.name)
+    if not is_aggregate(node, binder.catalogue):
+        raise unsupported(f"FILTER of {node.name.upper() or node.sql()}", node)
     if own is not None:
         arguments = tuple(binder.scalar(each) for each in node.expressions)
         source = arguments[0].type if arguments else BIGINT

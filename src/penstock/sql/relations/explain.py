@@ -1,17 +1,80 @@
-"""Relations as text: what EXPLAIN shows."""
+"""Relations as text: what EXPLAIN shows of each of them.
+
+    Sink totals
+      Group by k: n=COUNT(*) [retract, state: an accumulator per group, for 1 day]
+        Scan orders [insert-only]
+
+A relation that Spark SQL computes, and what is below it, keeps nothing: it is a part of a batch run.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from penstock.sql.relations.joins import Join
+from penstock.sql.relations.keyed import GroupBy
 from penstock.sql.relations.tree import SqlRelation
 
+_UNITS = (
+    (86_400_000, "day"),
+    (3_600_000, "hour"),
+    (60_000, "minute"),
+    (1000, "second"),
+    (1, "millisecond"),
+)
 
-def explained(relation: SqlRelation, depth: int = 0) -> str:
-    """Return a relation and its inputs, one per line: its changelog mode, and what it keeps.
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """What the job says of relations.
+
+    Attributes:
+        ttl_ms: `table.exec.state.ttl` in milliseconds; None if state is kept.
+        in_spark: `id` of the relations that Spark SQL computes whole.
+    """
+
+    ttl_ms: int | None = None
+    in_spark: frozenset[int] = frozenset()
+
+
+def explained(relation: SqlRelation, placement: Placement, depth: int = 0) -> str:
+    """Return a relation and its inputs, one per line: its changelog mode, what it keeps and how long, or that Spark SQL computes it.
 
     Args:
         relation: The relation.
+        placement: What the job says of it.
         depth: How far to indent it.
     """
-    kept = "" if relation.state is None else f", state: {relation.state}"
-    line = f"{'  ' * depth}{relation} [{relation.changelog.value}{kept}]"
-    return "\n".join([line, *(explained(each, depth + 1) for each in relation.inputs)])
+    return "\n".join(_lines(relation, placement, depth, in_spark=False))
+
+
+def _lines(relation: SqlRelation, placement: Placement, depth: int, *, in_spark: bool) -> list[str]:
+    in_spark = in_spark or id(relation) in placement.in_spark
+    kept = ""
+    if in_spark:
+        kept = ", computed by Spark SQL"
+    elif relation.state is not None:
+        kept = f", state: {relation.state}{_how_long(relation, placement.ttl_ms)}"
+    lines = [f"{'  ' * depth}{relation} [{relation.changelog.value}{kept}]"]
+    for each in relation.inputs:
+        lines += _lines(each, placement, depth + 1, in_spark=in_spark)
+    return lines
+
+
+def _how_long(relation: SqlRelation, ttl_ms: int | None) -> str:
+    """Return how long state is kept; what the watermark bounds says so itself."""
+    if relation.is_bounded:
+        return ""
+    if isinstance(relation, Join):
+        left, right = (_for(each or ttl_ms) for each in relation.ttls_ms)
+        return f", {left}" if left == right else f", {left} (left) or {right} (right)"
+    own = relation.ttl_ms if isinstance(relation, GroupBy) else None
+    return f", {_for(own or ttl_ms if relation.is_forgotten else None)}"
+
+
+def _for(length_ms: int | None) -> str:
+    if length_ms is None:
+        return "for ever"
+    unit, name = next(each for each in _UNITS if length_ms % each[0] == 0)
+    count = length_ms // unit
+    return f"for {count} {name}{'' if count == 1 else 's'}"

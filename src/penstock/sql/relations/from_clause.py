@@ -44,7 +44,11 @@ _KINDS = frozenset({"", "INNER", "OUTER", "CROSS"})
 
 
 class FromClause:
-    """Translates FROM."""
+    """Translates FROM.
+
+    Attributes:
+        used_ttls: Names of the tables whose hints a join has followed.
+    """
 
     def __init__(
         self,
@@ -60,6 +64,7 @@ class FromClause:
             ttls_ms: Name of a table to the time that the state of its rows is kept, of hints.
         """
         self._ttls = dict(ttls_ms or {})
+        self.used_ttls: frozenset[str] = frozenset()
         self._translator = translator
         self._outer = outer
 
@@ -97,18 +102,18 @@ class FromClause:
             (each, InputColumn(at, column.type, each))
             for at, (each, column) in enumerate(named, offset)
         )
-        return relation, ScopeTable(name, columns)
+        repeated = () if names else (each.name for each in relation.columns if each.is_ambiguous)
+        return relation, ScopeTable(name, columns, ambiguous=frozenset(repeated))
 
     def _source(self, node: exp.Expr) -> tuple[SqlRelation, str | None]:
         if isinstance(node, exp.Table):
-            for key in ("pivots", "sample", "changes", "when", "partition"):
-                if node.args.get(key):
-                    raise unsupported(key.upper().rstrip("S"), node)
             if is_table_function(node):
                 return table_function(self._translator, node), node.alias or None
             if is_temporal(node) and not isinstance(node.parent, exp.Join):
                 raise unsupported("FOR SYSTEM_TIME AS OF elsewhere than in a join", node)
             return self._translator.table(node), node.alias_or_name
+        if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table):
+            raise unsupported("a join in parentheses", node, hint="Write it as a subquery.")
         if isinstance(node, exp.Subquery):
             return self._translator.relation(node.this), node.alias or None
         if isinstance(node, exp.Values):
@@ -117,8 +122,10 @@ class FromClause:
 
     def _joined(self, left: SqlRelation, scope: Scope, join: exp.Join) -> tuple[SqlRelation, Scope]:
         kind = self._type(join)
+        _check_name(scope, join)
         if is_correlated(join.this):
             return self._correlated(left, scope, kind, join)
+        _check_conditions(join, kind)
         width = len(left.columns)
         right, table = self._item(join.this, width)
         both = Scope((*scope.tables, table), merged=scope.merged, outer=self._outer)
@@ -135,8 +142,13 @@ class FromClause:
         return joined_on(left, right, kind, conditions, self._sides(scope, table)), both
 
     def _sides(self, scope: Scope, table: ScopeTable) -> tuple[int | None, int | None]:
-        lefts = [self._ttls[each.name] for each in scope.tables if each.name in self._ttls]
-        return (lefts[0] if lefts else None, self._ttls.get(table.name or ""))
+        lefts = [each.name for each in scope.tables if each.name in self._ttls]
+        right = table.name if table.name in self._ttls else None
+        self.used_ttls |= {each for each in (*lefts, right) if each is not None}
+        return (
+            self._ttls[lefts[0]] if lefts and lefts[0] is not None else None,
+            None if right is None else self._ttls[right],
+        )
 
     def _correlated(
         self, left: SqlRelation, scope: Scope, kind: JoinType, join: exp.Join
@@ -194,6 +206,25 @@ class FromClause:
         hidden = replace(table, hidden=names)
         both = Scope((*scope.tables, hidden), merged=merged, outer=self._outer)
         return joined_on(left, right, kind, conditions, self._sides(scope, table)), both
+
+
+def _check_name(scope: Scope, join: exp.Join) -> None:
+    """Refuse a second table of one name: `name.column` could be of either."""
+    name = join.this.alias_or_name
+    if name and any(each.name == name for each in scope.tables):
+        raise wrong(f"FROM has two tables {name!r}", join, hint="Give one of them an alias.")
+
+
+def _check_conditions(join: exp.Join, kind: JoinType) -> None:
+    """Refuse a join that has a condition too many, or none where it needs one."""
+    method = "NATURAL" if join.args.get("method") else ""
+    given = [key for key in ("on", "using") if join.args.get(key)] + ([method] if method else [])
+    is_cross = str(join.kind or "").upper() == "CROSS"
+    if len(given) > (0 if is_cross else 1):
+        what = "CROSS JOIN" if is_cross else "a join"
+        raise wrong(f"{what} with {' and '.join(given).upper()}", join, hint="Write one condition.")
+    if not given and kind is not JoinType.INNER:
+        raise wrong(f"{kind.value} without ON", join, hint="Write ON, or CROSS JOIN.")
 
 
 def _merged(left: Scalar, right: Scalar, kind: JoinType) -> Scalar:

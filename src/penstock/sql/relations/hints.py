@@ -56,6 +56,22 @@ def check_names(ttls: Mapping[str, int | None], names: list[str | None], query: 
             )
 
 
+def check_used(ttls: Mapping[str, int | None], used: frozenset[str], query: exp.Select) -> None:
+    """Refuse hints about tables whose rows the query keeps nothing of.
+
+    Raises:
+        SqlError: There is one.
+    """
+    unused = sorted(set(ttls) - used)
+    if unused:
+        raise wrong(
+            f"the hint STATE_TTL of {unused[0]!r} in a query without a join of it or groups is not supported"
+            f" ({hints_of(query)[0].place})",
+            None,
+            hint="Remove it, or SET 'table.exec.state.ttl'.",
+        )
+
+
 def with_options(table: object, node: exp.Table) -> object:
     """Return a table with the options of its hints.
 
@@ -65,11 +81,9 @@ def with_options(table: object, node: exp.Table) -> object:
     hints = hints_of(node)
     if not hints:
         return table
-    for hint in hints:
-        if hint.name != "OPTIONS":
-            raise unsupported(f"the hint {hint.name} of a table ({hint.place})", node)
+    options = options_of(hints)
     change = getattr(table, "with_options", None)
     if change is None:
         raise wrong("the table has no options", node, hint="Remove the hint OPTIONS.")
-    made: object = change(options_of(hints))
+    made: object = change(options)
     return made

@@ -47,6 +47,11 @@ class Join(TwoInputs):
         left, right = self.interval.reaches_ms
         return f"rows until the watermark is {left} ms (left) or {right} ms (right) behind them"
 
+    @property
+    def is_bounded(self) -> bool:
+        """Whether the watermark says when what it keeps is forgotten."""
+        return self.interval is not None
+
     def __str__(self) -> str:
         kind = self.type.value
         named = kind if self.interval is None else f"Interval {kind.lower()}"

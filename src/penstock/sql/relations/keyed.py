@@ -88,6 +88,11 @@ class WindowGroupBy(GroupBy):
         """What it keeps, in words."""
         return "an accumulator per group of the windows that are not over"
 
+    @property
+    def is_bounded(self) -> bool:
+        """Whether the watermark says when what it keeps is forgotten."""
+        return True
+
     def __str__(self) -> str:
         return f"Window {GroupBy.__str__(self).lower()}"
 
@@ -108,6 +113,11 @@ class WindowTable(OneInput):
     def state(self) -> str | None:
         """What it keeps, in words."""
         return "the rows of sessions that are not over" if self.spec.function == "SESSION" else None
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether the watermark says when what it keeps is forgotten."""
+        return True
 
     def __str__(self) -> str:
         by = names_at(self.columns, self.partition)
@@ -157,6 +167,11 @@ class Rank(OneInput):
             return f"the first {self.end} rows of each partition of the windows that are not over"
         first = f"the first {self.end} rows of each partition"
         return first if self.input.is_insert_only else f"{first}, and all rows"
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether the watermark says when what it keeps is forgotten."""
+        return self.window_end is not None
 
     def __str__(self) -> str:
         by = names_at(self.columns, self.partition) or "nothing"

@@ -51,7 +51,8 @@ def _numbered(
     if order is not None:
         relation, sort = _sorted(relation, order, binder)
     check_ordered(relation, node)
-    if _called(node).name.upper() == "ROW_NUMBER" and sort:
+    if node.this.name.upper() == "ROW_NUMBER" and sort:
+        _check_arguments("ROW_NUMBER", node.this, window)
         return _row_number(node, relation, partition, sort, binder)
     relation, call = over_call(node, window, relation, sort, binder)
     at = len(relation.columns)
@@ -113,6 +114,8 @@ def over_call(
     inside = _called(node)
     name = inside.name.upper() if isinstance(inside, exp.Anonymous) else ""
     if name in POSITIONAL:
+        if inside is not node.this:
+            raise unsupported(f"FILTER of {name}", node)
         if not sort:
             raise wrong(f"{name} without ORDER BY", node, hint="Write ORDER BY in OVER.")
         return _positional(name, inside, window, relation, binder)
@@ -137,12 +140,9 @@ def _positional(
     given = list(inside.expressions)
     offset, default = 1, None
     whole = Frame(counts_rows=False, preceding=None)
-    if name in {"ROW_NUMBER", "RANK", "DENSE_RANK"}:
-        if given:
-            raise wrong(f"{name} takes no arguments", inside, hint="Correct the call.")
-        return relation, OverCall(AggregateCall(name, (), BIGINT, BIGINT), whole)
+    _check_arguments(name, inside, window)
     if not given:
-        raise wrong(f"{name} takes a value", inside, hint="Correct the call.")
+        return relation, OverCall(AggregateCall(name, (), BIGINT, BIGINT), whole)
     if name in {"LAG", "LEAD"} and len(given) > 1:
         offset = _constant(given[1], inside)
     value = binder.scalar(given[0])
@@ -158,6 +158,27 @@ def _positional(
     return relation, OverCall(call, frame, offset, default)
 
 
+_ARGUMENTS = {
+    **dict.fromkeys(("ROW_NUMBER", "RANK", "DENSE_RANK"), (0, 0)),
+    **dict.fromkeys(("LAG", "LEAD"), (1, 3)),
+    **dict.fromkeys(("FIRST_VALUE", "LAST_VALUE"), (1, 1)),
+}
+"""Function of OVER to the least and the greatest number of its arguments."""
+_FRAMELESS = frozenset(_ARGUMENTS) - {"FIRST_VALUE", "LAST_VALUE"}
+"""Functions whose values do not depend on a frame."""
+
+
+def _check_arguments(name: str, call: exp.Expr, window: exp.Expr) -> None:
+    """Refuse arguments that a function does not take, and a frame that it does not read."""
+    least, most = _ARGUMENTS[name]
+    if not least <= len(call.expressions) <= most:
+        wanted = f"{least}" if least == most else f"{least} to {most}"
+        count = len(call.expressions)
+        raise wrong(f"{name} got {count} arguments, and takes {wanted}", call, hint="Correct it.")
+    if name in _FRAMELESS and window.args.get("spec") is not None:
+        raise unsupported(f"a frame of {name}", call, hint="Write OVER without ROWS and RANGE.")
+
+
 def frame_of(window: exp.Expr, sort: tuple[SortColumn, ...] | None, node: exp.Expr) -> Frame:
     """Return the frame of a window: by default all rows before, and those equal in the order.
 
@@ -171,7 +192,10 @@ def frame_of(window: exp.Expr, sort: tuple[SortColumn, ...] | None, node: exp.Ex
         return Frame(counts_rows=False, preceding=None, is_whole=True)
     if spec is None:
         return Frame(counts_rows=False, preceding=None)
-    counts_rows = str(spec.args.get("kind") or "").upper() == "ROWS"
+    kind = str(spec.args.get("kind") or "").upper()
+    if kind not in {"ROWS", "RANGE"}:
+        raise unsupported(f"a frame of {kind}", node)
+    counts_rows = kind == "ROWS"
     start, side = spec.args.get("start"), str(spec.args.get("start_side") or "").upper()
     end, end_side = spec.args.get("end"), spec.args.get("end_side")
     ends_here = end is None or (str(end).upper() == "CURRENT ROW" and not end_side)
@@ -205,14 +229,27 @@ def check_ordered(relation: SqlRelation, node: exp.Expr) -> None:
 
 
 def _definition(node: exp.Window, query: exp.Select) -> exp.Expr:
-    """Return the window of OVER, which may be one of WINDOW."""
+    """Return the window of OVER, which may be one of WINDOW, or add to one."""
     name = node.args.get("alias")
     if name is None:
         return node
     for each in query.args.get("windows") or ():
         if each.name == name.name:
-            return each  # type: ignore[no-any-return]
+            return _extended(node, each)
     raise wrong(f"there is no window {name.name!r}", node, hint="Define it in WINDOW.")
+
+
+def _extended(node: exp.Window, named: exp.Expr) -> exp.Expr:
+    """Return a window of WINDOW with what OVER adds to it."""
+    added = {key: node.args[key] for key in ("order", "spec") if node.args.get(key)}
+    again = next((key for key in added if named.args.get(key)), None)
+    if node.args.get("partition_by") or again or named.args.get("alias"):
+        raise unsupported(
+            f"OVER that changes the window {named.name!r}", node, hint="Write the window in OVER."
+        )
+    if not added:
+        return named
+    return exp.Window(**{**named.args, **added})
 
 
 def with_columns_of(
@@ -264,10 +301,11 @@ def first_rows(query: exp.Expr, relation: SqlRelation, catalogue: SqlCatalogue) 
         clause = order or offset
         if clause is None:
             return relation
+        name = "OFFSET" if order is None else "ORDER BY"
         raise unsupported(
-            "ORDER BY without LIMIT: the rows of a stream have no order",
+            f"{name} without LIMIT",
             clause,
-            hint="Add LIMIT, or order the rows where they are read.",
+            hint="Add LIMIT, or order the rows where they are read: those of a stream have no order.",
         )
     count = _constant(limit.args.get("expression") or limit.args.get("count"), limit)
     start = 0 if offset is None else _constant(offset.expression, offset)

@@ -52,6 +52,11 @@ class TemporalJoin(TwoInputs):
         """What it keeps, in words."""
         return "a version per key, and the rows ahead of the watermark"
 
+    @property
+    def is_forgotten(self) -> bool:
+        """Whether `table.exec.state.ttl` says when what it keeps is forgotten: a version is kept until the next one."""
+        return False
+
     def __str__(self) -> str:
         return (
             f"{'Left temporal' if self.keeps_unmatched else 'Temporal'} join on {self.compared()}"

@@ -19,8 +19,8 @@ from penstock.sql.relations.aggregates import GroupBinder
 from penstock.sql.relations.conditions import projected, where
 from penstock.sql.relations.from_clause import FromClause
 from penstock.sql.relations.grouping import as_column, grouped
-from penstock.sql.relations.hints import check_names, state_ttls, with_options
-from penstock.sql.relations.keyed import Normalize, aggregated, distinct_names
+from penstock.sql.relations.hints import check_names, check_used, state_ttls, with_options
+from penstock.sql.relations.keyed import GroupBy, Normalize, aggregated, distinct_names
 from penstock.sql.relations.numbered import first_rows, with_windows
 from penstock.sql.relations.set_operations import except_rows, intersected, united
 from penstock.sql.relations.subqueries import is_existence, with_existence, with_scalars
@@ -30,7 +30,6 @@ from penstock.sql.scalars.tree import InputColumn, Scalar
 
 _CLAUSES = frozenset(
     {
-        "kind",
         "hint",
         "with_",
         "expressions",
@@ -44,7 +43,6 @@ _CLAUSES = frozenset(
         "order",
         "limit",
         "offset",
-        "operation_modifiers",
     }
 )
 """Arguments of `exp.Select` that are translated."""
@@ -113,6 +111,10 @@ class QueryTranslator:
         self._named.append(found)
         try:
             for each in known.expressions:
+                if each.alias in found:
+                    raise wrong(
+                        f"WITH has the name {each.alias!r} twice", each, hint="Rename one of them."
+                    )
                 names = [column.name for column in each.args["alias"].columns]
                 found[each.alias] = renamed(self.relation(each.this), names, each)
         finally:
@@ -125,12 +127,14 @@ class QueryTranslator:
                 node = part[0] if isinstance(part, list) else part
                 raise unsupported(f"the clause {name.rstrip('_').upper()}", node)
         ttls_ms = state_ttls(query)
-        relation, scope = FromClause(self, outer, ttls_ms).relation(query)
+        origin = FromClause(self, outer, ttls_ms)
+        relation, scope = origin.relation(query)
         check_names(ttls_ms, [each.name for each in scope.tables], query)
         binder = Binder(scope, self.catalogue, BUILDERS)
         relation = self._where(query, relation, binder)
         longest_ms = max((each or 0 for each in ttls_ms.values()), default=0) or None
         relation, binder = grouped(query, relation, binder, longest_ms)
+        grouped_rows = relation
         if query.args.get("having") is not None:
             relation = self._having(query.args["having"], relation, binder)
         relation = with_windows(query, relation, binder)
@@ -139,7 +143,11 @@ class QueryTranslator:
         if query.args.get("distinct") is not None:
             if query.args["distinct"].args.get("on") is not None:
                 raise unsupported("DISTINCT ON", query)
-            made = aggregated(made, len(made.columns), (), ())
+            made = grouped_rows = aggregated(made, len(made.columns), (), ())
+            if type(made) is GroupBy:
+                made = replace(made, ttl_ms=longest_ms)
+        if type(grouped_rows) is not GroupBy:
+            check_used(ttls_ms, origin.used_ttls, query)
         return self._limited(query, made)
 
     def _where(self, query: exp.Select, relation: SqlRelation, binder: Binder) -> SqlRelation:
@@ -166,11 +174,16 @@ class QueryTranslator:
     def _projected(self, query: exp.Select, relation: SqlRelation, binder: Binder) -> SqlRelation:
         columns: list[SqlColumn] = []
         outputs: list[Scalar] = []
+        named = [each.alias_or_name for each in query.expressions if not each.is_star]
+        repeated = {name for name in named if name and named.count(name) > 1}
         for node in query.expressions:
             for name, found in self._selected(node, binder):
                 if found.type == NULL:
                     raise wrong("NULL has no type here", node, hint="CAST it.")
-                made = replace(as_column(found, relation), name=name or f"EXPR${len(columns)}")
+                given = name or f"EXPR${len(columns)}"
+                made = replace(
+                    as_column(found, relation), name=given, is_ambiguous=given in repeated
+                )
                 columns.append(made)
                 outputs.append(found)
         return projected(relation, distinct_names(columns), tuple(outputs))
@@ -270,7 +283,8 @@ def renamed(relation: SqlRelation, names: list[str], node: exp.Expr) -> SqlRelat
             hint="Name all columns.",
         )
     columns = tuple(
-        replace(each, name=name) for each, name in zip(relation.columns, names, strict=True)
+        replace(each, name=name, is_ambiguous=False)
+        for each, name in zip(relation.columns, names, strict=True)
     )
     return projected(relation, columns, tuple(_column(at, each) for at, each in enumerate(columns)))
 

@@ -185,6 +185,9 @@ def correlated_table(node: exp.Expr, scope: Scope, translator: QueryTranslator) 
     spec, columns = bind(node, binder)
     alias = node.args.get("alias")
     names = [each.name for each in alias.columns] if alias is not None else []
+    number = node.args.get("offset")
+    if isinstance(number, exp.Identifier):
+        names.append(number.name)  # sqlglot takes the last name as that of ORDINALITY
     if names:
         if len(names) != len(columns):
             raise wrong(

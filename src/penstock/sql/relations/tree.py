@@ -46,6 +46,16 @@ class SqlRelation:
         return None
 
     @property
+    def is_bounded(self) -> bool:
+        """Whether the watermark says when what it keeps is forgotten."""
+        return False
+
+    @property
+    def is_forgotten(self) -> bool:
+        """Whether `table.exec.state.ttl` says when what it keeps is forgotten."""
+        return not self.is_bounded
+
+    @property
     def is_insert_only(self) -> bool:
         """Whether nothing is taken back."""
         return self.changelog is Changelog.INSERT_ONLY

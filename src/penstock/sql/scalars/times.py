@@ -118,6 +118,7 @@ def difference(unit: str) -> Callable[[Any, Any], int]:
 
 
 _TRUNCATED: dict[str, Callable[[datetime], datetime]] = {
+    "MILLISECOND": lambda t: t.replace(microsecond=t.microsecond // 1000 * 1000),
     "SECOND": lambda t: t.replace(microsecond=0),
     "MINUTE": lambda t: t.replace(second=0, microsecond=0),
     "HOUR": lambda t: t.replace(minute=0, second=0, microsecond=0),

@@ -139,6 +139,7 @@ class Connector:
         formats: Names of the formats that it may have; empty if it has none.
         metadata: Key of metadata to its types, of which the first is for docs/sql.md.
         changelog: How the rows that are read change those before.
+        is_partitioned: Whether it divides its files by PARTITIONED BY.
     """
 
     name: str
@@ -149,3 +150,4 @@ class Connector:
     formats: tuple[str, ...] = ()
     metadata: Mapping[str, tuple[SqlType, ...]] | None = None
     changelog: Callable[[TableDefinition], Changelog] = inserts_only
+    is_partitioned: bool = False

@@ -74,6 +74,10 @@ def defined(table: CreateTable) -> tuple[Connector, TableDefinition]:
         options=options,
     )
     _check_names(table, options)
+    if table.partitioned_by and not connector.is_partitioned:
+        raise options.wrong(
+            f"has PARTITIONED BY, and {connector.name} has no partitions", "Remove it."
+        )
     return connector, definition
 
 

@@ -83,4 +83,5 @@ DELTA = Connector(
     _source,
     _sink,
     changelog=_changelog,
+    is_partitioned=True,
 )

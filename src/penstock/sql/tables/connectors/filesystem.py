@@ -107,4 +107,5 @@ FILESYSTEM = Connector(
     _sink,
     formats=tuple(FORMATS),
     changelog=changes_of_format,
+    is_partitioned=True,
 )
