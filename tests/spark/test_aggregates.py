@@ -17,9 +17,11 @@ from pyspark.sql import SparkSession
 from penstock.common import Duration, Time, Types, WatermarkStrategy
 from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream import StreamExecutionEnvironment, col
-from penstock.datastream.connectors import FileSource, HybridSource
+from penstock.datastream.connectors import FileSource, HybridSource, NumberSequenceSource
 from penstock.datastream.window import TumblingEventTimeWindows
 from penstock.errors import PenstockError
+from penstock.events.job_events import JobEvent, RunFinished
+from penstock.events.listeners import JobListener, also_listening
 from penstock.expressions.arrow.merging import ColumnMerge
 from penstock.expressions.arrow.records import ChainEvaluation
 from penstock.expressions.keyed_aggregate import keyed_aggregate
@@ -80,6 +82,52 @@ def test_spark_sql_merges_as_the_reference_does(
     ]
     assert len(records) == len({row.k for row in rows})
     check(last_of_keys(records), expected(rows, aggregates))
+
+
+def test_what_spark_sql_read_is_what_was_read(
+    environment: Environment, session: SparkSession, files: tuple[str, str], tmp_path: Path
+) -> None:
+    """Of each part of a union, whether Spark SQL drops or merges its records, or workers read them."""
+    numbers = session.range(1000).selectExpr("'a' AS k", "id AS n")
+    listener = Seen()
+
+    def job(name: str) -> StreamExecutionEnvironment:
+        return environment("batch", **{"execution.checkpointing.dir": str(tmp_path / name)})
+
+    merged_env = job("merged")
+    rows = merged_env.from_dataframe(numbers).where(col.n < 100)
+    rows.key_by(col.k).aggregate(n=col.count()).sink_to(DiscardingSink())
+
+    levels = job("levels")
+    few = levels.from_dataframe(numbers).where(col.n < 10).map(lambda row: row.n, Types.LONG())
+    sequence = levels.from_source(
+        NumberSequenceSource(1, 50), WatermarkStrategy.no_watermarks(), "sequence"
+    )
+    few.union(sequence).key_by(lambda n: n % 3).reduce(max).sink_to(DiscardingSink())
+
+    dropped = job("dropped")
+    source = FileSource.parquet(files[0], VALUES)
+    read = dropped.from_source(source, WatermarkStrategy.no_watermarks(), "values")
+    read.where(col.n.is_null()).sink_to(DiscardingSink())
+
+    wanted = {"merged": 1000, "levels": 1050, "dropped": len(HISTORY)}
+    for (name, records), env in zip(wanted.items(), (merged_env, levels, dropped), strict=True):
+        with also_listening(listener):
+            (run,) = env.execute(name).runs
+        assert run.records == records, name
+        assert [each.records for each in listener.ended] == [records], name
+        listener.ended.clear()
+
+
+class Seen(JobListener):
+    """Keeps the ends of runs."""
+
+    def __init__(self) -> None:
+        self.ended: list[RunFinished] = []
+
+    def on_event(self, event: JobEvent) -> None:
+        if isinstance(event, RunFinished):
+            self.ended.append(event)
 
 
 KINDS: dict[str, tuple[str, list[str]]] = {

@@ -37,13 +37,14 @@ from penstock.spark.driver.confirmations import Confirmations, ends_read, logs_r
 from penstock.spark.driver.lost_output import LostOutput
 from penstock.spark.driver.merge_partitions import merge_partitions, merges_by_key
 from penstock.spark.driver.run_context import JobContext
+from penstock.spark.driver.scanned_records import scanned_records
 from penstock.spark.driver.sink_stage import StagedEpoch
 from penstock.spark.failures.final_failures import FinalFailure
 from penstock.spark.job.hand_over import describe_hand_over
 from penstock.spark.session.job_settings import plan_with_partitions
 from penstock.spark.sources.bad_records import read_failure
 from penstock.spark.sources.read_context import Pinned, ReadContext
-from penstock.spark.sources.source_reads import batch_frames
+from penstock.spark.sources.source_reads import batch_frames, fewer_rows
 from penstock.spark.worker.batch_costs import make_batch_costs
 from penstock.spark.worker.frames import DDL
 from penstock.spark.worker.level_tasks import BatchLevelTask
@@ -179,12 +180,14 @@ class BatchRun:
         sinks = job.sinks.task(snapshot)
         partitions = merge_partitions(job.plan, run, pinned, self._tasks)
         levels = [BatchLevelTask(Payload.of(each, job.workers), times) for each in programs[1:]]
+        frames_pass_levels = False
         if not levels:
             messages = batch_frames(reads, times, sinks)
         elif programs[1].is_local and partitions == self._tasks:
             (behind,) = levels
             messages = batch_frames(replace(reads, behind=behind), times, sinks)
         else:
+            frames_pass_levels = True
             frames = batch_frames(reads, times)
             *others, last = levels
             for level in others:
@@ -195,6 +198,8 @@ class BatchRun:
             # To adapt is a job per exchange. It pays for joins, whose sizes Spark does not know before.
             plan_with_partitions(messages, partitions, adapts=not merges_by_key(job.plan, run))
         staged = self._run_spark_job(reads, messages)
+        depth = len(levels) + 1 if frames_pass_levels else 1
+        staged.report.source_records |= scanned_records(messages, fewer_rows(reads), depth)
         staged.report.merge(Report(times=times.value))
         return staged
 

@@ -18,7 +18,7 @@ from penstock.connectors.column_positions import by_position
 from penstock.errors import SourceError
 from penstock.expressions.keyed_aggregate import KeyedAggregate
 from penstock.expressions.paned import by_pane
-from penstock.expressions.steps import ExpressionChain
+from penstock.expressions.steps import ExpressionChain, WhereStep
 from penstock.graph.log_source import LogSource
 from penstock.graph.logical import LogicalGraph
 from penstock.graph.query_source import QuerySource
@@ -68,13 +68,12 @@ def batch_frames(
     called = partial(_called, sinks, context.behind)
     columns = Payload.of(context.program, context.workers)
     branches = []
-    for group in task_groups(context.plan, context.run):
+    for group in _branches(context):
         (source, part), *_ = group.parts
         described = context.plan.source(source).parts[part]
         if context.plan.source(source).is_query:
-            if part == 0:  # its parts are read together
-                made = in_tasks(context, source, _query_rows(context, source))
-                branches.append(called(*_columns(made, columns, source, described, times)))
+            made = in_tasks(context, source, _query_rows(context, source))
+            branches.append(called(*_columns(made, columns, source, described, times)))
             continue
         rows = row_of(described).batch
         if rows is None:
@@ -87,6 +86,38 @@ def batch_frames(
         read = in_tasks(context, source, frame)
         branches.append(called(*_columns(read, columns, source, described, times)))
     return reduce(DataFrame.union, branches)
+
+
+def _branches(context: ReadContext) -> list[TaskGroup]:
+    """Return what is read together, in the order of the union; the parts of a query are one of it."""
+    return [
+        group
+        for group in task_groups(context.plan, context.run)
+        if not context.plan.source(group.parts[0][0]).is_query or group.parts[0][1] == 0
+    ]
+
+
+def fewer_rows(context: ReadContext) -> list[int | None]:
+    """Return for each part of the union of a batch run the source of which Spark SQL leaves fewer rows than it reads.
+
+    None is a part whose rows are all counted where they become records.
+    """
+    left = {
+        each.source
+        for each in context.plan.projections
+        if each.run == context.run.index
+        and (each.merged_for is not None or _has_conditions(context.plan.graph, each))
+    }
+    sources = (group.parts[0][0] for group in _branches(context))
+    return [
+        source if source in left or context.plan.source(source).is_query else None
+        for source in sources
+    ]
+
+
+def _has_conditions(graph: LogicalGraph, planned: PlannedProjection) -> bool:
+    steps = graph.node(planned.operator).function.steps
+    return any(isinstance(step, WhereStep) for step in steps)
 
 
 def _query_rows(context: ReadContext, source: int) -> DataFrame:
