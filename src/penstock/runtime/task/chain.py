@@ -31,6 +31,7 @@ from penstock.runtime.operators.keyed import KeyedOperator
 from penstock.runtime.operators.keyed_aggregate import KeyedAggregateOperator
 from penstock.runtime.operators.timestamps import TimestampsOperator
 from penstock.runtime.spill.spill_space import SpillSpace
+from penstock.runtime.task.call_depth import allow_chain
 from penstock.runtime.task.closing import close_after, close_all
 from penstock.runtime.task.latency import LatencyTracker
 from penstock.runtime.task.operator_inputs import OperatorInputs
@@ -79,6 +80,7 @@ class OperatorChain:
             subtask: Index for the runtime context.
         """
         wanted = set(only)
+        allow_chain(len(wanted))
         settings = program.settings
         self.writers = {
             spec.id: make_channel_writer(spec, settings, sequence, emit) for spec in program.outputs
