@@ -19,7 +19,7 @@ from benchmarks.systems.bounded import BoundedSpecification
 from benchmarks.systems.flink_peers import java_command
 from benchmarks.systems.launch import module, peer_script
 
-EVENTS = 2_000_000
+EVENTS = 1_000_000
 """Persons, auctions and bids together: so many that computing most queries takes Flink longer than starting their jobs."""
 
 PART, PARTS = "part", 7
@@ -27,7 +27,7 @@ PART, PARTS = "part", 7
 was measured."""
 
 _FLINK_HEAP = "6g"
-"""The rows of the tables are in it, more than 1 GB."""
+"""The rows of the tables are in it."""
 
 _ALL = [f"q{number}" for number in range(23) if number != 12]  # noqa: PLR2004 - q12 goes by the clock
 _OF_FLINK = [name for name in _ALL if name != "q11"]
