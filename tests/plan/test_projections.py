@@ -152,6 +152,8 @@ def test_what_spark_sql_finishes_is_one_level_from_columns_to_sinks(
     (level,) = programs(plan)
     (source,) = plan.sources
     assert level.operators == ()
+    assert level.source_copies == {}
+    assert "copy" not in str(plan.decisions)
     assert [c.target_level for c in level.outputs] == [SINK_LEVEL] * len(plan.sinks)
     assert level.source_channels[source.id] == tuple(c.id for c in level.outputs)
     assert level.source_operators[source.id] == ()

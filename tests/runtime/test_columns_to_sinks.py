@@ -183,7 +183,7 @@ def test_windows_of_spark_sql_need_a_timestamp_of_every_record() -> None:
     level, source = level_zero(program)
     names = ["k", "n", "$pane"]
     level.collect_columns(source, pa.record_batch([["a"], [3], [1000]], names=names))
-    assert [rows for _, rows in sent(level)] == [[{"k": "a", "n": 3}]]
+    assert list(sent(level)) == [(True, [{"k": "a", "n": 3}])]
     untimed = pa.record_batch([["a"], [3], pa.array([None], pa.int64())], names=names)
     with pytest.raises(PenstockError) as refused:
         level.collect_columns(source, untimed)

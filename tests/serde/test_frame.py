@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from contextlib import suppress
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,7 +16,9 @@ from penstock.types.row import RowKind
 from penstock.wire.frame import (
     FrameHeader,
     FrameKind,
+    decode_columns,
     decode_records,
+    encode_columns,
     encode_payload,
     encode_records,
     load_payload,
@@ -51,6 +54,36 @@ def deleted(**values):
     row = Row(**values)
     row.set_row_kind(RowKind.DELETE)
     return row
+
+
+WORDS = pa.array(["a", None, "b", "a"])
+BATCHES = {
+    "numbers": pa.record_batch({"n": [1, None, 3], "x": [0.5, 1.5, None]}),
+    "no rows": pa.record_batch({"n": pa.array([], pa.int64())}),
+    "a slice": pa.record_batch({"w": WORDS, "n": [1, 2, 3, 4]}).slice(1, 2),
+    "nested": pa.record_batch({"l": [[1, 2], None, []], "s": [{"a": 1}, {"a": None}, None]}),
+    "dictionary": pa.record_batch({"w": WORDS.dictionary_encode()}),
+    "dictionary inside": pa.record_batch(
+        [pa.ListArray.from_arrays(pa.array([0, 2, 4]), WORDS.dictionary_encode())], names=["l"]
+    ),
+}
+
+
+@pytest.mark.parametrize("stamped", [False, True])
+@pytest.mark.parametrize("name", BATCHES)
+def test_columns_are_a_stream_of_arrow(name, stamped):
+    batch = BATCHES[name]
+    stamps = list(range(batch.num_rows)) if stamped else None
+    frame = encode_columns(HEADER, batch, stamps)
+    header = read_header(frame)
+    back, back_stamps = decode_columns(header, frame)
+    assert back.equals(batch)
+    assert back.schema == batch.schema
+    assert back_stamps == stamps
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    assert frame.endswith(sink.getvalue().to_pybytes())
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ PHASES: tuple[Phase, ...] = (
     explain_backlog,  # after assign_levels: it reads operators
     explain_chains,  # after assign_levels: this one and the next read operators too
     explain_channels,
-    choose_copies,  # after assign_levels: it reads chains
+    choose_copies,  # after assign_levels, whose chains it reads, and place_expressions: SQL keeps no records
 )
 
 

@@ -334,9 +334,8 @@ def _finished(
     source = projection.source
     assigns = next((each for each in first.operators if each.id == projection.timestamps), None)
     kept = tuple(each for each in first.operators if each is not assigns)
+    assert reader.copies == NO_COPIES, "nobody keeps what Spark SQL has made"
     copies = {key: each for key, each in first.source_copies.items() if key != source}
-    if reader.copies != NO_COPIES:
-        copies[source] = reader.copies
     first = replace(
         first,
         operators=kept,

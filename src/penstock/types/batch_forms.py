@@ -14,9 +14,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.types.arrow import arrow_schema
-from penstock.types.records import RowTypeInfo
-
 Form = Callable[[pa.RecordBatch], Any]
 
 
@@ -50,17 +47,16 @@ FORMS: dict[str, Form] = {
 """Top module and name of an annotated class to the form."""
 
 
-def record_batch(made: Any, results: RowTypeInfo) -> pa.RecordBatch:
-    """Return the columns of `results` of what a function returned; other columns are left out.
+def record_batch(made: Any, schema: pa.Schema) -> pa.RecordBatch:
+    """Return the columns of a schema of what a function returned; other columns are left out.
 
     Args:
         made: In any of the four forms.
-        results: Type of the results.
+        schema: Of the results.
 
     Raises:
         ValueError: It has another form, or lacks a column; a value does not fit its type.
     """
-    schema = arrow_schema(results)
     columns = _columns(made)
     missing = [name for name in schema.names if name not in columns]
     if missing:

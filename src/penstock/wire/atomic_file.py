@@ -35,7 +35,11 @@ so nobody else may read them."""
 
 
 def write_atomically(
-    path: JobPath, data: bytes, may_replace: Callable[[], None] | None = None
+    path: JobPath,
+    data: bytes,
+    may_replace: Callable[[], None] | None = None,
+    *,
+    is_durable: bool = True,
 ) -> None:
     """Replace the content of `path` by `data`, durably, in a file that no other user may read.
 
@@ -47,6 +51,7 @@ def write_atomically(
         data: Its new content.
         may_replace: Called before the first write, and again directly before the rename; its
             exception prevents the replacement.
+        is_durable: Whether it must survive a loss of power; not if nobody will look for it then.
 
     Raises:
         OSError: The content was not replaced, or the rename could not be made durable.
@@ -62,11 +67,13 @@ def write_atomically(
     with open_private(temporary) as file:
         file.write(data)
         file.flush()
-        os.fsync(file.fileno())
+        if is_durable:
+            os.fsync(file.fileno())
     if may_replace is not None:
         may_replace()
     temporary.replace(path)
-    sync_directory(path.parent)
+    if is_durable:
+        sync_directory(path.parent)
 
 
 def put_exclusively(
@@ -197,14 +204,18 @@ def sync_directory(path: JobPath) -> None:
 
 
 def write_verified(
-    path: JobPath, payload: dict[str, Any], may_replace: Callable[[], None] | None = None
+    path: JobPath,
+    payload: dict[str, Any],
+    may_replace: Callable[[], None] | None = None,
+    *,
+    is_durable: bool = True,
 ) -> None:
     """Write a JSON object with its checksum, as `write_atomically` does.
 
     Raises:
         OSError: As `write_atomically`.
     """
-    write_atomically(path, encode_verified(payload), may_replace)
+    write_atomically(path, encode_verified(payload), may_replace, is_durable=is_durable)
 
 
 def put_verified(

@@ -50,7 +50,7 @@ from penstock.errors import DecodeError
 from penstock.types.row import Row, row_factory, rows_of_one_schema, rows_to_values
 from penstock.user_failure import raise_interrupt, words_of
 from penstock.wire.record_segments import join_segments, split_segments
-from penstock.wire.row_columns import from_bytes, rows_of, to_bytes
+from penstock.wire.row_columns import from_bytes, rows_of, to_pieces
 
 VERSION = 1
 
@@ -156,7 +156,7 @@ def encode_columns(
         header.channel,
         batch.num_rows,
     )
-    return b"".join((head, stamps, to_bytes(batch)))
+    return b"".join((head, stamps, *to_pieces(batch)))
 
 
 def encode_segments(

@@ -1,4 +1,4 @@
-"""Phase: decides which readers of a stream get copies (FLIP-329). After `assign_levels`.
+"""Phase: decides which readers of a stream get copies (FLIP-329). After `assign_levels` and `place_expressions`.
 
 Between chained operators U -> D, unless `pipeline.object-reuse` is true:
 
@@ -10,7 +10,7 @@ Between chained operators U -> D, unless `pipeline.object-reuse` is true:
 Records are passed in lists that no operator changes. The slot of a list is the record, so every edge
 is a shallow copy already, and whether D stores its input changes nothing but a line of the plan. A deep copy is made when the function emits the value, not when the batch is
 complete: the function may change the value in between. The channels of U read the copy too: Flink
-writes records one by one, a channel here writes a batch.
+writes records one by one, a channel here writes a batch. Results that Spark SQL makes are in nobody's state.
 
 Of several readers of one stream all but the last get copies: those that are chained, and channels
 that sort records into buckets, because they write records later. Flink's prototype shares the value.
@@ -136,6 +136,7 @@ def _operator(plan: PhysicalPlan, spec: OperatorSpec, decisions: list[Decision])
     traits = _traits(plan, node)
     emitted = (
         any(readers.may_differ for readers in (main, *sides))
+        and not _is_finished_by_sql(plan, spec)
         and traits.attributes.is_output_stream_record_value_stored()
     )
     if emitted:
@@ -154,6 +155,11 @@ def _operator(plan: PhysicalPlan, spec: OperatorSpec, decisions: list[Decision])
             for side, readers in zip(spec.side_outputs, sides, strict=True)
         ),
     )
+
+
+def _is_finished_by_sql(plan: PhysicalPlan, spec: OperatorSpec) -> bool:
+    """Return whether no worker makes the results of an operator: Spark SQL does, in the only run that there is."""
+    return any(each.is_finished and each.merged_for == spec.id for each in plan.projections)
 
 
 def _source(plan: PhysicalPlan, source: SourcePlan, decisions: list[Decision]) -> Copies:

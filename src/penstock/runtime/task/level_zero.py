@@ -30,6 +30,7 @@ from penstock.runtime.task.report import Report, encode_report
 from penstock.runtime.task.shared_function import with_shared_functions
 from penstock.state.level_state import NO_STATE
 from penstock.state.schema.evolution import wall_clock_ms
+from penstock.types.arrow import arrow_schema
 from penstock.types.arrow_lists import columns_to_lists
 from penstock.wire.elements import (
     MAX_WATERMARK,
@@ -39,7 +40,7 @@ from penstock.wire.elements import (
     NextPart,
 )
 from penstock.wire.frame import FrameHeader, FrameKind, encode_payload
-from penstock.wire.row_columns import are_records, of_type, rows_of, rows_of_lists
+from penstock.wire.row_columns import are_records, of_schema, rows_of, rows_of_lists
 
 _ColumnReader = ExpressionOperator | TimestampsOperator | MapBatchesOperator
 
@@ -73,7 +74,8 @@ class _SourceChain:
         ]
         only = self.output  # the channel, if it is the only reader and gets the records unchanged
         self.column_writer = only if isinstance(only, ChannelWriter) else None
-        self.is_computed = source in program.computed_sources
+        computed = program.computed_sources.get(source)
+        self.schema = None if computed is None else arrow_schema(computed.type_info)
         is_plain = copies == NO_COPIES and declared is None and not direct and len(entries) == 1
         reader = self.chain.operators[entries[0]] if is_plain else None
         self.column_reader: _ColumnReader | None = None
@@ -103,7 +105,7 @@ class _SourceChain:
             return True
         if not writer.takes_batches:
             return False
-        return self.is_computed or (writer.is_to_sink and are_records(batch))
+        return self.schema is not None or (writer.is_to_sink and are_records(batch))
 
     def evaluates_columns(self, schema: Any) -> bool:
         """Return whether its only reader computes with the columns themselves."""
@@ -174,7 +176,7 @@ class LevelZero:
         if computed is not None:
             if computed.timestamps is not None and batch.columns[-1].null_count:
                 raise without_timestamp(computed.timestamps)
-            batch = of_type(batch, computed.type_info)
+            batch = of_schema(batch, chain.schema)
         if chain.evaluates_columns(batch.schema):
             self._counts[source] = self._counts.get(source, 0) + batch.num_rows
             chain.latency.record()

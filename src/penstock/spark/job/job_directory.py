@@ -28,7 +28,7 @@
     events/               what the job said of itself (see `penstock.events.event_files`)
 
 Every file with a name in this list is written atomically (temporary file, fsync, rename) and has a
-checksum; in a store of objects the steps have other names, and `drivers/` is there instead of lock and owner: see `job_steps` and
+checksum; those of a temporary directory, which no other driver looks for, are not forced to the disk. In a store of objects the steps have other names, and `drivers/` is there instead of lock and owner: see `job_steps` and
 `stored_lock`. A step is recorded after its effect, and an effect without a record can be repeated. So a
 driver may be killed at any point; the next one finishes the job.
 """
@@ -124,8 +124,9 @@ class JobDirectory:
             made = cls(path, plan, is_temporary=False)
         try:
             create_directory(made.path, PRIVATE_DIRECTORY)
-            made._lock = take_lock(made.path)
-            made._recorded = recording(made.path, made._lock.fence)
+            is_temporary = made.is_temporary
+            made._lock = take_lock(made.path, is_temporary=is_temporary)
+            made._recorded = recording(made.path, made._lock.fence, is_temporary=is_temporary)
             made._identify(job_name)
             (made.path / "spool").mkdir(PRIVATE_DIRECTORY, exist_ok=True)
         except OSError as cause:

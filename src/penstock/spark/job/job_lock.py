@@ -41,14 +41,19 @@ class JobLock:
         fence: The fence, which lets this driver commit until another one takes over.
     """
 
-    def __init__(self, file: IO[str], fence: Fence) -> None:
+    def __init__(self, file: IO[str], fence: Fence, *, is_temporary: bool) -> None:
         """Use `take`."""
         self._file = file
         self.fence = fence
+        self._is_durable = not is_temporary
 
     @classmethod
-    def take(cls, directory: Path) -> JobLock:
+    def take(cls, directory: Path, *, is_temporary: bool = False) -> JobLock:
         """Lock a directory and raise its epoch.
+
+        Args:
+            directory: The directory.
+            is_temporary: Whether no other driver will look for it.
 
         Raises:
             JobLockedError: Another driver holds it, or the JVM of an earlier one still runs.
@@ -67,7 +72,7 @@ class JobLock:
                 1 if known is None else known["epoch"] + 1,
                 secrets.token_hex(8),
             )
-            made = cls(file, fence)
+            made = cls(file, fence, is_temporary=is_temporary)
             made._write(ProcessIdentity.own(), None)
         except BaseException:
             file.close()  # `owner.json` is unchanged: the next driver needs it
@@ -102,20 +107,24 @@ class JobLock:
             "driver": None if driver is None else driver.to_json(),
             "jvm": None if jvm is None else jvm.to_json(),
         }
-        write_verified(self.fence.path, payload, may_replace=fence)
+        write_verified(self.fence.path, payload, may_replace=fence, is_durable=self._is_durable)
 
 
-def take_lock(directory: JobPath) -> JobLock | StoredLock:
+def take_lock(directory: JobPath, *, is_temporary: bool = False) -> JobLock | StoredLock:
     """Take a checkpoint directory over.
+
+    Args:
+        directory: The directory.
+        is_temporary: See `JobLock.take`; one in a store is not.
 
     Raises:
         JobLockedError: Another driver holds it, or the JVM of an earlier one still runs.
         JobDirectoryError: The last owner cannot be read.
         OSError: The directory cannot be written.
     """
-    return (
-        StoredLock.take(directory) if isinstance(directory, StoredPath) else JobLock.take(directory)
-    )
+    if isinstance(directory, StoredPath):
+        return StoredLock.take(directory)
+    return JobLock.take(directory, is_temporary=is_temporary)
 
 
 def is_locked(directory: JobPath) -> bool:

@@ -83,9 +83,10 @@ class RecordedSteps(JobSteps):
 class FileSteps(RecordedSteps):
     """Steps as files."""
 
-    def __init__(self, directory: Path) -> None:
-        """Use `steps_of`."""
+    def __init__(self, directory: Path, *, is_durable: bool = True) -> None:
+        """Use `steps_of` or `recording`."""
         self._directory = directory
+        self._is_durable = is_durable
 
     def read(self, name: str) -> dict[str, Any] | None:
         """Return the record of a step; see `JobSteps.read`."""
@@ -98,7 +99,8 @@ class FileSteps(RecordedSteps):
 
     def record(self, name: str, payload: dict[str, Any], fence: Callable[[], None]) -> None:
         """Record a step durably; see `RecordedSteps.record`."""
-        write_verified(self._directory / f"{name}{_END}", payload, may_replace=fence)
+        path = self._directory / f"{name}{_END}"
+        write_verified(path, payload, may_replace=fence, is_durable=self._is_durable)
 
     def forget(self, name: str) -> None:
         """Remove the record of a step."""
@@ -213,12 +215,13 @@ def steps_of(directory: JobPath) -> JobSteps:
     return StoredSteps(directory) if isinstance(directory, StoredPath) else FileSteps(directory)
 
 
-def recording(directory: JobPath, fence: Fence) -> RecordedSteps:
+def recording(directory: JobPath, fence: Fence, *, is_temporary: bool = False) -> RecordedSteps:
     """Return the steps of a job, for the driver that has taken it over.
 
     Args:
         directory: The checkpoint directory.
         fence: The fence of the driver.
+        is_temporary: Whether no other driver will look for them.
 
     Raises:
         JobFencedError: Another driver has taken over.
@@ -227,7 +230,7 @@ def recording(directory: JobPath, fence: Fence) -> RecordedSteps:
     """
     if isinstance(directory, StoredPath):
         return DriverSteps(directory, fence.epoch, fence)
-    return FileSteps(directory)
+    return FileSteps(directory, is_durable=not is_temporary)
 
 
 def _step_of(name: str) -> str:

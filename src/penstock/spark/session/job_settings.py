@@ -14,6 +14,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.conf import RuntimeConfig
+
+BATCH_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
+MAX_BATCH_BYTES = 8 << 20
 
 RUNTIME = {
     "spark.sql.streaming.stateStore.providerClass": (
@@ -24,7 +28,7 @@ RUNTIME = {
     # Hadoop's local files, and other file systems, have their own checksums.
     "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
     # A frame is a large row: Arrow batches are bounded by bytes, else one could have a gigabyte.
-    "spark.sql.execution.arrow.maxBytesPerBatch": str(8 << 20),
+    BATCH_BYTES: str(MAX_BATCH_BYTES),
     # The end of a bounded source is detected by a progress report without new input.
     "spark.sql.streaming.noDataProgressEventInterval": "500",
     "spark.sql.streaming.minBatchesToRetain": "10",
@@ -86,7 +90,7 @@ def job_settings(session: SparkSession, executable: str | None) -> Iterator[None
     with _sessions_lock:
         users = _sessions.get(name)
         if users is None:
-            users = _sessions[name] = _UserSettings(context.pythonExec, _set(session, RUNTIME))
+            users = _sessions[name] = _UserSettings(context.pythonExec, _set(session.conf, RUNTIME))
         users.jobs += 1
         if executable is not None:
             context.pythonExec = executable
@@ -98,7 +102,7 @@ def job_settings(session: SparkSession, executable: str | None) -> Iterator[None
             if users.jobs == 0:
                 del _sessions[name]
                 context.pythonExec = users.executable
-                _restore(session, users.values, RUNTIME)
+                _restore(session.conf, users.values, RUNTIME)
 
 
 def keep_settings(session: SparkSession) -> None:
@@ -106,7 +110,7 @@ def keep_settings(session: SparkSession) -> None:
     executable = default_interpreter(session)
     if executable is not None:
         session.sparkContext.pythonExec = executable
-    _set(session, RUNTIME)
+    _set(session.conf, RUNTIME)
 
 
 def default_interpreter(session: SparkSession) -> str | None:
@@ -133,11 +137,11 @@ def query_settings(session: SparkSession, shuffle_partitions: int) -> Iterator[N
     with _query_lock:
         if session.conf.get(_FILE_MANAGER, None) is None:
             wanted[_FILE_MANAGER] = _RENAMING
-        before = _set(session, wanted)
+        before = _set(session.conf, wanted)
         try:
             yield
         finally:
-            _restore(session, before, wanted)
+            _restore(session.conf, before, wanted)
 
 
 def plan_with_partitions(frame: DataFrame, partitions: int, *, adapts: bool) -> None:
@@ -151,33 +155,39 @@ def plan_with_partitions(frame: DataFrame, partitions: int, *, adapts: bool) -> 
         partitions: Number of partitions.
         adapts: Whether Spark may change the plan while it runs, if the session lets it.
     """
-    session = frame.sparkSession
-    most = int(str(session.conf.get(_SHUFFLE_PARTITIONS)))
+    planned = frame._jdf  # noqa: SLF001 - it may have a session of its own (`unlimited_batches`)
+    conf = RuntimeConfig(planned.sparkSession().conf())
+    most = int(str(conf.get(_SHUFFLE_PARTITIONS)))
     wanted = {_SHUFFLE_PARTITIONS: str(min(partitions, most))}
     if not adapts:
         wanted[_ADAPTIVE] = "false"
     with _query_lock:
-        before = _set(session, wanted)
+        before = _set(conf, wanted)
         try:
-            frame._jdf.queryExecution().executedPlan()  # noqa: SLF001 - Python has no other way to plan
+            planned.queryExecution().executedPlan()  # Python has no other way to plan
         finally:
-            _restore(session, before, wanted)
+            _restore(conf, before, wanted)
 
 
-def _set(session: SparkSession, wanted: Mapping[str, str]) -> dict[str, str | None]:
-    before = {key: session.conf.get(key, None) for key in wanted}
-    for key, value in wanted.items():
-        session.conf.set(key, value)
+def _set(conf: RuntimeConfig, wanted: Mapping[str, str]) -> dict[str, str | None]:
+    """Set what differs, and return the users' values of that; a session that we made differs in nothing.
+
+    Each call is one to the JVM.
+    """
+    known = {key: conf.get(key, None) for key in wanted}
+    before = {key: users for key, users in known.items() if users != wanted[key]}
+    for key in before:
+        conf.set(key, wanted[key])
     return before
 
 
 def _restore(
-    session: SparkSession, before: Mapping[str, str | None], ours: Mapping[str, str]
+    conf: RuntimeConfig, before: Mapping[str, str | None], ours: Mapping[str, str]
 ) -> None:
     for key, users in before.items():
-        if session.conf.get(key, None) != ours[key]:
+        if conf.get(key, None) != ours[key]:
             continue  # changed by the user
         if users is None:
-            session.conf.unset(key)
+            conf.unset(key)
         else:
-            session.conf.set(key, users)
+            conf.set(key, users)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial, reduce
 from typing import cast
@@ -38,6 +39,7 @@ from penstock.spark.expressions.projection import (
     projected,
 )
 from penstock.spark.expressions.queries import rows_of_query
+from penstock.spark.session.unlimited_batches import has_small_batches, without_limit
 from penstock.spark.sources.position_rows import RANGES_DDL
 from penstock.spark.sources.read_context import ReadContext
 from penstock.spark.sources.split_ranges import SplitRange, cut_ranges
@@ -65,27 +67,37 @@ def batch_frames(
         times: Accumulator of the tasks' times.
         sinks: The sinks, if level 0 runs in their processes, alone or with the level behind it.
     """
-    called = partial(_called, sinks, context.behind)
+    read = list(_batch_rows(context, times))
+    made = reduce(
+        DataFrame.union, [_called(sinks, context.behind, rows, task) for rows, task in read]
+    )
+    # Without sinks it makes frames, which are large rows for the next level.
+    if sinks is not None and all(has_small_batches(rows) for rows, _ in read):
+        return without_limit(made)
+    return made
+
+
+def _batch_rows(
+    context: ReadContext, times: Accumulator[dict[str, int]]
+) -> Iterator[tuple[DataFrame, ColumnsTask | PositionsTask]]:
+    """Yield the rows of parts, in their order, and what makes records of them."""
     columns = Payload.of(context.program, context.workers)
-    branches = []
     for group in _branches(context):
         (source, part), *_ = group.parts
         described = context.plan.source(source).parts[part]
         if context.plan.source(source).is_query:
             made = in_tasks(context, source, _query_rows(context, source))
-            branches.append(called(*_columns(made, columns, source, described, times)))
+            yield _columns(made, columns, source, described, times)
             continue
         rows = row_of(described).batch
         if rows is None:
-            branches.append(called(*_batch_splits(context, group, times)))
+            yield _batch_splits(context, group, times)
             continue
         frame = rows(context, source, part, described)
         if context.most_tasks is not None:
             frame = frame.coalesce(context.most_tasks)
         frame = _projected(context, source, frame)
-        read = in_tasks(context, source, frame)
-        branches.append(called(*_columns(read, columns, source, described, times)))
-    return reduce(DataFrame.union, branches)
+        yield _columns(in_tasks(context, source, frame), columns, source, described, times)
 
 
 def _branches(context: ReadContext) -> list[TaskGroup]:

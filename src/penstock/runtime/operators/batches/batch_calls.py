@@ -31,6 +31,7 @@ class BatchCalls:
         self._spec = spec
         self._batches = spec.batches
         self._schema = arrow_schema(spec.batches.records)
+        self._results = arrow_schema(spec.batches.results)
 
     def reads(self, schema: Any) -> bool:
         """Return whether columns of an Arrow schema are the declared ones as they are, with values that records could hold."""
@@ -64,7 +65,7 @@ class BatchCalls:
             TypeMismatchError: It is no batch, has other columns, or not one row per record.
         """
         try:
-            batch = record_batch(made, self._batches.results)
+            batch = record_batch(made, self._results)
         except (ValueError, TypeError) as refused:  # pyarrow's errors are of these classes
             problem = str(refused)
         else:
