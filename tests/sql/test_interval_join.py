@@ -12,6 +12,7 @@ import pytest
 from penstock.common import Configuration, Duration, Row, Types, WatermarkStrategy
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.connectors import CollectionSource
+from penstock.errors import SqlError
 from penstock.sql.scalars.times import millis_of
 from penstock.sql.streams import StreamTable
 from penstock.testing import Schedule, collect
@@ -150,6 +151,34 @@ def test_windows_are_joined(mode):
     lefts = [row("a", 1, 1), row("a", 2, 7), row("b", 3, 2)]
     rights = [row("a", 10, 4), row("a", 11, 3), row("b", 12, 9)]
     assert answer(WINDOW_JOIN, mode, lefts, rights) == [(1, 10), (1, 11)]
+
+
+TUMBLED = (
+    "WITH j AS (SELECT l.ts AS lt, r.ts AS rt FROM l {} r ON l.k = r.k AND "
+    + BETWEEN
+    + ") SELECT window_end, COUNT(*) FROM TABLE(TUMBLE(TABLE j, DESCRIPTOR({}), INTERVAL '5' SECOND))"
+    " GROUP BY window_start, window_end"
+)
+
+
+@pytest.mark.parametrize(
+    ("kind", "time", "lag_ms"),
+    # Left rows are kept for 3 s, right ones for 2 s; what is padded comes when a bucket of 5.001 s is over.
+    [
+        ("JOIN", "lt", 3000),
+        ("JOIN", "rt", 3000),
+        ("LEFT JOIN", "lt", 8000),
+        ("RIGHT JOIN", "rt", 7000),
+    ],
+)
+def test_explain_shows_how_far_the_watermark_stays_behind(kind, time, lag_ms):
+    assert f"Watermark {lag_ms} ms behind [insert-only]" in explained(TUMBLED.format(kind, time))
+
+
+@pytest.mark.parametrize(("kind", "time"), [("LEFT JOIN", "rt"), ("FULL JOIN", "lt")])
+def test_the_time_of_a_padded_side_is_none(kind, time):
+    with pytest.raises(SqlError, match=f"the column '{time}' is no event time"):
+        explained(TUMBLED.format(kind, time))
 
 
 @pytest.mark.parametrize("backend", ["hashmap", "lmdb"])

@@ -50,10 +50,10 @@ def answer(query, arrived, mode, settings):
     return materialized(collect(env.sql(query.for_penstock(), given), schedule))
 
 
-def check(seed, modes):
+def check(seed, modes, draw=TimedMaker.timed):
     rng = random.Random(seed)  # noqa: S311 - examples, not secrets
     arrived = events(rng, is_late=False)
-    query = TimedMaker(rng).timed()
+    query = draw(TimedMaker(rng))
     # No table may have late rows when the other one is behind: then its watermark is, too.
     wanted = sorted(duckdb_answer(query, [on_time(each) for each in arrived]), key=repr)
     settings = SETTINGS[seed % len(SETTINGS)]
@@ -62,10 +62,10 @@ def check(seed, modes):
         assert found == wanted, (seed, mode, settings, query.for_penstock())
 
 
-def check_late(seed):
+def check_late(seed, draw=TimedMaker.timed):
     rng = random.Random(seed)  # noqa: S311
     arrived = events(rng, is_late=True)
-    query = TimedMaker(rng).timed()
+    query = draw(TimedMaker(rng))
     wanted = sorted(duckdb_answer(query, arrived), key=repr)
     tables = {name: (KIND, {"time": "ts"}) for name in query.tables}
     backend = rng.choice(("hashmap", "lmdb"))
@@ -94,6 +94,13 @@ def test_late_rows_are_in_no_window_that_is_over():
     assert sum(check_late(seed) for seed in range(10)) > 10
 
 
+def test_windows_of_joined_rows_are_equal():
+    """Rows of an interval join come behind the watermark of its inputs: none of them may be late in a window."""
+    for seed in range(8):
+        check(seed, ("batch", tuple(MODES)[1 + seed % 3]), TimedMaker.windows_of_joins)
+        check_late(seed, TimedMaker.windows_of_join)
+
+
 @pytest.mark.fuzz
 def test_new_queries_of_event_time_are_equal():
     rng = random.Random(os.environ.get("PENSTOCK_FUZZ_SEED", "0"))  # noqa: S311
@@ -101,3 +108,5 @@ def test_new_queries_of_event_time_are_equal():
     while time.monotonic() < end:
         check(rng.randrange(1 << 32), tuple(MODES))
         check_late(rng.randrange(1 << 32))
+        check(rng.randrange(1 << 32), tuple(MODES), TimedMaker.windows_of_joins)
+        check_late(rng.randrange(1 << 32), TimedMaker.windows_of_join)

@@ -218,6 +218,51 @@ class TimedMaker(QueryMaker):
         between = f"r.ts BETWEEN l.ts + INTERVAL '{low}' SECOND AND l.ts + INTERVAL '{high}' SECOND"
         return TimedQuery(self._joined("e", "f", f"l.k = r.k AND {between}"))
 
+    def windows_of_join(self, *, may_join_again: bool = False) -> TimedQuery:
+        """Return windows of the time of a side of an interval join, or of such a join of a join.
+
+        The watermark of the second join is behind that of the first one, so it takes rows that are late there.
+        """
+        rng = self._rng
+        kind, times = rng.choice(
+            (
+                ("JOIN", ("l.ts", "r.ts")),
+                ("LEFT JOIN", ("l.ts",)),
+                ("RIGHT JOIN", ("r.ts",)),
+                ("EXISTS", ("l.ts",)),
+                ("NOT EXISTS", ("l.ts",)),
+            )
+        )
+        low, high = sorted(rng.choice((-7, -3, 0, 2, 5)) for _ in range(2))
+        near = f"r.ts BETWEEN l.ts + INTERVAL '{low}' SECOND AND l.ts + INTERVAL '{high}' SECOND"
+        time, size = rng.choice(times), rng.choice((2, 5, 11))
+        on = f"l.k = r.k AND {near}"
+        rows = f"SELECT {time[0]}.k AS k, {time[0]}.a AS a, {time} AS t FROM e AS l"
+        if "EXISTS" in kind:
+            joined = f"{rows} WHERE {kind} (SELECT 1 FROM f AS r WHERE {on})"
+        else:
+            joined = f"{rows} {kind} f AS r ON {on}"
+        if may_join_again and rng.random() < 0.5:  # its rows are joined again
+            joined = (
+                f"SELECT j.k AS k, j.a AS a, j.t AS t FROM ({joined}) AS j JOIN f AS g"
+                " ON j.k = g.k AND g.ts BETWEEN j.t - INTERVAL '4' SECOND AND j.t"
+            )
+        made = "COUNT(*) AS n, SUM(a) AS s"
+        ours = (
+            f"WITH j AS ({joined}) SELECT k, window_end, {made} FROM TABLE(TUMBLE(TABLE j, DESCRIPTOR(t),"
+            f" INTERVAL '{size}' SECOND)) GROUP BY k, window_start, window_end"
+        )
+        length = f"INTERVAL '{size}' SECOND"
+        theirs = (
+            f"SELECT k, time_bucket({length}, t, TIMESTAMP '1970-01-01') + {length} AS e, {made}"
+            f" FROM ({joined}) AS j GROUP BY k, e"
+        )
+        return TimedQuery(ours, for_duckdb=theirs)
+
+    def windows_of_joins(self) -> TimedQuery:
+        """Return windows of rows that are joined once or twice."""
+        return self.windows_of_join(may_join_again=True)
+
     def _timed_windows(self) -> TimedQuery:
         on = "l.window_start = r.window_start AND l.window_end = r.window_end"
         if self._rng.random() < 0.7:

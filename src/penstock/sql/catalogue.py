@@ -53,6 +53,7 @@ class SqlColumn:
             are about it.
         window: Which bound of the window of the row it is, `start` or `end`; empty if none.
         is_ambiguous: Whether SELECT has given its name to another column, too.
+        lag_ms: How many milliseconds behind the watermark the event time may be: a join keeps rows back.
     """
 
     name: str
@@ -60,6 +61,7 @@ class SqlColumn:
     is_time: bool = False
     window: str = ""
     is_ambiguous: bool = False
+    lag_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ from penstock.sql.relations.keyed import (
     WindowGroupBy,
     WindowTable,
 )
-from penstock.sql.relations.ordered import Over, TemporalJoin
+from penstock.sql.relations.ordered import Delayed, Over, TemporalJoin
 from penstock.sql.relations.tree import Correlate, Filter, Project, Scan, SqlRelation, Values
 from penstock.sql.scalars.columns import as_columns, columns_because, reader_of
 from penstock.sql.scalars.tree import InputColumn, Scalar
@@ -221,5 +221,6 @@ LOWER: Mapping[type[SqlRelation], Callable[[Lowering, Any], Rows]] = {
     RowNumber: ordered.lower_row_number,
     Over: ordered.lower_over,
     TemporalJoin: joins.lower_temporal_join,
+    Delayed: ordered.lower_delayed,
 }
 """Class of a relation to what makes its stream."""

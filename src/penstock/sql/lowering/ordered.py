@@ -6,11 +6,12 @@ from typing import Any
 
 from penstock.sql.column_types import BIGINT
 from penstock.sql.functions.group_aggregate import AggregateCall
+from penstock.sql.functions.late_watermark import LateWatermark
 from penstock.sql.functions.over import Frame, OverCall, OverFunction, OverSpec
-from penstock.sql.lowering.evaluated import Rows
+from penstock.sql.lowering.evaluated import Rows, row_type
 from penstock.sql.lowering.keyed import by_columns, changes_of, total_order
 from penstock.sql.relations.keyed import RowNumber
-from penstock.sql.relations.ordered import Over
+from penstock.sql.relations.ordered import Delayed, Over
 
 _NUMBER = OverCall(
     AggregateCall("ROW_NUMBER", (), BIGINT, BIGINT), Frame(counts_rows=True, preceding=None)
@@ -20,6 +21,15 @@ _NUMBER = OverCall(
 def lower_row_number(lowering: Any, relation: RowNumber) -> Rows:
     """Return the stream of rows with their numbers, all of them."""
     return _over(lowering, relation, (_NUMBER,))
+
+
+def lower_delayed(lowering: Any, relation: Delayed) -> Rows:
+    """Return the stream of rows whose watermark stays behind."""
+    rows = lowering.stream(relation.input)
+    made: Rows = rows.transform(
+        "late watermark", row_type(relation.columns), LateWatermark(relation.lag_ms)
+    )
+    return made
 
 
 def lower_over(lowering: Any, relation: Over) -> Rows:

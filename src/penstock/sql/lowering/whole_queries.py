@@ -30,7 +30,7 @@ from penstock.sql.relations.keyed import (
     WindowGroupBy,
     WindowTable,
 )
-from penstock.sql.relations.ordered import Over
+from penstock.sql.relations.ordered import Delayed, Over
 from penstock.sql.relations.tree import Filter, Project, Scan, SqlRelation
 from penstock.sql.scalars.tree import Scalar, ScalarCall, shifted
 
@@ -373,5 +373,6 @@ _WRITE: Mapping[type[SqlRelation], Callable[[QueryWriter, Any], _Written]] = {
     RowNumber: QueryWriter.row_number,
     Over: QueryWriter.over,
     WindowTable: QueryWriter.windows,
+    Delayed: lambda writer, relation: writer.query(relation.input),
 }
 """Class of a relation to what writes its query. Others have none."""

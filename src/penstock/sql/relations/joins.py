@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from penstock.sql.catalogue import Changelog, SqlColumn
 from penstock.sql.functions.interval_join import TimeInterval
 from penstock.sql.relations.intervals import interval_of
 from penstock.sql.relations.keyed import distinct_names
+from penstock.sql.relations.ordered import in_time
 from penstock.sql.relations.tree import SqlRelation, TwoInputs
 from penstock.sql.scalars.tree import Scalar
 
@@ -77,9 +78,14 @@ def joined(
     is_existence = kind in {JoinType.SEMI, JoinType.ANTI}
     both = left.is_insert_only and right.is_insert_only
     interval = interval_of(left, right, keys, condition) if both and not any(ttls_ms) else None
+    if interval is not None:
+        left = in_time(left, interval.left.position)
+        right = in_time(right, interval.right.position)
     may_take_back = interval is None and (kind in {*_PADDED, JoinType.ANTI} or not both)
     sides = left.columns if is_existence else (*left.columns, *right.columns)
-    columns = distinct_names([SqlColumn(each.name, each.type) for each in sides])
+    columns = [SqlColumn(each.name, each.type) for each in sides]
+    if interval is not None:
+        _keep_times(columns, (left, right), interval, kind)
     return Join(
         left=left,
         right=right,
@@ -89,10 +95,43 @@ def joined(
         condition=condition,
         ttls_ms=ttls_ms,
         interval=interval,
-        columns=columns,
+        columns=distinct_names(columns),
         keys=left.keys if is_existence else _joined_keys(left, right),
         changelog=Changelog.RETRACT if may_take_back else Changelog.INSERT_ONLY,
     )
+
+
+_PADS = {
+    JoinType.LEFT: (True, False),
+    JoinType.RIGHT: (False, True),
+    JoinType.FULL: (True, True),
+    JoinType.ANTI: (True, False),
+}
+"""Which sides have rows that come without a match."""
+
+
+def _keep_times(
+    columns: list[SqlColumn],
+    sides: tuple[SqlRelation, SqlRelation],
+    interval: TimeInterval,
+    kind: JoinType,
+) -> None:
+    """Say of the times that an interval join compares how far behind the watermark its rows may be.
+
+    A row waits for its matches as long as it is kept, and one that has none until its bucket is over. The time of a side that is padded
+    with NULL is none.
+    """
+    pads = _PADS.get(kind, (False, False))
+    begin = 0
+    for side, time in enumerate((interval.left, interval.right)):
+        at, source = begin + time.position, sides[side].columns[time.position]
+        begin += len(sides[side].columns)
+        is_padded = pads[1 - side] and kind is not JoinType.ANTI
+        if at >= len(columns) or is_padded or not source.is_time:
+            continue
+        waits_ms = interval.width_ms - 1 if pads[side] else 0
+        lag_ms = interval.reaches_ms[side] + waits_ms
+        columns[at] = replace(columns[at], is_time=True, lag_ms=lag_ms)
 
 
 def _joined_keys(left: SqlRelation, right: SqlRelation) -> frozenset[frozenset[int]]:

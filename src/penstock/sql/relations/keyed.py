@@ -235,6 +235,7 @@ def union(parts: tuple[SqlRelation, ...]) -> Union:
             window=of_first.window
             if all(part.columns[at].window == of_first.window for part in parts)
             else "",
+            lag_ms=max(part.columns[at].lag_ms for part in parts),
         )
         for at, of_first in enumerate(parts[0].columns)
     )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from penstock.sql.functions.over import OverCall
 from penstock.sql.functions.ranking import SortColumn
-from penstock.sql.relations.tree import OneInput, TwoInputs, names_at
+from penstock.sql.relations.tree import OneInput, SqlRelation, TwoInputs, names_at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +31,40 @@ class Over(OneInput):
     def __str__(self) -> str:
         by = names_at(self.columns, self.partition) or "nothing"
         return f"Over {by}: {', '.join(map(str, self.calls))}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delayed(OneInput):
+    """The same rows, with watermarks that stay behind until no row is late.
+
+    Attributes:
+        lag_ms: How far they stay behind.
+    """
+
+    lag_ms: int
+
+    def __str__(self) -> str:
+        return f"Watermark {self.lag_ms} ms behind"
+
+
+def in_time(relation: SqlRelation, position: int) -> SqlRelation:
+    """Return rows of which none is behind the watermark with any of its event times, if one of them is to be used.
+
+    Args:
+        relation: The rows.
+        position: Of the column with the time.
+    """
+    if not relation.columns[position].lag_ms:
+        return relation
+    lag_ms = max(each.lag_ms for each in relation.columns)
+    columns = tuple(replace(each, lag_ms=0) for each in relation.columns)
+    return Delayed(
+        input=relation,
+        lag_ms=lag_ms,
+        columns=columns,
+        keys=relation.keys,
+        changelog=relation.changelog,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

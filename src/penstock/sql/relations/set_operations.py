@@ -123,7 +123,8 @@ def _with_types(relation: SqlRelation, kinds: list) -> SqlRelation:  # type: ign
         return relation
     pairs = list(zip(relation.columns, kinds, strict=True))
     columns = tuple(
-        SqlColumn(each.name, kind, each.is_time and each.type == kind) for each, kind in pairs
+        SqlColumn(each.name, kind, each.is_time and each.type == kind, lag_ms=each.lag_ms)
+        for each, kind in pairs
     )
     outputs = tuple(
         converted(InputColumn(at, each.type, each.name), kind)

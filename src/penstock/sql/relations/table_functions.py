@@ -18,6 +18,7 @@ from penstock.sql.functions.correlate import CorrelateSpec
 from penstock.sql.functions.windows import TableWindows
 from penstock.sql.place import unsupported, wrong
 from penstock.sql.relations.keyed import WindowTable, distinct_names
+from penstock.sql.relations.ordered import in_time
 from penstock.sql.relations.tree import Correlate, SqlRelation
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ def table_function(translator: QueryTranslator, node: exp.Table) -> SqlRelation:
         raise wrong(f"{name} takes TABLE name first", node, hint="Write TABLE orders.")
     relation = translator.table(table)
     time = _time(relation, given["TIMECOL"], name)
+    relation = in_time(relation, time)
     partition = _partition(relation, argument)
     if partition and name != "SESSION":
         raise unsupported(f"PARTITION BY in {name}", node, hint="Group by these columns.")

@@ -16,7 +16,7 @@ from penstock.sql.place import unsupported, wrong
 from penstock.sql.relations.conditions import all_of, equalities
 from penstock.sql.relations.joins import JoinType
 from penstock.sql.relations.keyed import Normalize, Rank, distinct_names
-from penstock.sql.relations.ordered import TemporalJoin
+from penstock.sql.relations.ordered import TemporalJoin, in_time
 from penstock.sql.relations.tree import Project, Scan, SqlRelation
 from penstock.sql.scalars.tree import InputColumn, Scalar
 
@@ -91,6 +91,7 @@ def temporal_join(
         )
     versions, key = found
     left_time, right_time = _times(left, versions, join, scope)
+    left, versions = in_time(left, left_time), in_time(versions, right_time)
     used = _compared_keys(versions, key, conditions, len(left.columns), join)
     kept = [each for each in conditions if not _is_used(each, used, len(left.columns))]
     columns = distinct_names(
