@@ -56,6 +56,10 @@ CONSTRUCTS: Mapping[str, str] = {
     "a subquery as a value": "SELECT n > (SELECT MAX(n) FROM b) FROM a",
     "the same, correlated by equalities": "SELECT (SELECT MAX(n) FROM b WHERE a.id = b.id) FROM a",
     "interval joins": f"SELECT a.n FROM a LEFT JOIN b ON a.id = b.id AND {_NEAR}",  # noqa: S608
+    "windows of the result of an interval join": (
+        f"WITH j AS (SELECT a.n AS n, b.ts AS ts FROM a JOIN b ON a.id = b.id AND {_NEAR})"  # noqa: S608
+        + _WINDOWED.format("TUMBLE(TABLE j, DESCRIPTOR(ts), INTERVAL '5' SECOND)")
+    ),
     "FOR SYSTEM_TIME AS OF": "SELECT n, rate FROM a JOIN v FOR SYSTEM_TIME AS OF a.ts ON a.k = v.k",
     "TUMBLE": _WINDOWED.format("TUMBLE(TABLE a, DESCRIPTOR(ts), INTERVAL '5' SECOND)"),
     "HOP": _WINDOWED.format(
