@@ -223,6 +223,21 @@ def test_explain_says_what_is_kept_and_how_long(query, ttl, says):
     assert "\ndecisions\n" in plan
 
 
+def test_what_was_explained_runs_afterwards(env):
+    """Tables remember their streams: those of the draft are none of the program."""
+    env.execute_sql(PAIR + "SELECT k FROM l")
+    before = env.sql("SELECT n FROM r", {})
+    explained_text = env.execute_sql("EXPLAIN SELECT l.n FROM l JOIN r ON l.k = r.k").text
+    assert explained_text.startswith("Project n")
+    names = [node.name for node in env.graph.nodes()]
+    assert names.count("r") == 1
+    found = env.sql("SELECT l.n FROM l JOIN r ON l.k = r.k", {})
+    again = [node.name for node in env.graph.nodes()]
+    assert again.count("r") == again.count("l") == 1  # they are read once
+    assert len(collect(before)) == 1
+    assert isinstance(collect(found), list)
+
+
 def test_explain_says_what_spark_sql_computes(tmp_path):
     pq.write_table(pa.table({"k": ["a"], "n": pa.array([1], pa.int32())}), tmp_path / "a.parquet")
     script = f"""

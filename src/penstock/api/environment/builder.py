@@ -15,10 +15,19 @@ from penstock.program.operators import SINK, SOURCE
 from penstock.program.traverse import reachable
 
 
+class ProgramKey:
+    """Stands for the nodes of a program, or of a draft of it."""
+
+
 class GraphBuilder:
-    """The nodes of one environment. Streams are handles to them."""
+    """The nodes of one environment. Streams are handles to them.
+
+    Attributes:
+        program: Key of what remembers streams; while there is a draft it is another one.
+    """
 
     def __init__(self) -> None:
+        self.program = ProgramKey()
         self._nodes: dict[int, Node] = {}
         self._next = 0
 
@@ -111,12 +120,13 @@ class GraphBuilder:
     @contextmanager
     def draft(self) -> Iterator[None]:
         """Forget, at the end, the nodes that are added meanwhile. Sinks that are there do not count meanwhile."""
-        before, begin = self._nodes, self._next
+        before, begin, former = self._nodes, self._next, self.program
+        self.program = ProgramKey()
         self._nodes = {key: node for key, node in before.items() if node.kind != SINK}
         try:
             yield
         finally:
-            self._nodes, self._next = before, begin
+            self._nodes, self._next, self.program = before, begin, former
 
     def clear(self) -> None:
         """Remove the sinks, as a job that was executed does.

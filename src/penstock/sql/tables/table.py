@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from sqlglot import exp
 
@@ -46,7 +47,7 @@ class SystemTable:
             changelog=connector.changelog(table),
         )
         self.strategy = WatermarkStrategy.no_watermarks()
-        self._made: tuple[Any, DataStream[Row]] | None = None
+        self._made: WeakKeyDictionary[Any, DataStream[Row]] = WeakKeyDictionary()
 
     def make_stream(self, environment: Any, name: str) -> DataStream[Row]:
         """Return its rows; the same stream for all statements of a program, so that they are read once.
@@ -54,10 +55,10 @@ class SystemTable:
         Raises:
             SqlError: It cannot be read.
         """
-        graph = environment.graph
-        if self._made is None or self._made[0] is not graph:
-            self._made = graph, self._read(environment)
-        return self._made[1]
+        program = environment.graph.program
+        if program not in self._made:
+            self._made[program] = self._read(environment)
+        return self._made[program]
 
     def _read(self, environment: Any) -> DataStream[Row]:
         make = self._connector.source
