@@ -274,7 +274,10 @@ _PRODUCTIONS["Integer"] += [
     *(_of_any(each, _DATED, 1) for each in _DATE_PARTS),
     *(_of_any(each, TIMES, 1) for each in ("hour", "minute", "second")),
 ]
-_PRODUCTIONS["Long"].append(_of_any("epoch_millis", TIMES, 1))
+_PRODUCTIONS["Long"] += [
+    _of_any("epoch_millis", TIMES, 1),
+    _made("bits", "=", parameters=st.tuples(st.integers(0, 63), st.none() | st.integers(1, 62))),
+]
 
 
 def same(left: Any, right: Any) -> bool:

@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal, localcontext
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -129,6 +130,12 @@ def _divide(_: Call, left: float, right: float) -> float:
         raise NoValueError("divide by zero")
     with np.errstate(all="ignore"):
         return float(np.float64(left) / np.float64(right))
+
+
+def _bits(call: Call, value: int) -> int:
+    start, count = call.parameters
+    above = math.floor(Fraction(value, 2**start))
+    return above if count is None else above % 2**count
 
 
 def _modulo(call: Call, left: Any, right: Any) -> Any:
@@ -272,6 +279,7 @@ REFERENCE: dict[str, Callable[..., Any]] = {
     "multiply": _arithmetic(lambda a, b: a * b),
     "divide": _divide,
     "modulo": _modulo,
+    "bits": _bits,
     "negate": _unary(lambda a: -a),
     "abs": _unary(abs),
     "concat": lambda _, a, b: a + b,

@@ -117,15 +117,8 @@ def _selection(total: FieldTotal) -> SelectStep:
 
 
 def _digits(value: Expression) -> dict[str, Expression]:
-    above = _above(value)
-    return {"$low": _digit(value), "$middle": _digit(above), "$high": _above(above)}
-
-
-def _digit(value: Expression) -> Expression:
-    return Call("modulo", (value, Literal(1 << _DIGIT_BITS)))
-
-
-def _above(value: Expression) -> Expression:
-    """Return the digits above the least one: a quotient without rest, of which a float has all 43 bits."""
-    whole = Call("subtract", (value, _digit(value)))
-    return Call("cast", (Call("divide", (whole, Literal(1 << _DIGIT_BITS))),), (LONG,))
+    return {
+        "$low": Call("bits", (value,), (0, _DIGIT_BITS)),
+        "$middle": Call("bits", (value,), (_DIGIT_BITS, _DIGIT_BITS)),
+        "$high": Call("bits", (value,), (2 * _DIGIT_BITS, None)),
+    }

@@ -128,6 +128,7 @@ FUNCTIONS: dict[str, ColumnFunction] = {
     "field": ColumnFunction(rules.member),
     "struct": ColumnFunction(nested_signatures.made_row),
     "bucket": ColumnFunction(rules.bucketed),
+    "bits": ColumnFunction(rules.unary({"Long"}, LONG)),
     "tally": ColumnFunction(rules.tallied),
     "tally_size": ColumnFunction(rules.of_tally(LONG), in_sql=False),
     "quantile": ColumnFunction(rules.of_tally(DOUBLE), in_sql=False),

@@ -51,6 +51,15 @@ def divide(_: Call, left: Any, right: Any) -> Any:
     return pc.divide_checked(left, right)
 
 
+def bits(call: Call, value: Any) -> Any:
+    """Return some bits of whole numbers as a number: from a place on so many, or all with the sign."""
+    start, count = call.parameters
+    shifted = pc.shift_right(value, pa.scalar(start, value.type))
+    if count is None:
+        return shifted
+    return pc.bit_wise_and(shifted, pa.scalar((1 << count) - 1, value.type))
+
+
 def modulo(call: Call, left: Any, right: Any) -> Any:
     """Return remainders with the sign of the divisor, as Python's `%`; pyarrow has no such kernel."""
     if name_of(call) in FLOATS:

@@ -84,6 +84,7 @@ KERNELS: dict[str, Kernel] = {
     "field": nested.field,
     "struct": nested.struct,
     "bucket": tallies.bucket,
+    "bits": arithmetic.bits,
     "tally": tallies.tally,
     "tally_size": tallies.size,
     "quantile": tallies.quantile,

@@ -187,6 +187,7 @@ BUILDERS: dict[str, Builder] = {
     "field": _constants(_field),
     "struct": _struct,
     "bucket": numbers.bucket,
+    "bits": numbers.bits,
     "tally": _plain(_tally),
 }
 """Name of a function that Spark SQL computes to its builder."""

@@ -29,6 +29,13 @@ def modulo(_: Call, left: Column, right: Column) -> Column:
     return sf.when((rest != sf.lit(0)) & differs, rest + right).otherwise(rest)
 
 
+def bits(call: Call, value: Column) -> Column:
+    """Build some bits of a whole number; Spark's shift keeps the sign."""
+    start, count = call.parameters
+    shifted = sf.shiftright(value, start)
+    return shifted if count is None else shifted.bitwiseAND(sf.lit((1 << count) - 1).cast("bigint"))
+
+
 def _is_float(call: Call) -> bool:
     return name_of(call.arguments[0]) in FLOATS
 
