@@ -127,6 +127,7 @@ TOUCHING: dict[str, str] = {
     "spark/sources/listing/local_listing.py": USERS,
     "runtime/task/garbage_collection.py": SYSTEM,
     "spark/failures/known_failures.py": SYSTEM,
+    "spark/inspect/readable_path.py": MOUNTED,
     "spark/session/exit_files.py": SYSTEM,
     "spark/session/factory.py": SYSTEM,
     "spark/session/java_runtime.py": SYSTEM,

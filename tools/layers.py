@@ -320,7 +320,7 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
         "worker": frozenset({"failures"}),
         "expressions": frozenset(),
         "sources": frozenset({"expressions", "failures", "session", "worker"}),
-        "inspect": frozenset({"failures", "job", "session", "worker"}),
+        "inspect": frozenset({"failures", "job", "session", "sources", "worker"}),
         "job": frozenset({"session", "sources"}),
         "driver": frozenset({"failures", "job", "session", "sources", "worker"}),
         "savepoints": frozenset({"driver", "inspect", "job", "session", "sources", "worker"}),

@@ -19,6 +19,7 @@ from penstock.datastream.window import TumblingEventTimeWindows
 from penstock.errors import PenstockError, SourceError
 from penstock.graph.endpoints import SplitSource
 from penstock.spark.driver import batch_run
+from penstock.spark.inspect.state_reader import read_state
 from penstock.spark.live.files.epoch_files import EpochFiles
 from penstock.spark.live.planned_files import PlannedFiles
 from penstock.types import TypeInformation
@@ -52,6 +53,8 @@ NAMES = [
     "...",
 ]
 AWKWARD = "dir [1]{a,b}*?\\"
+ODD = "Job ÄÖ %20[1]{a,b}*?#,'\"\\\n$x ${y};=&"
+"""A name with whatever somebody may take for something else: capitals, escapes, markup, the end of an option or a line."""
 
 
 def write(directory: Path, names: Sequence[str]) -> list[str]:
@@ -139,15 +142,33 @@ def test_every_live_file_is_read_once_whatever_its_name(
         directory.mkdir(parents=True)
         for name in ("a[1]", "b"):
             (directory / f"{name}.json").write_text(json.dumps({"name": name}))
-    env = environment("streaming", **{"execution.live.max-files-per-batch": 16, ENGINE: engine})
-    lines = env.from_source(FileSource.text(tmp_path / "plain"), NO_TIME, "lines")
+    odd = {"execution.checkpointing.dir": str(tmp_path / ODD), "pipeline.name": f"{ODD}:"}
+    env = environment(
+        "streaming", **{"execution.live.max-files-per-batch": 16, ENGINE: engine}, **odd
+    )
+    lines = env.from_source(FileSource.text(tmp_path / "plain"), NO_TIME, f"{ODD}:").uid(f"{ODD}:")
     parts = env.from_source(FileSource.json(tmp_path / AWKWARD, row), NO_TIME, "parts", row)
     names = lines.map(json.loads, Types.STRING())
     named = parts.map(lambda each: f"{each.name} of {each.k}", Types.STRING())
     nothing = env.from_source(Nothing(), NO_TIME, "nothing")
-    found = names.union(named, nothing).execute_and_collect()
+    pair = Types.TUPLE([Types.STRING(), Types.LONG()])
+    counted = names.union(named, nothing).map(lambda name: (name, 1), pair)
+    counted = counted.key_by(lambda each: each[0], Types.STRING()).sum(1).uid(f"sum {ODD}:")
+    counted.name(f"{ODD}:").sink_to(FileSink.json(tmp_path / f"out {ODD}")).name(ODD).uid(
+        f"out {ODD}:"
+    )
+    env.execute()
+    found = [
+        tuple(json.loads(line))
+        for path in (tmp_path / f"out {ODD}").iterdir()
+        if path.suffix == ".json"
+        for line in path.read_text().split("\n")
+        if line
+    ]
     wanted += ["a[1] of 1", "a[1] of 2", "b of 1", "b of 2"]
-    assert Counter(found) == Counter(dict.fromkeys(wanted, 1))
+    assert Counter(found) == Counter(dict.fromkeys([(name, 1) for name in wanted], 1))
+    state = read_state(tmp_path / ODD, f"sum {ODD}:", "reduce", as_text=True)
+    assert state.count() == len(wanted)
 
 
 @pytest.mark.parametrize("mode", ["batch", "streaming"])

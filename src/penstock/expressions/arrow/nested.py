@@ -36,9 +36,11 @@ def list_contains(call: Call, value: Any) -> Any:
     """Return whether lists have an element; NULL elements equal nothing."""
     wanted = pa.scalar(call.parameters[0], value.type.value_type)
     is_equal = pc.fill_null(pc.equal(pc.list_flatten(value), wanted), False)  # noqa: FBT003
-    owners = pc.filter(pc.list_parent_indices(value), is_equal).to_numpy()
+    # Not list_parent_indices: it counts values below a NULL, which list_flatten leaves out.
+    lengths = pc.fill_null(pc.list_value_length(value), 0).to_numpy(zero_copy_only=False)
+    owners = np.repeat(np.arange(len(value)), lengths)
     found = np.zeros(len(value), dtype=bool)
-    found[owners] = True
+    found[owners[is_equal.to_numpy(zero_copy_only=False)]] = True
     return pa.array(found, mask=value.is_null().to_numpy(zero_copy_only=False))
 
 

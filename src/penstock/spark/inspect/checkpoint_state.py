@@ -27,6 +27,7 @@ from penstock.errors import JobFailedError, PenstockError, SourceError, StateErr
 from penstock.filesystem.stored_path import JobPath, StoredPath
 from penstock.spark.failures.translation import translate
 from penstock.spark.inspect.epoch_logs import EpochLogs
+from penstock.spark.inspect.readable_path import readable_path
 from penstock.spark.inspect.state_location import (
     PipelineStates,
     QueryCheckpoint,
@@ -170,7 +171,7 @@ def level_operators(session: SparkSession, checkpoint: QueryCheckpoint) -> dict[
     """
     if not any((checkpoint.path / "state").glob("[0-9]*")):
         return {}
-    rows = session.read.format("state-metadata").load(str(checkpoint.path)).collect()
+    rows = session.read.format("state-metadata").load(readable_path(checkpoint.path)).collect()
     return {
         row["operatorId"]: row["numPartitions"]
         for row in rows
@@ -193,7 +194,7 @@ def log_rows(session: SparkSession, checkpoint: QueryCheckpoint, operator: int) 
     """
     reader = session.read.format("statestore").option("operatorId", operator)
     reader = reader.option("batchId", checkpoint.batch).option("stateVarName", LOG_VARIABLE)
-    return reader.load(str(checkpoint.path)).select(
+    return reader.load(readable_path(checkpoint.path)).select(
         sf.lit(operator).cast("long").alias("query_operator"),
         sf.col("key.route"),
         sf.col("user_map_key.number"),
