@@ -258,49 +258,66 @@ def source_records(
     Raises:
         StateError: Spark's checkpoint has an unknown format.
     """
-    records = []
     reached = parts_reached(offsets[0])
-    for source in outline.sources:
-        part = reached.get(source.id, source.part)
+    end = _MicroBatchEnd(pinned, earlier, run_directory, offsets)
+    return tuple(
+        end.record(source, reached.get(source.id, source.part)) for source in outline.sources
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _MicroBatchEnd:
+    """What is known of sources at the end of a micro-batch; for the attributes see `source_records`."""
+
+    pinned: Pinned
+    earlier: Mapping[tuple[int, int], PinnedFiles]
+    run_directory: JobPath
+    offsets: list[str | None]
+
+    def record(self, source: SourceOutline, part: int | None) -> SourceRecord:
+        """Return the position of a source.
+
+        Args:
+            source: The source.
+            part: The part that is read then; None if none is.
+        """
         kind = source.kind if part is None else source.later.get(part, source.kind)
-        read = {part: files for (owner, part), files in earlier.items() if owner == source.id}
-        if part is not None and source.part is not None:
-            for passed in [each for each in (source.part, *source.later) if each < part]:
-                _add(read, passed, pinned.files.get((source.id, passed)))
+        read = self._read_before(source, part)
         position: dict[str, Any] = {}
         if part is not None and kind is not None:
-            reading = StreamReading(
-                source.id,
-                part,
-                source.first_stream,
-                source.streams,
-                source.log,
-                pinned,
-                run_directory,
-                offsets,
-            )
-            position, now = row_named(kind).position(reading)
+            position, now = row_named(kind).position(self._reading(source, part))
             if now:
                 _add(read, part, PinnedFiles(now, ""))
-            position = position | _behind(source, part, pinned, run_directory.parent)
+            position = position | _behind(source, part, self.pinned, self.run_directory.parent)
         switches = {
             str(at): switch.to_json()
-            for (of, at), switch in pinned.switches.items()
+            for (of, at), switch in self.pinned.switches.items()
             if of == source.id
         }
         if switches:
             position = {**position, SWITCHES: switches}
-        records.append(
-            SourceRecord(
-                source.uid,
-                source.name,
-                source.kinds,
-                part,
-                position,
-                {str(part): files.to_json() for part, files in sorted(read.items())},
-            )
+        files = {str(at): files.to_json() for at, files in sorted(read.items())}
+        return SourceRecord(source.uid, source.name, source.kinds, part, position, files)
+
+    def _read_before(self, source: SourceOutline, part: int | None) -> dict[int, PinnedFiles]:
+        """Return the files of earlier runs and of parts that were passed, by part."""
+        read = {at: files for (of, at), files in self.earlier.items() if of == source.id}
+        if part is not None and source.part is not None:
+            for passed in (each for each in (source.part, *source.later) if each < part):
+                _add(read, passed, self.pinned.files.get((source.id, passed)))
+        return read
+
+    def _reading(self, source: SourceOutline, part: int) -> StreamReading:
+        return StreamReading(
+            source.id,
+            part,
+            source.first_stream,
+            source.streams,
+            source.log,
+            self.pinned,
+            self.run_directory,
+            self.offsets,
         )
-    return tuple(records)
 
 
 def _behind(source: SourceOutline, part: int, pinned: Pinned, directory: JobPath) -> dict[str, Any]:
