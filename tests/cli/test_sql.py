@@ -40,7 +40,9 @@ def test_a_script_prints_what_its_statements_return(capsys):
     print_results(
         env, TABLES + "SHOW TABLES; DESCRIBE shown; EXPLAIN SELECT n FROM numbers", None, out
     )
-    assert out.getvalue().splitlines() == [
+    answers, plan = out.getvalue().split("\n\n", 1)
+    assert plan.startswith("mode STREAMING")
+    assert answers.splitlines() == [
         "table name",
         "----------",
         "numbers",
