@@ -174,7 +174,7 @@ TINY: dict[str, str] = {
     "delayed-deploy": "--records 100000",
     "coded-rows": "--records 200",
     "coded-join": "--records 2000",
-    "nexmark": "--records 20000",
+    "nexmark": "--records 20000 -o part=1",
     "live-state": "--records 20000 --keys 1000 -o micro-batch=10000 -o warm-up-batches=1 -o slow-batches=1",
     "latency": "--records 3000",
     "isolation": "--records 2000 -o history-records=200000",
