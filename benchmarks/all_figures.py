@@ -100,7 +100,7 @@ def seconds_until(clock: str, now: datetime) -> float:
 
 
 @dataclass(slots=True)
-class Night:
+class FigureSession:
     """Runs one after the other, and what became of each.
 
     Attributes:
@@ -232,9 +232,9 @@ def main() -> int:
         except ValueError:
             parser.error(f"--until takes HH:MM, not {options.until!r}")
     if not options.tiny:
-        return Night(seconds).measure(runs)
+        return FigureSession(seconds).measure(runs)
     with tempfile.TemporaryDirectory(prefix="penstock-tiny-") as directory:
-        return Night(seconds, Path(directory)).measure([run.tiny() for run in runs])
+        return FigureSession(seconds, Path(directory)).measure([run.tiny() for run in runs])
 
 
 def _whole(minutes: float | None) -> str:

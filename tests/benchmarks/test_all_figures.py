@@ -15,7 +15,7 @@ import typer
 
 from benchmarks import figure_runs
 from benchmarks.all_figures import (
-    Night,
+    FigureSession,
     is_failed,
     listing,
     minutes_of,
@@ -106,7 +106,7 @@ def _named(*names):
 
 def test_what_this_commit_has_is_not_measured_again(results):
     runs = _named("one", "two", "differs")
-    assert Night().measure([runs[0], runs[2]]) == 1
+    assert FigureSession().measure([runs[0], runs[2]]) == 1
     assert [run.name for run in open_runs(runs, (), "abc")] == ["two", "differs"]
     assert open_runs(runs, (), "later") == runs
     assert open_runs(runs, (), "abc+") == runs
@@ -124,9 +124,9 @@ def test_a_result_failed_if_outputs_differ_or_one_of_ours_is_missing(equal, is_f
 
 def test_what_does_not_fit_is_left_out(results):
     runs = _named("one")
-    assert Night(60.0).measure(runs) == 0
+    assert FigureSession(60.0).measure(runs) == 0
     assert minutes_of(runs[0]) == 2
-    night = Night(60.0)
+    night = FigureSession(60.0)
     assert night.measure(runs) == 0
     assert night.left_out == ["one: 1 min are left, it took 2 min last"]
     assert len((results / "one.jsonl").read_text().splitlines()) == 1
@@ -134,7 +134,7 @@ def test_what_does_not_fit_is_left_out(results):
 
 
 def test_what_runs_when_the_time_is_over_is_stopped_and_not_recorded(results):
-    night = Night(1.5)
+    night = FigureSession(1.5)
     assert night.measure(_named("sleeps", "two")) == 0
     assert night.left_out[0] == "sleeps: stopped at the end of the time, not recorded"
     assert [line.partition(":")[0] for line in night.left_out] == ["sleeps", "two"]
@@ -142,7 +142,7 @@ def test_what_runs_when_the_time_is_over_is_stopped_and_not_recorded(results):
 
 
 def test_others_go_on_behind_one_that_fails(results, capsys):
-    night = Night()
+    night = FigureSession()
     assert night.measure(_named("fails", "two", "forgets", "lonely")) == 1
     assert json.loads((results / "two.jsonl").read_text())["commit"] == "abc"
     said = capsys.readouterr().err
@@ -156,18 +156,18 @@ def test_others_go_on_behind_one_that_fails(results, capsys):
 def test_results_of_a_tiny_run_go_elsewhere(results, tmp_path):
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    assert Night(directory=elsewhere).measure(_named("one")) == 0
+    assert FigureSession(directory=elsewhere).measure(_named("one")) == 0
     assert newest(elsewhere / "one.jsonl")
     assert not (results / "one.jsonl").exists()
 
 
 def test_an_interrupted_run_says_what_it_did(tmp_path):
     program = """
-from benchmarks.all_figures import Night
+from benchmarks.all_figures import FigureSession
 from benchmarks.figure_runs import FigureRun
 import sys
 FigureRun.command = lambda self, path: (sys.executable, "-c", "print('begun', flush=True); import time; time.sleep(60)")
-sys.exit(Night().measure([FigureRun("one-that-is-not-there", "", ("reduce",))]))
+sys.exit(FigureSession().measure([FigureRun("one-that-is-not-there", "", ("reduce",))]))
 """
     with subprocess.Popen(
         [sys.executable, "-c", program],
@@ -176,6 +176,7 @@ sys.exit(Night().measure([FigureRun("one-that-is-not-there", "", ("reduce",))]))
         text=True,
         start_new_session=True,
     ) as process:
+        assert process.stdout is not None
         assert process.stdout.readline() == "begun\n"
         begun = time.monotonic()
         os.killpg(process.pid, signal.SIGINT)  # a group of its own
