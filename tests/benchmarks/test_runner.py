@@ -53,7 +53,7 @@ def test_a_peer_that_is_missing_is_skipped_with_its_reason(fake_program, fake_sy
     program = fake_program(fake_system("a"), fake_system("b", is_peer=True, command=missing))
     result = run(program, said.append, rounds=1)
     assert [s.to_json() for s in result.skipped] == [
-        {"system": "b", "keys": 10, "reason": "no environment for it"}
+        {"system": "b", "keys": 10, "reason": "no environment for it", "is_failure": False}
     ]
     assert result.exit_status == 0
     assert "b is left out: no environment for it\nMake one." in said

@@ -58,6 +58,10 @@ NOT_OURS = {
     ("graph/source_switch.py", "LogSource"),
     ("spark/driver/merge_partitions.py", "SparkSource"),  # a DataFrame has a size, as files have
     ("spark/sources/source_reads.py", "QuerySource"),  # that the plan has made, for its query
+    (
+        "sql/lowering/lower.py",
+        "QuerySource",
+    ),  # that the plan has made: EXPLAIN looks for the queries of a script
     ("sql/tables/connectors/filesystem.py", "FileSource"),  # that this module has made
     ("testing/log_kit.py", "LogSource"),
 }
