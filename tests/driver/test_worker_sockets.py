@@ -85,7 +85,7 @@ def test_without_a_short_path_there_are_no_sockets(
 ) -> None:
     parent = tmp_path / ("long" * 20)
     parent.mkdir()
-    monkeypatch.setattr(worker_sockets, "_SHORT", tmp_path / "absent")
+    monkeypatch.setattr(worker_sockets, "PLAIN_PATH", tmp_path / "absent")
     assert socket_settings({"spark.master": "local"}, TemporaryDirectory(parent)) == {}
 
 

@@ -200,6 +200,12 @@ def test_a_job_has_the_same_rows_by_either_road_and_few_partitions(
     assert (partitions, options) == (2, {"adapts": True})
     assert session.conf.get("spark.sql.shuffle.partitions") == "200"
 
+    env = batch()
+    env.execute_sql(script)
+    env.sql(query).sink_to(DiscardingSink())
+    (run,) = env.execute("what was read").runs
+    assert run.records == sum(EVENTS.tables()[name].num_rows for name in ("person", "auction"))
+
 
 def env_plan(stream):
     env = stream.get_execution_environment()

@@ -12,9 +12,8 @@ import tempfile
 from functools import lru_cache
 from pathlib import Path
 
+from penstock.spark.session.temporary_directory import PLAIN_PATH
 from penstock.spark.sources.file_paths import uri_of
-
-_PLAIN = "/tmp"  # noqa: S108 - the directory in it is made for this user only
 
 
 @lru_cache(maxsize=256)
@@ -26,7 +25,7 @@ def readable_path(path: Path) -> str:
     """
     if uri_of(str(path)) == f"file://{path}":
         return str(path)
-    made = Path(tempfile.mkdtemp(prefix="penstock-state-", dir=_PLAIN))
+    made = Path(tempfile.mkdtemp(prefix="penstock-state-", dir=PLAIN_PATH))
     atexit.register(shutil.rmtree, made, ignore_errors=True)
     link = made / "checkpoint"
     link.symlink_to(path.absolute(), target_is_directory=True)

@@ -27,7 +27,7 @@ from penstock.spark.session.java_runtime import find_java, java_option
 from penstock.spark.session.job_settings import RUNTIME, keep_settings
 from penstock.spark.session.jvm_output import pass_on
 from penstock.spark.session.secret_settings import on_command_line
-from penstock.spark.session.settings import JAVA_OPTIONS, check_settings
+from penstock.spark.session.settings import JAVA_OPTIONS, TEMPORARY_FILES, check_settings
 from penstock.spark.session.temporary_directory import TemporaryDirectory
 from penstock.spark.session.worker_sockets import socket_settings
 
@@ -161,7 +161,7 @@ def _with_temporary_files(settings: dict[str, str], path: Path) -> dict[str, str
     """
     java = settings[JAVA_OPTIONS]
     if "java.io.tmpdir" not in java:
-        java += f" {java_option(f'-Djava.io.tmpdir={path}')}"
+        java += f" {java_option(f'{TEMPORARY_FILES}{path}')}"
     return {**settings, JAVA_OPTIONS: java}
 
 

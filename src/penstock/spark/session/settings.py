@@ -13,8 +13,8 @@ _logger = logging.getLogger("penstock")
 _PREFIX = "spark."
 _LOG_LEVEL = "spark.log.level"
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
-TEMPORARY_FILES = '"-Djava.io.tmpdir='
-"""Prefix of the Java option that is appended to the user's when a session is made."""
+TEMPORARY_FILES = "-Djava.io.tmpdir="
+"""Beginning of the Java option that is appended to the user's when a session is made."""
 
 
 def check_settings(session: SparkSession, configuration: Configuration) -> None:
@@ -55,7 +55,7 @@ def check_settings(session: SparkSession, configuration: Configuration) -> None:
 
 def _has(session: SparkSession, key: str, value: str) -> bool:
     has = session.conf.get(key, None)
-    ours = key == JAVA_OPTIONS and has is not None and has.startswith(f"{value} {TEMPORARY_FILES}")
+    ours = key == JAVA_OPTIONS and has is not None and has.startswith(f'{value} "{TEMPORARY_FILES}')
     return ours or has == value
 
 

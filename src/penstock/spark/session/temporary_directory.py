@@ -24,7 +24,8 @@ from penstock.spark.session.process_identity import ProcessIdentity
 
 _OWNER = "owner.json"
 _PREFIX = "spark-"
-_PLAIN = "/tmp"  # noqa: S108 - the directory in it is made for this user only
+PLAIN_PATH = Path("/tmp")  # noqa: S108 - directories in it are made for this user only
+"""A directory for what Spark does not take in every place: short, in small letters, without commas and blanks."""
 
 _logger = logging.getLogger("penstock")
 
@@ -63,8 +64,8 @@ def _default() -> Path:
     found = tempfile.gettempdir()
     if "," not in found:
         return Path(found)
-    _logger.info("temporary files of Spark are in %s: %s has a comma", _PLAIN, found)
-    return Path(_PLAIN)
+    _logger.info("temporary files of Spark are in %s: %s has a comma", PLAIN_PATH, found)
+    return PLAIN_PATH
 
 
 def _shared(parent: Path) -> Path:

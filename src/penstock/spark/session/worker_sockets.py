@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from penstock.spark.session.temporary_directory import TemporaryDirectory
+from penstock.spark.session.temporary_directory import PLAIN_PATH, TemporaryDirectory
 
 _ENABLED = "spark.python.unix.domain.socket.enabled"
 _DIRECTORY = "spark.python.unix.domain.socket.dir"
@@ -27,7 +27,6 @@ _DIRECTORY = "spark.python.unix.domain.socket.dir"
 _NAME = "sockets"
 _LONGEST = 61
 """Most bytes of a directory: with the name of a socket a path must be shorter than 108, on macOS 104."""
-_SHORT = Path("/tmp")  # noqa: S108 - what is made below it is of this user only
 _LOCAL = re.compile(r"local(\[.*)?")
 """Masters whose workers are on this machine. Executors elsewhere do not have the directory."""
 
@@ -55,7 +54,7 @@ def _made(temporary: TemporaryDirectory) -> Path | None:
     parent = temporary.path
     if not _serves(parent):
         with suppress(OSError):
-            parent = TemporaryDirectory(_SHORT).path
+            parent = TemporaryDirectory(PLAIN_PATH).path
     path = parent / _NAME
     if not _serves(parent):
         _logger.info(
