@@ -34,6 +34,11 @@ class FigureRun:
         """The file that its results are appended to."""
         return RESULTS / f"{self.name}.jsonl"
 
+    @property
+    def rounds(self) -> int:
+        """Measured rounds of every system."""
+        return int(self.arguments[self.arguments.index("--runs") + 1])
+
     def command(self, results: Path) -> tuple[str, ...]:
         """Return the command, with the Python of this process.
 

@@ -88,7 +88,8 @@ skipped = [{"system": "peer", "keys": 5, "reason": "is not here", "is_failure": 
 equal = name != "differs"
 if name != "forgets":
     with open(path, "a") as file:
-        print(json.dumps({"commit": "abc", "wall_seconds": 120, "results": [{"outputs_equal": equal}],
+        print(json.dumps({"commit": "abc", "runs": 1, "wall_seconds": 120,
+                          "results": [{"outputs_equal": equal, "seconds": {"median": 10}}],
                           "skipped": skipped if name == "lonely" else []}), file=file)
 sys.exit(not equal)
 """
@@ -101,7 +102,7 @@ sys.exit(not equal)
 
 
 def _named(*names):
-    return [FigureRun(name, "", (name,)) for name in names]
+    return [FigureRun(name, "", (name, "--runs", "1")) for name in names]
 
 
 def test_what_this_commit_has_is_not_measured_again(results):
@@ -128,14 +129,20 @@ def test_what_does_not_fit_is_left_out(results):
     assert minutes_of(runs[0]) == 2
     night = FigureSession(60.0)
     assert night.measure(runs) == 0
-    assert night.left_out == ["one: 1 min are left, it took 2 min last"]
+    assert night.left_out == ["one: 1 min are left, it takes 2 min"]
     assert len((results / "one.jsonl").read_text().splitlines()) == 1
-    assert "| one |  | 2 | one |" in listing(runs)
+    assert "| one |  | 2 | one --runs 1 |" in listing(runs)
 
 
 def test_what_runs_when_the_time_is_over_is_stopped_and_not_recorded(results):
-    night = FigureSession(1.5)
-    assert night.measure(_named("sleeps", "two")) == 0
+    given = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as what a shell starts in the background
+    try:
+        night = FigureSession(1.5)
+        begun = time.monotonic()
+        assert night.measure(_named("sleeps", "two")) == 0
+    finally:
+        signal.signal(signal.SIGINT, given)
+    assert time.monotonic() - begun < 30
     assert night.left_out[0] == "sleeps: stopped at the end of the time, not recorded"
     assert [line.partition(":")[0] for line in night.left_out] == ["sleeps", "two"]
     assert not list(results.iterdir())
@@ -194,11 +201,15 @@ def test_a_time_of_the_day_is_the_next_one(clock, seconds):
     assert seconds_until(clock, datetime(2026, 11, 26, 23, 0)) == seconds  # noqa: DTZ001 - of a clock
 
 
-def test_what_a_result_without_its_time_took_is_of_its_rounds(results):
+@pytest.mark.parametrize(
+    ("wall_seconds", "rounds", "seconds"), [(None, 3, 1.3 * 120), (150, 3, 150), (150, 5, 190)]
+)
+def test_what_a_run_will_take_is_known_from_other_rounds(results, wall_seconds, rounds, seconds):
     each = {"seconds": {"median": 10.0}, "details": {"cold_seconds": 30.0}}
-    line = {"runs": 3, "results": [each, each]}
+    line = {"runs": 3, "wall_seconds": wall_seconds, "results": [each, each]}
     (results / "one.jsonl").write_text(json.dumps(line))
-    assert minutes_of(_named("one")[0]) == 2
+    run = FigureRun("one", "", ("reduce", "--runs", str(rounds)))
+    assert minutes_of(run) == pytest.approx(seconds / 60)
     assert minutes_of(_named("two")[0]) is None
 
 
