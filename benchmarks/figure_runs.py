@@ -101,9 +101,8 @@ RUNS: tuple[FigureRun, ...] = (
     _run("cold", "R16", "cold --runs 5"),
     _run(
         "live-state",
-        "R4, R12",
-        "live-state --runs 3 --system penstock_hashmap --system penstock_hashmap_expressions"
-        " --against tws-row --against sql --against flink-java-rocksdb",
+        "R4",
+        "live-state --runs 3 --system penstock_hashmap --against tws-row --against sql",
     ),
     _run(
         "co-group",
