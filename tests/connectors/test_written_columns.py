@@ -8,6 +8,7 @@ row that is taken twice, a value that records refuse and columns do not. Cannot 
 from __future__ import annotations
 
 import datetime as dt
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -178,6 +179,21 @@ def test_files_of_columns_end_at_their_size(
     assert sum(map(len, found.values())) > 1
 
 
+@pytest.mark.parametrize("to", [FileFormat.PARQUET, FileFormat.CSV])
+@pytest.mark.parametrize("digits", [(9, 0), (23, 3), (38, 18)])
+def test_decimals_of_other_digits_are_columns(
+    tmp_path: Path, make_context: MakeContext, to: FileFormat, digits: tuple[int, int]
+) -> None:
+    kind = Types.ROW_NAMED(["x"], [Types.BIG_DEC()])
+    column = pa.array([Decimal(-7), None, Decimal(0)], pa.decimal128(*digits))
+    batch = pa.record_batch([column], ["x"])
+
+    def make(path: Path) -> FileSink:
+        return FileSink.for_bulk_format(path, to).build()
+
+    assert same_files(make, make_context(kind), [batch], tmp_path)
+
+
 LATER = pa.array([0, 400_000_000_000_000_000], pa.timestamp("us"))  # in the year 14645
 
 
@@ -187,6 +203,10 @@ LATER = pa.array([0, 400_000_000_000_000_000], pa.timestamp("us"))  # in the yea
         (FileFormat.TEXT, Types.LONG(), pa.array([1])),
         (FileFormat.JSON, Types.LIST(Types.LONG()), pa.array([[1]])),
         (FileFormat.PARQUET, Types.LONG(), pa.array([1], pa.int32())),
+        (FileFormat.PARQUET, Types.BIG_DEC(), pa.array([1])),
+        (FileFormat.PARQUET, Types.BIG_DEC(), pa.array([Decimal("1e-19")])),
+        (FileFormat.PARQUET, Types.BIG_DEC(), pa.array([Decimal(10**20)])),
+        (FileFormat.PARQUET, Types.BIG_INT(), pa.array([Decimal("1.5")])),
         (FileFormat.PARQUET, Types.SQL_TIMESTAMP(), LATER),
         (
             FileFormat.PARQUET,

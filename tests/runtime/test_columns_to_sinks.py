@@ -1,12 +1,14 @@
 """Level 0 passes columns of a source to sinks without records, and functions of batches get them as they are.
 
 Catches: rows that are lost, doubled or in another order however columns are cut, a batch that is larger than it may be, columns of
-another type that a function gets unchanged, columns and records that overtake each other, a result whose records had no timestamp.
+another type that a function or a sink gets unchanged, columns and records that overtake each other, a result whose records had no
+timestamp, rows of a query of which records are made though they have the types of the query.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -189,3 +191,51 @@ def test_windows_of_spark_sql_need_a_timestamp_of_every_record() -> None:
         level.collect_columns(source, untimed)
     assert refused.value.code == "TYPE_MISMATCH"
     assert "NULL" in refused.value.problem
+
+
+QUERIED = pa.record_batch(
+    {
+        "n": pa.array([7, None], pa.int64()),
+        "half": pa.array(["3.5", None]).cast(pa.decimal128(21, 1)),
+        "at": pa.array([1_000_000, None], TIMES),
+    }
+)
+
+
+def queried(env: Any, sinks: int = 1) -> None:
+    env.execute_sql(
+        "CREATE TABLE t (n BIGINT, at TIMESTAMP(3)) "
+        "WITH ('connector' = 'filesystem', 'format' = 'parquet', 'path' = '/in/t')"
+    )
+    rows = env.sql("SELECT n, 0.5 * n AS half, at FROM t WHERE n > 1")
+    for _ in range(sinks):
+        rows.sink_to(DiscardingSink())
+
+
+def test_rows_of_a_query_go_to_a_sink_as_columns() -> None:
+    level, source = level_zero(queried)
+    level.collect_columns(source, QUERIED)
+    level.finish_split(source, 0, finished=True)
+    assert list(sent(level)) == [(True, QUERIED.to_pylist())]
+
+
+def test_several_sinks_get_the_records_of_a_query() -> None:
+    level, source = level_zero(lambda env: queried(env, sinks=2))
+    level.collect_columns(source, QUERIED)
+    level.finish_split(source, 0, finished=True)
+    assert list(sent(level)) == [(False, QUERIED.to_pylist())] * 2
+
+
+def test_a_query_whose_columns_have_other_types_gives_its_declared_ones() -> None:
+    level, source = level_zero(queried)
+    for number, kind in enumerate((pa.int64(), pa.int32(), pa.int64())):
+        decimal = QUERIED.schema.field("half").type if number else pa.int64()
+        columns = [pa.array([7], kind), pa.array([3]).cast(decimal), QUERIED.column("at")[:1]]
+        level.collect_columns(source, pa.record_batch(columns, QUERIED.schema.names))
+    level.finish_split(source, 0, finished=True)
+    found = list(sent(level))
+    assert [are_columns for are_columns, _ in found] == [False, False, True]
+    assert {type(row["half"]) for _, rows in found for row in rows} == {Decimal}
+    wrong = pa.record_batch([["7"], [3], QUERIED.column("at")[:1]], QUERIED.schema.names)
+    with pytest.raises(TypeMismatchError, match="'n'"):
+        level.collect_columns(source, wrong)

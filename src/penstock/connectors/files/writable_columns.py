@@ -31,15 +31,27 @@ class WritableColumns:
     schema: pa.Schema
 
     def declared(self, batch: pa.RecordBatch) -> pa.RecordBatch | None:
-        """Return a batch with this schema; None if its rows have to be written as records."""
-        found = batch.schema
-        if (found.names, found.types) != (self.schema.names, self.schema.types):
+        """Return a batch with this schema; None if its rows have to be written as records.
+
+        Decimals may have other digits: the column of the file has more, as it has for records.
+        """
+        if batch.schema.names != self.schema.names:
             return None
         try:
+            columns = list(map(_as_declared, batch.columns, self.schema.types))
             check_times(batch)
-        except TypeMismatchError:
+        except (pa.ArrowInvalid, TypeMismatchError):
             return None  # records say which field, of which sink
-        return pa.RecordBatch.from_arrays(batch.columns, schema=self.schema)
+        if any(column is None for column in columns):
+            return None
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+
+def _as_declared(column: Any, kind: Any) -> Any:
+    """Return a column of a type, None if its values may have another one; ArrowInvalid if digits would be lost."""
+    if column.type == kind:
+        return column
+    return column.cast(kind) if all(map(kinds.is_decimal, (column.type, kind))) else None
 
 
 def columns_of_files(

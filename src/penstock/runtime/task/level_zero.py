@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from penstock.errors import PenstockError
 from penstock.expressions.field_totals import FieldTotal, records_of_totals
 from penstock.metrics.task_clock import ARROW, OTHER, START, WAIT, TaskClock, level_place
 from penstock.metrics.values import merge_metrics
@@ -30,7 +31,7 @@ from penstock.runtime.task.report import Report, encode_report
 from penstock.runtime.task.shared_function import with_shared_functions
 from penstock.state.level_state import NO_STATE
 from penstock.state.schema.evolution import wall_clock_ms
-from penstock.types.arrow import arrow_schema
+from penstock.types.arrow import arrow_schema, type_of_arrow
 from penstock.types.arrow_lists import columns_to_lists
 from penstock.wire.elements import (
     MAX_WATERMARK,
@@ -57,7 +58,7 @@ class _SourceChain:
         )
         direct = program.source_channels.get(source, ())
         copies = program.source_copies.get(source, NO_COPIES)
-        self.output: Output = readers_output(
+        self.readers: Output = readers_output(
             [(operator, self.chain.entries[operator]) for operator in entries],
             [(channel, self.chain.writers[channel]) for channel in direct],
             copies,
@@ -65,18 +66,21 @@ class _SourceChain:
             None,
             at_once=copies.at_emission,
         )
+        self.output = self.readers
         declared = program.source_types.get(source)
         if declared is not None:
             subject = f"source {declared.name!r}"
             self.output = CoercingOutput(self.output, declared.type_info, subject, declared.origin)
+        self._declared = None if declared is None else declared.type_info
+        self._known_schema: tuple[Any, bool] = (None, False)
         self.fed = [
             self.chain.writers[spec.id] for spec in program.outputs if source in spec.sources
         ]
-        only = self.output  # the channel, if it is the only reader and gets the records unchanged
+        only = self.readers  # the channel, if it is the only reader and gets the records unchanged
         self.column_writer = only if isinstance(only, ChannelWriter) else None
         computed = program.computed_sources.get(source)
         self.schema = None if computed is None else arrow_schema(computed.type_info)
-        is_plain = copies == NO_COPIES and declared is None and not direct and len(entries) == 1
+        is_plain = copies == NO_COPIES and not direct and len(entries) == 1
         reader = self.chain.operators[entries[0]] if is_plain else None
         self.column_reader: _ColumnReader | None = None
         if isinstance(reader, _ColumnReader):
@@ -96,10 +100,23 @@ class _SourceChain:
         """Close the functions, if they are open."""
         self.chain.close()
 
+    def are_declared(self, schema: Any) -> bool:
+        """Return whether values of columns have the declared form, so that to coerce them would change nothing."""
+        if self._declared is None:
+            return True
+        known, found = self._known_schema
+        if known != schema:
+            try:
+                found = type_of_arrow(schema) == self._declared
+            except PenstockError:
+                found = False  # whoever makes the records raises it
+            self._known_schema = schema, found
+        return found
+
     def takes_columns(self, batch: Any) -> bool:
         """Return whether its only reader is a channel that sends the columns themselves."""
         writer = self.column_writer
-        if writer is None:
+        if writer is None or not self.are_declared(batch.schema):
             return False
         if writer.takes_columns(batch.schema):
             return True
@@ -109,7 +126,8 @@ class _SourceChain:
 
     def evaluates_columns(self, schema: Any) -> bool:
         """Return whether its only reader computes with the columns themselves."""
-        return self.column_reader is not None and self.column_reader.reads(schema)
+        reader = self.column_reader
+        return reader is not None and self.are_declared(schema) and reader.reads(schema)
 
     def collect_columns(self, batch: Any) -> None:
         """Pass a batch to its only reader, which computes with columns."""
@@ -155,9 +173,14 @@ class LevelZero:
         if source in self._program.untimed_sources:
             timestamps = None
         chain = self._chain(source)
+        self._pass(chain, chain.output, values, timestamps)
+
+    def _pass(
+        self, chain: _SourceChain, output: Output, values: list[Any], timestamps: list[int] | None
+    ) -> None:
         before = self.clock.switch(OTHER)
         chain.latency.record()
-        chain.output.collect(values, timestamps)
+        output.collect(values, timestamps)
         self.clock.switch(before)
 
     def collect_columns(self, source: int, batch: Any) -> None:
@@ -186,7 +209,9 @@ class LevelZero:
             before = self.clock.switch(ARROW)
             rows = rows_of(batch)
             self.clock.switch(before)
-            self.collect(source, rows, None)
+            self._counts[source] = self._counts.get(source, 0) + len(rows)
+            are_declared = chain.are_declared(batch.schema)
+            self._pass(chain, chain.readers if are_declared else chain.output, rows, None)
             return
         self._counts[source] = self._counts.get(source, 0) + batch.num_rows
         before = self.clock.switch(OTHER)

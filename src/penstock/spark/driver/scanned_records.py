@@ -73,11 +73,15 @@ def _calls(node: Any, depth: int) -> Iterator[Any]:
 
 
 def _leaves(node: Any) -> Iterator[Any]:
-    children = _children(node)
-    if not children:
-        yield node
-    for child in children:
-        yield from _leaves(child)
+    """Yield the leaves of a plan, and of those that a leaf stands for. Each call is one to the JVM."""
+    leaves = node.collectLeaves()
+    for at in range(leaves.size()):
+        leaf = leaves.apply(at)
+        inner = _INNER.get(leaf.nodeName())
+        if inner is None:
+            yield leaf
+        else:
+            yield from _leaves(getattr(leaf, inner)())
 
 
 def _children(node: Any) -> list[Any]:
