@@ -85,7 +85,7 @@ PROGRAM = BenchProgram(
     name="nexmark",
     summary="Queries of Nexmark over history, a job each",
     systems=(
-        _ours("penstock batch", "Spark SQL computes whole queries, apart from q21."),
+        _ours("penstock batch", "Spark SQL computes whole queries."),
         _ours(
             "penstock batch operators",
             "No whole queries: operators compute joins, windows and first rows.",

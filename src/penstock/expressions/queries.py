@@ -307,6 +307,7 @@ QUERY_FUNCTIONS: dict[str, Callable[[Call], bool]] = {
     "is_distinct": _never,
     "is_like": _never,
     "split_part": _never,
+    "regexp_group": _never,
 }
 """Functions that only queries have, beside those of columns: name to whether a call can fail."""
 

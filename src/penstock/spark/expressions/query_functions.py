@@ -60,6 +60,12 @@ def _split_part(call: Call, value: Column) -> Column:
     return sf.get(sf.split(value, escape(separator), -1), sf.lit(index))
 
 
+def _regexp_group(call: Call, value: Column) -> Column:
+    # Spark's function has an empty text where nothing is found
+    pattern, group = call.parameters
+    return sf.when(value.rlike(pattern), sf.regexp_extract(value, pattern, group))
+
+
 def _and(call: Call, left: Column, right: Column) -> Column:
     if not may_fail(call.arguments[1]):
         return left & right
@@ -87,5 +93,6 @@ QUERY_BUILDERS: dict[str, Builder] = {
     "is_distinct": _is_distinct,
     "is_like": _is_like,
     "split_part": _split_part,
+    "regexp_group": _regexp_group,
 }
 """Name of a function of `expressions.queries.QUERY_FUNCTIONS` to its builder, and those that ask whether one may fail."""

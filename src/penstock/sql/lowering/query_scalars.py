@@ -8,15 +8,19 @@
 | EXTRACT, HOUR, … | of DATE and TIMESTAMP |
 | DATE_FORMAT | of TIMESTAMP, by a part of `yyyy-MM-dd HH:mm:ss` |
 | LIKE, LEFT, SUBSTRING, REPLACE, SPLIT_INDEX, STARTSWITH, ENDSWITH | of constants beside the text |
+| LOWER | where it is compared with constants of ASCII |
+| REGEXP_EXTRACT | of constants, where the pattern means the same in Python and Java (`plain_pattern`) |
 | `+` and `-` with INTERVAL, FLOOR … TO | of TIMESTAMP, from seconds to days |
 
-What is not in it has another meaning for some values, such as LOWER, whose Unicode is Java's, regular expressions, and all texts of numbers.
+What is not in it has another meaning for some values, such as other uses of LOWER, whose Unicode is Java's, most regular expressions, and all texts of
+numbers.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from penstock.expressions.tree import Call, Expression, Field, Literal
@@ -30,6 +34,7 @@ from penstock.sql.column_types import (
     SqlType,
     as_decimal,
 )
+from penstock.sql.lowering.plain_pattern import groups_of_plain
 from penstock.sql.scalars.columns import call_because, call_of_columns, constant_because
 from penstock.sql.scalars.functions import COMPARED, INFIX
 from penstock.sql.scalars.tree import Constant, InputColumn, Scalar, ScalarCall
@@ -63,6 +68,10 @@ _PARTS = {
     "DOY": "day_of_year",
 }
 _PARTS_OF_DAYS = {"HOUR": "hour", "MINUTE": "minute", "SECOND": "second"}
+_LOWER_ASCII = "lower_ascii"
+"""LOWER that is compared with texts of ASCII."""
+
+_KELVIN = "\N{KELVIN SIGN}"
 _TRUNCATED = frozenset({"SECOND", "MINUTE", "HOUR", "DAY"})
 
 Made = Expression | None
@@ -93,6 +102,7 @@ class QueryScalars:
             return Field(str(scalar.position), scalar.type.type_info)
         if isinstance(scalar, Constant):
             return self._constant(scalar)
+        scalar = _of_ascii(scalar)
         arguments = tuple(map(self.written, scalar.arguments))
         known = tuple(each for each in arguments if each is not None)
         if len(known) < len(arguments):
@@ -272,6 +282,38 @@ def _floor_to(_: QueryScalars, call: ScalarCall, arguments: tuple[Expression, ..
     return Call("truncate", arguments, (unit.lower(),), call.type.type_info)
 
 
+def _of_ascii(call: ScalarCall) -> ScalarCall:
+    """Return a comparison of LOWER with constants of ASCII as one of `_LOWER_ASCII`, and any other call as it is."""
+    if call.function not in {"equal", "not_equal", "isin"}:
+        return call
+    texts = [each.value for each in call.arguments if isinstance(each, Constant)]
+    texts += call.parameters[0] if call.function == "isin" else ()
+    if not all(type(each) is str and each.isascii() for each in texts) or not texts:
+        return call
+    return replace(call, arguments=tuple(map(_in_ascii, call.arguments)))
+
+
+def _in_ascii(scalar: Scalar) -> Scalar:
+    if isinstance(scalar, ScalarCall) and scalar.function == "lower":
+        return replace(scalar, function=_LOWER_ASCII)
+    return scalar
+
+
+def _lower_ascii(_: QueryScalars, call: ScalarCall, arguments: tuple[Expression, ...]) -> Made:
+    # Of what is not ASCII, Python makes one character ASCII in LOWER; any other makes the result equal to no text of ASCII
+    kelvin = Call("replace", arguments, (_KELVIN, "k"), call.type.type_info)
+    return Call("ascii_lower", (kelvin,), (), call.type.type_info)
+
+
+def _regexp_extract(_: QueryScalars, call: ScalarCall, arguments: tuple[Expression, ...]) -> Made:
+    pattern, *rest = call.arguments[1:]
+    text, group = _constant_of(pattern, str), _constant_of(rest[0], int) if rest else 0
+    groups = None if text is None else groups_of_plain(text)
+    if groups is None or group is None or not 0 <= group <= groups:
+        return None
+    return Call("regexp_group", arguments[:1], (text, group), call.type.type_info)
+
+
 _MADE: dict[str, Make] = {
     "modulo": _whole("remainder"),
     "divide": _whole("quotient"),
@@ -290,6 +332,8 @@ _MADE: dict[str, Make] = {
     "substring": _substring,
     "left": _left,
     "is_distinct": _is_distinct,
+    _LOWER_ASCII: _lower_ascii,
+    "regexp_extract": _regexp_extract,
     "shift": _shift,
     "floor_to": _floor_to,
 }
