@@ -329,7 +329,7 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
         ),
         "pipeline_runs": frozenset({"driver", "job", "live", "savepoints"}),
         "pipelines": frozenset({"driver", "pipeline_runs", "savepoints", "session"}),
-        "executor": frozenset(
+        "job_client": frozenset(
             {
                 "driver",
                 "failures",
@@ -341,6 +341,7 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
                 "sources",
             }
         ),
+        "executor": frozenset({"job", "job_client", "session"}),
     },
 }
 """The same inside the packages that have folders: folder (or module) to those it may import."""

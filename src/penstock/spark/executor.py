@@ -1,64 +1,38 @@
-"""Executes plans on Spark. A job executes its pipelines in a separate thread."""
+"""Starts jobs on Spark.
+
+Half of what a driver imports is needed when the session is there, not before. Until its JVM runs, this
+process only waits, so the client of the job and all that is behind it are imported meanwhile.
+"""
 
 from __future__ import annotations
 
-import threading
-import time
-from functools import partial
-from typing import Any
+from pyspark.sql import SparkSession
 
-from penstock.api.environment.completable_future import CompletableFuture
-from penstock.api.environment.job import JobExecutionResult, JobID, JobStatus
+from penstock.api.environment.job import JobClient
 from penstock.config.configuration import Configuration
 from penstock.config.logging_options import LOGGING_FORMAT
 from penstock.config.options import CHECKPOINT_DIR, JOB_NAME
-from penstock.errors import JobCancelledError, JobFencedError, PenstockError
-from penstock.events.job_events import JobEnded, JobStarted, Restarting, Resumed
 from penstock.events.json_logs import log_as_json
 from penstock.events.listeners import JobEvents, Registration
-from penstock.failpoint import failpoint
-from penstock.graph.backlog_end import Cut
-from penstock.notebook.card import Card, ShownAsCard
 from penstock.notebook.live_job import live_job
-from penstock.plan.phases.backlog import decide_cuts, with_cuts
 from penstock.plan.phases.pipelines import is_written_beside
 from penstock.plan.physical import PhysicalPlan
 from penstock.plan.projections import computes_in_spark
-from penstock.program.run_settings import RunKind
 from penstock.reporters.start import start_reporters
-from penstock.spark.driver.dependencies import (
-    ship_dependencies,
-    worker_executable,
-)
-from penstock.spark.driver.restart_policy import Restarts
-from penstock.spark.driver.restore import restore
-from penstock.spark.driver.restored import Restored
-from penstock.spark.driver.run_context import JobContext
-from penstock.spark.driver.sink_stage import SinkStage
-from penstock.spark.driver.snapshots import with_snapshots
-from penstock.spark.failures.translation import ended_job_error, translate
-from penstock.spark.job.event_log import error_of, event_log_of, job_started
+from penstock.spark.job.event_log import event_log_of, job_started
 from penstock.spark.job.job_directory import JobDirectory
 from penstock.spark.job.mounted_path import checkpoint_path
-from penstock.spark.pipeline_runs import JobCounts
-from penstock.spark.pipelines import Pipelines
-from penstock.spark.savepoints.job_savepoints import STOPPED, JobSavepoints
-from penstock.spark.savepoints.savepoint_futures import SavepointFutures, no_live_run
 from penstock.spark.session.factory import get_session
-from penstock.spark.session.job_settings import job_settings
-from penstock.spark.session.object_settings import early_object_settings, object_settings
-from penstock.spark.sources.column_names import check_sources
-from penstock.spark.sources.missing_files import check_files_there
-from penstock.ui.job_controls import JobAction, JobControl, in_thread
-from penstock.ui.server import CONTROLS
+from penstock.spark.session.object_settings import early_object_settings
 
-_GO_ON = "start from it in a new checkpoint directory, with execution.state-recovery.path"
+_CLIENT = "penstock.spark.job_client"
+"""What is imported while the JVM starts."""
 
 
 class SparkExecutor:
     """Executes jobs with `execution.target: spark`."""
 
-    def submit(self, plan: PhysicalPlan, configuration: Configuration) -> SparkJobClient:
+    def submit(self, plan: PhysicalPlan, configuration: Configuration) -> JobClient:
         """Start a job and return at once.
 
         Raises:
@@ -75,8 +49,10 @@ class SparkExecutor:
         own = (*event_log_of(directory), *_in_notebook(directory.job_id, name))
         events = JobEvents(directory.job_id, name, own=own)
         try:
-            restored = restore(directory, directory.plan, settings, events)
-            client = SparkJobClient(directory.plan, settings, directory, events, restored)
+            session = _session_of(directory.plan, settings)
+            from penstock.spark.job_client import SparkJobClient
+
+            client = SparkJobClient(directory.plan, settings, directory, events, session)
             begun = job_started(directory.plan, settings)
         except BaseException:
             events.close()
@@ -88,239 +64,12 @@ class SparkExecutor:
         return client
 
 
+def _session_of(plan: PhysicalPlan, settings: Configuration) -> SparkSession:
+    beside = len(plan.pipelines) - 1 + is_written_beside(plan)
+    return get_session(settings, beside, computes=computes_in_spark(plan), meanwhile=(_CLIENT,))
+
+
 def _in_notebook(job_id: str, name: str) -> tuple[Registration, ...]:
     """Return the live view of a job, if this is a notebook."""
     view = live_job(job_id, name)
     return () if view is None else (Registration(view),)
-
-
-class SparkJobClient(ShownAsCard):
-    """The client of a job in this process."""
-
-    def __init__(
-        self,
-        plan: PhysicalPlan,
-        configuration: Configuration,
-        directory: JobDirectory,
-        events: JobEvents,
-        restored: Restored | None,
-    ) -> None:
-        beside = len(plan.pipelines) - 1 + is_written_beside(plan)
-        session = get_session(configuration, beside, computes=computes_in_spark(plan))
-        check_sources(session, plan)
-        workers = ship_dependencies(session, configuration)
-        pid = session._jvm.java.lang.ProcessHandle.current().pid()  # type: ignore[union-attr]  # noqa: SLF001
-        directory.note_jvm(pid)
-        self._directory = directory
-        self._cancelled = threading.Event()
-        objects = object_settings(session)
-        sinks = SinkStage(
-            plan,
-            directory.job_id,
-            directory.path,
-            directory.fence,
-            workers,
-            objects,
-        )
-        self._job = JobContext(
-            session, plan, configuration, directory, sinks, self._cancelled, events, restored
-        )
-        self._job.workers = workers
-        self._job.object_settings = objects
-        self._executable = worker_executable(session, configuration, workers)
-        name = configuration.get(JOB_NAME)
-        self._can_continue = any(run.kind is RunKind.LIVE for run in plan.runs)
-        self._savepoints = SavepointFutures(
-            directory.path, None if self._can_continue else no_live_run(name)
-        )
-        self._status = JobStatus.CREATED
-        self._result = CompletableFuture[JobExecutionResult]()
-        self._counts = JobCounts()
-        self._thread = threading.Thread(
-            target=self._main, name=f"penstock-{directory.job_id}", daemon=True
-        )
-
-    def start(self, begun: JobStarted) -> None:
-        """Start the job's thread.
-
-        Args:
-            begun: What the job says first.
-        """
-        self._status = JobStatus.RUNNING
-        self._job.events.publish(begun)
-        CONTROLS.add(self._directory.job_id, self._control())
-        self._thread.start()
-
-    def _card(self) -> Card:
-        directory = None if self._directory.is_temporary else self._directory.path
-        status = self.get_job_status().result().name.lower()
-        facts = {"job": self._directory.job_id, "checkpoints": directory}
-        return Card(f"{self._job.configuration.get(JOB_NAME)} · {status}", facts)
-
-    def get_job_id(self) -> JobID:
-        """Return the job id."""
-        return JobID(self._directory.job_id)
-
-    def get_job_status(self) -> CompletableFuture[JobStatus]:
-        """Return the status of the job; the future is done."""
-        status = self._status
-        if self._cancelled.is_set() and not status.is_globally_terminal_state():
-            status = JobStatus.CANCELLING
-        return CompletableFuture.completed(status)
-
-    def cancel(self) -> CompletableFuture[None]:
-        """Stop the job and wait until it has stopped; it can be resumed."""
-        self._cancelled.set()
-        self._thread.join()
-        return CompletableFuture.completed(None)
-
-    def trigger_savepoint(self, savepoint_directory: str | None = None) -> CompletableFuture[str]:
-        """Request a savepoint; see `JobClient`."""
-        return self._savepoints.submit(savepoint_directory, stop=False, drain=False)
-
-    def stop_with_savepoint(
-        self,
-        advance_to_end_of_event_time: bool = False,  # noqa: FBT001, FBT002 - as in PyFlink
-        savepoint_directory: str | None = None,
-    ) -> CompletableFuture[str]:
-        """Request a savepoint with which the job stops; see `JobClient`."""
-        return self._savepoints.submit(
-            savepoint_directory, stop=True, drain=advance_to_end_of_event_time
-        )
-
-    def get_accumulators(self) -> CompletableFuture[dict[str, Any]]:
-        """Return the results of all metrics; see `JobClient`."""
-        future = CompletableFuture[dict[str, Any]]()
-        future.set_result(self._job.metrics.results())
-        return future
-
-    def get_job_execution_result(self) -> CompletableFuture[JobExecutionResult]:
-        """Return the result of the job, a future that is done at its end; see `JobClient`."""
-        return self._result
-
-    def _main(self) -> None:
-        started = time.monotonic()
-        failure: PenstockError | None = None
-        try:
-            with job_settings(self._job.session, self._executable):
-                self._run_with_restarts()
-            final = JobStatus.FINISHED
-        except JobCancelledError as error:
-            failure, final = self._cancelled_by(error)
-        except BaseException as error:  # noqa: BLE001 - stored, and raised by the future
-            failure, final = ended_job_error(error, "the job"), JobStatus.FAILED
-        try:
-            self._job.sinks.close()
-            is_fenced = isinstance(failure, JobFencedError)
-            self._savepoints.close(final.name, is_fenced=is_fenced)
-        except Exception as error:  # noqa: BLE001 - see above; the first failure has the cause
-            if failure is None:
-                failure, final = ended_job_error(error, "closing the job"), JobStatus.FAILED
-        finally:
-            self._end(final, failure)
-            if failure is not None:
-                self._result.set_exception(failure)
-            else:
-                self._result.set_result(self._summary(time.monotonic() - started))
-
-    def _cancelled_by(self, error: JobCancelledError) -> tuple[PenstockError, JobStatus]:
-        """Show what sinks hold back, since nobody may resume the job; return how it has ended."""
-        try:
-            self._job.sinks.publish()
-        except BaseException as failure:  # noqa: BLE001 - stored, and raised by the future
-            return ended_job_error(failure, "cancelling the job"), JobStatus.FAILED
-        return error, JobStatus.CANCELED
-
-    def _end(self, final: JobStatus, failure: PenstockError | None) -> None:
-        """Say how the job has ended, and then let others have its directory."""
-        error = {} if failure is None or final is not JobStatus.FAILED else error_of(failure)
-        try:
-            self._job.events.publish(JobEnded(final.name, error))
-            self._job.events.close()
-        finally:
-            CONTROLS.remove(self._directory.job_id)
-            self._directory.release()
-            self._status = final
-
-    def _control(self) -> JobControl:
-        """Return what the page may ask of the job; one without a live run has no savepoint to give."""
-        stop: JobControl = {JobAction.STOP: lambda: in_thread(self.cancel)}
-        if not self._can_continue:
-            return stop
-        return {
-            JobAction.SAVEPOINT: self.trigger_savepoint,
-            JobAction.STOP_WITH_SAVEPOINT: self.stop_with_savepoint,
-            **stop,
-        }
-
-    def _summary(self, seconds: float) -> JobExecutionResult:
-        return JobExecutionResult(
-            self.get_job_id(),
-            int(seconds * 1000),
-            tuple(self._counts.summaries),
-            self._counts.operator_records,
-            self._job.metrics.results(),
-        )
-
-    def _run_with_restarts(self) -> None:
-        """Execute all runs; after a failure again, as often as the restart strategy allows.
-
-        A restart equals the start of a new driver after another one was killed: it relies only on the
-        records in the checkpoint directory.
-        """
-        restarts = Restarts(self._job.configuration)
-        while True:
-            try:
-                return self._run_all()
-            except Exception as error:
-                failure = translate(error, "the job")
-                again = restarts.after(failure)
-                if again is None:
-                    raise
-            self._status = JobStatus.RESTARTING
-            told = error_of(failure)
-            reason = told["problem"].partition("\n")[0]
-            self._job.events.publish(
-                Restarting(again.number, again.limit, again.delay_seconds, reason, told)
-            )
-            self._cancelled.wait(again.delay_seconds)
-            self._job.check_cancelled()
-            self._job.attempt += 1
-            self._status = JobStatus.RUNNING
-
-    def _run_all(self) -> None:
-        job = self._job
-        if self._directory.step("finished") is not None:
-            job.events.publish(Resumed("finished; there is nothing left to do"))
-            return
-        stopped = self._directory.step(STOPPED)
-        if stopped is not None:
-            job.events.publish(Resumed(f"stopped with savepoint {stopped['savepoint']}; {_GO_ON}"))
-            return
-        Pipelines(job, JobSavepoints(job), self._counts).recover()
-        job.sinks.recover()
-        self._check_sources()
-        Pipelines(job, JobSavepoints(job), self._counts).execute()
-        if self._directory.step(STOPPED) is None:
-            self._directory.record("finished", {"runs": len(job.plan.runs)})
-            failpoint("job.finished")
-
-    def _check_sources(self) -> None:
-        """Decide the ends of backlog, take snapshots, and check that the files of later runs exist."""
-        job = self._job
-        recorded = self._directory.step("cuts")
-        if recorded is None:
-            cuts = job.patiently(partial(decide_cuts, job.plan))
-            if not cuts:
-                recorded = {}
-            else:
-                recorded = {
-                    str(source): [cut.to_json() for cut in of] for source, of in cuts.items()
-                }
-                self._directory.record("cuts", recorded)
-        known = {int(source): [Cut(*cut) for cut in of] for source, of in recorded.items()}
-        job.plan = with_cuts(job.plan, known)
-        job.plan = with_snapshots(job)
-        for run in job.plan.runs:
-            if self._directory.step(f"run-{run.index}.pinned") is None:
-                check_files_there(job.plan, run)

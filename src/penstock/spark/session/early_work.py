@@ -10,7 +10,7 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 
@@ -44,13 +44,20 @@ def worker_settings(settings: Mapping[str, str]) -> dict[str, str]:
     return {_DAEMON: "penstock.spark.worker.daemon"}
 
 
-def import_early() -> None:
-    """Import in a thread what PySpark imports later, as far as it is installed."""
-    threading.Thread(target=_import, name="penstock-imports", daemon=True).start()
+def import_early(also: Sequence[str]) -> None:
+    """Import in a thread what PySpark imports later, as far as it is installed, and further modules.
+
+    Who needs a module imports it again, which waits for the thread; if the import has failed, it fails there too.
+
+    Args:
+        also: The names of further modules, which are imported last.
+    """
+    names = (*_IMPORTED_LATE, *also)
+    threading.Thread(target=_import, args=(names,), name="penstock-imports", daemon=True).start()
 
 
-def _import() -> None:
-    for name in _IMPORTED_LATE:
+def _import(names: Iterable[str]) -> None:
+    for name in names:
         with suppress(ImportError):
             import_module(name)
 

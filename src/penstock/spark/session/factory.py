@@ -6,6 +6,7 @@ import atexit
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -53,7 +54,11 @@ for minutes without a benefit. Where Spark decodes files or merges records, code
 
 
 def get_session(
-    configuration: Configuration, tasks_beside: int = 0, *, computes: bool = False
+    configuration: Configuration,
+    tasks_beside: int = 0,
+    *,
+    computes: bool = False,
+    meanwhile: Sequence[str] = (),
 ) -> SparkSession:
     """Return the user's session, or make a local one.
 
@@ -61,6 +66,7 @@ def get_session(
         configuration: Configuration of the job.
         tasks_beside: Tasks for which there has to be room while others read or write history.
         computes: Whether Spark itself computes with records of the job. A JVM that runs already stays as it is.
+        meanwhile: Modules to import while a JVM starts, because the caller needs them afterwards.
 
     Raises:
         EnvironmentSetupError: There is no Java runtime Spark can use, or the program is a
@@ -77,7 +83,7 @@ def get_session(
     if session is None and SparkContext._active_spark_context is not None:  # noqa: SLF001
         session = SparkSession.builder.getOrCreate()  # active in another thread
     if session is None:
-        session = _make_session(configuration, tasks_beside, computes=computes)
+        session = _make_session(configuration, tasks_beside, computes=computes, meanwhile=meanwhile)
     else:
         check_settings(session, configuration)
     return session
@@ -95,7 +101,7 @@ def get_state_session() -> SparkSession:
 
 
 def _make_session(
-    configuration: Configuration, tasks_beside: int, *, computes: bool
+    configuration: Configuration, tasks_beside: int, *, computes: bool, meanwhile: Sequence[str]
 ) -> SparkSession:
     # The worker must be the interpreter that has Penstock and the user's packages.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -126,6 +132,7 @@ def _make_session(
     settings = {**sockets, **settings}
     if SparkContext._gateway is None:  # noqa: SLF001 - the JVM outlives a stopped context
         settings = _with_temporary_files(settings, temporary.path)
+        import_early(meanwhile)
         context = SparkContext(conf=_conf(settings), gateway=_launched(settings, temporary))
         if forked:
             start_workers(context, cores)
@@ -139,7 +146,6 @@ def _make_session(
 
 def _launched(settings: dict[str, str], temporary: TemporaryDirectory) -> JavaGateway:
     """Start a JVM with settings; its output is passed on."""
-    import_early()
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with on_command_line(settings) as shown:
         gateway = launch_gateway(_conf(shown), popen_kwargs=pipes)  # type: ignore[no-untyped-call]
