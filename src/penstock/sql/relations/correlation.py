@@ -65,6 +65,14 @@ def correlated(
     split = _split(translator, query, binder.scope)
     if split is None:
         return translator.relation(query, binder.scope), []
+    if _is_aggregate(translator, split.inside):
+        if not _is_existence(query) or split.inside.args.get("having"):
+            raise unsupported(
+                "IN, or EXISTS with HAVING, with a correlated subquery that aggregates",
+                query,
+                hint="Compare with the subquery as a value: a = (SELECT …).",
+            )
+        return translator.relation(split.inside), []  # has its one row, of any rows
     columns = {
         column.sql(): column
         for each in split.outside
@@ -88,6 +96,13 @@ def correlated(
                 between.given[id(column)] = behind[column.sql()]
         conditions += conjuncts(between.condition(each, "the condition of WHERE"))
     return right, conditions
+
+
+def _is_aggregate(translator: QueryTranslator, query: exp.Select) -> bool:
+    """Return whether a query without GROUP BY has aggregates, and so one row."""
+    having = query.args.get("having")
+    nodes = [*query.expressions, *([having] if having else [])]
+    return any(aggregate_nodes(each, translator.catalogue) for each in nodes)
 
 
 def n_hidden(relation: SqlRelation) -> int:

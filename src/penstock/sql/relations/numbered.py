@@ -1,7 +1,8 @@
-"""Window functions and ORDER BY with LIMIT."""
+"""Window functions: rows with the results of OVER."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from sqlglot import exp
@@ -9,9 +10,7 @@ from sqlglot import exp
 from penstock.sql.binding.binder import Binder
 from penstock.sql.binding.conversions import converted
 from penstock.sql.binding.intervals import milliseconds
-from penstock.sql.binding.operators import BUILDERS
-from penstock.sql.binding.scope import Scope
-from penstock.sql.catalogue import Changelog, SqlCatalogue, SqlColumn
+from penstock.sql.catalogue import Changelog, SqlColumn
 from penstock.sql.column_types import BIGINT
 from penstock.sql.functions.accumulators import ACCUMULATORS
 from penstock.sql.functions.group_aggregate import AggregateCall
@@ -20,7 +19,7 @@ from penstock.sql.functions.ranking import SortColumn
 from penstock.sql.place import unsupported, wrong
 from penstock.sql.relations.aggregates import bound_aggregate, is_aggregate, nodes_of
 from penstock.sql.relations.conditions import projected
-from penstock.sql.relations.keyed import Rank, RowNumber, distinct_names
+from penstock.sql.relations.keyed import RowNumber, distinct_names
 from penstock.sql.relations.ordered import Over
 from penstock.sql.relations.tree import SqlRelation
 from penstock.sql.scalars.tree import InputColumn, Scalar
@@ -28,13 +27,17 @@ from penstock.sql.scalars.tree import InputColumn, Scalar
 _UNORDERED = frozenset({"ARRAY", "MAP", "ROW", "ANY"})
 
 
-def with_windows(query: exp.Select, relation: SqlRelation, binder: Binder) -> SqlRelation:
-    """Return rows with the results of window functions as further columns; the binder then knows them.
+def with_windows(
+    query: exp.Select, nodes: Sequence[exp.Expr], relation: SqlRelation, binder: Binder
+) -> SqlRelation:
+    """Return rows with the results of the window functions of some expressions as further columns.
+
+    The binder then knows them.
 
     Raises:
         SqlError: A window function is not supported.
     """
-    for node in query.expressions:
+    for node in nodes:
         for each in list(nodes_of(node)):
             if isinstance(each, exp.Window) and id(each) not in binder.given:
                 relation = _numbered(each, query, relation, binder)
@@ -49,7 +52,7 @@ def _numbered(
     order = window.args.get("order")
     sort: tuple[SortColumn, ...] = ()
     if order is not None:
-        relation, sort = _sorted(relation, order, binder)
+        relation, sort = sorted_by(relation, order, binder)
     check_ordered(relation, node)
     if node.this.name.upper() == "ROW_NUMBER" and sort:
         _check_arguments("ROW_NUMBER", node.this, window)
@@ -144,7 +147,7 @@ def _positional(
     if not given:
         return relation, OverCall(AggregateCall(name, (), BIGINT, BIGINT), whole)
     if name in {"LAG", "LEAD"} and len(given) > 1:
-        offset = _constant(given[1], inside)
+        offset = constant_number(given[1], inside)
     value = binder.scalar(given[0])
     read: list[Scalar] = [value]
     if name in {"LAG", "LEAD"} and len(given) > 2:  # noqa: PLR2004
@@ -210,7 +213,7 @@ def frame_of(window: exp.Expr, sort: tuple[SortColumn, ...] | None, node: exp.Ex
         if counts_rows:
             raise wrong("ROWS takes a number", node, hint="Write RANGE for an interval.")
         return Frame(counts_rows, milliseconds(start, "the frame"))
-    return Frame(counts_rows, _constant(start, node))
+    return Frame(counts_rows, constant_number(start, node))
 
 
 def check_ordered(relation: SqlRelation, node: exp.Expr) -> None:
@@ -277,9 +280,10 @@ def _appended(relation: SqlRelation, made: list[Scalar]) -> tuple[SqlRelation, t
     return relation, tuple(positions)
 
 
-def _sorted(
+def sorted_by(
     relation: SqlRelation, order: exp.Expr, binder: Binder
 ) -> tuple[SqlRelation, tuple[SortColumn, ...]]:
+    """Return rows that have what ORDER BY names as columns, and their order."""
     made = [binder.scalar(each.this) for each in order.expressions]
     relation, positions = _appended(relation, made)
     return relation, tuple(
@@ -288,64 +292,12 @@ def _sorted(
     )
 
 
-def first_rows(query: exp.Expr, relation: SqlRelation, catalogue: SqlCatalogue) -> SqlRelation:
-    """Return the rows that ORDER BY with LIMIT and OFFSET leave.
-
-    Without ORDER BY they are the first ones in order of all columns.
+def constant_number(node: exp.Expr | None, clause: exp.Expr) -> int:
+    """Return a number that a clause has.
 
     Raises:
-        SqlError: There is an ORDER BY without LIMIT, or a limit is no constant.
+        SqlError: It is no constant.
     """
-    order, limit, offset = (query.args.get(key) for key in ("order", "limit", "offset"))
-    if limit is None:
-        clause = order or offset
-        if clause is None:
-            return relation
-        name = "OFFSET" if order is None else "ORDER BY"
-        raise unsupported(
-            f"{name} without LIMIT",
-            clause,
-            hint="Add LIMIT, or order the rows where they are read: those of a stream have no order.",
-        )
-    count = _constant(limit.args.get("expression") or limit.args.get("count"), limit)
-    start = 0 if offset is None else _constant(offset.expression, offset)
-    binder = Binder(Scope.of(None, relation.columns), catalogue, BUILDERS)
-    width = len(relation.columns)
-    sort: tuple[SortColumn, ...] = ()
-    inside = relation
-    if order is not None:
-        for each in order.expressions:
-            if isinstance(each.this, exp.Literal) and not each.this.is_string:
-                each.this.replace(exp.column(_at(relation, each), quoted=True))
-        inside, sort = _sorted(relation, order, binder)
-    check_ordered(inside, query)
-    ranked = Rank(
-        input=inside,
-        partition=(),
-        order=sort,
-        start=start,
-        end=start + count,
-        has_number=False,
-        columns=inside.columns,
-        keys=inside.keys,
-        changelog=Changelog.RETRACT,
-    )
-    if len(inside.columns) == width:
-        return ranked
-    kept = relation.columns
-    return projected(
-        ranked, kept, tuple(InputColumn(at, each.type, each.name) for at, each in enumerate(kept))
-    )
-
-
-def _at(relation: SqlRelation, ordered: exp.Expr) -> str:
-    number = int(ordered.this.name)
-    if not 1 <= number <= len(relation.columns):
-        raise wrong(f"there is no column {number}", ordered, hint="Count from 1.")
-    return relation.columns[number - 1].name
-
-
-def _constant(node: exp.Expr | None, clause: exp.Expr) -> int:
     if not isinstance(node, exp.Literal) or node.is_string or not node.name.isdigit():
         raise unsupported("a limit that is no constant number", clause)
     return int(node.name)

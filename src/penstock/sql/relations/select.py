@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from sqlglot import exp
@@ -17,11 +17,12 @@ from penstock.sql.dialect import hints_of
 from penstock.sql.place import unsupported, wrong
 from penstock.sql.relations.aggregates import GroupBinder
 from penstock.sql.relations.conditions import projected, where
+from penstock.sql.relations.first_rows import first_rows, orders_of_input
 from penstock.sql.relations.from_clause import FromClause
 from penstock.sql.relations.grouping import as_column, grouped
 from penstock.sql.relations.hints import check_names, check_used, state_ttls, with_options
 from penstock.sql.relations.keyed import GroupBy, Normalize, aggregated, distinct_names
-from penstock.sql.relations.numbered import first_rows, with_windows
+from penstock.sql.relations.numbered import with_windows
 from penstock.sql.relations.set_operations import except_rows, intersected, united
 from penstock.sql.relations.subqueries import is_existence, with_existence, with_scalars
 from penstock.sql.relations.tree import Scan, SqlRelation
@@ -137,9 +138,7 @@ class QueryTranslator:
         grouped_rows = relation
         if query.args.get("having") is not None:
             relation = self._having(query.args["having"], relation, binder)
-        relation = with_windows(query, relation, binder)
-        relation = with_scalars(self, query.expressions, relation, binder)
-        made = self._projected(query, relation, binder)
+        made, hidden = self._selection(query, relation, binder)
         if query.args.get("distinct") is not None:
             if query.args["distinct"].args.get("on") is not None:
                 raise unsupported("DISTINCT ON", query)
@@ -148,7 +147,7 @@ class QueryTranslator:
                 made = replace(made, ttl_ms=longest_ms)
         if type(grouped_rows) is not GroupBy:
             check_used(ttls_ms, origin.used_ttls, query)
-        return self._limited(query, made)
+        return first_rows(query, made, self.catalogue, hidden)
 
     def _where(self, query: exp.Select, relation: SqlRelation, binder: Binder) -> SqlRelation:
         clause = query.args.get("where")
@@ -171,7 +170,35 @@ class QueryTranslator:
         relation = where(relation, [binder.condition(having.this, "the condition of HAVING")])
         return relation if len(relation.columns) == width else _first_columns(relation, width)
 
-    def _projected(self, query: exp.Select, relation: SqlRelation, binder: Binder) -> SqlRelation:
+    def _selection(
+        self, query: exp.Select, relation: SqlRelation, binder: Binder
+    ) -> tuple[SqlRelation, list[exp.Expr]]:
+        """Return the selected columns, behind them what ORDER BY reads beside these, and its expressions."""
+        relation = self._with_values(query, query.expressions, relation, binder)
+        columns, outputs = self._selected_columns(query, relation, binder)
+        is_distinct = query.args.get("distinct") is not None
+        hidden = [] if is_distinct else orders_of_input(query, distinct_names(columns), binder)
+        relation = self._with_values(query, hidden, relation, binder)
+        for at, node in enumerate(hidden):
+            found = binder.scalar(node)
+            columns.append(SqlColumn(f"$order{at}", found.type))
+            outputs.append(found)
+        return projected(relation, distinct_names(columns), tuple(outputs)), hidden
+
+    def _with_values(
+        self,
+        query: exp.Select,
+        nodes: Sequence[exp.Expr],
+        relation: SqlRelation,
+        binder: Binder,
+    ) -> SqlRelation:
+        """Return rows with the window functions and subqueries of expressions as columns, which the binder then knows."""
+        relation = with_windows(query, nodes, relation, binder)
+        return with_scalars(self, nodes, relation, binder)
+
+    def _selected_columns(
+        self, query: exp.Select, relation: SqlRelation, binder: Binder
+    ) -> tuple[list[SqlColumn], list[Scalar]]:
         columns: list[SqlColumn] = []
         outputs: list[Scalar] = []
         named = [each.alias_or_name for each in query.expressions if not each.is_star]
@@ -186,7 +213,7 @@ class QueryTranslator:
                 )
                 columns.append(made)
                 outputs.append(found)
-        return projected(relation, distinct_names(columns), tuple(outputs))
+        return columns, outputs
 
     @staticmethod
     def _selected(node: exp.Expr, binder: Binder) -> list[tuple[str, Scalar]]:
