@@ -25,7 +25,8 @@ from penstock.events.listeners import JobListener, also_listening
 from penstock.expressions.arrow.merging import ColumnMerge
 from penstock.expressions.arrow.records import ChainEvaluation
 from penstock.expressions.keyed_aggregate import keyed_aggregate
-from penstock.spark.expressions.projection import merged, projected
+from penstock.spark.expressions.aggregates import merged
+from penstock.spark.expressions.projection import projected
 from penstock.types.arrow import arrow_columns, arrow_schema
 from tests.expressions.test_aggregates import EXACT, RECORDS, ROW, check, expected, last_of_keys
 from tests.spark.conftest import Environment

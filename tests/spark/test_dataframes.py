@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from penstock.common import Types
 from penstock.datastream import DataStream, col
+from penstock.spark.expressions import aggregates
 from tests.spark.conftest import Environment
 
 TOTALS = Types.ROW_NAMED(["name", "total"], [Types.STRING(), Types.LONG()])
@@ -72,6 +73,59 @@ def test_expressions_of_a_dataframe_are_one_plan_of_spark(
     assert alone.dtypes == run.dtypes
     plan = alone._jdf.queryExecution().executedPlan().toString()
     assert ("parquet" in plan) is (name == "quantile"), "only workers compute quantiles"
+
+
+KEYED = {
+    "plain": ("id % 3 AS k", "id AS v"),
+    "dotted": ("id % 3 AS `a.k`", "id AS `*`"),
+    "hidden": ("id % 3 AS k", "id AS _metadata"),
+    "text": ("CAST(id % 3 AS STRING) AS k", "CAST(id AS STRING) AS v"),
+    "collated": (
+        "IF(id % 2 = 0, 'a', 'A') COLLATE UTF8_LCASE AS k",
+        "CAST(id AS STRING) COLLATE UTF8_LCASE AS v",
+    ),
+    "null": ("IF(id % 3 = 0, NULL, id % 3) AS k", "CAST(NULL AS INT) AS v"),
+    "small": ("CAST(id % 3 AS TINYINT) AS k", "CAST(id AS SMALLINT) AS v"),
+    "time": ("DATE_FROM_UNIX_DATE(CAST(id % 3 AS INT)) AS k", "TIMESTAMP_SECONDS(id) AS v"),
+}
+"""Columns of a DataFrame whose names or types are a case of their own: a key and a value."""
+
+
+@pytest.mark.parametrize("case", KEYED)
+def test_results_by_key_are_one_plan_with_the_results_of_several(
+    environment: Environment,
+    session: SparkSession,
+    monkeypatch: pytest.MonkeyPatch,
+    case: str,
+) -> None:
+    frame = session.range(9).selectExpr(*KEYED[case])
+    declared = Types.ROW_NAMED(frame.columns, [Types.STRING(), Types.STRING()])
+    type_info = declared if case == "collated" else None
+    key, value = frame.columns
+    asked = {"n": col.count(), "last": col[value].max(), "some": col[value].count()}
+    if frame.dtypes[1][1] in {"bigint", "int", "smallint"}:
+        asked |= {"total": col[value].sum(), "mean": (col[value] + 1).mean()}
+
+    def made() -> Any:
+        stream = environment("batch").from_dataframe(frame, type_info=type_info)
+        return stream.key_by(col[key]).aggregate(**asked).to_dataframe()
+
+    retains_keys = case not in {"null", "collated"}
+    session.conf.set("spark.sql.retainGroupColumns", retains_keys)
+    try:
+        once = made()
+    finally:
+        session.conf.unset("spark.sql.retainGroupColumns")
+    monkeypatch.setattr(aggregates, "_is_one_plan", lambda *_: False)
+    several = made()
+    assert once.dtypes == several.dtypes
+    assert sorted(once.collect(), key=str) == sorted(several.collect(), key=str)
+    plan = once._jdf.queryExecution().analyzed()
+    assert (plan.nodeName(), plan.child().nodeName()) == (
+        ("Project", "Aggregate") if case == "collated" else ("Aggregate", "Project")
+    )
+    is_renamed = plan.child().child().nodeName() == "Project"
+    assert is_renamed is (case in {"dotted", "hidden", "collated"})
 
 
 def test_what_is_more_than_expressions_of_a_dataframe_runs(

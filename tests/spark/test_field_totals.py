@@ -20,7 +20,7 @@ from penstock.datastream.connectors import HybridSource
 from penstock.errors import TypeMismatchError, UserFunctionError
 from penstock.expressions.field_totals import FieldTotal
 from penstock.expressions.keyed_aggregate import KeyedAggregate
-from penstock.spark.expressions.projection import merged
+from penstock.spark.expressions.aggregates import merged
 from penstock.spark.sources import source_reads
 from tests.spark.conftest import Environment
 

@@ -4,15 +4,20 @@ Spark parses every name: `a.b` is the field `b` of a struct `a` if there is one,
 `_metadata` may be the file of a row. Two columns may have the same name, or names that differ only
 by case. Escaping the names that we write would not be enough, because `DataFrame.mapInArrow`
 resolves the names of all columns again. Renaming by position resolves no name: this module gives all
-columns new names for Spark, and workers restore the original names.
+columns new names for Spark, and workers restore the original names. Plain names need no new ones, where
+only Spark's own functions read the columns.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from penstock.types import RowTypeInfo
+
+_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+"""A name that Spark reads as it is, and that no hidden column has."""
 
 
 def column_name(position: int) -> str:
@@ -23,6 +28,16 @@ def column_name(position: int) -> str:
 def by_position(dataframe: Any) -> Any:
     """Return a Spark DataFrame whose columns are called `c0`, `c1`, … in their order."""
     return dataframe.toDF(*map(column_name, range(len(dataframe.columns))))
+
+
+def by_plain_name(dataframe: Any) -> Any:
+    """Return a Spark DataFrame each of whose columns its name denotes: the same one, or that of `by_position`.
+
+    To rename columns is a plan that Spark analyses.
+    """
+    names = dataframe.columns
+    is_plain = all(map(_PLAIN.fullmatch, names)) and len({*map(str.lower, names)}) == len(names)
+    return dataframe if is_plain else by_position(dataframe)
 
 
 def chosen(dataframe: Any, names: Sequence[str]) -> Any:

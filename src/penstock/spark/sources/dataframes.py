@@ -9,11 +9,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from penstock.config.configuration import Configuration
-from penstock.connectors.column_positions import by_position
 from penstock.errors import CallSite
 from penstock.expressions.keyed_aggregate import KeyedAggregate
 from penstock.expressions.steps import ExpressionChain
-from penstock.spark.expressions.projection import check_session, declared, finished, selected
+from penstock.spark.expressions.aggregates import finished
+from penstock.spark.expressions.projection import check_session, declared, selected
 from penstock.spark.session.factory import get_session
 from penstock.spark.sources.column_names import check_type
 from penstock.spark.sources.file_paths import escaped
@@ -74,7 +74,7 @@ def computed_records(
     if aggregate is not None:
         return finished(dataframe, chain, aggregate, type_info, origin)
     check_session(dataframe.sparkSession, origin)
-    return declared(selected(by_position(dataframe), chain), type_info)
+    return declared(selected(dataframe, chain), type_info)
 
 
 def _read(session: SparkSession, paths: Sequence[Path], type_info: TypeInformation) -> DataFrame:

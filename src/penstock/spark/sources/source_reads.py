@@ -31,13 +31,8 @@ from penstock.program.timestamps import ColumnTimestamps
 from penstock.program.window_operation import PaneShape
 from penstock.runtime.fold.panes import width_of
 from penstock.runtime.task.chain import operators_behind
-from penstock.spark.expressions.projection import (
-    finished,
-    finished_windows,
-    has_errors,
-    merged,
-    projected,
-)
+from penstock.spark.expressions.aggregates import finished, finished_windows, merged
+from penstock.spark.expressions.projection import has_errors, projected
 from penstock.spark.expressions.queries import rows_of_query
 from penstock.spark.session.unlimited_batches import has_small_batches, without_limit
 from penstock.spark.sources.position_rows import RANGES_DDL

@@ -1,0 +1,223 @@
+"""Aggregates by key in Spark SQL: their parts merged, or finished with their results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sf
+
+from penstock.connectors.column_positions import by_plain_name, by_position, column_name
+from penstock.errors import CallSite
+from penstock.expressions.keyed_aggregate import TALLY, KeyedAggregate
+from penstock.expressions.kinds import name_of
+from penstock.expressions.paned import PANE
+from penstock.expressions.steps import ExpressionChain, SelectStep
+from penstock.expressions.tree import Field
+from penstock.expressions.typing import RecordType
+from penstock.spark.expressions.projection import (
+    after_steps,
+    as_declared,
+    built,
+    check_session,
+    outputs,
+    selected,
+)
+from penstock.spark.expressions.sql_types import SQL_TYPES
+from penstock.types.base import TypeInformation
+from penstock.types.scalars import BasicTypeInfo
+
+_RETAINS_KEYS = "spark.sql.retainGroupColumns"
+
+_MERGED: dict[str, Callable[[Column], Column]] = {"sum": sf.sum, "min": sf.min, "max": sf.max}
+
+_SUM_TYPES = frozenset({"bigint", "double"})
+"""Types of sums, whatever smaller numbers are added."""
+
+
+def merged(
+    frame: DataFrame, aggregate: KeyedAggregate, tasks: int, *, is_ordered: bool = True
+) -> DataFrame:
+    """Return the parts of aggregates, one row per key.
+
+    Args:
+        frame: A row of parts per record; its columns are those of `aggregate.parts`.
+        aggregate: How parts are merged.
+        tasks: Number of tasks that read the result.
+        is_ordered: Whether rows have a deterministic order: a task that is repeated reads the same rows.
+    """
+    keys = [sf.col(column_name(at)) for at in range(aggregate.keys)]
+    rows = grouped(by_position(frame), aggregate).coalesce(tasks)
+    if is_ordered:
+        rows = rows.sortWithinPartitions(*keys)
+    return rows.toDF(*frame.columns)
+
+
+def finished(
+    frame: DataFrame,
+    chain: ExpressionChain,
+    aggregate: KeyedAggregate,
+    type_info: TypeInformation,
+    origin: CallSite | None,
+) -> DataFrame:
+    """Return the results of aggregates, one row per key, in no order.
+
+    Args:
+        frame: Rows whose columns are the fields that the chain reads, in their order.
+        chain: The selection of parts.
+        aggregate: How parts are merged, and what is made of them.
+        type_info: Type of the results. Its fields are the columns.
+        origin: The user's line that made the aggregates.
+
+    Raises:
+        ConfigError: The session does not raise errors of arithmetic.
+    """
+    check_session(frame.sparkSession, origin)
+    *steps, parts = chain.needed().steps
+    assert isinstance(parts, SelectStep), "parts are one selection"
+    rows, records = after_steps(by_plain_name(frame), chain.records, steps)
+    if _is_one_plan(rows, records, parts, aggregate):
+        return _grouped_at_once(rows, records, parts, aggregate, type_info)
+    rows, _ = after_steps(rows, records, [parts])
+    rows = grouped(rows, aggregate)
+    return rows.select(*_results(rows, aggregate, type_info))
+
+
+def _is_one_plan(
+    rows: DataFrame, records: RecordType, parts: SelectStep, aggregate: KeyedAggregate
+) -> bool:
+    """Return whether keys are grouped by as they are, and results are made where parts are merged.
+
+    Not if Spark compares keys in another way than their type says, which then is not the type of the results.
+    """
+    results = _selection(aggregate)
+    names = [name for name, _ in parts.outputs[: aggregate.keys]]
+    keys = [made for _, made in parts.outputs[: aggregate.keys]]
+    first = [made.name for _, made in results.outputs[: aggregate.keys] if isinstance(made, Field)]
+    types = _exact_types(rows, records)
+    is_exact = all(isinstance(key, Field) and key.name in types for key in keys)
+    return TALLY not in aggregate.merges and is_exact and first == names
+
+
+def _exact_types(rows: DataFrame, records: RecordType) -> dict[str, str]:
+    """Return fields to Spark's names of their types, of those which Spark has with exactly the declared type."""
+    named = zip(records.field_names, records.field_types, rows.dtypes, strict=False)
+    return {
+        name: actual
+        for name, kind, (_, actual) in named
+        if isinstance(kind, BasicTypeInfo) and SQL_TYPES.get(kind.name) == actual
+    }
+
+
+def _grouped_at_once(
+    rows: DataFrame,
+    records: RecordType,
+    parts: SelectStep,
+    aggregate: KeyedAggregate,
+    type_info: TypeInformation,
+) -> DataFrame:
+    """Return results by one plan: its keys and results are expressions of the rows. Spark merges equal parts once."""
+    types, known, columns = _exact_types(rows, records), {}, {}
+    selection = zip(parts.outputs, outputs(rows, records, parts), strict=True)
+    for ((name, made), column), how in zip(selection, aggregate.merges, strict=True):
+        known[name] = SQL_TYPES[name_of(made)]
+        merged_part = column if how is None else _MERGED[how](column)
+        if how == "sum":
+            has_type = known[name] in _SUM_TYPES
+        else:  # the cast of a key leaves out what else Spark knows of its column, such as a comment
+            has_type = how is not None and isinstance(made, Field) and made.name in types
+        columns[name] = merged_part if has_type else merged_part.cast(known[name])
+    emitted = [
+        (columns[made.name], known[made.name])
+        if isinstance(made, Field)
+        else (built(made, columns), None)
+        for _, made in _selection(aggregate).outputs
+    ]
+    named = as_declared(emitted, type_info)
+    return _by_keys(rows, named[: aggregate.keys], named[aggregate.keys :])
+
+
+def _by_keys(rows: DataFrame, keys: Sequence[Column], others: Sequence[Column]) -> DataFrame:
+    """Return keys and other columns, one row per key; a session may be told to leave out the keys."""
+    retains_keys = rows.sparkSession.conf.get(_RETAINS_KEYS) == "true"
+    return rows.groupBy(*keys).agg(*(() if retains_keys else keys), *others)
+
+
+def finished_windows(
+    frame: DataFrame,
+    chain: ExpressionChain,
+    aggregate: KeyedAggregate,
+    width_ms: int,
+    type_info: TypeInformation,
+    origin: CallSite | None,
+) -> DataFrame:
+    """Return the results of windows, one row per key and window, and behind their columns the begin of the window.
+
+    It is NULL if a record of the key has no timestamp.
+
+    Args:
+        frame: See `finished`.
+        chain: The selection of parts and of the pane of each record, see `penstock.expressions.paned`.
+        aggregate: How parts are merged by key and pane, and what is made of them and of the bounds of the window.
+        width_ms: Length of a window, which is that of a pane.
+        type_info: See `finished`.
+        origin: See `finished`.
+
+    Raises:
+        ConfigError: The session does not raise errors of arithmetic.
+    """
+    check_session(frame.sparkSession, origin)
+    rows = grouped(selected(frame, chain), aggregate)
+    columns = [sf.col(column_name(at)) for at in range(len(rows.columns))]
+    pane = columns.pop(aggregate.keys - 1)
+    bounds = [sf.timestamp_millis(pane), sf.timestamp_millis(pane + sf.lit(width_ms))]
+    fired = [*columns, *bounds][: len(aggregate.results.records.field_names)]
+    rows = rows.select(
+        *[each.alias(column_name(at)) for at, each in enumerate(fired)], pane.alias(PANE)
+    )
+    return rows.select(*_results(rows, aggregate, type_info), sf.col(PANE))
+
+
+def grouped(rows: DataFrame, aggregate: KeyedAggregate) -> DataFrame:
+    """Return the parts of aggregates of a DataFrame of `by_position`, as one, one row per key, in no order; see `merged`."""
+    kinds = [kind for _, kind in rows.dtypes]
+    merges = list(enumerate(zip(aggregate.merges, kinds, strict=True)))
+    keys = [sf.col(column_name(at)) for at, (how, _) in merges if how is None]
+    parts = [
+        _MERGED[how](sf.col(column_name(at))).cast(kind).alias(column_name(at))
+        for at, (how, kind) in merges
+        if how is not None and how != TALLY
+    ]
+    has_tally = False
+    for at, (how, _) in merges:
+        if how == TALLY:
+            has_tally = True
+            rows = _counted(rows, at, keys, parts)
+            entry = sf.when(sf.col("value").isNotNull(), sf.struct("value", "times"))
+            counted = sf.sort_array(sf.collect_list(entry))  # without NULL
+            known = sf.when(sf.size(counted) > 0, sf.map_from_entries(counted))
+            parts = [*parts, known.alias(column_name(at))]
+    made = _by_keys(rows, keys, parts)
+    if not has_tally:  # columns are in order
+        return made
+    return made.select(*[sf.col(column_name(at)) for at in range(len(kinds))])
+
+
+def _counted(rows: DataFrame, at: int, keys: list[Column], parts: list[Column]) -> DataFrame:
+    """Return a row per key and value of a tally, with the number of its records and the parts of these."""
+    value = sf.map_keys(sf.col(column_name(at)))[0].alias("value")
+    times = sf.count(sf.col(column_name(at))).alias("times")
+    return _by_keys(rows, [*keys, value], [times, *parts])
+
+
+def _results(
+    rows: DataFrame, aggregate: KeyedAggregate, type_info: TypeInformation
+) -> list[Column]:
+    columns = outputs(rows, aggregate.results.records, _selection(aggregate))
+    return as_declared(((each, None) for each in columns), type_info)
+
+
+def _selection(aggregate: KeyedAggregate) -> SelectStep:
+    (step,) = aggregate.results.steps
+    assert isinstance(step, SelectStep), "results are one selection"
+    return step
