@@ -72,12 +72,29 @@ def test_other_modes_compute_queries_by_operators(env) -> None:
 
 
 @pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT k FROM t WHERE LOWER(k) IN ('a', 'b')",
+        "SELECT LOWER(k) = 'a' AS a FROM t",
+        "SELECT REGEXP_EXTRACT(k, 'a(b)', 1) AS b FROM t",
+        "SELECT k FROM t WHERE REGEXP_EXTRACT(k, 'a') IS NULL",
+    ],
+)
+def test_texts_that_mean_the_same_are_whole_queries(env, query: str) -> None:
+    assert whole(planned(env(), query)) == ["query of t"]
+
+
+@pytest.mark.parametrize(
     ("query", "why"),
     [
         ("SELECT k, SUM(x) AS s FROM t GROUP BY k", "SUM of DOUBLE"),
         ("SELECT k, LISTAGG(k) AS s FROM t GROUP BY k", "LISTAGG"),
         ("SELECT x, COUNT(*) AS n FROM t GROUP BY x", "the group 'x' is DOUBLE"),
         ("SELECT DISTINCT LOWER(k) AS k FROM t", "lower may be something else"),
+        ("SELECT DISTINCT LOWER(k) = 'é' AS k FROM t", "lower may be something else"),
+        ("SELECT DISTINCT REGEXP_EXTRACT(k, '.*') AS k FROM t", "regexp_extract may be"),
+        ("SELECT DISTINCT REGEXP_EXTRACT(k, 'a', 1) AS k FROM t", "regexp_extract may be"),
+        ("SELECT DISTINCT REGEXP_EXTRACT(k, k) AS k FROM t", "regexp_extract may be"),
         ("SELECT t.k FROM t JOIN u ON t.k = u.k WHERE t.n / u.n > 1", "may fail"),
         ("SELECT k, LAG(n) OVER (PARTITION BY k ORDER BY n) AS m FROM t", "LAG"),
     ],

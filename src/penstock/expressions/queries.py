@@ -308,6 +308,8 @@ QUERY_FUNCTIONS: dict[str, Callable[[Call], bool]] = {
     "is_like": _never,
     "split_part": _never,
     "regexp_group": _never,
+    "regexp_misses": _never,
+    "lower_ascii": _never,
 }
 """Functions that only queries have, beside those of columns: name to whether a call can fail."""
 

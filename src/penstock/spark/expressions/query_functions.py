@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from re import escape
+from string import ascii_lowercase, ascii_uppercase
 
 from pyspark.sql import Column
 from pyspark.sql import functions as sf
@@ -10,6 +11,8 @@ from pyspark.sql import functions as sf
 from penstock.expressions.queries import may_fail
 from penstock.expressions.tree import Call
 from penstock.spark.expressions.numbers import Builder
+
+_KELVIN = "\N{KELVIN SIGN}"
 
 
 def _remainder(call: Call, left: Column, right: Column) -> Column:
@@ -66,6 +69,18 @@ def _regexp_group(call: Call, value: Column) -> Column:
     return sf.when(value.rlike(pattern), sf.regexp_extract(value, pattern, group))
 
 
+def _regexp_misses(call: Call, value: Column) -> Column:
+    return ~sf.coalesce(value.rlike(call.parameters[0]), sf.lit(False))  # noqa: FBT003
+
+
+def _lower_ascii(_: Call, value: Column) -> Column:
+    # Of what is not ASCII, Python makes one character ASCII in LOWER; any other makes the result equal to no text of ASCII.
+    # Spark's own function goes by the locale where a text is not ASCII; where it is, it is faster than translate.
+    other = sf.translate(value, _KELVIN + ascii_uppercase, "k" + ascii_lowercase)
+    is_ascii = sf.octet_length(value) == sf.char_length(value)
+    return sf.when(is_ascii, sf.lower(value)).otherwise(other)
+
+
 def _and(call: Call, left: Column, right: Column) -> Column:
     if not may_fail(call.arguments[1]):
         return left & right
@@ -94,5 +109,7 @@ QUERY_BUILDERS: dict[str, Builder] = {
     "is_like": _is_like,
     "split_part": _split_part,
     "regexp_group": _regexp_group,
+    "regexp_misses": _regexp_misses,
+    "lower_ascii": _lower_ascii,
 }
 """Name of a function of `expressions.queries.QUERY_FUNCTIONS` to its builder, and those that ask whether one may fail."""

@@ -71,7 +71,6 @@ _PARTS_OF_DAYS = {"HOUR": "hour", "MINUTE": "minute", "SECOND": "second"}
 _LOWER_ASCII = "lower_ascii"
 """LOWER that is compared with texts of ASCII."""
 
-_KELVIN = "\N{KELVIN SIGN}"
 _TRUNCATED = frozenset({"SECOND", "MINUTE", "HOUR", "DAY"})
 
 Made = Expression | None
@@ -300,9 +299,14 @@ def _in_ascii(scalar: Scalar) -> Scalar:
 
 
 def _lower_ascii(_: QueryScalars, call: ScalarCall, arguments: tuple[Expression, ...]) -> Made:
-    # Of what is not ASCII, Python makes one character ASCII in LOWER; any other makes the result equal to no text of ASCII
-    kelvin = Call("replace", arguments, (_KELVIN, "k"), call.type.type_info)
-    return Call("ascii_lower", (kelvin,), (), call.type.type_info)
+    return Call(_LOWER_ASCII, arguments, (), call.type.type_info)
+
+
+def _is_null(_: QueryScalars, call: ScalarCall, arguments: tuple[Expression, ...]) -> Made:
+    (argument,) = arguments
+    if not isinstance(argument, Call) or argument.function != "regexp_group":
+        return None
+    return Call("regexp_misses", argument.arguments, argument.parameters[:1], call.type.type_info)
 
 
 def _regexp_extract(_: QueryScalars, call: ScalarCall, arguments: tuple[Expression, ...]) -> Made:
@@ -334,6 +338,7 @@ _MADE: dict[str, Make] = {
     "is_distinct": _is_distinct,
     _LOWER_ASCII: _lower_ascii,
     "regexp_extract": _regexp_extract,
+    "is_null": _is_null,
     "shift": _shift,
     "floor_to": _floor_to,
 }
