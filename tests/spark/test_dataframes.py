@@ -116,7 +116,7 @@ def test_results_by_key_are_one_plan_with_the_results_of_several(
         once = made()
     finally:
         session.conf.unset("spark.sql.retainGroupColumns")
-    monkeypatch.setattr(aggregates, "_is_one_plan", lambda *_: False)
+    monkeypatch.setattr(aggregates, "is_one_plan", lambda *_: False)
     several = made()
     assert once.dtypes == several.dtypes
     assert sorted(once.collect(), key=str) == sorted(several.collect(), key=str)

@@ -76,14 +76,14 @@ def finished(
     *steps, parts = chain.needed().steps
     assert isinstance(parts, SelectStep), "parts are one selection"
     rows, records = after_steps(by_plain_name(frame), chain.records, steps)
-    if _is_one_plan(rows, records, parts, aggregate):
+    if is_one_plan(rows, records, parts, aggregate):
         return _grouped_at_once(rows, records, parts, aggregate, type_info)
     rows, _ = after_steps(rows, records, [parts])
     rows = grouped(rows, aggregate)
     return rows.select(*_results(rows, aggregate, type_info))
 
 
-def _is_one_plan(
+def is_one_plan(
     rows: DataFrame, records: RecordType, parts: SelectStep, aggregate: KeyedAggregate
 ) -> bool:
     """Return whether keys are grouped by as they are, and results are made where parts are merged.
