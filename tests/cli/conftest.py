@@ -45,7 +45,7 @@ def program(tmp_path):
 def penstock():
     """Return a function that runs the command line in this process."""
 
-    def invoke(*arguments):
-        return CliRunner().invoke(command_line(), list(arguments))
+    def invoke(*arguments, input=None):  # noqa: A002 - as in CliRunner
+        return CliRunner().invoke(command_line(), list(arguments), input=input)
 
     return invoke

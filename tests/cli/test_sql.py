@@ -84,11 +84,15 @@ def test_explain_needs_a_script(penstock):
     assert penstock("sql", "--explain").exit_code == 2
 
 
+class Typed(PipedLines):
+    is_script = False
+
+
 def shell(*lines: str) -> tuple[list[str], str]:
     out, told = io.StringIO(), io.StringIO()
     console = Console(file=told, width=200)
     env = StreamExecutionEnvironment.get_execution_environment()
-    assert SqlShell(env, console, out).run(PipedLines(iter(lines))) == 0
+    assert SqlShell(env, console, out).run(Typed(iter(lines))) == 0
     return out.getvalue().splitlines(), told.getvalue()
 
 
@@ -111,6 +115,21 @@ def test_the_shell_goes_on_after_an_error():
     assert "at: " not in told  # nobody wrote a program
     assert "Ctrl-C" in told
     assert out == ["view name", "---------"]
+
+
+def test_a_pipe_ends_with_its_first_error(penstock):
+    text = "CREATE TABLE t (a INT) WITH ('connector' = 'print');\nDESCRIBE nothing;\nSHOW TABLES;\n"
+    result = penstock("sql", input=text)
+    assert result.exit_code == 1
+    assert "there is no table 'nothing'" in result.stderr
+    assert "at: " not in result.stderr
+    assert result.stdout == ""
+
+
+def test_a_pipe_that_is_right_ends_well(penstock):
+    result = penstock("sql", input="SHOW VIEWS;\nSHOW TABLES")
+    assert result.exit_code == 0
+    assert result.stdout.splitlines() == ["view name", "---------", "table name", "----------"]
 
 
 def test_the_shell_forgets_what_was_typed_on_interrupt():

@@ -60,7 +60,12 @@ class SqlShell:
         self._verbose = verbose
 
     def run(self, lines: TypedLines | PipedLines) -> int:
-        """Carry out what is typed until the end, and return the exit status."""
+        """Carry out what is typed until the end, and return the exit status.
+
+        Raises:
+            PenstockError: A statement of a script failed; those behind it are not carried out.
+            KeyboardInterrupt: A script was interrupted in a statement.
+        """
         lines.complete_with(self._names)
         typed = ""
         self._say("SQL of Penstock. HELP; explains the shell.")
@@ -73,7 +78,7 @@ class SqlShell:
                 continue
             if line is None:
                 if typed and lines.is_script:
-                    self._carry_out(typed)
+                    self._carry_out(typed, lines)
                 return 0
             typed = f"{typed}{line}\n"
             if not typed.strip():
@@ -84,18 +89,22 @@ class SqlShell:
                 self._say(_HELP)
                 typed = ""
             elif self._environment.sql_session.is_complete(typed):
-                self._carry_out(typed)
+                self._carry_out(typed, lines)
                 typed = ""
 
-    def _carry_out(self, text: str) -> None:
+    def _carry_out(self, text: str, lines: TypedLines | PipedLines) -> None:
         try:
             with job_progress(self._console, plain=self._verbose):
                 print_results(self._environment, text, None, self._out or sys.stdout)
         except KeyboardInterrupt:
+            if lines.is_script:
+                raise
             self._say("stopped")
         except PenstockError as error:
             # Without the line of the program: there is none.
             shown = type(error)(error.problem, hint=error.hint)
+            if lines.is_script:
+                raise shown from error
             self._console.print(error_text(shown), soft_wrap=True)
 
     def _names(self) -> tuple[str, ...]:
@@ -110,7 +119,7 @@ class TypedLines:
     """Lines of a terminal, with editing, history and completion by readline."""
 
     is_script = False
-    """Whether the last statement needs no semicolon; who types Ctrl-D forgets what was begun."""
+    """Whether the last statement needs no semicolon, and an error ends it; who types Ctrl-D forgets what was begun."""
 
     def __init__(self, history: Path) -> None:
         self._names: Any = tuple
@@ -140,7 +149,7 @@ class TypedLines:
 
 
 class PipedLines:
-    """Lines of a pipe, without a prompt."""
+    """Lines of a pipe, without a prompt: a script, which ends with its first error."""
 
     is_script = True
 
