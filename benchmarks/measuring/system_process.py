@@ -7,7 +7,9 @@ import json
 import os
 import signal
 import subprocess
+import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,11 @@ from benchmarks.systems.launch import environment
 
 END_SECONDS = 20.0
 """How long a system may take to end after it was closed."""
+LIMIT_SECONDS = 300.0
+"""How long a system may take for an answer, if ten of its longest answers before take less."""
+FIRST_LIMIT_SECONDS = 1_800.0
+"""The same before it has answered twice: what it does first may take longest."""
+LIMIT_FACTOR = 10.0
 
 _SHOWN_LINES = 12
 
@@ -44,6 +51,8 @@ class SystemProcess:
         """
         self._name = name
         self._is_closed = False
+        self._is_late = False
+        self._took_seconds: list[float] = []
         self._log = work / "log.txt"
         self.spawned = time.monotonic()
         try:
@@ -70,19 +79,40 @@ class SystemProcess:
         """Let the system run, ask it for one thing, wait for the answer, and stop it again.
 
         Raises:
-            SystemFailedError: It answered with an error, with nonsense, or died.
+            SystemFailedError: It answered with an error, with nonsense, died, or hangs: then it is killed.
         """
         signal_all(self._process.pid, signal.SIGCONT)
         self._memory.resume()
+        began = time.monotonic()
         try:
-            answer = self._exchange({"do": do, **arguments})
+            with self._limited():
+                answer = self._exchange({"do": do, **arguments})
         finally:
             self._memory.pause()
+        self._took_seconds.append(time.monotonic() - began)
         signal_all(self._process.pid, signal.SIGSTOP)
         if "error" in answer:
             raise self._failed(f"{self._name} failed at {do!r}: {answer['error']}")
         result: dict[str, Any] = answer["ok"]
         return result
+
+    @contextlib.contextmanager
+    def _limited(self) -> Iterator[None]:
+        """Kill the system if the block takes too long, so that its answer ends."""
+        took = self._took_seconds
+        least = LIMIT_SECONDS if len(took) > 1 else FIRST_LIMIT_SECONDS
+        limit = max([least, *(LIMIT_FACTOR * each for each in took)])
+        timer = threading.Timer(limit, self._give_up)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+    def _give_up(self) -> None:
+        self._is_late = True
+        signal_all(self._process.pid, signal.SIGKILL)
 
     def peak_memory_bytes(self) -> dict[str, int]:
         """Return the peak memory by role; see `MemoryWatch.peaks`."""
@@ -125,6 +155,8 @@ class SystemProcess:
             raise self._failed(f"{self._name} has ended: {cause}") from cause
         if not line:
             status = self._process.wait()
+            if self._is_late:
+                raise self._failed(f"{self._name} hangs at {command['do']!r}, and was killed")
             raise self._failed(f"{self._name} ended with status {status} at {command['do']!r}")
         try:
             answer: dict[str, Any] = json.loads(line)

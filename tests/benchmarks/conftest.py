@@ -32,6 +32,8 @@ class Fake:
             os._exit(3)
         if self.specification["options"].get("raise") == str(self.rounds):
             raise ValueError("no more")
+        if self.specification["options"].get("hang") == str(self.rounds):
+            time.sleep(600)
         seconds = float(self.specification["options"].get("seconds", "0.5"))
         with open(self.specification["journal"], "a") as journal:
             journal.write(self.specification["name"] + chr(10))

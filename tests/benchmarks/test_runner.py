@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.measuring import system_process
 from benchmarks.measuring.processes import members
 from benchmarks.measuring.runner import BenchRequest, chosen_systems, run_program
 from benchmarks.measuring.system_process import SystemProcess
@@ -170,6 +171,17 @@ def test_a_killed_system_is_reported(process):
     with pytest.raises(SystemFailedError) as caught:
         process.ask("round")
     assert caught.value.code == "BENCH_SYSTEM_FAILED"
+
+
+def test_a_system_that_hangs_is_killed_and_left_out(fake_program, fake_system, monkeypatch):
+    monkeypatch.setattr(system_process, "LIMIT_SECONDS", 0.3)
+    monkeypatch.setattr(system_process, "LIMIT_FACTOR", 0.0)
+    program = fake_program(fake_system("a"), fake_system("b", is_peer=True, hang="2"))
+    result = run(program, rounds=2)
+    assert [(m.system.name, len(m.rounds)) for m in result.measurements] == [("a", 2)]
+    (left_out,) = result.skipped
+    assert left_out.reason == "b hangs at 'round', and was killed"
+    assert result.exit_status == 0
 
 
 def test_memory_of_the_driver_is_seen(process):
