@@ -96,6 +96,9 @@ CONSTRUCTS: Mapping[str, str] = {
     ),
     "a correlated subquery with other conditions as a value": "SELECT (SELECT MAX(n) FROM b WHERE b.n < a.n) FROM a",
     "IN with a subquery in SELECT": "SELECT n IN (SELECT n FROM b) FROM a",
+    "IN with a correlated subquery that aggregates": (
+        "SELECT n FROM a WHERE n IN (SELECT COUNT(*) FROM b WHERE b.n = a.n)"
+    ),
     "SESSION of rows that change": (
         "SELECT * FROM TABLE(SESSION(TABLE v, DESCRIPTOR(ts), INTERVAL '5' SECOND))"
     ),

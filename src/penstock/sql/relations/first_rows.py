@@ -84,17 +84,14 @@ def first_rows(
     start = 0 if offset is None else constant_number(offset.expression, offset)
     width = len(relation.columns) - len(hidden)
     kept = relation.columns[:width]
-    binder = Binder(Scope.of(None, kept), catalogue, BUILDERS)
-    for at, node in enumerate(hidden, width):
-        column = relation.columns[at]
-        binder.given[id(node)] = InputColumn(at, column.type, column.name)
     sort: tuple[SortColumn, ...] = ()
     inside = relation
     if order is not None:
-        for each in order.expressions:
-            if isinstance(each.this, exp.Literal) and not each.this.is_string:
-                each.this.replace(exp.column(_at(kept, each), quoted=True))
-        inside, sort = sorted_by(relation, order, binder)
+        binder = Binder(Scope.of(None, kept), catalogue, BUILDERS)
+        for at, node in enumerate(hidden, width):
+            column = relation.columns[at]
+            binder.given[id(node)] = InputColumn(at, column.type, column.name)
+        inside, sort = sorted_by(relation, _with_names(order, kept), binder)
     check_ordered(inside, query)
     ranked = Rank(
         input=inside,
@@ -112,6 +109,14 @@ def first_rows(
     return projected(
         ranked, kept, tuple(InputColumn(at, each.type, each.name) for at, each in enumerate(kept))
     )
+
+
+def _with_names(order: exp.Expr, columns: Sequence[SqlColumn]) -> exp.Expr:
+    """Return ORDER BY with names in place of the numbers of columns."""
+    for each in order.expressions:
+        if isinstance(each.this, exp.Literal) and not each.this.is_string:
+            each.this.replace(exp.column(_at(columns, each), quoted=True))
+    return order
 
 
 def _at(columns: Sequence[SqlColumn], ordered: exp.Expr) -> str:
