@@ -54,6 +54,14 @@ def waiting_servers() -> str:
     return named
 
 
+def let_consumers_wait() -> None:
+    """Have the systems that are started next read from brokers that wait for records.
+
+    Without it a consumer that has read all, and is kept for the next job, takes a core of the next round: 2,000,000 records took 3.2 to 10.6 s.
+    """
+    os.environ[SERVERS] = waiting_servers()
+
+
 @cache
 def _waiting_broker() -> WaitingBroker:
     return WaitingBroker(_own_broker())

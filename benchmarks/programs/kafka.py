@@ -23,7 +23,14 @@ from benchmarks.answers.kafka_records import (
     is_last_count,
     numbers_below,
 )
-from benchmarks.inputs.kafka import ensure_broker, fill, make_topic, servers, waiting_servers
+from benchmarks.inputs.kafka import (
+    ensure_broker,
+    fill,
+    let_consumers_wait,
+    make_topic,
+    servers,
+    waiting_servers,
+)
 from benchmarks.model.program import BenchProgram, BenchSystem, Case, Outputs, Workload
 from benchmarks.model.shape import BATCH, MIXED, STREAMING, Shape
 from benchmarks.programs.pipeline import LIVE_RECORDS, SLOW_RECORDS, Pipeline, ours
@@ -104,6 +111,7 @@ def write_topic(case: Case, directory: Path) -> None:
         shape = Shape(records, 0, case.keys, case.parallelism, STREAMING)
         if make_topic(topic_of(shape)):
             fill(topic_of(shape), ((b"%d" % (i % case.keys), now_ms) for i in range(records)))
+    let_consumers_wait()
 
 
 def write_files_and_topic(case: Case, directory: Path) -> None:
@@ -123,6 +131,7 @@ def write_files_and_topic(case: Case, directory: Path) -> None:
     make_topic(topic)
     behind = range(max(case.records - overlap, 0), shape.total)
     fill(topic, ((b"%d" % (i % case.keys), i + begin_ms) for i in behind))
+    let_consumers_wait()
     os.environ |= {FILES: str(files), TOPIC: topic}
 
 
