@@ -75,18 +75,23 @@ def _run(name: str, figures: str, arguments: str) -> FigureRun:
 
 RUNS: tuple[FigureRun, ...] = (
     _run("reduce", "R1, R10", "reduce --keys 1000 --runs 5 -o slow-records=200000"),
-    _run("window-reduce", "R1", "window-reduce --keys 1000 --runs 3"),
+    _run(
+        "window-reduce",
+        "R1",
+        "window-reduce --keys 1000 --runs 5 --system penstock_batch --against sql --against flink-java-batch",
+    ),
     _run(
         "expressions",
         "R11",
-        "expressions --runs 3 --against sql-files --against sql --against flink-java-heap",
+        "expressions --runs 5 --system penstock_batch --system penstock_batch_frame --system penstock_mixed_latest"
+        " --against sql-files --against sql --against flink-java-heap",
     ),
     _run(
         "live-state-columns",
         "R12",
         "live-state --runs 5 --system penstock_hashmap_expressions --against sql --against flink-java-rocksdb",
     ),
-    _run("kafka", "R14", "kafka --runs 3"),
+    _run("kafka", "R14", "kafka --runs 5"),
     _run(
         "latency",
         "R8",
@@ -107,12 +112,16 @@ RUNS: tuple[FigureRun, ...] = (
     _run(
         "co-group",
         "R2",
-        "co-group --runs 2 --system penstock_batch --against flink-java-batch --against rdd",
+        "co-group --runs 2 --system penstock_batch --against flink-java-batch",
     ),
     _run("aggregate", "R3", "aggregate --runs 3 --system penstock_batch"),
     _run("map-batches", "R13", "map-batches --runs 5"),
-    _run("window-expressions", "R13", "window-expressions --runs 3"),
-    _run("dataframe", "R13", "dataframe --runs 3"),
+    _run(
+        "window-expressions",
+        "R13",
+        "window-expressions --runs 3 --system penstock_batch --against sql-files",
+    ),
+    _run("dataframe", "R13", "dataframe --runs 5"),
     # History has to outlast a round, and is cancelled then: 4,000,000 records were read within one of four seconds.
     _run("isolation", "R15", "isolation --runs 2 -o history-records=20000000"),
     _run("switch", "", "switch --runs 3 --keys 100000,1000000 --system penstock_mixed_hashmap"),
@@ -127,7 +136,8 @@ RUNS: tuple[FigureRun, ...] = (
     _run(
         "reduce-many-keys",
         "R1, R10",
-        "reduce --keys 1000000 --runs 3 --against loop --against rdd --against flink-java-batch --against sql",
+        "reduce --keys 1000000 --runs 3 --system penstock_batch --system penstock_mixed_latest"
+        " --against loop --against rdd --against flink-java-batch --against sql",
     ),
     _run(
         "reduce-many-keys-tws",
@@ -146,7 +156,7 @@ RUNS: tuple[FigureRun, ...] = (
         "R2",
         "co-group --records 1000000 --runs 2 --against flink-java-rocksdb --against rdd",
     ),
-    _run("co-process", "", "co-process --keys 1000 --records 5000000 --runs 3"),
+    _run("co-process", "", "co-process --keys 1000 --records 5000000 --runs 1"),
     _run("live-state-sizes", "", "live-state --runs 1 --keys 1000000,10000000 --against none"),
     _run(
         "switch-ten-million-keys",
