@@ -41,7 +41,8 @@ SECTIONS = (
         "reduce",
         "History",
         "10^7 records reduced by 1,000 keys with a Python function. `rdd` is PySpark's `reduceByKey`, `loop` no engine "
-        "at all: a plain dict, records in memory. `mixed` goes live behind the history.",
+        "at all: a plain dict, records in memory; `sql` is Spark SQL, which calls no function, `tws-row` the same function in PySpark's "
+        "`transformWithState`. `mixed` goes live behind the history.",
         "penstock batch",
     ),
     Section(
