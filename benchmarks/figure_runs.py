@@ -107,7 +107,7 @@ RUNS: tuple[FigureRun, ...] = (
     _run(
         "live-state",
         "R4",
-        "live-state --runs 3 --system penstock_hashmap --against tws-row --against sql",
+        "live-state --runs 3 --system penstock_hashmap --against tws-row --against sql --against flink-java-rocksdb",
     ),
     _run(
         "co-group",
