@@ -145,6 +145,17 @@ RUNS: tuple[FigureRun, ...] = (
         "reduce --keys 1000000 --records 4000000 --runs 1 --system penstock_mixed --system penstock_mixed_latest"
         " --against tws-row -o slow-records=200000",
     ),
+    _run(
+        "reduce-many-keys-modes",
+        "R1",
+        "reduce --keys 1000000 --runs 1 --system penstock_mixed_latest --system penstock_streaming --against none",
+    ),
+    _run(
+        "window-reduce-modes",
+        "R1",
+        "window-reduce --keys 1000 --records 2000000 --runs 1 --system penstock_mixed --system penstock_streaming"
+        " --against none",
+    ),
     _run("scale", "R9", "scale --runs 1 --against none"),
     _run(
         "delayed-deploy",
