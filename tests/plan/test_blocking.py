@@ -96,8 +96,7 @@ BOUNDED_RUN = ("bounded", RunKind.BATCH, False, 1)
             history_then_live([], []),
             [
                 BOUNDED_RUN,
-                ("results", RunKind.BATCH, True, 1),
-                ("history", RunKind.LIVE, True, 1),
+                ("history", RunKind.BATCH, True, 2),
                 ("live", RunKind.LIVE, False, 1),
             ],
         ),

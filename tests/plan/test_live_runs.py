@@ -240,12 +240,11 @@ def test_the_plan_says_what_would_make_it_a_batch_run(sources, settings, needs):
     assert "reads a (a collection of 1, then a collection of 1)" in render_text(plan)
 
 
-def test_the_plan_says_why_history_beside_results_is_no_batch_run():
+def test_history_beside_results_is_one_batch_run_with_them():
     plan = plan_of(HYBRID, HYBRID, settings=MIXED, with_results=True)
-    ((_, _, reason),) = decisions(plan, "history in")
-    assert reason.endswith(
-        "a batch run would read the results of the bounded region in order of time with it"
-    )
+    assert [run[:2] for run in runs_of(plan)][-2:] == [("history", "BATCH"), ("live", "LIVE")]
+    results = "result of map"
+    assert results in runs_of(plan)[-2][2]
 
 
 def test_a_job_that_an_earlier_version_began_keeps_a_run_per_part():

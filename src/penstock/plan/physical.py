@@ -315,18 +315,29 @@ class PhysicalPlan(ShownAsCard):
         object.__setattr__(self, "_sources_by_id", {each.id: each for each in self.sources})
 
     def backlog_sources(self, run: RunPlan) -> frozenset[int]:
-        """Return the sources that process backlog while a run reads them (FLIP-309).
+        """Return the sources of a pipeline that process backlog at the begin of a run (FLIP-309).
 
-        A source does while it has further parts; in a live run that reads several of them, at its begin.
-        Results of the bounded region are always backlog (FLIP-331 §5.3).
+        A source does while it has further parts, and while a later run reads history of it. Results of the
+        bounded region are always backlog (FLIP-331 §5.3).
         """
-        at = 0 if run.kind is RunKind.LIVE else -1
+        runs = self.runs_of(run.pipeline)
+        next_readings: dict[int, int] = {}
+        for each in runs[runs.index(run) :]:
+            at = 0 if each.kind is RunKind.LIVE else -1
+            for reading in each.readings:
+                next_readings.setdefault(reading.source, reading.parts[at])
         return frozenset(
-            reading.source
-            for reading in run.readings
-            if reading.parts[at] < len(self.source(reading.source).parts) - 1
-            or self.source(reading.source).parts[0].gives_results
+            source
+            for source, part in next_readings.items()
+            if part < len(self.source(source).parts) - 1
+            or self.source(source).parts[0].gives_results
         )
+
+    def backlog_behind(self, run: RunPlan) -> frozenset[int]:
+        """Return the sources whose backlog does not end with a run that hands over."""
+        runs = self.runs_of(run.pipeline)
+        later = runs[runs.index(run) + 1 :]
+        return self.backlog_sources(later[0]) if later else frozenset()
 
     def _card(self) -> Card:
         mode = None if self.mode is None else self.mode.name

@@ -100,6 +100,7 @@ def _settings(
         state_compression=plan.options.state_compression,
         sends_backlog=any(node.kind.is_own for node in plan.graph.nodes),
         backlog_sources=plan.backlog_sources(run),
+        backlog_behind=plan.backlog_behind(run),
         timed_sources=timed_sources(plan),
         backlog_lag_ms=plan.options.backlog_lag_ms,
         code=None if plan.options.ignores_key_kinds else code_digest(plan),

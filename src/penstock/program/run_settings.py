@@ -85,7 +85,8 @@ class RunSettings:
         latency: Settings of latency markers; None sends none.
         sorted_inputs_bytes: Memory for the records of one key group of a batch run.
         sends_backlog: Whether an operator reads record attributes.
-        backlog_sources: Sources that are in backlog while this run reads them.
+        backlog_sources: Sources that are in backlog when this run begins, whether it reads them or a later one.
+        backlog_behind: Sources whose backlog goes on behind this run.
         timed_sources: Sources that have watermarks.
         backlog_lag_ms: `pipeline.backlog.watermark-lag-threshold`: lag of a watermark from which on
             its source is in backlog; None ignores watermarks.
@@ -112,6 +113,7 @@ class RunSettings:
     sorted_inputs_bytes: int = 256 << 20
     sends_backlog: bool = False
     backlog_sources: frozenset[int] = frozenset()
+    backlog_behind: frozenset[int] = frozenset()
     timed_sources: frozenset[int] = frozenset()
     backlog_lag_ms: int | None = None
     coded_rows: bool = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import chain
 
 from penstock.config.execution_mode import RuntimeExecutionMode
 from penstock.plan.phases.regions import region_of
@@ -17,14 +18,12 @@ _GROUPED = "grouped by key", "its input has a key: each state is read and writte
 
 def explain_backlog(plan: PhysicalPlan) -> PhysicalPlan:
     """Say how operators with a key read history and other bounded input, and who reads results first."""
-    decisions = list(plan.decisions)
-    if plan.mode is not RuntimeExecutionMode.STREAMING:
-        decisions += [made for made in _results_first(plan) if made not in decisions]
-        return replace(plan, decisions=tuple(decisions))
-    for run in plan.runs:
-        if run.kind is RunKind.BATCH:
-            decisions += [made for made in _of_run(plan, run) if made not in decisions]
-    return replace(plan, decisions=tuple(decisions))
+    made = list(_results_first(plan))
+    if plan.mode is RuntimeExecutionMode.STREAMING:
+        made += chain.from_iterable(
+            _of_run(plan, run) for run in plan.runs if run.kind is RunKind.BATCH
+        )
+    return replace(plan, decisions=tuple(dict.fromkeys((*plan.decisions, *made))))
 
 
 def _results_first(plan: PhysicalPlan) -> list[Decision]:

@@ -59,6 +59,14 @@ class _Draft:
     channels: dict[str | None, list[int]] = field(default_factory=dict)
 
 
+def _readers_of_results(plan: PhysicalPlan) -> frozenset[int]:
+    """Return the nodes of a job, cut behind its bounded region, that read nothing but results."""
+    results = {source.id for source in plan.sources if source.parts[0].gives_results}
+    return frozenset(
+        node.id for node in plan.graph.nodes if results.issuperset(sources_of(plan.graph, node))
+    )
+
+
 class _Assignment:
     """Builds the levels, operators and channels of one plan."""
 
@@ -67,7 +75,7 @@ class _Assignment:
         self._graph = plan.graph
         self._uids = _uids(plan.graph)
         is_batch = plan.mode is RuntimeExecutionMode.BATCH
-        self._region = region_nodes(plan.graph) if is_batch else frozenset[int]()
+        self._region = region_nodes(plan.graph) if is_batch else _readers_of_results(plan)
         self._edges = {
             node.id: physical_inputs(self._graph, node)
             for node in self._graph.nodes
@@ -230,9 +238,9 @@ class _Assignment:
         )
 
     def _has_results(self, edge: Edge, node: Node) -> bool:
-        """Return whether an edge leads out of the bounded region of a BATCH job, to an order that matters.
+        """Return whether an edge leads out of the bounded region, to an order that matters.
 
-        In other modes the job is cut there. Windows and joins order what they hold by themselves.
+        Windows and joins order what they hold by themselves.
         """
         leads_out = edge.producer.id in self._region and node.id not in self._region
         has_order = node.window is None and node.interval is None

@@ -167,11 +167,7 @@ def _what_makes_it_batch(plan: PhysicalPlan, left: list[SourcePlan]) -> str:
     without = [source for source in left if len(source.parts) == 1]
     if without:
         wanted.append(f"a backlog of {_names(without)}, such as HybridSource.until_head(…)")
-    return (
-        f"a batch run needs {' and '.join(wanted)}"
-        if wanted
-        else ("a batch run would read the results of the bounded region in order of time with it")
-    )
+    return f"a batch run needs {' and '.join(wanted)}"
 
 
 def _with_history(sources: list[SourcePlan]) -> list[SourcePlan]:

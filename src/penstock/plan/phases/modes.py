@@ -90,11 +90,6 @@ def _runs_of(plan: PhysicalPlan, pipeline: PipelinePlan) -> Runs:
             f"source {without_backlog[0].name!r} has no backlog: only the parts of a "
             "HybridSource before its last are, and the job leaves backlog when all sources have"
         )
-    elif results and plan.options.pipelines_apart:
-        reason = (
-            "results of a bounded region come before the history of what reads them, and a batch "
-            "run would read both in order of time"
-        )
     else:
         return _history_then_live(plan, first, results, left)
     return live_runs(plan, first, results, left, reason)

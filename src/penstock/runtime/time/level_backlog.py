@@ -3,8 +3,8 @@
 For channels of level 0 the receiver derives it from the following facts, so it is neither sent nor
 stored:
 
-    the run reads a part of the source before its last one,            in backlog until the last part
-    or results of the bounded region                                   or the end of the run
+    a part of the source before its last one, or results of the        in backlog until the last part
+    bounded region, are read in this run or a later one                or the end of the last such run
     the watermark lags more than the threshold                         until it once does not
     otherwise                                                          not in backlog
 
@@ -85,11 +85,12 @@ class LevelBacklog:
             self._statuses[channel][source] = self._without_parts(source)
 
     def end(self) -> None:
-        """End the backlog of all sources, at the end of the run that reads history."""
+        """End the backlog of sources of which no later run reads history, at the end of a run."""
         for channels in self._inputs.values():
             for spec in channels:
                 if spec.source_level == 0:
-                    self._statuses[spec.id] = dict.fromkeys(spec.sources, False)
+                    ended = set(spec.sources) - self._settings.backlog_behind
+                    self._statuses[spec.id] |= dict.fromkeys(ended, False)
 
     def _groups(self, spec: ChannelSpec) -> Iterable[int]:
         if spec.source_level == 0:
