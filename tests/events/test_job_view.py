@@ -23,6 +23,7 @@ from penstock.events.job_events import (
 )
 from penstock.events.job_view import JobView
 from penstock.events.metric_readers import run_records
+from penstock.events.run_outcomes import STOPPED
 
 JOB: dict[str, Any] = {"job_id": "1", "job_name": "visits"}
 
@@ -124,8 +125,17 @@ def test_a_run_that_did_not_get_through_is_not_called_done() -> None:
     assert (stopped.outcome, stopped.progress()) == ("stopped", 0.25)
     done = RunFinished("history", "batch", 4, 1.0, **JOB)
     assert view(*begun, done, JobEnded("CANCELED", **JOB)).runs[0].progress() == 1
-    live: list[JobEvent] = [run("live", "live"), RunFinished("live", "live", 4, 1.0, **JOB)]
+    interrupted = RunFinished("history", "batch", 0, 1.0, STOPPED, **JOB)
+    for last in (interrupted, JobEnded("CANCELED", **JOB)):
+        begun.append(last)
+        interrupted_run = view(*begun).runs[0]
+        assert (interrupted_run.outcome, interrupted_run.progress()) == ("stopped", 0.25)
+    live: list[JobEvent] = [
+        run("live", "live"),
+        RunFinished("live", "live", 4, 1.0, STOPPED, **JOB),
+    ]
     assert view(*live, JobEnded("CANCELED", **JOB)).runs[0].outcome == "stopped"
+    live[-1] = RunFinished("live", "live", 4, 1.0, **JOB)
     assert view(*live, JobEnded("FINISHED", **JOB)).runs[0].outcome == "done"
 
 
@@ -266,3 +276,21 @@ def test_runs_of_endless_restarts_are_counted_and_forgotten() -> None:
     assert made.records() == 1_200
     assert sum(len(each.micro_batches) for each in made.runs) == 1
     assert sum(value for _, value in run_records(made, 0)) == 1_200
+
+
+def test_a_job_is_not_called_caught_up_while_a_pipeline_reads_history() -> None:
+    live = RunStarted("live", "live", "visits", False, **JOB, pipeline="0", at_ms=1)
+    history = RunStarted("history", "batch", "visits", False, **JOB, pipeline="1", at_ms=1)
+    nothing = PendingInputMeasured(0, 0, None, **JOB, pipeline="0", at_ms=2)
+    done = RunFinished("history", "batch", 5, 1.0, **JOB, pipeline="1", at_ms=3)
+    assert view(live, history, nothing).behind_seconds(9) is None
+    assert view(live, history, nothing, done).behind_seconds(9) == 0
+
+
+def test_a_run_that_was_stopped_and_restarted_goes_on() -> None:
+    live = RunStarted("live", "live", "visits", False, **JOB, at_ms=1)
+    stopped = RunFinished("live", "live", 5, 1.0, STOPPED, **JOB, at_ms=2)
+    made = view(live, stopped, Restarting(1, 3, 0.0, "it failed", **JOB, at_ms=3), live)
+    assert [(run.outcome, run.attempts, run.finished_ms) for run in made.runs] == [
+        ("running", 2, None)
+    ]

@@ -45,6 +45,10 @@ SENTENCES = [
     ),
     (RunFinished("history", "batch", 1, 0.0), "history: 1 record in 0.0 s"),
     (RunFinished("history", "batch", 0, 2.0), "history: 0 records in 2.0 s"),
+    (
+        RunFinished("history", "batch", 0, 2.0, "stopped"),
+        "history: 0 records, stopped after 2.0 s",
+    ),
     (RunFinished("history", "batch", 1, 8.0), "history: 1 record in 8.0 s (0.1 records/s)"),
     (
         Switched(0.8, 1_383_263_940_000),

@@ -59,20 +59,30 @@ def _run_table(runs: list[dict[str, Any]]) -> Table:
     table = _table("run", "progress", "records", "speed", "pending", "watermark")
     for run in runs:
         name = f"{run['pipeline']} {run['name']}" if run["pipeline"] else run["name"]
-        speed = run["records_per_second"]
         _add_row(
             table,
             name,
             _progress(run),
             f"{run['records'] if run['records_so_far'] is None else run['records_so_far']:,}",
-            "" if speed is None else "".join(rate(round(speed), 1.0)) or "idle",
+            _speed(run),
             _pending(run),
             instant(min(run["watermarks"].values())) if run["watermarks"] else "",
         )
     return table
 
 
-_OUTCOMES = {"done": "done in", "failed": "failed after", "stopped": "stopped after"}
+def _speed(run: dict[str, Any]) -> str:
+    speed = run["records_per_second"]
+    idle = "idle" if run["finished_ms"] is None else ""
+    return "" if speed is None else "".join(rate(round(speed), 1.0)) or idle
+
+
+_OUTCOMES = {
+    "done": "done in",
+    "failed": "failed after",
+    "stopped": "stopped after",
+    "lost": "lost after",
+}
 
 
 def _progress(run: dict[str, Any]) -> str:

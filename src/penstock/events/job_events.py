@@ -1,9 +1,7 @@
 """The events of a job: everything that it says of itself.
 
-Each is a frozen value with the id of its job. They are published to listeners (`listeners`), written to
-the checkpoint directory as JSON (`event_json`, `event_log`), and folded to what is known of the job
-now (`job_view`). `EVENTS` is the table of them. Fields that are added have a default: files of earlier
-versions lack them.
+Each is a frozen value with the id of its job. They are published to listeners (`listeners`), written as JSON
+(`event_json`, `event_log`), and folded to what is known of the job now (`job_view`). Fields that are added have a default.
 """
 
 from __future__ import annotations
@@ -205,12 +203,14 @@ class RunFinished(JobEventBase):
         kind: As in `RunStarted`.
         records: Records read in this process.
         seconds: Wall clock.
+        outcome: `done` if it has read its input, `stopped` if it was cancelled or stopped with a savepoint.
     """
 
     name: str
     kind: str
     records: int
     seconds: float
+    outcome: str = "done"
 
 
 @dataclass(frozen=True, slots=True)

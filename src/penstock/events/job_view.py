@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from penstock.events import run_outcomes as outcomes
 from penstock.events.job_events import (
     BatchProgress,
     JobEnded,
@@ -134,12 +135,16 @@ class JobView(JobListener):
     def behind_seconds(self, now_ms: int | None = None) -> float | None:
         """Return how long input waits, of the run that is most behind; None if it is unknown.
 
+        It is unknown while nothing is known to wait but a batch run still reads.
+
         Args:
             now_ms: Now, in epoch milliseconds.
         """
         now = time.time_ns() // 1_000_000 if now_ms is None else now_ms
-        known = [run.behind_seconds(now) for run in self.runs_now()]
-        return max((seconds for seconds in known if seconds is not None), default=None)
+        runs = self.runs_now()
+        known = [run.behind_seconds(now) for run in runs]
+        most = max((seconds for seconds in known if seconds is not None), default=None)
+        return most or (None if any(run.kind == "batch" for run in runs) else most)
 
     def _forget(self) -> None:
         self.status = "CREATED"
@@ -168,13 +173,14 @@ class JobView(JobListener):
     def _run_started(self, event: RunStarted) -> None:
         self.status = RUNNING
         before = self.run_of(event.pipeline)
-        if before is not None and before.finished_ms is None:  # the job was restarted in it
-            if before.name == event.name:
-                before.begin_again(
-                    event.at_ms
-                )  # a job may restart for ever: its attempts are not listed
+        if before is not None and (
+            before.finished_ms is None or before.outcome == outcomes.STOPPED
+        ):
+            if before.name == event.name:  # the job was restarted in it
+                # A job may restart for ever: its attempts are not listed.
+                before.begin_again(event.at_ms)
                 return
-            before.finished_ms, before.outcome = event.at_ms, "failed"
+            before.finished_ms, before.outcome = event.at_ms, outcomes.FAILED
         for each in self.runs:
             if each.pipeline == event.pipeline:
                 each.micro_batches.clear()  # nobody asks for those of a run that is over
@@ -206,7 +212,7 @@ class JobView(JobListener):
     def _run_finished(self, event: RunFinished) -> None:
         run = self.run_of(event.pipeline)
         if run is not None:
-            run.end(event.at_ms, event.records, event.seconds)
+            run.end(event)
 
     def _switch(self, event: Switched) -> None:
         run = self.run_of(event.pipeline)
@@ -233,10 +239,8 @@ class JobView(JobListener):
             self.error, self.error_ms = event.error, event.at_ms
         for run in self.runs:
             if run.finished_ms is None:
-                outcome = "failed" if event.status == "FAILED" else "stopped"
+                outcome = outcomes.FAILED if event.status == "FAILED" else outcomes.STOPPED
                 run.finished_ms, run.outcome = event.at_ms, outcome
-            elif event.status == "CANCELED" and run.kind == "live":
-                run.outcome = "stopped"  # a run says of itself only that it has ended
 
 
 _NOTES: dict[type[JobEvent], Callable[[JobView, Any], None]] = {

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from penstock.events.behind import Behind
-from penstock.events.job_events import MicroBatch
+from penstock.events.job_events import MicroBatch, RunFinished
+from penstock.events.run_outcomes import DONE, RUNNING
 
 _RECENT_MS = 15_000
 """The speed is that of the last seconds, this many."""
@@ -28,7 +29,7 @@ class RunView:
         started_ms: When it began, in epoch milliseconds.
         attempts: How often it began in this driver.
         finished_ms: When it ended, None if it has not.
-        outcome: `running`, `done`, `failed`, or `stopped` with the job.
+        outcome: `running`, `failed`, or one of `RunFinished`.
         attempt_records: Records read and committed in the last attempt; of a batch run known at its end.
         earlier_records: Those of the attempts before.
         records_so_far: As in `BatchProgress`, until the run ends and its records count.
@@ -53,7 +54,7 @@ class RunView:
     started_ms: int
     attempts: int = 1
     finished_ms: int | None = None
-    outcome: str = "running"
+    outcome: str = RUNNING
     attempt_records: int = 0
     earlier_records: int = 0
     records_so_far: int | None = None
@@ -82,6 +83,7 @@ class RunView:
     def begin_again(self, started_ms: int) -> None:
         """Forget the attempt that has failed, and count on."""
         self.started_ms, self.attempts = started_ms, self.attempts + 1
+        self.finished_ms, self.outcome = None, RUNNING
         self.earlier_records, self.attempt_records = self.records, 0
         self.done_tasks = self.total_tasks = 0
         self.records_so_far = None
@@ -107,11 +109,11 @@ class RunView:
         self.catch_up_seconds = catch_up_seconds
         self._behind.note(at_ms, self.records, records, files, self.lag_ms)
 
-    def end(self, at_ms: int, records: int, seconds: float) -> None:
-        """Note that the run has ended by itself, with the records of its last attempt."""
-        self.finished_ms, self.attempt_records, self.outcome = at_ms, records, "done"
+    def end(self, event: RunFinished) -> None:
+        """Note that the run has ended, with the records of its last attempt."""
+        self.finished_ms, self.attempt_records = event.at_ms, event.records
+        self.outcome, self._seconds = event.outcome, event.seconds
         self.records_so_far = None
-        self._seconds = seconds
 
     def shift(self, ms: int) -> None:
         """Move all times, after the clock was set."""
@@ -148,7 +150,7 @@ class RunView:
 
     def progress(self) -> float | None:
         """Return the share of its input that is read, from 0 to 1; None if it is unknown."""
-        if self.outcome == "done":
+        if self.outcome == DONE:
             return 1.0
         if self.kind == "batch":
             return self.done_tasks / self.total_tasks if self.total_tasks else None

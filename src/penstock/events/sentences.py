@@ -31,6 +31,7 @@ from penstock.events.job_events import (
     SavepointTaken,
     Switched,
 )
+from penstock.events.run_outcomes import STOPPED
 from penstock.metrics.histogram import HistogramValue
 from penstock.metrics.values import (
     CounterValue,
@@ -111,7 +112,8 @@ def _(event: MetricsReported, run: str) -> str:
 @sentence.register
 def _(event: RunFinished, run: str) -> str:
     speed = "".join(f" ({each})" for each in rate(event.records, event.seconds))
-    return f"{run}: {records(event.records)} in {human_duration(event.seconds)}{speed}"
+    how = ", stopped after" if event.outcome == STOPPED else " in"
+    return f"{run}: {records(event.records)}{how} {human_duration(event.seconds)}{speed}"
 
 
 @sentence.register

@@ -7,7 +7,8 @@ from typing import Any
 
 from penstock.events.event_json import summary_of
 from penstock.events.job_events import MetricsReported, SavepointTaken
-from penstock.events.job_view import JobView
+from penstock.events.job_view import LOST, JobView
+from penstock.events.run_outcomes import LOST as LOST_RUN
 from penstock.events.run_view import RunView
 from penstock.metrics.operator_names import (
     COMBINED_IN,
@@ -41,7 +42,10 @@ def status_json(view: JobView, status: str, now_ms: int) -> dict[str, Any]:
             "restarts": view.restarts,
             "error": dict(view.error) or None,
             "error_ms": view.error_ms,
-            "runs": [_run_json(run, now_ms if is_live else view.last_ms) for run in view.runs],
+            "runs": [
+                _run_json(run, now_ms if is_live else view.last_ms, is_lost=status == LOST)
+                for run in view.runs
+            ],
             "operators": list(_operators(view)),
             "sinks": list(_sinks(view)),
             "savepoints": [
@@ -50,7 +54,9 @@ def status_json(view: JobView, status: str, now_ms: int) -> dict[str, Any]:
         }
 
 
-def _run_json(run: RunView, now_ms: int) -> dict[str, Any]:
+def _run_json(run: RunView, now_ms: int, *, is_lost: bool) -> dict[str, Any]:
+    was_killed = is_lost and run.finished_ms is None
+    finished_ms = now_ms if was_killed else run.finished_ms
     return {
         "name": run.name,
         "kind": run.kind,
@@ -58,18 +64,18 @@ def _run_json(run: RunView, now_ms: int) -> dict[str, Any]:
         "reads": run.reads,
         "started_ms": run.started_ms,
         "attempts": run.attempts,
-        "finished_ms": run.finished_ms,
-        "outcome": run.outcome,
+        "finished_ms": finished_ms,
+        "outcome": LOST_RUN if was_killed else run.outcome,
         "switch_seconds": run.switch_seconds,
         "records": run.records,
-        "records_so_far": run.records_so_far if run.finished_ms is None else None,
+        "records_so_far": run.records_so_far if finished_ms is None else None,
         "records_per_second": run.speed(now_ms),
         "progress": run.progress(),
         "micro_batch": run.number,
         "lag_ms": run.lag_ms,
         "records_behind": run.records_behind,
         "files_behind": run.files_behind,
-        "behind_seconds": run.behind_seconds(now_ms),
+        "behind_seconds": None if was_killed else run.behind_seconds(now_ms),
         "catch_up_seconds": run.catch_up_seconds,
         "watermarks": dict(run.watermarks),
         "split_records_behind": {

@@ -138,6 +138,7 @@ class SpanListener(JobListener):
         run = job.runs.get(event.pipeline)
         if run is not None:
             run.set_attribute("penstock.records", event.records)
+            run.set_attribute("penstock.outcome", event.outcome)
         self._end_run(job, event.pipeline, event.at_ms, "")
 
     def _restarting(self, job: _OpenSpans, event: Restarting) -> None:

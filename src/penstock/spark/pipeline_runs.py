@@ -9,6 +9,7 @@ from penstock.api.environment.job import RunSummary
 from penstock.connectors.blocking_result import with_stored_result
 from penstock.errors import JobCancelledError
 from penstock.events.job_events import Resumed, RunFinished, RunStarted
+from penstock.events.run_outcomes import DONE, STOPPED
 from penstock.filesystem.stored_path import JobPath
 from penstock.plan.hand_over import HandOver
 from penstock.plan.phases.bounded_region import RESULTS_RUN
@@ -185,12 +186,14 @@ class PipelineRuns:
             seconds, report = time.monotonic() - started, executed.report
             self._count_failed(run, report, seconds)
             if isinstance(failure, JobCancelledError):
-                job.events.publish(RunFinished(run.name, kind, report.records_read, seconds))
+                read = report.records_read
+                job.events.publish(RunFinished(run.name, kind, read, seconds, STOPPED))
             raise
         finally:
             self._savepoints.leave(self._pipeline)
         self._counts.add(executed.report, summary)
-        job.events.publish(RunFinished(run.name, kind, summary.records, summary.seconds))
+        outcome = STOPPED if self._savepoints.has_stopped else DONE
+        job.events.publish(RunFinished(run.name, kind, summary.records, summary.seconds, outcome))
 
     def _count_failed(self, run: RunPlan, report: Report, seconds: float) -> None:
         """Add the committed counts of a failed attempt to the result of the job."""

@@ -1,1 +1,1 @@
-"""A live run: the streaming query, and its pending input."""
+"""A live run: a loop of epochs (`epochs`), or a streaming query; its admission, interval and pending input."""

@@ -16,6 +16,9 @@ from penstock.wire.elements import MAX_WATERMARK, MIN_TIMESTAMP
 
 _NANOSECONDS = 1_000_000_000
 
+_INTERVAL_SECONDS = 1.0
+"""Time after which pending input is out of date."""
+
 MOST_SPLITS = 16
 """Bound of the splits of a source in an event."""
 
@@ -40,6 +43,7 @@ class LiveProgress:
         self._events = events
         self._names = names
         self._published: tuple[int | None, int | None] | None = None
+        self._published_at = -_INTERVAL_SECONDS
         self.report = Report()
         self.lag_ms: int | None = None
         self.waiting: Mapping[int, Mapping[str, int]] = {}
@@ -66,8 +70,8 @@ class LiveProgress:
             return
         greatest = report.greatest_timestamp_ms
         self.lag_ms = None if greatest is None else time.time_ns() // 1_000_000 - greatest
-        self._published = left.records, left.files
-        self._events.publish(
+        self._publish(
+            left,
             MicroBatch(
                 number,
                 report.records_read,
@@ -88,7 +92,7 @@ class LiveProgress:
                     for source, marks in report.split_watermarks.items()
                 },
                 split_records_behind=self._waiting(),
-            )
+            ),
         )
 
     def publish_pending(self, left: PendingInput) -> None:
@@ -96,9 +100,16 @@ class LiveProgress:
         if left.records is None and left.files is None:
             return
         if self._published != (left.records, left.files):
-            self._published = left.records, left.files
             measured = PendingInputMeasured(left.records, left.files, left.seconds, self._waiting())
-            self._events.publish(measured)
+            self._publish(left, measured)
+
+    def is_due(self) -> bool:
+        """Return whether the pending input was published so long ago that it is out of date."""
+        return time.monotonic() >= self._published_at + _INTERVAL_SECONDS
+
+    def _publish(self, left: PendingInput, event: MicroBatch | PendingInputMeasured) -> None:
+        self._published, self._published_at = (left.records, left.files), time.monotonic()
+        self._events.publish(event)
 
     def _waiting(self) -> dict[str, dict[str, int]]:
         """Return name of a source to the splits that have most to read."""

@@ -140,7 +140,7 @@ function runItem(run, now) {
   const took = ((run.finished_ms === null ? now : run.finished_ms) - run.started_ms) / 1000;
   if (run.finished_ms !== null) {
     item.append(element("span", records(run.records), "big"));
-    const how = { done: "in ", failed: "failed after ", stopped: "stopped after " }[run.outcome];
+    const how = { done: "in ", failed: "failed after ", stopped: "stopped after ", lost: "lost after " }[run.outcome];
     item.append(element("span", [how + duration(took), speed(run.records_per_second)].filter(Boolean).join(" · "), "small"));
   } else if (run.kind === "batch") {
     item.append(element("span", run.progress === null ? "starting" : Math.floor(run.progress * 100) + " %", "big"));

@@ -282,10 +282,10 @@ class EpochPlanner:
         return self._waiting
 
     def files_left(self, at: EpochPositions) -> int | None:
-        """Return the pending files of all sources, None if no source has files."""
-        if not self.files:
-            return None
+        """Return the pending files of all sources, None if no source has files, or one was not listed yet."""
         left = self._left(at, self.files)
+        if not self.files or not all(each.is_counted for each, now in left if now):
+            return None
         return sum(
             each.files_left(*(at.at[each.source] if now else each.begin)) for each, now in left
         )

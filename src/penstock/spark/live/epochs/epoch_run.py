@@ -196,6 +196,10 @@ class EpochRun:
         with self._writing():  # file logs
             answer = self._job.patiently(ask) if planner.may_block else ask()
         self._progress.waiting = answer.waiting
+        if answer.planned is not None and self._progress.is_due():
+            # The epoch may take long, and what it reads waits until it is committed.
+            left = planner.records_left(positions), planner.files_left(positions)
+            self._progress.publish_pending(PendingInput(*left, self._pending.current.seconds))
         return answer
 
     def _epoch(

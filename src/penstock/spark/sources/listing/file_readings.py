@@ -88,6 +88,11 @@ class FileReading(ABC):
         """Whether nothing can be read yet, so that it needs no share of an epoch."""
         return False
 
+    @property
+    def is_counted(self) -> bool:
+        """Whether it is known how many files wait."""
+        return True
+
     @abstractmethod
     def open(self, at: int) -> None:
         """Begin, or begin again, behind the files before a position."""
@@ -257,7 +262,13 @@ class ListedReading(FileReading):
         self._now_seconds = now_seconds
         self._next_look = now_seconds()
         self._waiting: list[Listed] = []  # the next one is the last
+        self._is_listed = False
         self._pinned_before = 0
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether the directory was listed."""
+        return self._is_listed
 
     def open(self, at: int) -> None:
         """Read the log."""
@@ -304,6 +315,7 @@ class ListedReading(FileReading):
         begun = self._now_seconds()
         known = self._log.known
         self._waiting = sorted(self._lister.listed(lambda name: not known.has(name)), reverse=True)
+        self._is_listed = True
         now = self._now_seconds()
         self._next_look = now + max(self._lister.least_pause_seconds, _SHARE * (now - begun))
 
