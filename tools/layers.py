@@ -143,6 +143,7 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
         "fence": frozenset({"atomic_file"}),
         "job_files": frozenset({"atomic_file"}),
         "canonical": frozenset({"coded_rows"}),
+        "text": frozenset(),
     },
     "state": {
         "schema": frozenset(),

@@ -1,0 +1,123 @@
+"""JSON as RFC 8259 has it, with numbers as their texts."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from json.scanner import py_make_scanner  # type: ignore[attr-defined]
+from typing import Any
+
+from penstock.wire.text.rules import TextError, check_characters, text_of
+
+_DEEPEST = 200
+"""Python's parser fails at a depth that depends on its caller's; this one is the same everywhere."""
+_brackets = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[{]|[\]}]', re.DOTALL).finditer
+_surrogate = re.compile(r"\\u[dD][89a-fA-F]").search
+
+
+class JsonNumber(str):
+    """A number as it was written."""
+
+    __slots__ = ()
+
+
+class SpannedList(list[Any]):
+    """An array, with its text."""
+
+    text: str
+
+
+class SpannedDict(dict[str, Any]):
+    """An object, with its text."""
+
+    text: str
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise TextError(f"an object has the name {twice!r} twice")
+    return found
+
+
+def _no_constant(text: str) -> Any:
+    raise TextError(f"{text} is no JSON")
+
+
+_ARGUMENTS: dict[str, Any] = {
+    "parse_int": JsonNumber,
+    "parse_float": JsonNumber,
+    "parse_constant": _no_constant,
+    "object_pairs_hook": _unique,
+}
+_decode = json.JSONDecoder(**_ARGUMENTS).decode
+
+
+class _SpanDecoder(json.JSONDecoder):
+    """Keeps the texts of arrays and objects. It is slow: few columns are texts of such values."""
+
+    def __init__(self) -> None:
+        super().__init__(**_ARGUMENTS)
+        parse_object: Callable[..., tuple[Any, int]] = self.parse_object  # type: ignore[has-type]
+        parse_array: Callable[..., tuple[Any, int]] = self.parse_array  # type: ignore[has-type]
+
+        def spanned(parse: Callable[..., tuple[Any, int]], kind: Any) -> Callable[..., Any]:
+            def parsed(at: tuple[str, int], *rest: Any) -> tuple[Any, int]:
+                found, end = parse(at, *rest)
+                made = kind(found)
+                made.text = at[0][at[1] - 1 : end]
+                return made, end
+
+            return parsed
+
+        self.parse_object = spanned(parse_object, SpannedDict)
+        self.parse_array = spanned(parse_array, SpannedList)
+        self.scan_once = py_make_scanner(self)
+
+
+def parse_json(message: object, *, with_texts: bool = False) -> Any:
+    """Return the value of a JSON text: numbers are `JsonNumber`.
+
+    Args:
+        message: Text, or bytes in UTF-8.
+        with_texts: Keep the texts of arrays and objects.
+
+    Raises:
+        TextError: It is no JSON.
+    """
+    text = text_of(message).removeprefix("\ufeff")
+    if text.count("[") + text.count("{") > _DEEPEST:
+        _check_depth(text)
+    try:
+        found = _SpanDecoder().decode(text) if with_texts else _decode(text)
+    except RecursionError:
+        raise TextError("it is nested too deeply") from None
+    except json.JSONDecodeError as cause:
+        raise TextError(str(cause)) from None
+    if "\\u" in text and _surrogate(text):
+        _check_strings(found)
+    return found
+
+
+def _check_depth(text: str) -> None:
+    depth = 0
+    for found in _brackets(text):
+        first = found[0][0]
+        depth += (first in "[{") - (first in "]}")
+        if depth > _DEEPEST:
+            raise TextError(f"it is nested more than {_DEEPEST} deep")
+
+
+def _check_strings(value: Any) -> None:
+    if isinstance(value, str):
+        check_characters(value)
+    elif isinstance(value, dict):
+        for name, inside in value.items():
+            check_characters(name)
+            _check_strings(inside)
+    elif isinstance(value, list):
+        for inside in value:
+            _check_strings(inside)
