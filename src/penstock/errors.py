@@ -76,27 +76,34 @@ class PenstockError(Exception):
         hint: What to do about it, in the imperative.
         origin: The user's line that created the operator at fault, when there is one.
         details: The text of Spark's error that led to it, None if there is none.
+        is_permanent: Whether another attempt would repeat it, so that no restart strategy is asked.
     """
 
     code: ClassVar[str] = "PENSTOCK"
+    is_permanent: bool = False
     _by_code: ClassVar[dict[str, type[PenstockError]]] = {}
 
-    def __init_subclass__(cls) -> None:
+    def __init_subclass__(cls, *, is_permanent: bool = False) -> None:
         """Register the class under its code, so that `from_wire` can rebuild it."""
         super().__init_subclass__()
+        cls.is_permanent = is_permanent or cls.is_permanent
         PenstockError._by_code[cls.code] = cls
 
     def __init__(self, problem: str, *, hint: str, origin: CallSite | None = None) -> None:
         problem, hint = encodable(problem), encodable(hint)
         super().__init__(problem, hint, origin)
-        self.problem, self.hint = problem, hint
-        self.origin = origin
+        self.problem, self.hint, self.origin = problem, hint, origin
         self.details: str | None = None
 
     @classmethod
     def here(cls, problem: str, *, hint: str) -> Self:
         """Return the error of a call that the program is making now, with its line."""
         return cls(problem, hint=hint, origin=CallSite.of_caller())
+
+    def permanent(self, is_permanent: bool = True) -> Self:  # noqa: FBT001, FBT002 - one word
+        """Return the error, marked if another attempt would repeat it."""
+        self.is_permanent = is_permanent or type(self).is_permanent
+        return self
 
     def _render_traceback_(self) -> list[str]:
         """Return the lines that a notebook shows: the program's frames, and the error.
@@ -120,7 +127,7 @@ class PenstockError(Exception):
     # Keyword-only arguments defeat the default `cls(*args)` unpickling, and errors
     # must cross from a Python worker to the driver intact.
     def __reduce__(self) -> tuple[object, ...]:
-        return _rebuild, (type(self), self.problem, self.hint, self.origin)
+        return _rebuild, (type(self), self.problem, self.hint, self.origin), self.__dict__
 
     def to_wire(self) -> str:
         """Return a marker that `from_wire` finds in any surrounding text."""
@@ -130,6 +137,7 @@ class PenstockError(Exception):
             "problem": self.problem,
             "hint": self.hint,
             "origin": [site.filename, site.lineno, site.function] if site else None,
+            "is_permanent": self.is_permanent,
         }
         return f"<<penstock-error:{base64.b64encode(json.dumps(payload).encode()).decode()}>>"
 
@@ -141,10 +149,9 @@ class PenstockError(Exception):
             return None
         payload = json.loads(base64.b64decode(found[1]))
         cls = PenstockError._by_code.get(payload["code"], PenstockError)
-        site = payload["origin"]
-        return cls(
-            payload["problem"], hint=payload["hint"], origin=CallSite(*site) if site else None
-        )
+        origin = CallSite(*payload["origin"]) if payload["origin"] else None
+        made = _rebuild(cls, payload["problem"], payload["hint"], origin)
+        return made.permanent(payload["is_permanent"])
 
 
 def without_wire(text: str) -> str:
@@ -177,13 +184,13 @@ def _rebuild(
     return cls(problem, hint=hint, origin=origin)
 
 
-class ConfigError(PenstockError, ValueError):
+class ConfigError(PenstockError, ValueError, is_permanent=True):
     """A configuration key is unknown, or its value cannot be used."""
 
     code = "CONFIG_INVALID"
 
 
-class GraphError(PenstockError):
+class GraphError(PenstockError, is_permanent=True):
     """The program is wrong; raised while building or planning it, never while running."""
 
     code = "GRAPH"
@@ -234,25 +241,25 @@ class UnboundedBatchError(GraphError):
     code = "GRAPH_UNBOUNDED_BATCH"
 
 
-class TypeMismatchError(PenstockError, TypeError):
+class TypeMismatchError(PenstockError, TypeError, is_permanent=True):
     """A record does not have the declared type."""
 
     code = "TYPE_MISMATCH"
 
 
-class UnknownFieldError(PenstockError, KeyError, ValueError):
+class UnknownFieldError(PenstockError, KeyError, ValueError, is_permanent=True):
     """A row or row type has no field of that name."""
 
     code = "UNKNOWN_FIELD"
 
 
-class KeyTypeError(PenstockError, TypeError):
+class KeyTypeError(PenstockError, TypeError, is_permanent=True):
     """A value cannot be used as a key."""
 
     code = "KEY_TYPE"
 
 
-class DecodeError(PenstockError, ValueError):
+class DecodeError(PenstockError, ValueError, is_permanent=True):
     """Bytes do not follow the declared layout.
 
     Attributes:
@@ -272,11 +279,8 @@ class DecodeError(PenstockError, ValueError):
         super().__init__(problem, hint=hint, origin=origin)
         self.position = position
 
-    def __reduce__(self) -> tuple[object, ...]:
-        return *super().__reduce__(), {"position": self.position}
 
-
-class ExpressionError(PenstockError, ArithmeticError, ValueError):
+class ExpressionError(PenstockError, ArithmeticError, ValueError, is_permanent=True):
     """An expression of columns has no value for a record: overflow, division by zero, a wrong cast."""
 
     code = "EXPRESSION"
@@ -288,7 +292,7 @@ class UserFunctionError(PenstockError):
     code = "USER_FUNCTION"
 
 
-class UserCodeError(PenstockError):
+class UserCodeError(PenstockError, is_permanent=True):
     """A user function or object cannot be shipped to the workers."""
 
     code = "USER_CODE"
@@ -300,7 +304,7 @@ class SourceError(PenstockError):
     code = "SOURCE"
 
 
-class HistoryChangedError(SourceError):
+class HistoryChangedError(SourceError, is_permanent=True):
     """History has changed since its positions were pinned."""
 
     code = "SOURCE_HISTORY_CHANGED"
@@ -312,13 +316,13 @@ class SinkError(PenstockError):
     code = "SINK"
 
 
-class MissingConnectorError(PenstockError, ImportError):
+class MissingConnectorError(PenstockError, ImportError, is_permanent=True):
     """A connector of PyFlink was imported that Penstock does not have."""
 
     code = "CONNECTOR_MISSING"
 
 
-class JobDirectoryError(PenstockError):
+class JobDirectoryError(PenstockError, is_permanent=True):
     """The checkpoint directory cannot be used."""
 
     code = "JOB_DIRECTORY"
@@ -360,7 +364,7 @@ class SpillError(PenstockError):
     code = "SPILL"
 
 
-class SavepointError(PenstockError):
+class SavepointError(PenstockError, is_permanent=True):
     """A savepoint cannot be taken, or cannot be read."""
 
     code = "SAVEPOINT"
@@ -372,7 +376,7 @@ class SavepointMismatchError(SavepointError):
     code = "SAVEPOINT_MISMATCH"
 
 
-class EnvironmentSetupError(PenstockError):
+class EnvironmentSetupError(PenstockError, is_permanent=True):
     """The machine lacks something the job needs, such as a Java runtime."""
 
     code = "ENVIRONMENT"
@@ -390,7 +394,7 @@ class WorkerStartError(JobFailedError):
     code = "WORKER_START"
 
 
-class JobCancelledError(PenstockError):
+class JobCancelledError(PenstockError, is_permanent=True):
     """The job was cancelled before it ended."""
 
     code = "JOB_CANCELLED"

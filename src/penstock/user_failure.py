@@ -70,6 +70,18 @@ def user_failure(
     return failure_as(UserFunctionError, f"{subject} failed on {where}", cause, created, hint=hint)
 
 
+_OF_DATA = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, AssertionError)
+
+
+def refusal_of(
+    made: type[E], failed: str, cause: BaseException, created: CallSite | None, *, hint: str
+) -> E:
+    """Return `failure_as` of a callable that makes a value of a record; it is permanent if the record is what is wrong."""
+    refused = failure_as(made, failed, cause, created, hint=hint)
+    refused.permanent(is_permanent=isinstance(cause, _OF_DATA))
+    return refused
+
+
 def failure_as(
     made: type[E], failed: str, cause: BaseException, created: CallSite | None, *, hint: str
 ) -> E:
@@ -131,7 +143,8 @@ def placed(
     _, site = _frames(cause)
     origin = site or created
     problem = f"{subject} failed on {where}: {cause.problem}"
-    return type(cause)(problem, hint=cause.hint, origin=origin)
+    made = type(cause)(problem, hint=cause.hint, origin=origin)
+    return made.permanent(cause.is_permanent)
 
 
 def failure_at(

@@ -17,7 +17,7 @@ from penstock.connectors.rows.serialization import (
 )
 from penstock.errors import SourceError
 from penstock.types.information import TypeInformation
-from penstock.user_failure import failure_as, raise_interrupt
+from penstock.user_failure import raise_interrupt, refusal_of
 
 _OURS = frozenset(
     {ByteArraySchema, CsvRowDeserializationSchema, JsonRowDeserializationSchema, SimpleStringSchema}
@@ -149,7 +149,7 @@ def deserialized(
 
 def _refused(message: Any, cause: BaseException) -> SourceError:
     where = f"topic {message.topic()!r}, partition {message.partition()}, offset {message.offset()}"
-    return failure_as(
+    return refusal_of(
         SourceError,
         f"the record of {where} cannot be deserialized",
         cause,

@@ -22,7 +22,7 @@ from penstock.connectors.pickled_file import PickledFileWriter
 from penstock.connectors.staged_bytes import Staged, open_staged
 from penstock.errors import PenstockError, SinkError
 from penstock.graph.endpoints import SinkContext
-from penstock.user_failure import failure_as, short
+from penstock.user_failure import refusal_of, short
 
 RecordSerializer = KafkaRecordSerializationSchema | RecordFunction
 
@@ -93,11 +93,11 @@ def outgoing(
                 f"sink {context.name!r} cannot write {short(value)}: {cause.problem}",
                 hint=cause.hint,
                 origin=cause.origin or context.origin,
-            ) from cause
+            ).permanent(cause.is_permanent) from cause
         except BaseException as cause:
             failed = f"sink {context.name!r} cannot write {short(value)}"
             hint = "Correct the record serializer, or map the records to what it writes."
-            raise failure_as(SinkError, failed, cause, context.origin, hint=hint) from cause
+            raise refusal_of(SinkError, failed, cause, context.origin, hint=hint) from cause
     return made
 
 

@@ -13,7 +13,7 @@ from penstock.errors import SourceError
 from penstock.types.information import TypeInformation
 from penstock.types.row import Row, RowKind, row_factory
 from penstock.types.types import Types
-from penstock.user_failure import failure_as
+from penstock.user_failure import refusal_of
 
 _HINT = "Correct the deserializer of the source, or let it return None for what is to be left out."
 
@@ -84,7 +84,7 @@ class ChangeFunction(ChangeDeserializer):
                 record = make(change)
             except BaseException as cause:
                 failed = f"the deserializer refuses a change {_place(change)}"
-                raise failure_as(SourceError, failed, cause, None, hint=_HINT) from cause
+                raise refusal_of(SourceError, failed, cause, None, hint=_HINT) from cause
             if record is not None:
                 records.append(record)
                 times.append(change.commit_timestamp)

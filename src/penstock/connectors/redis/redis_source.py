@@ -26,7 +26,7 @@ from penstock.graph.log_source import LogSource
 from penstock.graph.log_values import LogBatch, LogSplit
 from penstock.types.information import TypeInformation
 from penstock.types.types import Types
-from penstock.user_failure import failure_as, short
+from penstock.user_failure import refusal_of, short
 
 _LATEST = -1
 _found: dict[tuple[RedisAddress, str], StreamFacts] = {}
@@ -279,7 +279,7 @@ class RedisSource(LogSource):
             except BaseException as cause:
                 failed = f"the function of map_entries failed on entry {entry.id} of stream {entry.stream!r}, {short(entry.fields)}"
                 origin = CallSite.of_definition(function)
-                raise failure_as(
+                raise refusal_of(
                     SourceError, failed, cause, origin, hint="Correct the function."
                 ) from cause
         return made

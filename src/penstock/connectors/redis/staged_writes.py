@@ -18,7 +18,7 @@ from penstock.errors import PenstockError, SinkError
 from penstock.failpoint import failpoint
 from penstock.graph.endpoints import SinkContext
 from penstock.types.row import Row, RowKind
-from penstock.user_failure import failure_as, short
+from penstock.user_failure import refusal_of, short
 
 _LENGTH = struct.Struct(">I")
 _MOST_FIELDS = 1_000
@@ -179,7 +179,7 @@ class StagedWriteWriter(StagedBytesWriter):
             except BaseException as cause:
                 failed = f"sink {self._context.name!r} cannot write {short(value)}"
                 hint = "Map the record to a row or a dict of text and numbers, or correct the function."
-                raise failure_as(
+                raise refusal_of(
                     SinkError, failed, cause, self._context.origin, hint=hint
                 ) from cause
             if write is not None:

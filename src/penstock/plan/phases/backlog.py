@@ -85,7 +85,8 @@ def decide_cuts(plan: PhysicalPlan) -> dict[int, tuple[Cut, ...]]:
             except SourceError as error:
                 if error.origin is not None:
                     raise
-                raise SourceError(error.problem, hint=error.hint, origin=source.origin) from error
+                made = SourceError(error.problem, hint=error.hint, origin=source.origin)
+                raise made.permanent(error.is_permanent) from error
     return found
 
 

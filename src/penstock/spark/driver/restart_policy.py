@@ -12,30 +12,7 @@ from typing import Protocol
 
 from penstock.config.configuration import Configuration
 from penstock.config.restart_options import OPTIONS_OF, RESTART_STRATEGY
-from penstock.errors import (
-    ConfigError,
-    EnvironmentSetupError,
-    GraphError,
-    HistoryChangedError,
-    JobCancelledError,
-    JobDirectoryError,
-    PenstockError,
-    SavepointError,
-    UserCodeError,
-    WorkerStartError,
-)
-
-_FINAL = (
-    ConfigError,
-    EnvironmentSetupError,
-    GraphError,
-    HistoryChangedError,
-    JobCancelledError,
-    JobDirectoryError,
-    SavepointError,
-    UserCodeError,
-)
-"""Failures that another attempt would repeat, and cancellation."""
+from penstock.errors import PenstockError, WorkerStartError
 
 _STARTS = 2
 _START_DELAY = timedelta(seconds=1)
@@ -168,7 +145,7 @@ class Restarts:
 
         A worker that did not start is started twice more under every strategy, also `none`.
         """
-        if isinstance(failure, _FINAL):
+        if failure.is_permanent:
             return None
         now = time.monotonic()
         again = self._starts.after_failure(now) if isinstance(failure, WorkerStartError) else None

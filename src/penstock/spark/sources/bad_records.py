@@ -56,7 +56,8 @@ def read_failure(context: ReadContext, cause: BaseException, doing: str) -> Pens
             schema = row_schema(context, source, part, files)
             found = _found(context.session, files, schema, uri)
             problem = error.problem if found is None else f"{doing} failed: {found}"
-            return type(error)(problem, hint=error.hint, origin=error.origin or origin)
+            made = type(error)(problem, hint=error.hint, origin=error.origin or origin)
+            return made.permanent(error.is_permanent)
     return error
 
 
