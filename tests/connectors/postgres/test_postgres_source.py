@@ -45,7 +45,7 @@ class Taken:
         self.directory = directory
         directory.mkdir(exist_ok=True)
         self.snapshot = of.snapshot(directory)
-        self.at = self.snapshot.positions.get(of.slot, 0)
+        ((self.split, self.at),) = self.snapshot.positions.items()
 
     def rows(self) -> list[Any]:
         """Return the records of the snapshot."""
@@ -60,7 +60,7 @@ class Taken:
 
     def changes(self) -> list[Any]:
         """Return the records since the last call."""
-        (split,) = self.source.exact_discover({self.source.slot: self.at})
+        (split,) = self.source.exact_discover({self.split: self.at})
         found = [
             record
             for _, batch in self.source.batches(split.id, self.at, split.head)
@@ -70,7 +70,7 @@ class Taken:
         return found
 
     def confirm(self) -> None:
-        self.source.confirm({self.source.slot: self.at})
+        self.source.confirm({self.split: self.at})
 
 
 @pytest.fixture

@@ -41,12 +41,21 @@ _PAGES = """\
 select pg_catalog.pg_relation_size(%s::regclass) / current_setting('block_size')::bigint,
        (extract(epoch from now()) * 1000)::bigint"""
 
+_LEAVES = """\
+with recursive part(oid) as (
+    select %s::oid union all
+    select i.inhrelid from pg_catalog.pg_inherits i join part on i.inhparent = part.oid)
+select c.oid::bigint, n.nspname, c.relname from part join pg_catalog.pg_class c on c.oid = part.oid
+join pg_catalog.pg_namespace n on n.oid = c.relnamespace where c.relkind <> 'p' order by c.oid"""
+"""By the catalogue's rows and not its functions, so that it is as of the snapshot."""
+
 
 @dataclass(frozen=True, slots=True)
 class _PageRange:
     """Pages of a table; `last` is None for all that follow."""
 
     table: SourceTable
+    relation: TableName
     first: int
     last: int | None
     name: str
@@ -144,11 +153,17 @@ class Capture:
 
 
 def _ranges(session: Any, number: int, table: SourceTable) -> Iterator[_PageRange]:
-    pages, _ = session.execute(_PAGES, (table.oid,)).fetchone()
-    firsts = [*range(0, max(pages, 1), _RANGE_PAGES)]
-    for index, first in enumerate(firsts):
-        last = firsts[index + 1] if index + 1 < len(firsts) else None
-        yield _PageRange(table, first, last, f"{number:03d}-{index:06d}.parquet")
+    relations = [(table.oid, table.name)]
+    if table.is_partitioned:
+        found = session.execute(_LEAVES, (table.oid,)).fetchall()
+        relations = [(oid, TableName(schema, name)) for oid, schema, name in found]
+    index = 0
+    for oid, relation in relations:
+        pages, _ = session.execute(_PAGES, (oid,)).fetchone()
+        for first in range(0, max(pages, 1), _RANGE_PAGES):
+            last = first + _RANGE_PAGES if first + _RANGE_PAGES < pages else None
+            yield _PageRange(table, relation, first, last, f"{number:03d}-{index:06d}.parquet")
+            index += 1
 
 
 def _statement(taken: _PageRange) -> Any:
@@ -164,7 +179,7 @@ def _statement(taken: _PageRange) -> Any:
         "to stdout (format csv)"
     ).format(
         columns=sql.SQL(", ").join(sql.Identifier(column.name) for column in table.columns),
-        table=sql.Identifier(table.name.schema, table.name.name),
+        table=sql.Identifier(taken.relation.schema, taken.relation.name),
         first=f"({taken.first},0)",
         last=last,
         rows=rows,

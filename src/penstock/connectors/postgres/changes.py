@@ -6,7 +6,8 @@ may look at a slot while somebody else uses it: the driver confirms while worker
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -24,6 +25,9 @@ from penstock.errors import SourceError
 _MOST_MESSAGES = 100_000
 _LOST = ("55000",)
 
+_IS_PARTITION = "select relispartition from pg_catalog.pg_class where oid = %s"
+"""The server describes partitions, too, whose changes are those of their root."""
+
 _PEEK = """\
 select data from pg_logical_slot_peek_binary_changes(
     %s, %s::pg_lsn, %s, 'proto_version', '1', 'publication_names', %s)"""
@@ -38,7 +42,7 @@ class ChangeReader:
         address: PostgresAddress,
         slot: str,
         publication: str,
-        tables: Sequence[TableName],
+        tables: Mapping[int, TableName],
         *,
         ignores_truncate: bool,
         owns_publication: bool,
@@ -50,7 +54,7 @@ class ChangeReader:
             address: The same, as what tables are known by.
             slot: Name of the slot.
             publication: Name of the publication.
-            tables: The tables that are read.
+            tables: The tables that are read, by number.
             ignores_truncate: Whether a TRUNCATE is passed over.
             owns_publication: Whether the publication was made for these tables only.
         """
@@ -58,7 +62,7 @@ class ChangeReader:
         self._address = address
         self._slot = slot
         self._publication = publication
-        self._tables = {(table.schema, table.name) for table in tables}
+        self._tables = tables
         self._ignores_truncate = ignores_truncate
         self._owns_publication = owns_publication
 
@@ -101,20 +105,29 @@ class ChangeReader:
             raise
 
     def _reader(self, relation: Relation) -> TableReader | None:
-        if (relation.schema, relation.name) not in self._tables:
-            if self._owns_publication:
+        named = self._tables.get(relation.oid)
+        if named is None:
+            asked = self._connection.execute(_IS_PARTITION, (relation.oid,)).fetchone()
+            if self._owns_publication and asked != (True,):
                 raise self._renamed(relation)
             return None
+        if relation.identity != "f" and not any(column.is_key for column in relation.columns):
+            raise SourceError(
+                f"the replica identity or primary key of table {named} was taken away, so its changes do not say which "
+                "row they are of",
+                hint="Add the key again, and start in a new checkpoint directory with another slot.",
+            ).permanent()
+        relation = replace(relation, schema=named.schema, name=named.name)
         return _reader_of(_Connected(self._connection, self._address), relation)
 
     def _renamed(self, relation: Relation) -> SourceError:
         table = f"{relation.schema}.{relation.name}"
-        known = ", ".join(sorted(".".join(names) for names in self._tables))
+        known = ", ".join(sorted(map(str, self._tables.values())))
         return SourceError(
             f"table {table} is in publication {self._publication!r}, which the source has made for {known}",
             hint="If one of them was renamed: rename it back, or start in a new checkpoint directory with the new "
             "name. A table that somebody else has added: ALTER PUBLICATION … DROP TABLE.",
-        )
+        ).permanent()
 
     def _truncated(self, table: str, position: int) -> None:
         if not self._ignores_truncate:
@@ -122,7 +135,7 @@ class ChangeReader:
                 f"table {table} was truncated (at {text_of(position)}), and which rows it had is not in the log",
                 hint="Start in a new checkpoint directory with another slot, which captures the table anew; or go on "
                 "with the rows before it: set_truncate_ignored().",
-            )
+            ).permanent()
 
 
 class _Connected:

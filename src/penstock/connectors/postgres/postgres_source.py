@@ -21,6 +21,16 @@ from penstock.connectors.postgres.client import (
 )
 from penstock.connectors.postgres.deserializing import ChangeDeserializer, PlainChanges
 from penstock.connectors.postgres.postgres_source_builder import PostgresSourceBuilder
+from penstock.connectors.postgres.publications import (
+    KINDS,
+    check_kinds,
+    check_unchanged,
+    known_id,
+    make_publication,
+    publication_of,
+    split_id,
+    table_oids,
+)
 from penstock.connectors.postgres.slots import (
     advance,
     check_server,
@@ -30,13 +40,12 @@ from penstock.connectors.postgres.slots import (
     has_publication,
     has_slot,
     in_use,
-    make_publication,
     slot_state,
     snapshot_now,
     snapshot_of_slot,
 )
-from penstock.connectors.postgres.tables import check_published, published, table_of
-from penstock.connectors.postgres.values import Run, SourceTable, TableName, TableRows
+from penstock.connectors.postgres.tables import published, table_of
+from penstock.connectors.postgres.values import Run, SourceTable, TableName, TableRows, quoted
 from penstock.errors import SourceError
 from penstock.failpoint import failpoint
 from penstock.graph.dataset import Dataset
@@ -71,6 +80,8 @@ class PostgresSource(LogSource):
         is_once: Whether changes are not read.
         connections: How many capture at the same time.
         is_truncate_ignored: Whether a TRUNCATE of a table is passed over.
+        kinds: Kinds of changes that are published.
+        accepted: Text of a publication that was changed, with which the job goes on all the same.
         records_per_second: Limit of the rate of a live run; None reads as fast as it can.
 
     Example:
@@ -88,6 +99,8 @@ class PostgresSource(LogSource):
     is_once: bool = False
     connections: int = 4
     is_truncate_ignored: bool = False
+    kinds: tuple[str, ...] = KINDS
+    accepted: str = ""
     records_per_second: int | None = None
 
     kind: ClassVar[str] = "postgres"
@@ -159,12 +172,11 @@ class PostgresSource(LogSource):
 
     def discover(self, known: Mapping[str, int]) -> Sequence[LogSplit]:
         """Return the slot as the only split: from what is confirmed to what is committed."""
-        del known
         if self.is_once:
             return [LogSplit(_ONCE, 0, 0)]
         with self._errors("look at"):
-            state = patiently(self._state)
-        return [LogSplit(self.slot, state.confirmed, max(state.head, state.confirmed))]
+            name, state = patiently(partial(self._state, known_id(self.slot, known)))
+        return [LogSplit(name, state.confirmed, max(state.head, state.confirmed))]
 
     def read(self, split: str, start: int, end: int) -> LogBatch:
         """Return the changes of a range; see `LogSource.read`."""
@@ -181,7 +193,9 @@ class PostgresSource(LogSource):
         if self.is_once:
             return
         with self._errors("advance"):
-            patiently(partial(self._advance, positions[self.slot]))
+            patiently(
+                partial(self._advance, positions[known_id(self.slot, positions) or self.slot])
+            )
 
     def kept_outside(self) -> Sequence[KeptOutside]:
         """Return the slot, and the publication if the source made it, as far as they are there.
@@ -235,6 +249,7 @@ class PostgresSource(LogSource):
             elif not self.publication and has_publication(connection, self._publication):
                 raise self._published_by_others()
             if self.publication:
+                self._check_publication(connection, tables)
                 tables = [published(connection, self.publication, table) for table in tables]
         for left_over in directory.iterdir():
             if left_over != attempt:
@@ -242,6 +257,18 @@ class PostgresSource(LogSource):
         attempt.touch()
         failpoint("postgres.begun")
         return tables
+
+    def _check_publication(self, connection: Any, tables: Sequence[SourceTable]) -> None:
+        found = publication_of(connection, self.publication, self.tables)
+        if found is None:
+            return  # `published` says so
+        check_kinds(found, self.publication, self.kinds)
+        partitioned = [str(table.name) for table in tables if table.is_partitioned]
+        if partitioned and not found.is_via_root:
+            raise SourceError(
+                f"publication {self.publication!r} has changes of {', '.join(partitioned)} as those of partitions",
+                hint=f"ALTER PUBLICATION {quoted(self.publication)} SET (publish_via_partition_root = true).",
+            ).permanent()
 
     def _taken(self, connection: Any) -> SourceError:
         state = slot_state(connection, self.slot)
@@ -263,13 +290,19 @@ class PostgresSource(LogSource):
     def _with_slot(self, directory: Path, tables: Sequence[SourceTable]) -> LogSnapshot:
         if not self.publication:
             with session(self.address, "driver") as connection:
-                make_publication(connection, self._publication, tables)
+                make_publication(connection, self._publication, tables, self.kinds)
             failpoint("postgres.published")
+        with session(self.address, "driver") as connection:
+            begun = publication_of(connection, self._publication, self.tables)
+        if begun is None:
+            raise SourceError(
+                f"publication {self._publication!r} was dropped meanwhile", hint="Start again."
+            )
         with snapshot_of_slot(self.address, self.slot) as taken:
             failpoint("postgres.slot-made")
             files = self._captured(taken.name, taken.position, directory, tables)
         failpoint("postgres.captured")
-        return LogSnapshot(files, {self.slot: taken.position})
+        return LogSnapshot(files, {split_id(self.slot, begun): taken.position})
 
     def _captured(
         self, snapshot: str, position: int, directory: Path, tables: Sequence[SourceTable]
@@ -290,11 +323,14 @@ class PostgresSource(LogSource):
             times += some_times
         return LogBatch(records, following, times)
 
-    def _state(self) -> Any:
+    def _state(self, known: str | None) -> tuple[str, Any]:
+        """Return the id of the split, and the slot."""
+        where = self.address, self._publication, self.tables
         with session(self.address, "driver") as connection:
             state = slot_state(connection, self.slot)
-            check_published(connection, self.address, self._publication, self.tables)
-            return state
+            begun = None if known is None else known.partition("@")[2] or None
+            found = check_unchanged(connection, *where, begun, self.accepted)
+            return known or f"{self.slot}@{found}", state
 
     def _read(self, start: int, end: int) -> tuple[list[Run], int]:
         with session(self.address, f"reader of {self.slot}") as connection:
@@ -303,7 +339,7 @@ class PostgresSource(LogSource):
                 self.address,
                 self.slot,
                 self._publication,
-                self.tables,
+                table_oids(connection, self.tables),
                 ignores_truncate=self.is_truncate_ignored,
                 owns_publication=not self.publication,
             ).read(start, end)

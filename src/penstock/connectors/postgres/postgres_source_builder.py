@@ -13,6 +13,7 @@ from penstock.connectors.postgres.deserializing import (
     PlainChanges,
     Upserts,
 )
+from penstock.connectors.postgres.publications import KINDS
 from penstock.connectors.postgres.values import Change, TableName
 from penstock.errors import ArgumentError
 from penstock.types.information import TypeInformation
@@ -60,6 +61,8 @@ class PostgresSourceBuilder(Generic[S]):
         self._is_once = False
         self._connections = 4
         self._is_truncate_ignored = False
+        self._kinds: tuple[str, ...] = KINDS
+        self._accepted = ""
         self._records_per_second: int | None = None
 
     def set_dsn(self, dsn: str) -> PostgresSourceBuilder[S]:
@@ -199,6 +202,35 @@ class PostgresSourceBuilder(Generic[S]):
         self._records_per_second = _positive(records_per_second, "records per second")
         return self
 
+    def set_publish(self, *kinds: str) -> PostgresSourceBuilder[S]:
+        """Read some kinds of changes only; the default is all, and a publication that lacks one is refused.
+
+        Args:
+            kinds: Of `insert`, `update`, `delete`, `truncate`, as PostgreSQL's parameter `publish` has them.
+
+        Raises:
+            ArgumentError: There is none, or another one.
+        """
+        if not kinds or not {*kinds} <= {*KINDS}:
+            raise ArgumentError.here(
+                f"the kinds of changes are {list(kinds)}", hint=f"Pass some of {', '.join(KINDS)}."
+            )
+        self._kinds = tuple(kind for kind in KINDS if kind in kinds)
+        return self
+
+    def set_publication_accepted(self, publication: str) -> PostgresSourceBuilder[S]:
+        """Go on with a publication that was changed while the job knew it: nothing was missed, or that is accepted.
+
+        Args:
+            publication: What the error about the change names.
+        """
+        self._accepted = publication
+        return self
+
+    def _kinds_read(self) -> tuple[str, ...]:
+        ignored = {"truncate"} if self._is_truncate_ignored else set()
+        return tuple(kind for kind in self._kinds if kind not in ignored)
+
     def build(self) -> S:
         """Return the source.
 
@@ -230,6 +262,8 @@ class PostgresSourceBuilder(Generic[S]):
             is_once=self._is_once,
             connections=self._connections,
             is_truncate_ignored=self._is_truncate_ignored,
+            kinds=self._kinds_read(),
+            accepted=self._accepted,
             records_per_second=self._records_per_second,
         )
 

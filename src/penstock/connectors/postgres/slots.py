@@ -6,15 +6,16 @@ read again.
 
 from __future__ import annotations
 
+import logging
+import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from penstock.connectors.postgres.address import PostgresAddress, library
 from penstock.connectors.postgres.positions import lsn_of, text_of
-from penstock.connectors.postgres.values import SourceTable
 from penstock.errors import SourceError
 
 LEAST_VERSION = 150_000
@@ -22,6 +23,12 @@ LEAST_VERSION = 150_000
 
 _FAILOVER_VERSION = 170_000
 _RELEASE_SECONDS = 10.0
+_WATCH_SECONDS = 1.0
+_WAITS = """\
+select pid, coalesce(nullif(application_name, ''), 'a client without a name'), usename, state, backend_xid::text, xact_start::text
+from pg_catalog.pg_stat_activity where pid = any(pg_blocking_pids(%s)) order by pid"""
+_WAITED = "transaction {4} of process {0} ({1}, user {2}, {3}, open since {5})"
+_logger = logging.getLogger("penstock")
 _PAUSE_SECONDS = 0.05
 
 _SERVER = """\
@@ -160,14 +167,6 @@ def drop_slot(connection: Any, slot: str) -> None:
             time.sleep(_PAUSE_SECONDS)
 
 
-def make_publication(connection: Any, name: str, tables: Sequence[SourceTable]) -> None:
-    """Make a publication of tables."""
-    sql = library().sql
-    named = sql.SQL(", ").join(sql.Identifier(t.name.schema, t.name.name) for t in tables)
-    made = sql.SQL("create publication {} for table {}")
-    connection.execute(made.format(sql.Identifier(name), named))
-
-
 def has_publication(connection: Any, name: str) -> bool:
     """Return whether there is a publication of a name."""
     asked = "select from pg_catalog.pg_publication where pubname = %s"
@@ -194,6 +193,33 @@ class ExportedSnapshot:
 
 
 @contextmanager
+def _watched(address: PostgresAddress, slot: str, pid: int) -> Iterator[None]:
+    """Log for which transactions the process that makes a slot waits: those that were open when it began."""
+    is_made = threading.Event()
+
+    def watch() -> None:
+        told: list[Any] = []
+        try:
+            with address.connect(application_name="penstock watcher") as connection:
+                while not is_made.wait(_WATCH_SECONDS):
+                    found = connection.execute(_WAITS, (pid,)).fetchall()
+                    if found and found != told:
+                        told = found
+                        words = ", ".join(_WAITED.format(*row) for row in found)
+                        _logger.warning("replication slot %r waits for the end of %s", slot, words)
+        except library().Error:
+            return  # it is only told
+
+    thread = threading.Thread(target=watch, name="penstock-slot", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_made.set()
+        thread.join()
+
+
+@contextmanager
 def snapshot_of_slot(address: PostgresAddress, slot: str) -> Iterator[ExportedSnapshot]:
     """Make a slot, and yield the snapshot at which it begins."""
     with address.connect(
@@ -203,7 +229,8 @@ def snapshot_of_slot(address: PostgresAddress, slot: str) -> Iterator[ExportedSn
         options = "SNAPSHOT 'export', FAILOVER true" if has_failover else "SNAPSHOT 'export'"
         # The name was checked: the command knows no parameters.
         made = f"CREATE_REPLICATION_SLOT {slot} LOGICAL pgoutput ({options})"
-        _, position, name, _ = connection.execute(made).fetchone()
+        with _watched(address, slot, connection.info.backend_pid):
+            _, position, name, _ = connection.execute(made).fetchone()
         yield ExportedSnapshot(name, lsn_of(position))
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from penstock.connectors.postgres.column_values import Load, loaded_row, loader
 from penstock.connectors.postgres.relations import Malformed, Relation
-from penstock.connectors.postgres.values import Change, Column, TableRows
+from penstock.connectors.postgres.values import Change, Column, TableName, TableRows
 from penstock.types.row import RowKind
 
 _COUNT = struct.Struct(">H")
@@ -94,7 +94,7 @@ class TableReader:
             for c, oid in zip(relation.columns, types, strict=True)
         )
         return cls(
-            f"{relation.schema}.{relation.name}",
+            str(TableName(relation.schema, relation.name)),
             columns,
             tuple(at for at, column in enumerate(columns) if column.is_key),
             tuple(loader(column.type_oid) for column in columns),
@@ -165,6 +165,7 @@ class TableReader:
     def _any_change(self, message: bytes, lsn: int, timestamp_ms: int) -> Change:
         kind, at = message[0], 5
         old: Texts | None = None
+        is_full = message[at] == _OLD  # a partition may have another identity than its root
         new: Texts | None = None
         if message[at] in (_KEY, _OLD):
             old, at = texts_of(message, at + 1)
@@ -174,7 +175,7 @@ class TableReader:
             new, at = texts_of(message, at + 1)
         elif old is None:
             raise Malformed("a deletion has no key")
-        before = None if old is None else self._row(old, is_whole=self.is_full)
+        before = None if old is None else self._row(old, is_whole=is_full)
         after = None if new is None else self._row(new, is_whole=True, before=before)
         key = self._key(before if after is None else after)
         previous = None if after is None or before is None else self._key(before)

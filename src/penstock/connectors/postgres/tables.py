@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-from penstock.connectors.postgres.address import PostgresAddress
 from penstock.connectors.postgres.column_values import base_types
 from penstock.connectors.postgres.values import Column, SourceTable, TableName, quoted
-from penstock.connectors.process_table import OfThisProcess
 from penstock.errors import SourceError
 
 _TABLE = """\
@@ -32,16 +30,7 @@ _PUBLISHED = """\
 select attnames, rowfilter from pg_catalog.pg_publication_tables
 where pubname = %s and schemaname = %s and tablename = %s"""
 
-_UNPUBLISHED = """\
-select t.schema || '.' || t.name from unnest(%s::text[], %s::text[]) as t (schema, name)
-where not exists (select from pg_catalog.pg_publication_tables p
-                  where p.pubname = %s and p.schemaname = t.schema and p.tablename = t.name)"""
-
-_LOOK_SECONDS = 1.0
-_looked: OfThisProcess = OfThisProcess()
-
 _KINDS = {
-    "p": "is partitioned",
     "v": "is a view",
     "m": "is a materialized view",
     "f": "is a foreign table",
@@ -70,10 +59,10 @@ def table_of(connection: Any, name: TableName, *, has_changes: bool) -> SourceTa
             "catalogue has it, and check the database.",
         )
     oid, kind, persistence, identity = found
-    if kind != "r":
+    if kind not in "rp":
         raise SourceError(
             f"{name} {_KINDS.get(kind, 'is no table')}, which cannot be read",
-            hint="Pass tables; of a partitioned table its partitions.",
+            hint="Pass tables.",
         )
     if has_changes and persistence != "p":
         raise SourceError(
@@ -87,7 +76,7 @@ def table_of(connection: Any, name: TableName, *, has_changes: bool) -> SourceTa
         _check_identity(name, identity, columns)
     if not any(column.is_key for column in columns):
         columns = tuple(Column(c.name, c.type_oid, is_key=True) for c in columns)
-    return SourceTable(oid, name, columns)
+    return SourceTable(oid, name, columns, is_partitioned=kind == "p")
 
 
 def _check_identity(name: TableName, identity: str, columns: Sequence[Column]) -> None:
@@ -122,36 +111,7 @@ def published(connection: Any, publication: str, table: SourceTable) -> SourceTa
         )
     names, row_filter = found
     columns = tuple(column for column in table.columns if column.name in (names or ()))
-    return SourceTable(table.oid, table.name, columns, row_filter)
-
-
-def check_published(
-    connection: Any, address: PostgresAddress, publication: str, tables: Sequence[TableName]
-) -> None:
-    """Refuse to go on without a table whose changes do not come any more; it looks once a second.
-
-    Args:
-        connection: To the database.
-        address: Where it is.
-        publication: The publication.
-        tables: Those that are read.
-
-    Raises:
-        SourceError: A table was dropped, and perhaps made anew; or renamed, or taken out of the publication.
-    """
-    key, now = (address, publication, tables), time.monotonic()
-    if now < _looked.get(key, 0.0):
-        return
-    schemas, names = [each.schema for each in tables], [each.name for each in tables]
-    found = connection.execute(_UNPUBLISHED, (schemas, names, publication)).fetchall()
-    if found:
-        raise SourceError(
-            f"publication {publication!r} does not have {', '.join(name for (name,) in found)} any more, so changes do not "
-            "come",
-            hint="If it was renamed: rename it back. If it was dropped and made anew, or taken out: start in a new checkpoint "
-            "directory with another slot, which captures the table as it is now.",
-        )
-    _looked[key] = now + _LOOK_SECONDS
+    return replace(table, columns=columns, row_filter=row_filter)
 
 
 def key_columns(connection: Any, oid: int) -> list[str] | None:

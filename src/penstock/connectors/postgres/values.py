@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from penstock.types.row import RowKind
 
+_NAMES = re.compile(r'(?:("(?:[^"]|"")+"|[^".]+)\.)?("(?:[^"]|"")+"|[^".]+)')
 _PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
 
 
@@ -120,9 +121,16 @@ class TableName:
 
     @classmethod
     def of(cls, text: str) -> TableName:
-        """Return the name that `schema.table` or `table` says; the default schema is `public`."""
-        schema, dot, name = text.partition(".")
-        return cls(schema, name) if dot else cls("public", text)
+        """Return the name that `schema.table` or `table` says; the default schema is `public`.
+
+        A name with a dot is in quotes, as in `"my.schema"."my.table"`. Names have the case of the catalogue.
+        """
+        found = _NAMES.fullmatch(text)
+        if found is None:
+            schema, dot, name = text.partition(".")
+            return cls(schema, name) if dot else cls("public", text)
+        given_schema, given_name = found.groups()
+        return cls(_unquoted(given_schema or "public"), _unquoted(given_name))
 
     @property
     def quoted(self) -> str:
@@ -130,7 +138,16 @@ class TableName:
         return f"{quoted(self.schema)}.{quoted(self.name)}"
 
     def __str__(self) -> str:
-        return f"{self.schema}.{self.name}"
+        names = (self.schema, self.name)
+        return ".".join(_in_quotes(each) if "." in each else each for each in names)
+
+
+def _unquoted(name: str) -> str:
+    return name[1:-1].replace('""', '"') if name.startswith('"') else name
+
+
+def _in_quotes(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
 
 
 def quoted(name: str) -> str:
@@ -140,7 +157,7 @@ def quoted(name: str) -> str:
         >>> quoted("orders"), quoted("Orders")
         ('orders', '"Orders"')
     """
-    return name if _PLAIN.fullmatch(name) else '"' + name.replace('"', '""') + '"'
+    return name if _PLAIN.fullmatch(name) else _in_quotes(name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,9 +169,11 @@ class SourceTable:
         name: Its name.
         columns: The columns that are read, in order.
         row_filter: Condition in SQL which rows are published; None is all.
+        is_partitioned: Whether its rows are in its partitions.
     """
 
     oid: int
     name: TableName
     columns: tuple[Column, ...]
     row_filter: str | None = None
+    is_partitioned: bool = False

@@ -74,8 +74,8 @@ def _captured(job: JobContext, source: int, part: SnapshotPart) -> Captured:
         made: Captured = job.patiently(partial(part.capture, directory))
     except SourceError as error:
         origin = error.origin or job.plan.source(source).origin
-        made = SourceError(error.problem, hint=error.hint, origin=origin)
-        raise made.permanent(error.is_permanent) from error
+        failed = SourceError(error.problem, hint=error.hint, origin=origin)
+        raise failed.permanent(error.is_permanent) from error
     failpoint("snapshot.captured")
     return made
 
