@@ -247,9 +247,9 @@ def test_explain_says_what_spark_sql_computes(tmp_path):
     relations, plan = explained(script, **{"execution.runtime-mode": "BATCH"})
     assert relations == (
         "Sink s\n"
-        "  Project k=EXPR$0, n [retract]\n"
-        "    Project EXPR$0=upper(k), n=AGG$0 [retract]\n"
-        "      Group by k: AGG$0=SUM(#1) [retract, computed by Spark SQL]\n"
+        "  Project k=EXPR$0, n [insert-only]\n"
+        "    Project EXPR$0=upper(k), n=AGG$0 [insert-only]\n"
+        "      Group by k: AGG$0=SUM(#1) [insert-only, computed by Spark SQL]\n"
         "        Project k, n [insert-only, computed by Spark SQL]\n"
         "          Scan t [insert-only, computed by Spark SQL]"
     )

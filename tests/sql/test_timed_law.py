@@ -94,6 +94,12 @@ def test_late_rows_are_in_no_window_that_is_over():
     assert sum(check_late(seed) for seed in range(10)) > 10
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_sessions_are_equal_with_exact_gaps_and_late_rows(seed):
+    check(seed, ("batch", tuple(MODES)[1 + seed % 3]), TimedMaker.session)
+    check_late(seed, TimedMaker.session)
+
+
 def test_windows_of_joined_rows_are_equal():
     """Rows of an interval join come behind the watermark of its inputs: none of them may be late in a window."""
     for seed in range(8):
@@ -110,3 +116,5 @@ def test_new_queries_of_event_time_are_equal():
         check_late(rng.randrange(1 << 32))
         check(rng.randrange(1 << 32), tuple(MODES), TimedMaker.windows_of_joins)
         check_late(rng.randrange(1 << 32), TimedMaker.windows_of_join)
+        check(rng.randrange(1 << 32), tuple(MODES), TimedMaker.session)
+        check_late(rng.randrange(1 << 32), TimedMaker.session)

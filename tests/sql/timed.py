@@ -123,6 +123,10 @@ def events(rng: random.Random, *, is_late: bool) -> list[Event]:
 class TimedMaker(QueryMaker):
     """Draws queries of event time."""
 
+    def session(self) -> TimedQuery:
+        """Return groups of sessions; times of whole seconds are often exactly a gap apart."""
+        return self._timed_session()
+
     def timed(self) -> TimedQuery:
         rng = self._rng
         kind = rng.choice(
@@ -308,32 +312,30 @@ def _is_over(end: int, event: Event) -> bool:
 
 
 def _in_sessions(gap: int, arrived: Sequence[Event]) -> list[tuple[Event, int, int]]:
-    """Return rows with their sessions. One that is over takes no more rows: another one may begin in it."""
+    """Return rows with their sessions: windows of rows, merged with those that they touch as they come.
+
+    Only windows that are not over are there to be merged with; a row whose window is over even so is late.
+    """
     made: list[tuple[Event, int, int]] = []
-    for table, key in sorted({(each.table, each.values[0]) for each in arrived}, key=repr):
-        open_events: list[Event] = []
+    open_windows: dict[tuple[str, Any], list[tuple[int, int, list[Event]]]] = {}
 
-        def close(watermark: int | None, waiting: list[Event] = open_events) -> None:
-            waiting.sort(key=lambda each: each.second)
-            while waiting:
-                run = [waiting[0]]
-                for each in waiting[1:]:
-                    if each.second - run[-1].second >= gap:
-                        break
-                    run.append(each)
-                start, end = run[0].second, run[-1].second + gap
-                if watermark is not None and end * 1000 - 1 > watermark * 1000:
-                    return  # sessions behind it are not over, either
-                made.extend((each, start, end) for each in run)
-                del waiting[: len(run)]
+    def close(watermark: int) -> None:
+        for windows in open_windows.values():
+            over = [each for each in windows if each[1] * 1000 - 1 <= watermark * 1000]
+            windows[:] = [each for each in windows if each not in over]
+            made.extend((row, start, end) for start, end, rows in over for row in rows)
 
-        for each in arrived:
-            if (each.table, each.values[0]) != (table, key):
-                continue
-            close(each.watermark)
-            if not _is_over(each.second + gap, each):
-                open_events.append(each)
-        close(None)
+    for each in arrived:
+        close(each.watermark)
+        windows = open_windows.setdefault((each.table, each.values[0]), [])
+        start, end, rows = each.second, each.second + gap, [each]
+        for window in [one for one in windows if one[0] <= end and one[1] >= start]:
+            windows.remove(window)
+            start, end = min(start, window[0]), max(end, window[1])
+            rows += window[2]
+        if not _is_over(end, each):
+            windows.append((start, end, rows))
+    close(1 << 40)
     return made
 
 

@@ -9,11 +9,20 @@ from penstock.api.streams.data_stream import DataStream
 from penstock.connectors.python.discard import DiscardingSink
 from penstock.errors import SqlError, did_you_mean
 from penstock.sql.binding.conversions import common_type, converted
-from penstock.sql.catalogue import SqlCatalogue, SqlColumn, SqlTable, SqlView, TableSchema
+from penstock.sql.catalogue import (
+    Changelog,
+    SqlCatalogue,
+    SqlColumn,
+    SqlTable,
+    SqlView,
+    TableSchema,
+)
 from penstock.sql.column_types import SqlType
 from penstock.sql.lowering.lower import Lowering
+from penstock.sql.lowering.modes import runs_as_batch
 from penstock.sql.place import TextPlace
 from penstock.sql.relations.explain import explained
+from penstock.sql.relations.final import final_rows
 from penstock.sql.relations.keyed import unique_by
 from penstock.sql.relations.select import QueryTranslator
 from penstock.sql.relations.tree import Project, SqlRelation
@@ -40,13 +49,14 @@ class SqlJob:
         self._catalogue = catalogue
         self._translator = QueryTranslator(catalogue)
         self._lowering = Lowering(environment)
-        self._writes: list[tuple[str, SqlTable, SqlRelation]] = []
+        self._writes: list[tuple[Insert, SqlTable, SqlRelation]] = []
         self._shown: list[SqlRelation] = []
 
     @property
     def name(self) -> str:
         """What is written, for progress and messages."""
-        return f"insert into {', '.join(dict.fromkeys(name for name, _, _ in self._writes))}"
+        names = dict.fromkeys(".".join(statement.target) for statement, _, _ in self._writes)
+        return f"insert into {', '.join(names)}"
 
     def relation(self, query: Any) -> SqlRelation:
         """Return the relation of a query.
@@ -73,22 +83,20 @@ class SqlJob:
         """Return the stream of a relation."""
         return self._lowering.stream(relation)
 
+    def selected(self, relation: SqlRelation) -> tuple[DataStream[Row], Changelog]:
+        """Return the rows of a SELECT, and how they change those before."""
+        is_batch = runs_as_batch(self._lowering.environment, [relation])
+        if is_batch:
+            return self.stream(final_rows(relation)), Changelog.INSERT_ONLY
+        return self.stream(relation), relation.changelog
+
     def add(self, statement: Insert) -> None:
         """Plan an INSERT; `build` adds its sink to the program.
 
         Raises:
-            SqlError: The query is wrong, or the table cannot take its rows.
+            SqlError: The query is wrong.
         """
-        table, relation = self._insertion(statement)
-        key = _key_of(relation)
-        refusal = table.accepts(relation.changelog, key)
-        name = ".".join(statement.target)
-        if refusal is not None:
-            raise SqlError.here(
-                f"table {name!r} cannot take rows that are {relation.changelog.value}: {refusal} ({statement.place})",
-                hint="Write to a table that can; docs/sql.md says which.",
-            )
-        self._writes.append((name, table, relation))
+        self._writes.append((statement, *self._insertion(statement)))
 
     def add_all(self, statement: Select | Insert | StatementSet) -> None:
         """Plan all that a statement computes; the rows of a SELECT go nowhere.
@@ -105,11 +113,26 @@ class SqlJob:
                 self.add(each)
 
     def build(self) -> None:
-        """Add the sinks of all statements to the program."""
+        """Add the sinks of all statements to the program.
+
+        Raises:
+            SqlError: A table cannot take the rows of its query.
+        """
+        relations = [*self._shown, *(relation for _, _, relation in self._writes)]
+        is_batch = runs_as_batch(self._lowering.environment, relations)
+        if is_batch:
+            self._shown = [final_rows(each) for each in self._shown]
+            self._writes = [
+                (statement, table, final_rows(each)) for statement, table, each in self._writes
+            ]
+        for each in self._writes:
+            _check_accepted(*each, is_batch=is_batch)
         for relation in self._shown:
             self.stream(relation).sink_to(DiscardingSink()).name("rows")
-        for name, table, relation in self._writes:
-            table.write(self.stream(relation), relation.changelog, _key_of(relation), name)
+        for statement, table, relation in self._writes:
+            changelog = Changelog.INSERT_ONLY if is_batch else relation.changelog
+            name = ".".join(statement.target)
+            table.write(self.stream(relation), changelog, _key_of(relation), name)
 
     def schema_of(self, name: Name, place: TextPlace) -> TableSchema:
         """Return what the rows of a table or view are.
@@ -157,7 +180,8 @@ class SqlJob:
             placement = self._lowering.placement(environment.plan().graph)
             shown = [explained(each, placement) for each in self._shown]
             shown += [
-                f"Sink {name}\n{explained(each, placement, 1)}" for name, _, each in self._writes
+                f"Sink {'.'.join(statement.target)}\n{explained(each, placement, 1)}"
+                for statement, _, each in self._writes
             ]
             return "\n".join([*shown, "", environment.explain()])
 
@@ -194,6 +218,29 @@ class SqlJob:
         return table, unique_by(
             given, tuple(names.index(each) for each in table.schema.primary_key)
         )
+
+
+def _check_accepted(
+    statement: Insert, table: SqlTable, relation: SqlRelation, *, is_batch: bool
+) -> None:
+    """Refuse rows that a table cannot take.
+
+    Raises:
+        SqlError: They change those before, and the table takes no changes, or none of this kind.
+    """
+    changelog = Changelog.INSERT_ONLY if is_batch else relation.changelog
+    refusal = table.accepts(changelog, _key_of(relation))
+    if refusal is None:
+        return
+    final = (
+        ""
+        if is_batch
+        else "SET 'execution.runtime-mode' = 'BATCH' before it: then its rows are final. Or write"
+    )
+    raise SqlError.here(
+        f"table {'.'.join(statement.target)!r} cannot take rows that are {changelog.value}: {refusal} ({statement.place})",
+        hint=f"{final or 'Write'} to a table that can; docs/sql.md says which.",
+    )
 
 
 def _written(schema: TableSchema) -> tuple[SqlColumn, ...]:

@@ -10,6 +10,8 @@ from penstock.errors import ArgumentError
 from penstock.sql.catalogue import SqlCatalogue
 from penstock.sql.grammar import parse_query
 from penstock.sql.lowering.lower import Lowering
+from penstock.sql.lowering.modes import runs_as_batch
+from penstock.sql.relations.final import final_rows
 from penstock.sql.relations.select import QueryTranslator
 from penstock.sql.relations.tree import SqlRelation
 from penstock.sql.streams import StreamCatalogue, StreamTable
@@ -27,7 +29,8 @@ def query_streams(environment: Any, text: str, tables: Mapping[str, Any]) -> Dat
             )
         made[name] = each if isinstance(each, StreamTable) else StreamTable(each)
     relation = relation_of(text, StreamCatalogue(made, {}, environment.sql_session))
-    return Lowering(environment).stream(relation)
+    is_batch = runs_as_batch(environment, [relation])
+    return Lowering(environment).stream(final_rows(relation) if is_batch else relation)
 
 
 def relation_of(text: str, catalogue: SqlCatalogue) -> SqlRelation:

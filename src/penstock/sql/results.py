@@ -10,7 +10,7 @@ from typing import Any
 from penstock.api.environment.job import JobExecutionResult
 from penstock.api.streams.data_stream import DataStream
 from penstock.config.secret_keys import HIDDEN, is_secret
-from penstock.sql.catalogue import SqlTable, SqlView, TableSchema
+from penstock.sql.catalogue import Changelog, SqlTable, SqlView, TableSchema
 from penstock.sql.relations.tree import SqlRelation
 from penstock.sql.tables.table import ConnectorTable
 from penstock.types.row import Row
@@ -56,10 +56,12 @@ class SqlResult:
         return cls(tuple(columns), is_answer=True, _values=tuple(values))
 
     @classmethod
-    def of_rows(cls, stream: DataStream[Row], relation: SqlRelation) -> SqlResult:
+    def of_rows(
+        cls, stream: DataStream[Row], changelog: Changelog, relation: SqlRelation
+    ) -> SqlResult:
         """Return the result of a SELECT."""
         columns = tuple(column.name for column in relation.columns)
-        is_changelog = not relation.is_insert_only
+        is_changelog = changelog is not Changelog.INSERT_ONLY
         return cls(columns, changes=is_changelog, is_answer=True, _stream=stream)
 
     @classmethod

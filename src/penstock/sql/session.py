@@ -298,7 +298,7 @@ class SqlSession:
         """Return the rows of a query, which a job computes when they are asked for."""
         job = SqlJob(self.environment, self)
         relation = job.relation(statement.query)
-        return SqlResult.of_rows(job.stream(relation), relation)
+        return SqlResult.of_rows(*job.selected(relation), relation)
 
     def explain(self, statement: Explain) -> SqlResult:
         """Return the plan of a statement as text."""

@@ -5,6 +5,9 @@ memory. So a function that reads its state, applies the rows and emits the diffe
 write per key, and emits nothing for changes that cancel out.
 
 Results have no timestamps: a change of an aggregate belongs to no moment of event time.
+
+A batch run that hands nothing over emits final rows only. A function that sees all rows of a key at once returns no
+others; the changes that it returns for parts of a key are added up before they are emitted.
 """
 
 from __future__ import annotations
@@ -12,13 +15,32 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.runtime.operators.keyed import KeyedOperator
+from penstock.types.row import RowKind
 from penstock.user_failure import short
+from penstock.wire.canonical.record_digest import record_digest
+
+_TAKEN_BACK = frozenset({RowKind.UPDATE_BEFORE, RowKind.DELETE})
 
 
 class KeyedChangesOperator(KeyedOperator):
     """Calls a function with the key and the list of its rows."""
 
     takes_keys_in_parts = True
+    _final_rows: dict[bytes, list[Any]] | None = None
+    """Rows that are left of the started key, by their digests; None if changes are emitted as they come."""
+
+    def start_key(self, key: Any) -> None:
+        """Begin a key whose records are passed in parts."""
+        super().start_key(key)
+        if self._is_last_run:
+            self._final_rows = {}
+
+    def complete_key(self) -> None:
+        """End the started key."""
+        found, self._final_rows = self._final_rows, None
+        for rows in (found or {}).values():
+            self.emit(rows, None)
+        super().complete_key()
 
     def process_key(self, key: Any, values: list[Any], timestamps: list[int] | None) -> None:
         """Emit the changes that rows of a key make."""
@@ -27,4 +49,22 @@ class KeyedChangesOperator(KeyedOperator):
         except BaseException as cause:
             where = f"{len(values)} rows of key {short(key)}"
             raise self.failed_in(where, cause) from cause
-        self.emit(made, None)
+        if self._final_rows is None:
+            self.emit(made, None)
+        else:
+            _add_up(self._final_rows, made)
+
+
+def _add_up(kept: dict[bytes, list[Any]], changes: list[Any]) -> None:
+    """Apply changes to rows that are kept by their digests."""
+    for row in changes:
+        kind = row.get_row_kind()
+        row.set_row_kind(RowKind.INSERT)
+        digest = record_digest(row)
+        if kind not in _TAKEN_BACK:
+            kept.setdefault(digest, []).append(row)
+            continue
+        same = kept[digest]
+        same.pop()
+        if not same:
+            del kept[digest]

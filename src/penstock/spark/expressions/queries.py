@@ -260,14 +260,14 @@ def _windows(query: queries.WindowsOf, rows: DataFrame) -> DataFrame:
 
 
 def _sessions(query: queries.WindowsOf, rows: DataFrame) -> tuple[Column, Column, DataFrame]:
-    """Return begin and end of the session of a row: it begins where the row before is a gap away, or more."""
+    """Return begin and end of the session of a row: it begins where the row before is more than a gap away."""
     epoch = sf.lit("1970-01-01 00:00:00").cast("timestamp_ntz")
     micros = sf.timestamp_diff("MICROSECOND", epoch, _column(query.time))
     millis = sf.call_function("div", micros - sf.pmod(micros, sf.lit(1000)), sf.lit(1000))
     timed = rows.withColumn("millis", millis)
     in_order = _partition(query.partition).orderBy("millis")
     before = sf.lag("millis").over(in_order)
-    begins = before.isNull() | (sf.col("millis") - before >= query.size_ms)
+    begins = before.isNull() | (sf.col("millis") - before > query.size_ms)
     marked = timed.withColumn("begins", sf.when(begins, 1).otherwise(0))
     so_far = in_order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     numbered = marked.withColumn("session", sf.sum("begins").over(so_far))

@@ -3,7 +3,7 @@
     TUMBLE      [start, start + size)                          one window per row
     HOP         [start, start + size), starts `slide` apart    several
     CUMULATE    [start, start + n * step), up to `size`        several
-    SESSION     rows less than a gap apart                     one
+    SESSION     rows a gap apart, or less                      one
 
 Window columns: `window_start`, `window_end`, and `window_time`, the last millisecond of the window.
 """
@@ -111,7 +111,8 @@ class AssignWindows:
 class SessionFunction(KeyedProcessFunction[Any, Any, Row]):
     """Emits the rows of a session with its window, when the watermark has reached its end.
 
-    A row whose own window is over when it arrives is late, and dropped.
+    As in Flink, windows that touch are merged, and a row is late if the session that it would be in is over: one behind
+    the watermark is taken into a session that is open.
     """
 
     def __init__(self, spec: TableWindows, kind: RowTypeInfo, names: tuple[str, ...]) -> None:
@@ -142,12 +143,18 @@ class SessionFunction(KeyedProcessFunction[Any, Any, Row]):
         millis = millis_of(time)
         end = millis + self._spec.size_ms
         timers = ctx.timer_service()
-        if end - 1 <= timers.current_watermark():
+        is_over = end - 1 <= timers.current_watermark()
+        if is_over and not self._meets_open_session(millis):
             self._late.inc()
             return
         same = self._rows.get(millis)
         self._rows.put(millis, [value] if same is None else [*same, value])
-        timers.register_event_time_timer(end - 1)
+        if not is_over:
+            timers.register_event_time_timer(end - 1)
+
+    def _meets_open_session(self, millis: int) -> bool:
+        """Return whether the window of a time touches that of a row that waits: its session is open."""
+        return any(abs(each - millis) <= self._spec.size_ms for each in self._rows.keys())  # noqa: SIM118 - a state
 
     def on_timer(self, timestamp: int, ctx: Any) -> Iterator[Row]:
         """Emit the session that ends behind a time, if one does."""
@@ -157,10 +164,10 @@ class SessionFunction(KeyedProcessFunction[Any, Any, Row]):
         if last not in times:
             return
         at = times.index(last)
-        if at + 1 < len(times) and times[at + 1] - last < gap:
+        if at + 1 < len(times) and times[at + 1] - last <= gap:
             return  # the session goes on
         first = at
-        while first and times[first] - times[first - 1] < gap:
+        while first and times[first] - times[first - 1] <= gap:
             first -= 1
         window = (times[first], last + gap)
         moment = self._moment

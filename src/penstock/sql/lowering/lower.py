@@ -92,7 +92,7 @@ class Lowering:
             whole = self.environment.graph.node(rows.node_id).query
             if whole is not None and any(whole.query is each for each in placed):
                 found.append(key)
-        return Placement(self.ttl_ms, frozenset(found))
+        return Placement(self.ttl_ms, frozenset(found), self.is_batch)
 
     def stream(self, relation: SqlRelation) -> Rows:
         """Return the stream of the rows of a relation, whose type has its columns."""

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from penstock.sql.catalogue import Changelog
+from penstock.sql.relations.final import is_final_in_batch
 from penstock.sql.relations.joins import Join
 from penstock.sql.relations.keyed import GroupBy
 from penstock.sql.relations.tree import SqlRelation
@@ -31,10 +33,12 @@ class Placement:
     Attributes:
         ttl_ms: `table.exec.state.ttl` in milliseconds; None if state is kept.
         in_spark: `id` of the relations that Spark SQL computes whole.
+        is_batch: Whether it is a batch job, whose rows are final.
     """
 
     ttl_ms: int | None = None
     in_spark: frozenset[int] = frozenset()
+    is_batch: bool = False
 
 
 def explained(relation: SqlRelation, placement: Placement, depth: int = 0) -> str:
@@ -55,7 +59,9 @@ def _lines(relation: SqlRelation, placement: Placement, depth: int, *, in_spark:
         kept = ", computed by Spark SQL"
     elif relation.state is not None:
         kept = f", state: {relation.state}{_how_long(relation, placement.ttl_ms)}"
-    lines = [f"{'  ' * depth}{relation} [{relation.changelog.value}{kept}]"]
+    is_final = placement.is_batch and is_final_in_batch(relation)
+    mode = Changelog.INSERT_ONLY if is_final else relation.changelog
+    lines = [f"{'  ' * depth}{relation} [{mode.value}{kept}]"]
     for each in relation.inputs:
         lines += _lines(each, placement, depth + 1, in_spark=in_spark)
     return lines

@@ -1,0 +1,31 @@
+"""The mode in which the job of some relations will run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from penstock.config.execution_mode import RuntimeExecutionMode
+from penstock.config.options import RUNTIME_MODE
+from penstock.program.operators import SOURCE
+from penstock.program.traverse import reachable
+from penstock.sql.lowering.lower import Lowering
+from penstock.sql.relations.tree import SqlRelation
+
+
+def runs_as_batch(environment: Any, relations: Sequence[SqlRelation]) -> bool:
+    """Return whether the job of some relations emits final rows: the mode is BATCH, or AUTOMATIC and all tables end.
+
+    Args:
+        environment: The `StreamExecutionEnvironment`.
+        relations: All that the job computes.
+    """
+    asked = environment.get_configuration().get(RUNTIME_MODE)
+    if asked is not RuntimeExecutionMode.AUTOMATIC:
+        return asked is RuntimeExecutionMode.BATCH
+    graph = environment.graph
+    with graph.draft():
+        lowering = Lowering(environment)
+        made = [lowering.stream(each).node_id for each in relations]
+        read = map(graph.node, reachable(made, lambda key: graph.node(key).inputs))
+        return all(node.source.is_bounded for node in read if node.kind == SOURCE)

@@ -1,0 +1,52 @@
+"""Final rows: the rows that a query leaves in a batch job, which are insert-only.
+
+Operators with state see all rows of a key at once there, and emit what is left. What is above them takes rows one by
+one, so it is insert-only if its inputs are.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+
+from penstock.sql.catalogue import Changelog
+from penstock.sql.relations.joins import Join
+from penstock.sql.relations.keyed import GroupBy, Normalize, Rank, RowNumber
+from penstock.sql.relations.ordered import Over, TemporalJoin
+from penstock.sql.relations.tree import SqlRelation
+
+_ADDS_UP = (GroupBy, Normalize, Rank, RowNumber, Over)
+"""Relations whose operators emit, of all rows of a key, what is left."""
+
+
+def is_final_in_batch(relation: SqlRelation) -> bool:
+    """Return whether the rows of a relation are insert-only in a batch job."""
+    if relation.is_insert_only or isinstance(relation, _ADDS_UP):
+        return True
+    if isinstance(relation, Join):
+        return relation.interval is None or all(map(is_final_in_batch, relation.inputs))
+    if isinstance(relation, TemporalJoin):
+        return is_final_in_batch(relation.left)
+    return bool(relation.inputs) and all(map(is_final_in_batch, relation.inputs))
+
+
+def final_rows(relation: SqlRelation) -> SqlRelation:
+    """Return the rows that are left of a relation when its input has ended; a batch job computes them.
+
+    Args:
+        relation: The rows.
+    """
+    if is_final_in_batch(relation):
+        return relation
+    key = min(relation.keys, key=lambda each: (len(each), sorted(each)), default=None)
+    return Rank(
+        input=relation,
+        partition=tuple(range(len(relation.columns))) if key is None else tuple(sorted(key)),
+        order=(),
+        start=0,
+        end=sys.maxsize,
+        has_number=False,
+        columns=tuple(replace(each, is_time=False) for each in relation.columns),
+        keys=relation.keys,
+        changelog=Changelog.RETRACT,
+    )
