@@ -51,7 +51,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "datastream": _BASE
     | {"api", "config", "connectors", "expressions", "graph", "program", "types"},
     "sql": _BASE
-    | {"api", "config", "connectors", "expressions", "graph", "program", "state", "types"},
+    | {"api", "config", "connectors", "expressions", "graph", "program", "state", "types", "wire"},
     "testing": _BASE
     | {
         "api",

@@ -2,61 +2,15 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, Self
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self
 
 from penstock.connectors.rows.json_rows import checked_row_type
 from penstock.connectors.rows.serialization import DeserializationSchema, SerializationSchema
-from penstock.connectors.rows.text_values import FROM_TEXT
 from penstock.errors import ArgumentError, DecodeError, TypeMismatchError
-from penstock.types import (
-    BasicArrayTypeInfo,
-    BasicTypeInfo,
-    ListTypeInfo,
-    ObjectArrayTypeInfo,
-    PrimitiveArrayTypeInfo,
-    Row,
-    RowTypeInfo,
-    TypeInformation,
-)
-
-_ARRAYS = (ListTypeInfo, BasicArrayTypeInfo, ObjectArrayTypeInfo, PrimitiveArrayTypeInfo)
-
-
-@dataclass(frozen=True, slots=True)
-class CsvForm:
-    """The syntax of a line.
-
-    Attributes:
-        delimiter: Between fields.
-        line_delimiter: After the last field, when written.
-        array_delimiter: Between the elements of an array.
-        quote: Around fields that need it; None quotes nothing.
-        escape: Before a character that is meant literally; None escapes nothing.
-        null_literal: Text of None; if it is None itself, None is written as an empty field.
-        comments: Lines that begin with `#` are skipped.
-    """
-
-    delimiter: str = ","
-    line_delimiter: str = "\n"
-    array_delimiter: str = ";"
-    quote: str | None = '"'
-    escape: str | None = None
-    null_literal: str | None = None
-    comments: bool = False
-
-    def dialect(self) -> dict[str, Any]:
-        """Return the arguments of `csv.reader` and `csv.writer`."""
-        quoting: Literal[0, 3] = csv.QUOTE_NONE if self.quote is None else csv.QUOTE_MINIMAL
-        return {
-            "delimiter": self.delimiter,
-            "quotechar": self.quote,
-            "escapechar": self.escape,
-            "quoting": quoting,
-            "doublequote": self.escape is None,
-        }
+from penstock.types import Row, RowTypeInfo, TypeInformation
+from penstock.types.row import row_factory
+from penstock.wire.text import CsvForm, CsvLines, csv_lines, shown, text_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,30 +31,23 @@ class CsvRowSerializationSchema(SerializationSchema):
     Builder: ClassVar[type[CsvRowSerializationSchemaBuilder]]
     row_type: RowTypeInfo
     form: CsvForm
+    _lines: CsvLines = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Make the codec of the lines."""
+        object.__setattr__(self, "_lines", csv_lines(self.row_type, self.form))
 
     def serialize(self, element: Any) -> bytes:
         """Return the line of a row."""
-        out = io.StringIO()
         try:
-            row = self.row_type.coerce(element)
-            writer = csv.writer(out, lineterminator=self.form.line_delimiter, **self.form.dialect())
-            writer.writerow([self._text(value) for value in row])
-        except (ValueError, TypeError, csv.Error) as cause:
+            line = self._lines.write(list(self.row_type.coerce(element)))
+        except ValueError as cause:
             raise TypeMismatchError(
                 f"{element!r} cannot be written as CSV of type {self.row_type!r}: {cause}",
-                hint="Correct the record or its type; without a quote character, set an escape "
-                "character.",
+                hint="Correct the record or its type. A quote character, an escape character or a null "
+                "literal tells apart what has one text without it.",
             ) from cause
-        return out.getvalue().encode()
-
-    def _text(self, value: Any) -> str:
-        if value is None:
-            return self.form.null_literal or ""
-        if isinstance(value, bool):
-            return "true" if value else "false"
-        if isinstance(value, (list, tuple, Row)):
-            return self.form.array_delimiter.join([self._text(item) for item in value])
-        return str(value)
+        return f"{line}{self.form.line_delimiter}".encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,44 +69,32 @@ class CsvRowDeserializationSchema(DeserializationSchema):
     row_type: RowTypeInfo
     form: CsvForm
     errors_skip: bool = False
+    _lines: CsvLines = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Make the codec of the lines."""
+        object.__setattr__(self, "_lines", csv_lines(self.row_type, self.form))
 
     def deserialize(self, message: bytes | str) -> Row | None:
         """Return the row in `message`; None for a comment, and for errors that are ignored."""
         try:
-            text = message if isinstance(message, str) else bytes(message).decode()
-            if self.form.comments and text.lstrip().startswith("#"):
+            text = text_of(message)
+            if self.form.comments and text.startswith("#"):
                 return None
-            lines = list(csv.reader([text.rstrip("\r\n")], strict=True, **self.form.dialect()))
-            return self.row_type.coerce(self._values(lines[0] if lines else []))
-        except (ValueError, csv.Error) as cause:
+            (row,) = row_factory(self.row_type.field_names)((self._lines.read(text),))
+        except ValueError as cause:
             if self.errors_skip:
                 return None
             raise DecodeError(
-                f"{message[:200]!r} is not CSV of type {self.row_type!r}: {cause}",
+                f"{shown(message)} is not CSV of type {self.row_type!r}: {cause}",
                 hint="Correct the type, or call set_ignore_parse_errors(True) on the builder and "
                 "filter out None.",
             ) from cause
+        return row
 
     def get_produced_type(self) -> TypeInformation:
         """Return the row type."""
         return self.row_type
-
-    def _values(self, fields: list[str]) -> list[Any]:
-        types = self.row_type.field_types
-        if len(fields) != len(types):
-            raise ValueError(f"it has {len(fields)} fields")
-        return [self._value(t, part) for t, part in zip(types, fields, strict=True)]
-
-    def _value(self, type_info: TypeInformation, text: str) -> Any:
-        if text == self.form.null_literal:
-            return None
-        if isinstance(type_info, _ARRAYS):
-            parts = text.split(self.form.array_delimiter) if text else []
-            return [self._value(type_info.element_type, part) for part in parts]
-        name = type_info.name if isinstance(type_info, BasicTypeInfo) else "String"
-        if not text and name != "String":
-            return None
-        return FROM_TEXT.get(name, str)(text)
 
 
 class _Builder:

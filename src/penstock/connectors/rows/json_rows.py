@@ -2,33 +2,15 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from penstock.connectors.rows.json_form import json_text
 from penstock.connectors.rows.serialization import DeserializationSchema, SerializationSchema
-from penstock.connectors.rows.text_values import FROM_TEXT, UNLIKE_JSON
 from penstock.errors import ArgumentError, DecodeError, TypeMismatchError
-from penstock.types import (
-    BasicArrayTypeInfo,
-    BasicTypeInfo,
-    ListTypeInfo,
-    MapTypeInfo,
-    ObjectArrayTypeInfo,
-    PrimitiveArrayTypeInfo,
-    Row,
-    RowTypeInfo,
-    TupleTypeInfo,
-    TypeInformation,
-    Types,
-)
-
-_LISTS = (ListTypeInfo, BasicArrayTypeInfo, ObjectArrayTypeInfo, PrimitiveArrayTypeInfo)
-
-_Convert = Callable[[Any], Any]
+from penstock.types import Row, RowTypeInfo, TypeInformation, Types
+from penstock.wire.text import JsonCodec, json_codec, shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +29,11 @@ class JsonRowSerializationSchema(SerializationSchema):
 
     Builder: ClassVar[type[JsonRowSerializationSchemaBuilder]]
     type_info: RowTypeInfo
+    _codec: JsonCodec = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Make the codec of the rows."""
+        object.__setattr__(self, "_codec", json_codec(self.type_info))
 
     @staticmethod
     def builder() -> JsonRowSerializationSchemaBuilder:
@@ -56,8 +43,8 @@ class JsonRowSerializationSchema(SerializationSchema):
     def serialize(self, element: Any) -> bytes:
         """Return the bytes of a row."""
         try:
-            return json_text(self.type_info.coerce(element)).encode()
-        except (ValueError, TypeError) as cause:
+            return self._codec.write(self.type_info.coerce(element)).encode()
+        except ValueError as cause:
             raise TypeMismatchError(
                 f"{element!r} cannot be written as JSON of type {self.type_info!r}: {cause}",
                 hint="Correct the record, or the type given to with_type_info.",
@@ -118,6 +105,12 @@ class JsonRowDeserializationSchema(DeserializationSchema):
     row_type: RowTypeInfo
     missing_fails: bool = False
     errors_skip: bool = False
+    _codec: JsonCodec = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Make the codec of the rows."""
+        codec = json_codec(self.row_type, missing_fails=self.missing_fails)
+        object.__setattr__(self, "_codec", codec)
 
     @staticmethod
     def builder() -> JsonRowDeserializationSchemaBuilder:
@@ -127,17 +120,16 @@ class JsonRowDeserializationSchema(DeserializationSchema):
     def deserialize(self, message: bytes | str) -> Row | None:
         """Return the row in `message`; None for a message with errors that are ignored."""
         try:
-            loaded = json.loads(message)
-            made = _converter(self.row_type, missing_fails=self.missing_fails)(loaded)
-            return self.row_type.coerce(made)
-        except (ValueError, TypeError, KeyError) as cause:
+            row: Row | None = self._codec.read(message)
+        except ValueError as cause:
             if self.errors_skip:
                 return None
             raise DecodeError(
-                f"{message[:200]!r} is not JSON of type {self.row_type!r}: {cause}",
+                f"{shown(message)} is not JSON of type {self.row_type!r}: {cause}",
                 hint="Correct the type, or call ignore_parse_errors() on the builder and filter "
                 "out None.",
             ) from cause
+        return row
 
     def get_produced_type(self) -> TypeInformation:
         """Return the row type."""
@@ -183,7 +175,7 @@ class JsonRowDeserializationSchemaBuilder:
         """
         try:
             self._type = checked_row_type(_type_of_schema(json.loads(json_schema)))
-        except (ValueError, TypeError, KeyError, AttributeError) as cause:
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as cause:
             raise ArgumentError.here(
                 f"the JSON schema {json_schema[:200]!r} cannot be used: {cause}",
                 hint="Pass a schema of an object with properties of simple types, or type_info.",
@@ -231,60 +223,6 @@ def checked_row_type(type_info: TypeInformation | None) -> RowTypeInfo:
         f"the type of the rows is {type_info!r}",
         hint="Pass Types.ROW_NAMED(names, types), or Types.ROW(types).",
     )
-
-
-def _converter(type_info: TypeInformation, *, missing_fails: bool) -> _Convert:
-    """Return the function from parsed JSON to a value that the type can coerce."""
-
-    def nested(inner: TypeInformation) -> _Convert:
-        return _converter(inner, missing_fails=missing_fails)
-
-    convert: _Convert = _same
-    if isinstance(type_info, RowTypeInfo):
-        types = map(nested, type_info.field_types)
-        fields = list(zip(type_info.field_names, types, strict=True))
-        convert = _row_converter(fields, missing_fails=missing_fails)
-    elif isinstance(type_info, TupleTypeInfo):
-        convert = _tuple_converter(list(map(nested, type_info.field_types)))
-    elif isinstance(type_info, PrimitiveArrayTypeInfo) and type_info.is_bytes:
-        convert = base64.b64decode
-    elif isinstance(type_info, _LISTS):
-        convert = _list_converter(nested(type_info.element_type))
-    elif isinstance(type_info, MapTypeInfo):
-        of_key = FROM_TEXT.get(getattr(type_info.key_type, "name", ""), _same)
-        convert = _map_converter(of_key, nested(type_info.value_type))
-    elif isinstance(type_info, BasicTypeInfo) and type_info.name in UNLIKE_JSON:
-        read = UNLIKE_JSON[type_info.name]
-        return lambda value: None if value is None else read(str(value))
-    return lambda value: None if value is None else convert(value)
-
-
-def _tuple_converter(parts: list[_Convert]) -> _Convert:
-    return lambda value: tuple(part(v) for part, v in zip(parts, value, strict=True))
-
-
-def _list_converter(element: _Convert) -> _Convert:
-    return lambda value: [element(v) for v in value]
-
-
-def _map_converter(of_key: _Convert, of_value: _Convert) -> _Convert:
-    return lambda value: {of_key(k): of_value(v) for k, v in value.items()}
-
-
-def _row_converter(fields: list[tuple[str, _Convert]], *, missing_fails: bool) -> _Convert:
-    def convert(value: Any) -> Any:
-        if not isinstance(value, dict):
-            raise ValueError(f"{value!r} is no object")  # noqa: TRY004 - one class for all of them
-        missing = [name for name, _ in fields if name not in value] if missing_fails else []
-        if missing:
-            raise ValueError(f"it has no field {missing[0]!r}")
-        return {name: part(value.get(name)) for name, part in fields}
-
-    return convert
-
-
-def _same(value: Any) -> Any:
-    return value
 
 
 _OF_SCHEMA: dict[str, Callable[[], TypeInformation]] = {

@@ -11,6 +11,7 @@ from penstock.errors import ArgumentError, DecodeError, TypeMismatchError
 from penstock.types.base import TypeInformation
 from penstock.types.row import Row
 from penstock.types.types import Types
+from penstock.wire.text import shown
 
 
 class SerializationSchema(ABC):
@@ -81,7 +82,7 @@ class SimpleStringSchema(SerializationSchema, DeserializationSchema):
             ArgumentError: Python does not know it.
         """
         try:
-            codecs.lookup(self.charset)
+            "".encode(self.charset)  # refuses codecs that are none of text, too
         except (LookupError, TypeError) as cause:
             raise ArgumentError.here(
                 f"{self.charset!r} is not a character set", hint="Pass a name such as 'UTF-8'."
@@ -91,15 +92,18 @@ class SimpleStringSchema(SerializationSchema, DeserializationSchema):
         """Return the text as bytes."""
         if not isinstance(element, str):
             raise _mismatch("a string", element)
-        return element.encode(self.charset)
+        try:
+            return element.encode(self.charset)
+        except UnicodeEncodeError as cause:
+            raise _mismatch(f"text that {self.charset} has", element) from cause
 
     def deserialize(self, message: bytes) -> str:
         """Return the text."""
         try:
-            return bytes(message).decode(self.charset)
-        except UnicodeDecodeError as cause:
+            return _bytes_of(message).decode(self.charset)
+        except UnicodeError as cause:
             raise DecodeError(
-                f"{bytes(message)[:80]!r} is not text in {self.charset}: {cause.reason}",
+                f"{shown(message)} is not text in {self.charset}: {cause}",
                 hint="Pass the character set the text was written in.",
             ) from cause
 
@@ -125,7 +129,7 @@ class ByteArraySchema(SerializationSchema, DeserializationSchema):
 
     def deserialize(self, message: bytes) -> bytes:
         """Return the bytes."""
-        return bytes(message)
+        return _bytes_of(message)
 
     def get_produced_type(self) -> TypeInformation:
         """Return PRIMITIVE_ARRAY(BYTE)."""
@@ -205,6 +209,15 @@ class Encoder:
                 hint="Write UTF-8, which is the default.",
             )
         return Encoder()
+
+
+def _bytes_of(message: object) -> bytes:
+    if isinstance(message, (bytes, bytearray, memoryview)):
+        return bytes(message)
+    raise DecodeError(
+        f"{shown(message)} of class {type(message).__name__} is no message",
+        hint="Pass bytes; filter out messages without a value.",
+    )
 
 
 def _mismatch(wanted: str, found: Any) -> TypeMismatchError:

@@ -33,7 +33,9 @@ class CsvCodec:
 
     def __init__(self, type_info: TypeInformation, form: CsvForm, rules: TextRules) -> None:
         self.type_info, self.form, self.rules = type_info, form, rules
-        self._is_text = getattr(scalar_of(type_info), "json", "") == "any"
+        scalar = scalar_of(type_info)
+        # Of other types an empty text is None, whatever is the text of None.
+        self._may_be_empty = scalar is None or scalar.may_be_empty
         read, write = reader(type_info, rules), writer(type_info, rules)
         if read is None or write is None:
             read, write = _of_parts(type_info, form, rules)
@@ -50,7 +52,7 @@ class CsvCodec:
         """
         if not is_quoted:
             null = self.form.null_literal
-            if text == (null or "") or (not text and not self._is_text):
+            if text == (null or "") or (not text and not self._may_be_empty):
                 return None
         return self._read(text)
 

@@ -61,19 +61,7 @@ class JsonCodec:
         Raises:
             TextError: It is no value of the type.
         """
-        try:
-            return self._read(parse_json(message))
-        except _TextNeeded:
-            return self._read(parse_json(message, with_texts=True))
-        except RecursionError:
-            raise TextError("it is nested too deeply") from None
-
-    def part(self, message: object, find: Callable[[Any], Any]) -> Any:
-        """Return the value of the part of a message that `find` returns of the parsed whole."""
-        try:
-            return self._read(find(parse_json(message)))
-        except _TextNeeded:
-            return self._read(find(parse_json(message, with_texts=True)))
+        return of_json(message, self._read)
 
     def write(self, value: Any) -> str:
         """Return the JSON text of a value in its declared form, or None.
@@ -95,6 +83,18 @@ class JsonCodec:
 
 def _again(type_info: TypeInformation, rules: TextRules, missing_fails: bool) -> JsonCodec:  # noqa: FBT001 - of a pickle
     return JsonCodec(type_info, rules, missing_fails=missing_fails)
+
+
+def of_json(message: object, read: Read) -> Any:
+    """Return what `read` makes of a parsed message; it is called again if it needs the texts of arrays and objects.
+
+    Raises:
+        TextError: The message is no JSON, or `read` refuses it.
+    """
+    try:
+        return read(parse_json(message))
+    except _TextNeeded:
+        return read(parse_json(message, with_texts=True))
 
 
 def json_codec(
@@ -130,9 +130,6 @@ def _reader(codec: JsonCodec) -> Read:
     else:
         read = _any_value
     return lambda value: None if value is None else read(value)
-
-
-_WRONG = {"number": "a number", "string": "a string", "boolean": "true or false"}
 
 
 def described(value: Any) -> str:
@@ -206,14 +203,13 @@ def _row_reader(codec: JsonCodec, kind: RowTypeInfo) -> Read:
 
     def convert(value: Any) -> Any:
         if not isinstance(value, dict):
-            raise TextError(f"{described(value)} is not an object")
+            raise TextError(f"{described(value)} is no object")
+        if missing_fails and (missing := [name for name in names if name not in value]):
+            raise TextError(f"it has no field {missing[0]!r}")
         values, name = [], ""
         try:
             for name, read in fields:
-                found = value.get(name)
-                if found is None and missing_fails and name not in value:
-                    raise TextError("it is missing")  # noqa: TRY301 - one form for all fields
-                values.append(read(found))
+                values.append(read(value.get(name)))
         except TextError as cause:
             raise TextError(f"field {name!r}: {cause}") from None
         (row,) = make((values,))
@@ -230,7 +226,7 @@ def _tuple_reader(codec: JsonCodec, kind: TupleTypeInfo) -> Read:
         if isinstance(value, dict) and set(value) == set(names):
             value = [value[name] for name in names]
         if not isinstance(value, list) or len(value) != len(reads):
-            raise TextError(f"{described(value)} is not an array of {len(reads)}")
+            raise TextError(f"{described(value)} is no array of {len(reads)}")
         return tuple(_element(at, read, v) for at, (read, v) in enumerate(zip(reads, value)))  # noqa: B905
 
     return convert
@@ -250,7 +246,7 @@ def _list_reader(codec: JsonCodec, kind: Any) -> Read:
 
     def convert(value: Any) -> Any:
         if not isinstance(value, list):
-            raise TextError(f"{described(value)} is not an array")
+            raise TextError(f"{described(value)} is no array")
         if not allows_none or None not in value:
             return [_element(at, read, v) for at, v in enumerate(value)]
         return [None if v is None else _element(at, read, v) for at, v in enumerate(value)]
@@ -268,7 +264,7 @@ def _map_reader(codec: JsonCodec, kind: MapTypeInfo) -> Read:
 
     def convert(value: Any) -> Any:
         if not isinstance(value, dict):
-            raise TextError(f"{described(value)} is not an object")
+            raise TextError(f"{described(value)} is no object")
         found, name = {}, ""
         try:
             for name, inside in value.items():

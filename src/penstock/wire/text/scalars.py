@@ -30,11 +30,13 @@ class Scalar:
         write: From a value in its declared form to text; raises TextError.
         json: JSON value: a `string`, `number` or `boolean`; `either` is a number or a string of one, `float` a number or the
             name of one that JSON lacks, `any` the text of every value.
+        may_be_empty: Whether the empty text is a value.
     """
 
     read: Read
     write: Write
     json: str = "string"
+    may_be_empty: bool = False
 
 
 _integer = re.compile(r"[+-]?[0-9]+").fullmatch
@@ -189,9 +191,9 @@ def _write_decimal(value: Decimal, rules: TextRules) -> str:
     return f"{value:f}" if rules.as_flink else str(value)
 
 
-_BYTES = Scalar(_bytes, _write_bytes)
+_BYTES = Scalar(_bytes, _write_bytes, may_be_empty=True)
 SCALARS: Mapping[str, Scalar] = {
-    "String": Scalar(_string, _write_string, "any"),
+    "String": Scalar(_string, _write_string, "any", may_be_empty=True),
     "Char": Scalar(_char, _write_string),
     "Boolean": Scalar(_boolean, lambda value, _: "true" if value else "false", "boolean"),
     "Byte": Scalar(_ranged(8), _write_whole, "number"),

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.connectors.rows.csv_rows import CsvForm
-from penstock.errors import DecodeError
-from penstock.sql.column_types import SqlType
-from penstock.sql.tables.formats.json_format import Fields
-from penstock.sql.tables.formats.texts import from_text, to_text
+from penstock.errors import DecodeError, TypeMismatchError
+from penstock.sql.tables.formats.texts import Fields, check, finished, rules, unwritable
+from penstock.types import RowTypeInfo
+from penstock.wire.text import CsvForm, CsvLines, TextError, csv_lines, shown, text_of
+
+
+def _lines(fields: Fields, form: CsvForm) -> CsvLines:
+    for _, kind in fields:
+        check(kind, "CSV")
+    row_type = RowTypeInfo([kind.type_info for _, kind in fields], [name for name, _ in fields])
+    return csv_lines(row_type, form, rules())
 
 
 class CsvDecoder:
@@ -27,9 +31,11 @@ class CsvDecoder:
             skips_errors: Take NULL for a field, and nothing for a line, that cannot be read.
         """
         self._arguments = (tuple(fields), form, skips_errors)
-        self._form = form
+        self._comments = form.comments
         self._skips_errors = skips_errors
-        self._readers = [(name, _reader(kind, form)) for name, kind in fields]
+        self._lines = _lines(fields, form)
+        codecs = zip(self._lines.fields, fields, strict=True)
+        self._readers = [(name, finished(codec.read, kind)) for (name, codec), (_, kind) in codecs]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _decoder, self._arguments
@@ -41,57 +47,31 @@ class CsvDecoder:
             DecodeError: It cannot be read.
         """
         try:
-            text = (message if isinstance(message, str) else message.decode()).rstrip("\r\n")
-            if not text or (self._form.comments and text.lstrip().startswith("#")):
+            text = text_of(message)
+            if not text.rstrip("\r\n") or (self._comments and text.startswith("#")):
                 return None
-            (fields,) = csv.reader([text], strict=True, **self._form.dialect())
-            if len(fields) != len(self._readers):
-                raise ValueError(f"it has {len(fields)} fields")  # noqa: TRY301 - one error for all
-        except (ValueError, csv.Error) as cause:
+            fields = self._lines.split(text)
+            return [self._value(*pair) for pair in zip(self._readers, fields, strict=True)]
+        except TextError as cause:
             if self._skips_errors:
                 return None
-            raise _unreadable(message, str(cause)) from cause
-        return [self._value(*pair, message) for pair in zip(self._readers, fields, strict=True)]
+            raise DecodeError(
+                f"{shown(message)} cannot be read as CSV: {cause}",
+                hint="Correct the columns of the table, or set 'csv.ignore-parse-errors' = 'true'.",
+            ) from cause
 
-    def _value(
-        self, column: tuple[str, Callable[[str], Any]], text: str, message: bytes | str
-    ) -> Any:
+    def _value(self, column: tuple[str, Callable[..., Any]], field: tuple[str, bool]) -> Any:
         name, read = column
         try:
-            return read(text)
-        except ValueError as cause:
+            return read(*field)
+        except TextError as cause:
             if self._skips_errors:
                 return None
-            raise _unreadable(message, f"column {name!r}: {cause}") from cause
+            raise TextError(f"column {name!r}: {cause}") from None
 
 
 def _decoder(fields: Fields, form: CsvForm, skips_errors: bool) -> CsvDecoder:  # noqa: FBT001 - of a pickle
     return CsvDecoder(fields, form, skips_errors=skips_errors)
-
-
-def _unreadable(message: bytes | str, why: str) -> DecodeError:
-    return DecodeError(
-        f"{message[:200]!r} cannot be read as CSV: {why}",
-        hint="Correct the columns of the table, or set 'csv.ignore-parse-errors' = 'true'.",
-    )
-
-
-def _reader(kind: SqlType, form: CsvForm) -> Callable[[str], Any]:
-    is_array = kind.name == "ARRAY"
-    simple = from_text(kind.components[0] if is_array else kind)
-    if simple is None:
-        raise ValueError(f"{kind} has no CSV")
-    null = form.null_literal
-
-    def read(text: str) -> Any:
-        if text == null:
-            return None
-        if is_array:
-            return [simple(part) for part in text.split(form.array_delimiter)] if text else []
-        # An empty field is an empty text, and NULL in a column of another type.
-        return None if not text and kind.name not in {"STRING", "BYTES"} else simple(text)
-
-    return read
 
 
 class CsvEncoder:
@@ -105,32 +85,24 @@ class CsvEncoder:
             form: The syntax.
         """
         self._arguments = (tuple(fields), form)
-        self._writers = [_writer(kind, form) for _, kind in fields]
-        self._dialect = form.dialect()
-        self._null = form.null_literal or ""
+        self._lines = _lines(fields, form)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return CsvEncoder, self._arguments
 
     def __call__(self, values: Sequence[Any]) -> str:
-        """Return the line."""
-        out = io.StringIO()
-        texts = [
-            self._null if value is None else write(value)
-            for write, value in zip(self._writers, values, strict=True)
-        ]
-        csv.writer(out, lineterminator="", **self._dialect).writerow(texts)
-        return out.getvalue()
+        """Return the line.
 
-
-def _writer(kind: SqlType, form: CsvForm) -> Callable[[Any], str]:
-    if kind.name != "ARRAY":
-        return to_text(kind)
-    element = to_text(kind.components[0])
-    null = form.null_literal or ""
-    return lambda values: form.array_delimiter.join(
-        [null if value is None else element(value) for value in values]
-    )
+        Raises:
+            TypeMismatchError: A value has no text.
+        """
+        try:
+            line = self._lines.write(values)
+            if not line:
+                raise TextError("an empty line is no row")  # noqa: TRY301 - one error for all
+        except TextError as cause:
+            raise unwritable(values, cause) from cause
+        return line
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,17 +121,23 @@ class RawDecoder:
         Raises:
             DecodeError: The bytes are no text.
         """
-        if self.charset is None:
-            return [message.encode() if isinstance(message, str) else bytes(message)]
         if isinstance(message, str):
-            return [message]
+            message = message.encode(self.charset or "utf-8")
+        if not isinstance(message, (bytes, bytearray, memoryview)):
+            raise _unreadable(message, f"it is of class {type(message).__name__}, not bytes")
+        if self.charset is None:
+            return [bytes(message)]
         try:
-            return [message.decode(self.charset)]
-        except UnicodeDecodeError as cause:
-            raise DecodeError(
-                f"{message[:200]!r} is no text in {self.charset}",
-                hint="Set 'raw.charset', or declare the column as BYTES.",
-            ) from cause
+            return [bytes(message).decode(self.charset)]
+        except UnicodeError as cause:
+            raise _unreadable(message, f"it is no text in {self.charset}") from cause
+
+
+def _unreadable(message: object, why: str) -> DecodeError:
+    return DecodeError(
+        f"{shown(message)} cannot be read as a value: {why}",
+        hint="Set 'raw.charset', or declare the column as BYTES.",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,4 +155,11 @@ class RawEncoder:
         (value,) = values
         if value is None:
             return None
-        return bytes(value) if self.charset is None else value.encode(self.charset)
+        if self.charset is None:
+            return bytes(value)
+        try:
+            return bytes(value.encode(self.charset))
+        except UnicodeError as cause:
+            raise TypeMismatchError(
+                f"{value!r} has characters that {self.charset} lacks", hint="Set 'raw.charset'."
+            ) from cause

@@ -7,13 +7,14 @@ It becomes rows of a changelog: `+I`, `-U` and `+U`, `-D`. The schema that Kafka
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
 from penstock.errors import DecodeError
-from penstock.sql.tables.formats.json_format import Fields, JsonDecoder, JsonEncoder
+from penstock.sql.tables.formats.json_format import JsonDecoder, JsonEncoder
+from penstock.sql.tables.formats.texts import Fields
 from penstock.types.row import RowKind
+from penstock.wire.text import TextError, of_json, shown
 
 Changes = list[tuple[RowKind, list[Any]]]
 
@@ -45,44 +46,36 @@ class DebeziumDecoder:
             DecodeError: It cannot be read.
         """
         try:
-            return self._changes(message)
-        except DecodeError:
+            found: Changes = of_json(message, self._changes)
+        except TextError as cause:
             if self._skips_errors:
                 return []
-            raise
+            is_before = str(cause) == _NO_BEFORE
+            raise DecodeError(
+                f"{shown(message)} cannot be read as a change of Debezium: {cause}",
+                hint=_BEFORE if is_before else _HINT,
+            ) from cause
+        return found
 
-    def _changes(self, message: bytes | str) -> Changes:
-        try:
-            found = json.loads(message)
-        except ValueError as cause:
-            raise _unreadable(message, str(cause)) from cause
-        if type(found) is dict and "payload" in found:
+    def _changes(self, found: Any) -> Changes:
+        if isinstance(found, dict) and "payload" in found:
             found = found["payload"]
-        if type(found) is not dict:
-            raise _unreadable(message, "it is no object")
+        if not isinstance(found, dict):
+            raise TextError("it is no object")
         sides = _SIDES.get(str(found.get("op")))
         if sides is None:
-            raise _unreadable(
-                message, f"its op is {found.get('op')!r}, none of {', '.join(_SIDES)}"
-            )
-        changes = []
-        for side, kind in sides:
+            raise TextError(f"its op is {found.get('op')!r}, none of {', '.join(_SIDES)}")
+        for side, _ in sides:
             if found.get(side) is None:
-                raise _unreadable(message, f"it has no {side!r}", _BEFORE)
-            values = self._rows.values(found[side], message)
-            if values is not None:
-                changes.append((kind, values))
-        return changes
+                raise TextError(f"it has no {side!r}")
+        return [(kind, self._rows.values(found[side])) for side, kind in sides]
 
 
+_NO_BEFORE = "it has no 'before'"
 _BEFORE = "Let the database log whole rows: of PostgreSQL, ALTER TABLE … REPLICA IDENTITY FULL."
 
 
-def _unreadable(message: bytes | str, why: str, hint: str = "") -> DecodeError:
-    return DecodeError(
-        f"{message[:200]!r} cannot be read as a change of Debezium: {why}",
-        hint=hint or "Correct 'format', or set 'debezium-json.ignore-parse-errors' = 'true'.",
-    )
+_HINT = "Correct 'format', or set 'debezium-json.ignore-parse-errors' = 'true'."
 
 
 class DebeziumEncoder:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from penstock.config.parse import BOOLEAN, STRING
-from penstock.connectors.rows.csv_rows import CsvForm
 from penstock.sql.tables.formats.csv_format import (
     CsvDecoder,
     CsvEncoder,
@@ -15,8 +14,10 @@ from penstock.sql.tables.formats.csv_format import (
     RawEncoder,
 )
 from penstock.sql.tables.formats.debezium import DebeziumDecoder, DebeziumEncoder
-from penstock.sql.tables.formats.json_format import Fields, JsonDecoder, JsonEncoder
+from penstock.sql.tables.formats.json_format import JsonDecoder, JsonEncoder
+from penstock.sql.tables.formats.texts import Fields
 from penstock.sql.tables.options import TableOption, TableOptions
+from penstock.wire.text import CsvForm
 
 _TIMESTAMPS = ("SQL", "ISO-8601")
 
@@ -136,7 +137,16 @@ def _raw_charset(fields: Fields, options: TableOptions) -> str | None:
             f"has the format 'raw' and the columns {', '.join(name for name, _ in fields)}",
             "The format raw has one column, a STRING or BYTES.",
         )
-    return options.get(_RAW_CHARSET) if kinds == ["STRING"] else None
+    if kinds == ["BYTES"]:
+        return None
+    charset = options.value(_RAW_CHARSET)
+    try:
+        "".encode(charset)
+    except LookupError:
+        raise options.wrong(
+            f"has {_RAW_CHARSET.key!r} = {charset!r}", "Name a character set, such as UTF-8."
+        ) from None
+    return charset
 
 
 FORMATS: Mapping[str, Format] = {

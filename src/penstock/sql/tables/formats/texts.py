@@ -1,137 +1,97 @@
-"""Values of SQL types from text and to text, as JSON and CSV have them."""
+"""How SQL's formats ask the table of texts: with Flink's rules, and with the digits of DECIMAL."""
 
 from __future__ import annotations
 
-import base64
-import datetime as dt
-from collections.abc import Callable, Mapping
-from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
+from collections.abc import Callable, Sequence
+from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from typing import Any
 
+from penstock.errors import TypeMismatchError
 from penstock.sql.column_types import SqlType
+from penstock.types.row import Row
+from penstock.wire.text import TextError, TextRules
 
-FromText = Callable[[str], Any]
+Fields = Sequence[tuple[str, SqlType]]
+"""Names and types of columns, in order."""
 
-_BOOLEANS = {"true": True, "false": False}
-_LIMITS = {"TINYINT": 1 << 7, "SMALLINT": 1 << 15, "INT": 1 << 31, "BIGINT": 1 << 63}
-_MILLIS = 3
-
-
-def _boolean(text: str) -> bool:
-    found = _BOOLEANS.get(text.strip().lower())
-    if found is None:
-        raise ValueError(f"{text!r} is neither true nor false")
-    return found
+_EXACT = Context(prec=100)
 
 
-def _whole(kind: SqlType) -> FromText:
-    limit = _LIMITS[kind.name]
-
-    def read(text: str) -> int:
-        number = int(text)
-        if not -limit <= number < limit:
-            raise ValueError(f"{text} is no {kind}")
-        return number
-
-    return read
-
-
-def decimal_of(kind: SqlType) -> Callable[[Any], Decimal]:
-    """Return the function from a number or its text to a decimal of a type, rounded half up.
-
-    The function raises ValueError for a number with too many digits before the point.
-    """
-    unit, limit = Decimal(1).scaleb(-kind.scale), Decimal(10) ** (kind.precision - kind.scale)
-
-    def read(value: Any) -> Decimal:
-        try:
-            found = Decimal(str(value)).quantize(unit, ROUND_HALF_UP)
-        except InvalidOperation as cause:
-            raise ValueError(f"{value!r} is no {kind}") from cause
-        if abs(found) >= limit:
-            raise ValueError(f"{value!r} is no {kind}")
-        return found
-
-    return read
-
-
-def _timestamp(text: str) -> dt.datetime:
-    found = dt.datetime.fromisoformat(text.strip())
-    if found.tzinfo is not None:
-        raise ValueError(f"{text!r} has a time zone, and TIMESTAMP has none")
-    return found
-
-
-def _timestamp_ltz(text: str) -> dt.datetime:
-    found = dt.datetime.fromisoformat(text.strip())
-    if found.tzinfo is None:
-        raise ValueError(f"{text!r} has no time zone; TIMESTAMP_LTZ is written with Z")
-    return found.astimezone(dt.UTC)
-
-
-_READERS: Mapping[str, FromText] = {
-    "BOOLEAN": _boolean,
-    "FLOAT": float,
-    "DOUBLE": float,
-    "STRING": str,
-    "BYTES": base64.b64decode,
-    "DATE": dt.date.fromisoformat,
-    "TIME": dt.time.fromisoformat,
-    "TIMESTAMP": _timestamp,
-    "TIMESTAMP_LTZ": _timestamp_ltz,
-}
-
-
-def from_text(kind: SqlType) -> FromText | None:
-    """Return the reader of values of a simple type, None if the type has components.
-
-    The reader raises ValueError for text that is no such value.
-    """
-    if kind.name in _LIMITS:
-        return _whole(kind)
-    if kind.name == "DECIMAL":
-        return decimal_of(kind)
-    return _READERS.get(kind.name)
-
-
-def _fraction(moment: dt.datetime | dt.time) -> str:
-    """Return the fraction of a second as Flink writes it: as many digits as are needed."""
-    digits = f"{moment.microsecond:06d}".rstrip("0")
-    return f".{digits}" if digits else ""
-
-
-def _time_text(value: dt.time) -> str:
-    return f"{value:%H:%M:%S}{_fraction(value)}"
-
-
-def _moments(between: str) -> Mapping[str, Callable[[Any], str]]:
-    """Return the writers of timestamps, with a text between date and time."""
-
-    def write(value: dt.datetime) -> str:
-        return f"{value.date()}{between}{value:%H:%M:%S}{_fraction(value)}"
-
-    return {
-        "TIMESTAMP": write,
-        "TIMESTAMP_LTZ": lambda value: f"{write(value.astimezone(dt.UTC))}Z",
-    }
-
-
-_WRITERS: Mapping[str, Callable[[Any], str]] = {
-    "BOOLEAN": lambda value: "true" if value else "false",
-    "DECIMAL": lambda value: f"{value:f}",
-    "BYTES": lambda value: base64.b64encode(value).decode(),
-    "DATE": dt.date.isoformat,
-    "TIME": _time_text,
-}
-_SQL = _moments(" ")
-_ISO = _moments("T")
-
-
-def to_text(kind: SqlType, *, is_iso: bool = False) -> Callable[[Any], str]:
-    """Return the writer of values of a simple type.
+def rules(*, is_iso: bool = False) -> TextRules:
+    """Return Flink's rules: TIMESTAMP_LTZ has its zone in the text.
 
     Args:
-        kind: The type.
-        is_iso: Whether date and time have a T between them, and not a space.
+        is_iso: Whether timestamps are written with a T between date and time, and not a space.
     """
-    return {**_WRITERS, **(_ISO if is_iso else _SQL)}.get(kind.name, str)
+    return TextRules(zone=None, as_flink=True, between="T" if is_iso else " ")
+
+
+def check(kind: SqlType, form: str) -> None:
+    """Refuse a type whose values have no text.
+
+    Raises:
+        ValueError: It is such a type, or has one inside.
+    """
+    if kind.name in {"ANY", "NULL"}:
+        raise ValueError(f"{kind} has no {form}")
+    for each in kind.components:
+        check(each, form)
+
+
+def rounded(kind: SqlType) -> Callable[[Any], Any] | None:
+    """Return the function that gives decimals in a value their digits, half up; None if a type has none.
+
+    It raises TextError for a number with too many digits before the point.
+    """
+    if kind.name == "DECIMAL":
+        return _decimal(kind)
+    inside = [rounded(each) for each in kind.components]
+    if not any(inside):
+        return None
+    parts = [_or_null(each) for each in inside]
+    if kind.name == "ARRAY":
+        return lambda value: [parts[0](each) for each in value]
+    if kind.name == "MAP":
+        return lambda value: {parts[0](k): parts[1](v) for k, v in value.items()}
+    names = kind.fields
+    return lambda value: Row(**{n: part(v) for n, part, v in zip(names, parts, value, strict=True)})
+
+
+def _or_null(convert: Callable[[Any], Any] | None) -> Callable[[Any], Any]:
+    return lambda value: value if value is None or convert is None else convert(value)
+
+
+def _decimal(kind: SqlType) -> Callable[[Decimal], Decimal]:
+    unit, limit = Decimal(1).scaleb(-kind.scale), Decimal(10) ** (kind.precision - kind.scale)
+
+    def convert(value: Decimal) -> Decimal:
+        try:
+            found = value.quantize(unit, ROUND_HALF_UP, _EXACT)
+        except InvalidOperation:
+            raise TextError(f"{str(value)!r} is no {kind}") from None
+        if abs(found) >= limit:
+            raise TextError(f"{str(value)!r} is no {kind}")
+        return found
+
+    return convert
+
+
+def finished(read: Callable[..., Any], kind: SqlType) -> Callable[..., Any]:
+    """Return a reader of a type that rounds its decimals."""
+    finish = rounded(kind)
+    if finish is None:
+        return read
+
+    def both(*text: Any) -> Any:
+        value = read(*text)
+        return None if value is None else finish(value)
+
+    return both
+
+
+def unwritable(values: Sequence[Any], cause: TextError) -> TypeMismatchError:
+    """Return the error of a row that has no text."""
+    return TypeMismatchError(
+        f"the row {tuple(values)!r} has no text: {cause}",
+        hint="Write another value, such as with COALESCE, or set a null literal of the format.",
+    )
