@@ -171,10 +171,60 @@ def test_nan_is_the_greatest_and_columns_decide_in_turn() -> None:
     rows = sold("p1", "q1", "rnan")
     both = (col.x, col.item)
     top = sales(env, rows).key_by(col.k).top_n(1, by=both, descending=(False, True))
-    assert changes(top, env) == ["+I p1", "-D p1", "+I q1"]
+    assert changes(top, env) == ["+I q1"]
     env = environment(BATCH)
     most = sales(env, rows).key_by(col.k).top_n(1, by=col.x)
-    assert changes(most, env) == ["+I p1", "-D p1", "+I rnan"]
+    assert changes(most, env) == ["+I rnan"]
+
+
+LATEST = MIXED | {"pipeline.backlog.output": "latest"}
+
+
+@pytest.mark.parametrize("key", [(), col.item], ids=["rows", "by key"])
+def test_a_batch_job_gives_the_last_rows_only(key: Any) -> None:
+    env = environment(BATCH)
+    rows = sold("p1", "q3", "r2", "s1", "t9")
+    top = sales(env, rows).key_by(col.k).top_n(2, by=col.x, key=key)
+    assert changes(top, env) == ["+I t9", "+I q3"]
+
+
+def test_history_gives_the_last_rows_and_live_input_changes_them() -> None:
+    env = environment(LATEST)
+    rows = sold("p1", "q3", "r2", "s1", "t9", "u8")
+    top = sales(env, rows, cut=4).key_by(col.k).top_n(2, by=col.x, key=col.item)
+    assert changes(top, env) == ["+I q3", "+I r2", "-D r2", "+I t9", "-D q3", "+I u8"]
+    env = environment(MIXED)
+    every = sales(env, rows, cut=4).key_by(col.k).top_n(2, by=col.x, key=col.item)
+    assert changes(every, env)[:4] == ["+I p1", "+I q3", "-D p1", "+I r2"]
+
+
+def test_a_batch_job_gives_the_last_rows_of_keys_that_are_spilled() -> None:
+    env = environment(BATCH | {"execution.sorted-inputs.memory": "1"})
+    rows = [Row(k="a", at=at, item=f"i{at:03}", x=float(at % 37)) for at in range(300)]
+    top = sales(env, rows).key_by(col.k).top_n(2, by=col.x)
+    assert changes(top, env) == ["+I i03636", "+I i07336"]
+
+
+ROLLING: dict[str, Any] = {
+    "reduce": lambda keyed: keyed.reduce(lambda left, right: max(left, right, key=lambda r: r.x)),
+    "sum": lambda keyed: keyed.sum("x"),
+    "min": lambda keyed: keyed.min("x"),
+    "max": lambda keyed: keyed.max("x"),
+    "min_by": lambda keyed: keyed.min_by("x"),
+    "max_by": lambda keyed: keyed.max_by("x"),
+    "aggregate": lambda keyed: keyed.aggregate(total=col.x.sum()),
+    "last_value": lambda keyed: keyed.last_value(by=col.at),
+    "top_n": lambda keyed: keyed.top_n(1, by=col.x),
+}
+
+
+@pytest.mark.parametrize("mode", [BATCH, LATEST], ids=["batch", "history"])
+@pytest.mark.parametrize("name", ROLLING)
+def test_all_rolling_operators_give_one_result_per_key(name: str, mode: Any) -> None:
+    env = environment(mode)
+    rows = [Row(k="ab"[at % 2], at=at, item=f"{at}", x=float(at)) for at in range(10)]
+    ROLLING[name](sales(env, rows, cut=10).key_by(col.k)).print()
+    assert len(run_in_process(env).of()) == 2
 
 
 def test_changes_need_a_key() -> None:

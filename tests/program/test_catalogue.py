@@ -28,7 +28,7 @@ def named(kind: OperatorKind) -> str:
 
 def test_names_are_unique():
     assert len({kind.name for kind in CATALOGUE}) == len(CATALOGUE)
-    assert len(OPERATORS) == 38
+    assert len(OPERATORS) == 39
 
 
 def test_what_is_no_operator_says_where_records_come_from_and_go():

@@ -78,6 +78,7 @@ BETWEEN = {
     "rebalance": lambda stream: hear(stream.rebalance()),
     "rescale": lambda stream: hear(stream.rescale()),
     "shuffle": lambda stream: hear(stream.shuffle()),
+    "broadcast": lambda stream: hear(stream.broadcast()),
     "custom": lambda stream: hear(stream.partition_custom(lambda k, n: k % n, lambda r: r[1])),
     "rebalance and a map": lambda stream: hear(stream.rebalance().map(lambda record: record)),
     "an end with fewer subtasks": lambda stream: hear(stream).set_parallelism(1),

@@ -94,6 +94,7 @@ def _settings(
         initial_watermarks=initial_watermarks(plan, handed, parallelism),
         initial_memory=handed.memory,
         job_parameters=job_parameters,
+        final_results_only=run.final_results_only,
         latency=_latency(plan, run),
         sorted_inputs_bytes=plan.options.sorted_inputs_bytes,
         coded_rows=plan.options.coded_rows,

@@ -200,6 +200,16 @@ KEYED_PROCESS = OperatorKind(
     returns=Returns.MANY_OR_NONE,
     takes_context=True,
 )
+KEYED_TOP_N = OperatorKind(
+    "KEYED_TOP_N",
+    f"{_HERE}keyed_top_n:KeyedTopNOperator",
+    is_keyed=True,
+    time=TimeUse.TIMERS,
+    keeps=Keeps.AS_OBJECT,
+    state=StateUse.ALWAYS,
+    returns=Returns.MANY_OR_NONE,
+    takes_context=True,
+)
 KEYED_WINDOW = OperatorKind(
     "KEYED_WINDOW",
     f"{_HERE}windows.keyed_window:KeyedWindowOperator",

@@ -82,6 +82,7 @@ class RunSettings:
         initial_memory: uid to the value of the operator's `memory`, of the hand-over.
         job_parameters: `pipeline.global-job-parameters`.
         attempt: Number of restarts after failures.
+        final_results_only: Whether rolling operators emit once per key.
         latency: Settings of latency markers; None sends none.
         sorted_inputs_bytes: Memory for the records of one key group of a batch run.
         sends_backlog: Whether an operator reads record attributes.
@@ -109,6 +110,7 @@ class RunSettings:
     initial_memory: dict[str, int] = field(default_factory=dict)
     job_parameters: dict[str, str] = field(default_factory=dict)
     attempt: int = 0
+    final_results_only: bool = False
     latency: LatencySpec | None = None
     sorted_inputs_bytes: int = 256 << 20
     sends_backlog: bool = False

@@ -90,6 +90,10 @@ class TopNFunction(KeyedProcessFunction[Any, Any, Row]):
             )
         return self._add(row)
 
+    def first_rows(self) -> list[Row]:
+        """Return the first rows of the current key, in order."""
+        return [copy(row) for row in self._top.value() or ()]
+
     def _add(self, row: Row) -> Iterator[Row]:
         spec, before = self._spec, self._top.value() or []
         if len(before) == spec.n and spec.order.compare(row, before[-1]) >= 0:

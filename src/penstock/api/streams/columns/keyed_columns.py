@@ -16,7 +16,7 @@ from penstock.expressions.column import ColumnExpression
 from penstock.expressions.keyed_aggregate import keyed_aggregate
 from penstock.expressions.typing import record_type
 from penstock.program.folding.fold import Promises
-from penstock.program.operators import KEYED_AGGREGATE, KEYED_PROCESS, KEYED_REDUCE
+from penstock.program.operators import KEYED_AGGREGATE, KEYED_REDUCE, KEYED_TOP_N
 from penstock.types.row import Row
 from penstock.types.type_parameters import T
 
@@ -91,7 +91,8 @@ class KeyedColumns(StreamBase[T], Generic[T]):
 
         Returns:
             A changelog: rows of kind `+I` and `-D`, and with `key` also `-U` and `+U`, without a key. They have the
-            timestamp of the row that caused them.
+            timestamp of the row that caused them. In BATCH mode, and in history with `pipeline.backlog.output` =
+            `latest`, only the last rows of each key, all `+I`, with the timestamp of its last row.
 
         Raises:
             ArgumentError: The stream has no columns, one of the columns has no order, or an argument is wrong.
@@ -104,9 +105,7 @@ class KeyedColumns(StreamBase[T], Generic[T]):
         """
         function = top_n_function(self.get_type(), n, by, key, descending=descending)
         rows = function.rows
-        return self._derive(
-            KEYED_PROCESS, "top_n", rows, function=function, method="process_element"
-        )
+        return self._derive(KEYED_TOP_N, "top_n", rows, function=function, method="process_element")
 
     @called_as("last_value(by=col.time)")
     def last_value(self, *, by: ColumnExpression | Sequence[ColumnExpression]) -> DataStream[T]:
