@@ -124,7 +124,7 @@ def test_every_record_is_behind_what_was_said_of_it(
     strategy, between, records, parallelism, schedule
 ):
     got = heard(STREAMING, (BETWEEN | KEYED)[between], records, parallelism, strategy, schedule)
-    copies = 2 if between == "two inputs" else 1
+    copies = {"two inputs": 2, "broadcast": parallelism}.get(between, 1)
     assert sorted(got) == wanted(records * copies)
 
 
@@ -135,6 +135,16 @@ def test_in_a_batch_run_as_well_if_there_is_no_key(between, records, schedule):
     strategy = WatermarkStrategy.no_watermarks()
     got = heard(BATCH, BETWEEN[between], records, 1, strategy, schedule)
     assert sorted(got) == wanted(records)
+
+
+@settings(max_examples=10)
+@given(records=found, tasks=st.integers(1, 3), schedule=schedules)
+def test_in_a_batch_run_of_several_tasks_behind_a_broadcast(records, tasks, schedule):
+    def between(stream):
+        return hear(stream.set_parallelism(1).broadcast())
+
+    got = heard(BATCH, between, records, tasks, WatermarkStrategy.no_watermarks(), schedule)
+    assert sorted(got) == wanted(records * tasks)
 
 
 @settings(max_examples=25)

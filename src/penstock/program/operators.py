@@ -169,25 +169,21 @@ KEYED_AGGREGATE = OperatorKind(
     emit=Emit.FINAL,
     makes_values=False,
 )
-KEYED_LATEST = OperatorKind(
-    "KEYED_LATEST",
-    f"{_HERE}keyed_latest:KeyedLatestOperator",
-    is_keyed=True,
-    time=TimeUse.ORDERS,
-    keeps=Keeps.NOTHING,
-    holds_input=True,
+KEYED_LATEST = replace(
+    KEYED_AGGREGATE,
+    name="KEYED_LATEST",
+    implementation=f"{_HERE}keyed_latest:KeyedLatestOperator",
     state=StateUse.IF_OPENED,
-    makes_values=False,
-    emit=Emit.FINAL,
+    own_states=(),
 )
-KEYED_CHANGES = OperatorKind(
-    "KEYED_CHANGES",
-    f"{_HERE}keyed_changes:KeyedChangesOperator",
-    is_keyed=True,
-    time=TimeUse.ORDERS,
+KEYED_CHANGES = replace(
+    KEYED_LATEST,
+    name="KEYED_CHANGES",
+    implementation=f"{_HERE}keyed_changes:KeyedChangesOperator",
     keeps=Keeps.STATE,
-    holds_input=True,
     state=StateUse.ALWAYS,
+    makes_values=True,
+    emit=None,
 )
 KEYED_PROCESS = OperatorKind(
     "KEYED_PROCESS",
@@ -200,15 +196,11 @@ KEYED_PROCESS = OperatorKind(
     returns=Returns.MANY_OR_NONE,
     takes_context=True,
 )
-KEYED_TOP_N = OperatorKind(
-    "KEYED_TOP_N",
-    f"{_HERE}keyed_top_n:KeyedTopNOperator",
-    is_keyed=True,
-    time=TimeUse.TIMERS,
-    keeps=Keeps.AS_OBJECT,
-    state=StateUse.ALWAYS,
-    returns=Returns.MANY_OR_NONE,
-    takes_context=True,
+KEYED_TOP_N = replace(
+    KEYED_PROCESS,
+    name="KEYED_TOP_N",
+    implementation=f"{_HERE}keyed_top_n:KeyedTopNOperator",
+    has_side_outputs=False,
 )
 KEYED_WINDOW = OperatorKind(
     "KEYED_WINDOW",
@@ -389,16 +381,12 @@ MULTIPLE_CUSTOM = OperatorKind(
     holds_input=True,
     has_side_outputs=True,
 )
-KEYED_MULTIPLE_CUSTOM = OperatorKind(
-    "KEYED_MULTIPLE_CUSTOM",
-    f"{_HERE}keyed_custom:KeyedCustomOperator",
-    is_own=True,
-    inputs=Inputs.MANY,
+KEYED_MULTIPLE_CUSTOM = replace(
+    MULTIPLE_CUSTOM,
+    name="KEYED_MULTIPLE_CUSTOM",
+    implementation=f"{_HERE}keyed_custom:KeyedCustomOperator",
     is_keyed=True,
-    keeps=Keeps.AS_OPERATOR,
-    holds_input=True,
     state=StateUse.ALWAYS,
-    has_side_outputs=True,
 )
 
 CATALOGUE: tuple[OperatorKind, ...] = tuple(

@@ -94,15 +94,27 @@ def record_routes(spec: ChannelSpec, settings: RunSettings, subtasks: int) -> tu
     """
     is_live = settings.kind is RunKind.LIVE
     if is_live or spec.partitioner is StreamPartitioner.BROADCAST:
-        return destination_routes(settings)[:subtasks]
+        return broadcast_routes(settings)[:subtasks]
     return subtask_routes(settings, subtasks)
 
 
 def destination_routes(settings: RunSettings) -> tuple[int, ...]:
-    """Return one route per subtask, for control elements."""
+    """Return one route per subtask, for control elements; Spark sorts them before all records."""
+    if settings.kind is RunKind.BATCH:
+        return tuple(route - settings.parallelism for route in broadcast_routes(settings))
+    return settings.routes
+
+
+def broadcast_routes(settings: RunSettings) -> tuple[int, ...]:
+    """Return one route per subtask, for records that every subtask has before the others."""
     if settings.kind is RunKind.BATCH:
         return tuple(-task - 1 for task in range(settings.parallelism))
     return settings.routes
+
+
+def task_of_negative(route: int, tasks: int) -> int:
+    """Return the task of a batch run that reads a negative route."""
+    return (-route - 1) % tasks
 
 
 def live_routes(parallelism: int) -> tuple[int, ...]:

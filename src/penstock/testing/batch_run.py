@@ -9,6 +9,7 @@ from penstock.metrics.task_clock import WAIT, TaskClock
 from penstock.plan.phases.task_groups import task_groups
 from penstock.plan.physical import PhysicalPlan, RunPlan
 from penstock.program.level import LevelProgram
+from penstock.program.routing import task_of_negative
 from penstock.runtime.task.batch_level import BatchLevel
 from penstock.runtime.task.level_zero import LevelZero
 from penstock.state.schema.evolution import wall_clock_ms
@@ -137,7 +138,11 @@ def _level(
     settings = program.settings
     arriving: list[list[Row]] = [[] for _ in range(settings.parallelism)]
     for route, frame in rows:
-        task = -route - 1 if route < 0 else route * settings.parallelism // settings.max_parallelism
+        task = (
+            task_of_negative(route, settings.parallelism)
+            if route < 0
+            else route * settings.parallelism // settings.max_parallelism
+        )
         arriving[task].append((route, frame))
     leaving: list[Row] = []
     for task, own in enumerate(arriving):

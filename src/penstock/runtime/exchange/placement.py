@@ -16,7 +16,7 @@ from typing import Any, cast
 from penstock.errors import ArgumentError, PenstockError
 from penstock.program.channel import ChannelSpec
 from penstock.program.partitioning import StreamPartitioner
-from penstock.program.routing import destination_routes, subtask_routes
+from penstock.program.routing import broadcast_routes, subtask_routes
 from penstock.program.run_settings import RunSettings
 from penstock.user_failure import failing_record, short, user_failure
 
@@ -122,8 +122,7 @@ def _at_random(sender: _Sender) -> Placement:
 
 
 def _to_all(sender: _Sender) -> Placement:
-    # In a batch run they have the routes of control frames, which precede all records.
-    routes = destination_routes(sender.settings)[: sender.subtasks]
+    routes = broadcast_routes(sender.settings)[: sender.subtasks]
     return lambda values, stamps: iter([(route, values, stamps) for route in routes])
 
 

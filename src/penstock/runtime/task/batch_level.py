@@ -1,7 +1,7 @@
 """A level in a batch run: one key group after the other.
 
-Rows arrive sorted by route and frame: first the control frames for this task (negative routes), then
-the frames of each key group in order of writing. Memory contains one key group at a time: its
+Rows arrive sorted by route and frame: first the control frames for this task, then broadcast records
+(both have negative routes), then the frames of each key group in order of writing. Memory contains one key group at a time: its
 records, or its accumulators if they are folded frame by frame. Of an operator without a key, and of a
 broadcast input, it contains one frame. A key group that does not fit in memory is spilled
 (`spilled_group`). Frames for later levels and sinks are forwarded unread.
@@ -132,12 +132,17 @@ class BatchLevel:
                 for source in self._program.settings.ended_sources & set(spec.sources):
                     self._watermarks.accept(spec.id, EndOfInput(source))
         by_route = groupby(rows, key=itemgetter(0))
-        ordered = False
+        ordered = begun = False
         for route, group in by_route:
+            if route >= -self._program.settings.parallelism and not begun:
+                self._begin_backlog()
+                begun = True
             if route >= 0 and not ordered:
                 self._use_batch_order()
                 ordered = True
             yield from self._process_route(route, map(itemgetter(1), group))
+        if not begun:
+            self._begin_backlog()
         if not ordered:
             self._use_batch_order()
         self._finish()
@@ -268,6 +273,9 @@ class BatchLevel:
                     for target, number in self._watermarks.ended_inputs():
                         if target == key:
                             operator.input_ended(number)
+
+    def _begin_backlog(self) -> None:
+        """Forward the statuses before all records: all control frames have been read."""
         if self._backlog is not None:
             self._backlog.accept(said for said in self._statuses if said[1].before_records)
             self._forward_backlog(self._backlog)

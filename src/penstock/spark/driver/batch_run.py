@@ -207,7 +207,7 @@ class BatchRun:
         """Exchange frames: each task gets one key group after the other, in order of writing."""
         groups = self._job.plan.options.max_parallelism
         destination = sf.expr(
-            f"IF(route < 0, -route - 1, CAST(route * {self._tasks} DIV {groups} AS INT))"
+            f"IF(route < 0, CAST((-route - 1) % {self._tasks} AS INT), CAST(route * {self._tasks} DIV {groups} AS INT))"
         )
         return frames.repartitionById(self._tasks, destination).sortWithinPartitions(
             "route", "frame"

@@ -40,7 +40,7 @@ from penstock.spark.sources.read_context import ReadContext
 from penstock.spark.sources.split_ranges import SplitRange, cut_ranges
 from penstock.spark.sources.table import row_of
 from penstock.spark.worker.frames import DDL
-from penstock.spark.worker.level_tasks import BatchLevelTask, LocalLevels
+from penstock.spark.worker.level_tasks import LocalLevels
 from penstock.spark.worker.level_zero_tasks import ColumnsTask, PositionsTask
 from penstock.spark.worker.payload import Payload
 from penstock.spark.worker.sink_task import MESSAGE_DDL, LastLevel, SinkTask
@@ -63,9 +63,7 @@ def batch_frames(
         sinks: The sinks, if level 0 runs in their processes, alone or with the level behind it.
     """
     read = list(_batch_rows(context, times))
-    made = reduce(
-        DataFrame.union, [_called(sinks, context.behind, rows, task) for rows, task in read]
-    )
+    made = reduce(DataFrame.union, [_called(context, sinks, rows, task) for rows, task in read])
     # Without sinks it makes frames, which are large rows for the next level.
     if sinks is not None and all(has_small_batches(rows) for rows, _ in read):
         return without_limit(made)
@@ -142,12 +140,14 @@ def _query_rows(context: ReadContext, source: int) -> DataFrame:
 
 
 def _called(
-    sinks: SinkTask | None, behind: BatchLevelTask | None, rows: DataFrame, task: LastLevel
+    context: ReadContext, sinks: SinkTask | None, rows: DataFrame, task: LastLevel
 ) -> DataFrame:
     """Return what level 0 makes of rows: its frames, or the messages of the sinks that take these."""
     if sinks is None:
         return rows.mapInArrow(task, DDL)
-    last = task if behind is None else LocalLevels(task, behind)
+    last = task
+    if context.behind is not None:
+        last = LocalLevels(task, context.behind, context.program.settings.parallelism)
     return rows.mapInArrow(replace(sinks, last_level=last), MESSAGE_DDL)
 
 
@@ -277,8 +277,8 @@ def live_frames(context: ReadContext) -> DataFrame:
         rows = row_of(described).live
         if rows is not None:
             frame = in_tasks(context, source, rows(context, source, part, described))
-            found = _columns(frame, columns, source, described, attempt=context.attempt)
-            branches.append(_called(None, None, *found))
+            found, task = _columns(frame, columns, source, described, attempt=context.attempt)
+            branches.append(found.mapInArrow(task, DDL))
             continue
         split = described.as_split
         assert split is not None, "positions are of nothing else"

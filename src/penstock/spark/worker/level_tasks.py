@@ -11,6 +11,7 @@ from pyspark.accumulators import Accumulator
 from penstock.failpoint import failpoint
 from penstock.metrics.task_clock import START, WAIT, TaskClock
 from penstock.program.channel import SINK_LEVEL
+from penstock.program.routing import task_of_negative
 from penstock.runtime.task.batch_level import BatchLevel
 from penstock.runtime.task.garbage_collection import rare_for_records
 from penstock.runtime.task.output_frames import Row
@@ -88,10 +89,12 @@ class LocalLevels:
     Attributes:
         first: Level 0.
         second: The level behind it.
+        tasks: Number of tasks of the run.
     """
 
     first: LastLevel
     second: BatchLevelTask
+    tasks: int
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run both levels, for `mapInArrow`."""
@@ -100,14 +103,14 @@ class LocalLevels:
 
     def rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[list[Row]]:
         """Run both levels; frames of level 0 are in the order in which Spark would sort them."""
-        own = -task_id() - 1  # the route of control frames for this task
+        own = task_id()
         waiting: list[Row] = []
         for rows in self.first.rows(batches):
             passing: list[Row] = []
             for row in rows:
                 if read_header(row[1]).target_level == SINK_LEVEL:
                     passing.append(row)
-                elif row[0] >= 0 or row[0] == own:
+                elif row[0] >= 0 or task_of_negative(row[0], self.tasks) == own:
                     waiting.append(row)
             yield passing
         waiting.sort()
