@@ -40,7 +40,7 @@ class OutOfSight(KeyedProcessFunction):
 
 data = Path(sys.argv[1] if len(sys.argv) > 1 else "demo-data").resolve()
 out = data / "example"
-settings = Configuration().set("execution.checkpointing.interval-during-backlog", 0)
+settings = Configuration().set("execution.history", "batch")
 env = StreamExecutionEnvironment(settings.set("execution.checkpointing.dir", f"{out}/checkpoint"))
 history = FileSource.parquet(data / "history")
 live = FileSource.parquet(data / "live").monitor_continuously()

@@ -110,7 +110,7 @@ def main() -> None:
         write(data / "history", made[:cut])
         write(data / "live", made[cut:])
     settings = Configuration().set("execution.checkpointing.dir", f"{data}/checkpoint")
-    settings.set("execution.checkpointing.interval-during-backlog", 0)
+    settings.set("execution.history", "batch")
     env = StreamExecutionEnvironment(settings)
     history = FileSource.json(data / "history", PAYMENT)
     live = FileSource.json(data / "live", PAYMENT)

@@ -24,7 +24,7 @@ def environment(directory: Path) -> StreamExecutionEnvironment:
     conf = Configuration.from_dict(
         {
             "execution.checkpointing.dir": str(directory / "job"),
-            "execution.checkpointing.interval-during-backlog": "0",
+            "execution.history": "batch",
             "parallelism.default": 2,
         }
     )

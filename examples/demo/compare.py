@@ -22,7 +22,7 @@ MODES: dict[str, dict[str, str]] = {
     "STREAMING": {"execution.runtime-mode": "STREAMING"},
     "mixed": {
         "execution.runtime-mode": "STREAMING",
-        "execution.checkpointing.interval-during-backlog": "0",
+        "execution.history": "batch",
     },
 }
 """Mode to the settings in which it differs from the others."""

@@ -34,7 +34,7 @@ def run_live(layout: Layout, configuration: Configuration, live_records: int) ->
     """
     settings = Configuration(configuration)
     settings.set("execution.checkpointing.dir", str(layout.checkpoint))
-    settings.set("execution.checkpointing.interval-during-backlog", 0)
+    settings.set("execution.history", "batch")
     env = StreamExecutionEnvironment.get_execution_environment(settings)
     live = FileSource.parquet(str(layout.live), DEPARTURE).monitor_continuously()
     history = FileSource.parquet(str(layout.history), DEPARTURE)

@@ -289,8 +289,8 @@ def test_a_job_goes_on_in_a_store(job: StoredPath, plan: PhysicalPlan) -> None:
 
 def test_a_job_that_has_not_begun_is_forgotten(job: StoredPath, plan: PhysicalPlan) -> None:
     directory = JobDirectory.open(job, plan, "one")
-    directory.forget_job()
-    directory.release()
+    directory.record("run-0.pinned", {})
+    directory.refuse()
     other = JobDirectory.open(job, plan, "another")
     assert other.is_new
     other.release()

@@ -109,8 +109,13 @@ def test_a_killed_session_s_files_are_there_and_are_removed(tmp_path: Path) -> N
     program = parent / "program.py"
     program.write_text(KILLED)
     environment = os.environ | {"TMPDIR": str(parent)}
+    # Where Spark divides a path, a part of it is relative to the working directory.
     with subprocess.Popen(
-        [sys.executable, str(program)], stdout=subprocess.PIPE, text=True, env=environment
+        [sys.executable, str(program)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment,
+        cwd=tmp_path,
     ) as process:
         assert process.stdout is not None
         java = process.stdout.readline().rstrip()

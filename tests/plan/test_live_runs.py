@@ -215,7 +215,7 @@ def test_what_the_loop_cannot_read_comes_before_live_input_and_the_plan_says_why
             (HYBRID, ENDLESS),
             STREAMING,
             (
-                "a batch run needs execution.checkpointing.interval-during-backlog of 0 and a backlog of 'b', "
+                "a batch run needs execution.history=batch and a backlog of 'b', "
                 "such as HybridSource.until_head(…)"
             ),
         ),
@@ -227,7 +227,7 @@ def test_what_the_loop_cannot_read_comes_before_live_input_and_the_plan_says_why
         (
             (HYBRID, HYBRID),
             STREAMING,
-            "a batch run needs execution.checkpointing.interval-during-backlog of 0",
+            "a batch run needs execution.history=batch",
         ),
     ],
 )

@@ -12,8 +12,8 @@ from penstock.common import Types
 from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream import KeyedProcessFunction, ProcessWindowFunction, ValueStateDescriptor
 from penstock.errors import ArgumentError, PenstockError, SourceError, UserFunctionError, encodable
-from penstock.program.own_states import WINDOW_FUNCTION_PREFIX, WINDOW_TRIGGER_PREFIX
 from penstock.runtime.time.timers import PROCESSING_TABLE, TABLE
+from penstock.state.schema.own_states import WINDOW_FUNCTION_PREFIX, WINDOW_TRIGGER_PREFIX
 from penstock.testing import run_in_process
 from penstock.user_failure import is_interrupt, short, user_failure, words_of
 from tests.runtime.jobs import BATCH, MODE_IDS, MODES, Splits, by_time, environment, job

@@ -44,7 +44,7 @@ from penstock.datastream.window import (
 )
 from penstock.errors import ArgumentError, GraphError, PenstockError, UserFunctionError
 from penstock.plan.compat.fingerprint import fingerprint
-from penstock.program.own_states import WINDOW_CONTENTS
+from penstock.state.schema.own_states import WINDOW_CONTENTS
 from penstock.testing import Schedule, run_in_process
 from tests.runtime.jobs import BATCH, MODE_IDS, MODES, STREAMING, by_time, environment
 from tests.runtime.window_harness import MAX, WindowHarness

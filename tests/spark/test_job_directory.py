@@ -207,3 +207,31 @@ def test_every_place_that_unpickles_is_known():
         if pattern.search(path.read_text(encoding="utf-8"))
     }
     assert found == set(UNPICKLED)
+
+
+def bytes_in(path: Path) -> dict[str, bytes]:
+    return {str(each): each.read_bytes() for each in path.rglob("*") if each.is_file()}
+
+
+def test_another_graph_is_refused_without_a_change(tmp_path):
+    uids_in(tmp_path, plan_of("a"))
+    before = bytes_in(tmp_path)
+    with pytest.raises(JobMismatchError):
+        JobDirectory.open(str(tmp_path), plan_of("b"), "job")
+    assert bytes_in(tmp_path) == before
+    assert uids_in(tmp_path, plan_of("a")) == ["a"]
+
+
+def test_a_directory_with_other_files_is_refused_without_a_change(tmp_path):
+    (tmp_path / "report.csv").touch()
+    with pytest.raises(JobDirectoryError, match="not empty"):
+        JobDirectory.open(str(tmp_path), plan_of("a"), "job")
+    assert list(tmp_path.iterdir()) == [tmp_path / "report.csv"]
+
+
+def test_a_first_start_that_is_refused_leaves_nothing(tmp_path):
+    directory = JobDirectory.open(str(tmp_path / "new"), plan_of("a"), "job")
+    directory.record("run-0.pinned", {})
+    directory.run_directory(0, "snapshot")
+    directory.refuse()
+    assert not list(tmp_path.iterdir())

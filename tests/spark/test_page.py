@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 from penstock.api.environment.job import JobClient, JobStatus
 from penstock.common import WatermarkStrategy
@@ -58,17 +59,17 @@ def test_the_buttons_of_a_job_that_runs(
         (made,) = server._servers.values()
         with watched_page(chromium, made.secret_url) as page:
             says(page, "#runs", "micro-batch")
-            assert page.locator("#graph .node").count() == 3
+            expect(page.locator("#graph .node")).to_have_count(3)
             page.locator("#savepoint").click()
             says(page, "#savepoints", " kB")
             (taken,) = (tmp_path / "shown" / "savepoints").iterdir()
-            assert taken.name in page.locator("#savepoints").inner_text()
-            assert page.locator("#savepoint").is_enabled()
+            says(page, "#savepoints", taken.name)
+            expect(page.locator("#savepoint")).to_be_enabled()
 
             page.once("dialog", lambda dialog: dialog.accept())
             page.locator("#stop-with-savepoint").click()
             says(page, "#status", "finished")
-            assert page.locator("#control").is_hidden()
+            expect(page.locator("#control")).to_be_hidden()
     finally:
         client.cancel()
     client.get_job_execution_result().result()

@@ -34,7 +34,12 @@ from penstock.datastream.connectors import (
     HybridSource,
     SparkSource,
 )
-from penstock.errors import JobFailedError, SavepointError, SavepointMismatchError
+from penstock.errors import (
+    JobFailedError,
+    SavepointError,
+    SavepointMismatchError,
+    StateMigrationError,
+)
 from penstock.program.routing import live_routes
 from penstock.spark.job.hand_over import initial_state
 from penstock.spark.sources.stream_positions import last_batches
@@ -383,3 +388,43 @@ def test_every_subtask_gets_its_key_groups_and_all_broadcast_state(session, tmp_
     routes = live_routes(3)
     own = Counter((routes[subtask_of(group, 3, 128)], group) for group in range(128))
     assert found == own + Counter((route, -1) for route in routes)
+
+
+def typed_job(env: StreamExecutionEnvironment, out: Path, amount: Any) -> JobClient:
+    """Start a job whose state has a declared type."""
+
+    class Latest(KeyedProcessFunction):
+        def open(self, runtime_context: Any) -> None:
+            self.latest = runtime_context.get_state(ValueStateDescriptor("latest", amount))
+
+        def process_element(self, value: Any, ctx: Any) -> Iterable[Any]:
+            made = type(1.0 if amount == Types.DOUBLE() else "")(value[1])
+            self.latest.update(made)
+            yield str(made)
+
+    source = DataGeneratorSource(lambda i: (i % 6, i * 10), count=COUNT)
+    numbers = env.from_source(source, STRATEGY, "numbers")
+    latest = numbers.key_by(lambda t: t[0]).process(Latest(), Types.STRING()).uid("latest")
+    latest.sink_to(FileSink.text(out)).uid("out")
+    return env.execute_async("numbers")
+
+
+@pytest.mark.parametrize("exists", [False, True])
+def test_a_start_that_is_refused_leaves_the_directory_as_it_was(job, tmp_path, exists):
+    client = typed_job(job("one"), tmp_path / "out", Types.DOUBLE())
+    wait_for(client, lambda: any(path.is_file() for path in (tmp_path / "out").rglob("[!._]*")))
+    savepoint = client.stop_with_savepoint(False, str(tmp_path / "saved")).result()
+    recovery = {"execution.state-recovery.path": savepoint}
+    if exists:
+        (tmp_path / "two").mkdir()
+    refused = typed_job(job("two", **recovery), tmp_path / "out2", Types.STRING())
+    with pytest.raises(StateMigrationError, match=r"read history again in a new directory"):
+        refused.get_job_execution_result().result()
+    assert (tmp_path / "two").exists() is exists
+    assert not list((tmp_path / "two").glob("**/*"))
+    with pytest.raises(SavepointMismatchError):
+        number_job(job("two", **recovery), tmp_path / "out3", "counts")
+    assert (tmp_path / "two").exists() is exists
+    assert not list((tmp_path / "two").glob("**/*"))
+    corrected = typed_job(job("two", **recovery), tmp_path / "out4", Types.DOUBLE())
+    corrected.get_job_execution_result().result()

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 from penstock.errors import SavepointError
 from penstock.events.job_events import JobEnded
@@ -63,8 +64,8 @@ def test_a_job_that_fails_restarts_and_switches(chromium: Any) -> None:
         waits_for(page, "#runs", "104,000 records")
         waits_for(page, "#facts", "104,000 records read")
         waits_for(page, "#no-operators", "when history is through")
-        assert page.locator("#failure").is_hidden()
-        assert page.locator("#graph .node").count() == 8
+        expect(page.locator("#failure")).to_be_hidden()
+        expect(page.locator("#graph .node")).to_have_count(8)
 
         view.on_event(events[failed])
         waits_for(page, "#status", "restarting")
@@ -77,7 +78,7 @@ def test_a_job_that_fails_restarts_and_switches(chromium: Any) -> None:
             "job.py:31",
             "1 restart",
         ):
-            assert part in failure.inner_text()
+            waits_for(page, "#failure", part)
         top = failure.bounding_box()["y"]
         assert top < page.locator("#runs").bounding_box()["y"], "above all else"
         assert "failure past" not in page.locator("#failure").get_attribute("class")
@@ -91,8 +92,8 @@ def test_a_job_that_fails_restarts_and_switches(chromium: Any) -> None:
         for event in events[switched + 1 :]:
             view.on_event(event)
         waits_for(page, "#runs", "micro-batch 63")
-        assert page.locator("#batches svg g").count() == 60
-        assert page.locator("#operators tr").count() == 4
+        expect(page.locator("#batches svg g")).to_have_count(60)
+        expect(page.locator("#operators tr")).to_have_count(4)
         waits_for(page, "#savepoints", "18.4 MB")
 
         view.on_event(JobEnded("FINISHED", **WHOSE))
@@ -112,7 +113,7 @@ def test_what_operators_sources_and_sinks_report_is_shown(chromium: Any) -> None
         waits_for(page, "#inputs", "most behind of flights: live-3 lags")
         waits_for(page, "#inputs", "waiting in flights: live-3 800, live-1 300, live-2 100")
         page.locator("#decisions-details summary").click()
-        assert "folded before the exchange, by key group" in page.locator("#decisions").inner_text()
+        waits_for(page, "#decisions", "folded before the exchange, by key group")
         assert "16 keys" in operators
         assert page.locator("#graph .hot text").first.text_content() == "delay per carrier"
         hottest = page.locator("#graph .heat-4 text").first.text_content()
@@ -130,7 +131,7 @@ def test_speeds_are_on_the_edges(chromium: Any) -> None:
             "() => [...document.querySelectorAll('#graph .rate')].filter((e) => e.textContent.includes('/s')).length >= 3",
             timeout=PATIENCE_MS,
         )
-        assert "/s" in page.locator("#operators").inner_text()
+        waits_for(page, "#operators", "/s")
 
 
 def test_the_end_of_the_server_is_told(chromium: Any) -> None:
@@ -140,7 +141,7 @@ def test_the_end_of_the_server_is_told(chromium: Any) -> None:
         view.on_event(JobEnded("FINISHED", **WHOSE))
         server.close()
         waits_for(page, "#facts", "the server of this page has ended")
-        assert page.locator("#status").inner_text() == "finished"
+        expect(page.locator("#status")).to_have_text("finished")
 
 
 def test_names_of_users_are_text(chromium: Any) -> None:
@@ -149,7 +150,7 @@ def test_names_of_users_are_text(chromium: Any) -> None:
     with served(view) as server, watched_page(chromium, server.url) as page:
         page.on("dialog", lambda _: pytest.fail("a name was run"))
         waits_for(page, "#name", name)
-        assert page.locator("img").count() == 0
+        expect(page.locator("img")).to_have_count(0)
 
 
 def test_a_page_can_be_read_with_the_keyboard(chromium: Any) -> None:
@@ -173,8 +174,8 @@ def test_a_page_can_be_read_with_the_keyboard(chromium: Any) -> None:
         assert outline != "none", "who uses the keyboard sees where it is"
         page.locator("#settings-details summary").focus()
         page.keyboard.press("Enter")
-        assert page.locator("#settings").is_visible()
-        assert "parallelism.default" in page.locator("#settings").inner_text()
+        expect(page.locator("#settings")).to_be_visible()
+        waits_for(page, "#settings", "parallelism.default")
         page.locator(".skip").focus()
         page.keyboard.press("Enter")
         assert page.evaluate("document.activeElement.id") == "main"
@@ -233,7 +234,7 @@ def test_a_large_job_is_drawn_in_under_a_second_and_holds_memory(chromium: Any) 
     with served(view) as server, watched_page(chromium, server.url) as page:
         # The best of some: what else the machine does is not the page's time.
         assert min(drawn_ms(page) for _ in range(6)) < 1_000
-        assert page.locator("#graph .node").count() == OPERATORS + 2
+        expect(page.locator("#graph .node")).to_have_count(OPERATORS + 2)
         session = page.context.new_cdp_session(page)
         used = [memory(page, session, view, 40 * (1 + each)) for each in range(4)]
         assert used[3]["JSHeapUsedSize"] - used[1]["JSHeapUsedSize"] < 2_000_000
@@ -320,7 +321,7 @@ def test_the_token_is_not_in_the_address_and_lasts_for_the_tab(chromium: Any) ->
             assert "token" not in page.content()
         with watched_page(chromium, server.url) as page:
             waits_for(page, "#told", "Open the address that the server has printed")
-            assert page.locator("#savepoint").is_hidden()
+            expect(page.locator("#savepoint")).to_be_hidden()
 
 
 def test_a_token_that_is_not_valid_any_more_is_told(chromium: Any) -> None:

@@ -32,7 +32,7 @@ EXAMPLES = (
 
 _TITLES = {"shop.project": "A folder of SQL"}
 
-MIXED = {"execution.checkpointing.interval-during-backlog": "0"}
+MIXED = {"execution.history": "batch"}
 _BLOCK = re.compile(r"(<!-- tables -->\n).*?(<!-- /tables -->)", re.DOTALL)
 
 

@@ -87,7 +87,7 @@ def _run(directory: Path, records: int) -> None:
     for number in range(_FILES):
         _write(directory / "history", number, records // _FILES)
     config = Configuration()
-    config.set("execution.checkpointing.interval-during-backlog", 0)
+    config.set("execution.history", "batch")
     config.set("execution.checkpointing.dir", str(directory / "checkpoint"))
     config.set("pipeline.name", "orders")
     env = StreamExecutionEnvironment.get_execution_environment(config).set_parallelism(2)

@@ -39,7 +39,7 @@ runs
 
 _SETTINGS = {
     "execution.checkpointing.dir": "/data/checkpoints/delays",
-    "execution.checkpointing.interval-during-backlog": "0",
+    "execution.history": "batch",
     "parallelism.default": "4",
     "spark.hadoop.fs.s3a.secret.key": "******",
 }

@@ -37,7 +37,7 @@ for part in ("history", "live"):
     (directory / part / "orders.json").write_text(rows)
 history, live = [FileSource.json(directory / part, type_info=order) for part in ("history", "live")]
 checkpoint = {"execution.checkpointing.dir": str(directory / "checkpoint")}
-env = environment(**checkpoint, **{"execution.checkpointing.interval-during-backlog": "0"})
+env = environment(**checkpoint, **{"execution.history": "batch"})
 source = HybridSource.builder(history).add_source(live).build()
 orders = env.from_source(source, WatermarkStrategy.no_watermarks(), "orders")
 totals = orders.map(lambda row: (row.customer, row.amount)).key_by(lambda pair: pair[0]).sum(1)

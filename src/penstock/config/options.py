@@ -117,8 +117,21 @@ INTERVAL_DURING_BACKLOG: ConfigOption[timedelta | None] = ConfigOption(
     description=(
         "Checkpoint interval while a source is reading its history. 0 reads history as a batch "
         "run: without checkpoints, at batch speed, and from its start again after a failure. "
-        "When unset, history is read with `execution.checkpointing.interval`."
+        "When unset, history is read with `execution.checkpointing.interval`. `execution.history` is the short way "
+        "to 0."
     ),
+)
+
+HISTORY: ConfigOption[str | None] = ConfigOption(
+    key="execution.history",
+    parse=Parser("choice", lambda text: text.strip().lower()),
+    default=None,
+    description=(
+        "How history is read before a job goes live: `batch` as a batch run, at batch speed, as with "
+        "`execution.checkpointing.interval-during-backlog` of 0, which is Flink's key for it; `stream` by the live run. When "
+        "unset, that key decides."
+    ),
+    check=Limit("must be batch or stream", lambda how: how in (None, "batch", "stream")),
 )
 
 OPERATOR_CHAINING: ConfigOption[bool] = ConfigOption(
@@ -265,6 +278,7 @@ ALL_OPTIONS: tuple[ConfigOption[Any], ...] = (
     CHECKPOINT_DIR,
     CHECKPOINT_INTERVAL,
     INTERVAL_DURING_BACKLOG,
+    HISTORY,
     OPERATOR_CHAINING,
     AUTO_UIDS,
     FRAME_RECORDS,
@@ -294,6 +308,16 @@ ALL_OPTIONS: tuple[ConfigOption[Any], ...] = (
 """Every option, in the order of the reference page."""
 
 RULES: tuple[Rule, ...] = (
+    Rule(
+        options=(HISTORY, INTERVAL_DURING_BACKLOG),
+        requirement=(
+            f"{HISTORY.key}=batch needs {INTERVAL_DURING_BACKLOG.key} to be 0 or unset, and {HISTORY.key}=stream needs it "
+            "not to be 0"
+        ),
+        holds=lambda how, interval: (
+            how is None or interval is None or (how == "batch") == (interval == timedelta(0))
+        ),
+    ),
     Rule(
         options=(INTERVAL_DURING_BACKLOG, CHECKPOINT_INTERVAL),
         requirement=(

@@ -26,7 +26,7 @@ from penstock.common import Configuration
 from penstock.datastream import StreamExecutionEnvironment
 
 config = Configuration()
-config.set_string("execution.checkpointing.interval-during-backlog", "0")
+config.set_string("execution.history", "batch")
 env = StreamExecutionEnvironment.get_execution_environment(config)
 ```
 

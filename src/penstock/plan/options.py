@@ -12,6 +12,7 @@ from penstock.config.join_options import STATE_TTL
 from penstock.config.live_options import LIVE_ENGINE
 from penstock.config.options import (
     AUTO_UIDS,
+    HISTORY,
     IGNORE_KEY_KINDS,
     INTERVAL_DURING_BACKLOG,
     MAX_PARALLELISM,
@@ -50,7 +51,8 @@ def plan_options(configuration: Configuration) -> PlanOptions:
         parallelism_is_asked=configuration.get(PARALLELISM) is not None,
         mode=configuration.get(RUNTIME_MODE),
         mode_from=configuration.source_of(RUNTIME_MODE),
-        backlog_as_batch=configuration.get(INTERVAL_DURING_BACKLOG) == timedelta(0),
+        backlog_as_batch=configuration.get(HISTORY) == "batch"
+        or configuration.get(INTERVAL_DURING_BACKLOG) == timedelta(0),
         chaining=configuration.get(OPERATOR_CHAINING),
         default_parallelism=parallelism,
         parallelism=parallelism,

@@ -27,7 +27,7 @@ class PlanOptions:
     Attributes:
         mode: Requested runtime mode.
         mode_from: Layer of the configuration that decided the mode.
-        backlog_as_batch: `execution.checkpointing.interval-during-backlog` is 0.
+        backlog_as_batch: `execution.history` is `batch`, or `execution.checkpointing.interval-during-backlog` 0.
         chaining: Operators may be chained.
         default_parallelism: Number of subtasks of an operator without one of its own.
         parallelism: Number of subtasks of a level.

@@ -24,7 +24,7 @@ from penstock.program.operator_kind import (
     StateUse,
     TimeUse,
 )
-from penstock.program.own_states import (
+from penstock.state.schema.own_states import (
     INTERVAL_BUFFERS,
     REDUCE_AGGREGATE,
     WINDOW_CONTENTS,

@@ -56,9 +56,7 @@ class SparkExecutor:
             begun = job_started(directory.plan, settings)
         except BaseException:
             events.close()
-            if directory.is_new:
-                directory.forget_job()
-            directory.release()
+            directory.refuse()
             raise
         client.start(begun)
         return client

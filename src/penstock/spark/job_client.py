@@ -13,7 +13,13 @@ from penstock.api.environment.completable_future import CompletableFuture
 from penstock.api.environment.job import JobExecutionResult, JobID, JobStatus
 from penstock.config.configuration import Configuration
 from penstock.config.options import JOB_NAME
-from penstock.errors import JobCancelledError, JobFencedError, PenstockError
+from penstock.errors import (
+    JobCancelledError,
+    JobFencedError,
+    PenstockError,
+    SavepointError,
+    StateMigrationError,
+)
 from penstock.events.job_events import JobEnded, JobStarted, Restarting, Resumed
 from penstock.events.listeners import JobEvents
 from penstock.failpoint import failpoint
@@ -174,7 +180,10 @@ class SparkJobClient(ShownAsCard):
             failure, final = self._cancelled_by(error)
         except BaseException as error:  # noqa: BLE001 - stored, and raised by the future
             failure, final = ended_job_error(error, "the job"), JobStatus.FAILED
+        is_refused = isinstance(failure, PenstockError) and self._is_refused(failure, final)
         try:
+            if is_refused:
+                self._job.sinks.recover()  # removes what was staged
             self._job.sinks.close()
             is_fenced = isinstance(failure, JobFencedError)
             self._savepoints.close(final.name, is_fenced=is_fenced)
@@ -182,7 +191,7 @@ class SparkJobClient(ShownAsCard):
             if failure is None:
                 failure, final = ended_job_error(error, "closing the job"), JobStatus.FAILED
         finally:
-            self._end(final, failure)
+            self._end(final, failure, is_refused=is_refused)
             if failure is not None:
                 self._result.set_exception(failure)
             else:
@@ -196,15 +205,25 @@ class SparkJobClient(ShownAsCard):
             return ended_job_error(failure, "cancelling the job"), JobStatus.FAILED
         return error, JobStatus.CANCELED
 
-    def _end(self, final: JobStatus, failure: PenstockError | None) -> None:
-        """Say how the job has ended, and then let others have its directory."""
+    def _is_refused(self, failure: PenstockError, final: JobStatus) -> bool:
+        """Return whether the first start of the job has failed before it wrote anything, or because of its state."""
+        is_first = self._directory.is_new and not self._job.counted
+        is_of_state = isinstance(failure, StateMigrationError | SavepointError)
+        is_refusal = is_of_state or not self._directory.has_begun
+        return final is JobStatus.FAILED and is_first and is_refusal
+
+    def _end(self, final: JobStatus, failure: PenstockError | None, *, is_refused: bool) -> None:
+        """Publish how the job has ended, and then let others have its directory."""
         error = {} if failure is None or final is not JobStatus.FAILED else error_of(failure)
         try:
             self._job.events.publish(JobEnded(final.name, error))
             self._job.events.close()
         finally:
             CONTROLS.remove(self._directory.job_id)
-            self._directory.release()
+            if is_refused:
+                self._directory.refuse()
+            else:
+                self._directory.release()
             self._status = final
 
     def _control(self) -> JobControl:

@@ -22,6 +22,7 @@ from penstock.config.execution_mode import RuntimeExecutionMode
 from penstock.config.option import ConfigOption
 from penstock.config.options import (
     CHECKPOINT_DIR,
+    HISTORY,
     INTERVAL_DURING_BACKLOG,
     JOB_NAME,
     MAX_FILES_PER_BATCH,
@@ -47,6 +48,7 @@ _POLL_SECONDS = 0.05
 _UNSET: tuple[ConfigOption[Any], ...] = (
     CHECKPOINT_DIR,
     RECOVERY_PATH,
+    HISTORY,
     INTERVAL_DURING_BACKLOG,
     UI_PORT,
 )

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from penstock.config.backlog_options import BACKLOG_SHARE
 from penstock.config.live_options import LIVE_ENGINE
-from penstock.config.options import INTERVAL_DURING_BACKLOG
+from penstock.config.options import HISTORY
 from penstock.plan.phases.bounded_region import RESULTS_RUN
 from penstock.plan.physical import Decision, PhysicalPlan, Reading, RunPlan, SourcePlan
 from penstock.program.run_settings import LiveEngine, RunKind
@@ -163,7 +163,7 @@ def _what_makes_it_batch(plan: PhysicalPlan, left: list[SourcePlan]) -> str:
     """Return in a clause what the user can do to have history read as a batch run."""
     wanted = []
     if not plan.options.backlog_as_batch:
-        wanted.append(f"{INTERVAL_DURING_BACKLOG.key} of 0")
+        wanted.append(f"{HISTORY.key}=batch")
     without = [source for source in left if len(source.parts) == 1]
     if without:
         wanted.append(f"a backlog of {_names(without)}, such as HybridSource.until_head(…)")

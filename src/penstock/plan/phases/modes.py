@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from penstock.config.execution_mode import RuntimeExecutionMode
-from penstock.config.options import INTERVAL_DURING_BACKLOG
+from penstock.config.options import HISTORY
 from penstock.errors import UnboundedBatchError
 from penstock.plan.phases.bounded_region import end_of_stream_operators
 from penstock.plan.phases.edges import sources_of
@@ -140,7 +140,7 @@ def _small_history(run: RunPlan, left: list[SourcePlan]) -> list[Decision]:
         return []
     reason = (
         f"it has {sum(known):,} records, and to start a batch run takes longer than it saves below "
-        f"about {_SMALL_HISTORY:,}; without {INTERVAL_DURING_BACKLOG.key} a live run reads them"
+        f"about {_SMALL_HISTORY:,}; without {HISTORY.key}=batch a live run reads them"
     )
     return [Decision(f"run {run.index} ({run.name})", "slower than a live run", reason)]
 

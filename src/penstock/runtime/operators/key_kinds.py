@@ -22,11 +22,11 @@ from typing import Any
 
 from penstock.errors import StateMigrationError
 from penstock.program.operator_spec import OperatorSpec
-from penstock.program.own_states import WINDOW_CONTENTS, WINDOW_SECOND_CONTENTS
 from penstock.runtime.time.timers import PROCESSING_TABLE, TABLE
 from penstock.state.backends.base import KeyedStateBackend
 from penstock.state.log.blob import decode_blob, operator_of
 from penstock.state.schema.entry_schema import BROADCAST_GROUP
+from penstock.state.schema.own_states import WINDOW_CONTENTS, WINDOW_SECOND_CONTENTS
 from penstock.user_failure import short
 from penstock.wire.canonical.key_bytes import kind_of_key
 

@@ -20,7 +20,6 @@ from penstock.expressions.keyed_aggregate import KeyedAggregate
 from penstock.program.folding.fold import Fold
 from penstock.program.folding.operator_fold import fold_of
 from penstock.program.operator_spec import OperatorSpec
-from penstock.program.own_states import REDUCE_AGGREGATE
 from penstock.runtime.exchange.column_records import ColumnRecords
 from penstock.runtime.flow.output import Output
 from penstock.runtime.fold.fold_table import Entries
@@ -34,6 +33,7 @@ from penstock.runtime.operators.parts_state import PartsState
 from penstock.state.backends.base import ABSENT
 from penstock.state.handles.parts import Parts
 from penstock.state.schema.entry_schema import StateKind, StateSchema
+from penstock.state.schema.own_states import REDUCE_AGGREGATE
 from penstock.types.row import row_factory
 
 FEW_RECORDS = 128

@@ -12,7 +12,6 @@ from typing import Any
 from penstock.program.folding.fold import Fold
 from penstock.program.operator_kind import Emit
 from penstock.program.operator_spec import OperatorSpec
-from penstock.program.own_states import REDUCE_AGGREGATE
 from penstock.runtime.flow.coercion import coercing_function
 from penstock.runtime.flow.output import Output
 from penstock.runtime.fold.fold_table import Entries
@@ -23,6 +22,7 @@ from penstock.runtime.operators.keyed_fold import KeyedFoldOperator
 from penstock.state.backends.base import ABSENT
 from penstock.state.handles.parts import Parts
 from penstock.state.schema.entry_schema import StateKind, StateSchema
+from penstock.state.schema.own_states import REDUCE_AGGREGATE
 from penstock.types import Types
 from penstock.types.values.copying import is_immutable
 

@@ -39,11 +39,12 @@ import hmac
 import re
 import secrets
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from penstock.config.options import RECOVERY_PATH
-from penstock.errors import JobDirectoryError, JobMismatchError
+from penstock.errors import JobDirectoryError, JobFencedError, JobMismatchError
 from penstock.events.event_files import DIRECTORY as EVENTS_DIRECTORY
 from penstock.filesystem.stored_path import JobPath, StoredPath, mounted
 from penstock.plan.compat.fingerprint import describe_shape, fingerprint
@@ -51,7 +52,7 @@ from penstock.plan.compat.identity import with_numbers
 from penstock.plan.explain.shape_difference import first_difference
 from penstock.plan.physical import PhysicalPlan
 from penstock.plan.planner import as_one_sequence
-from penstock.spark.job.job_lock import LOCK, JobLock, take_lock
+from penstock.spark.job.job_lock import LOCK, JobLock, owner_of, take_lock
 from penstock.spark.job.job_steps import STEPS, RecordedSteps, recording
 from penstock.spark.job.mounted_path import checkpoint_path
 from penstock.spark.job.stored_job import check_can_be_stored
@@ -99,6 +100,8 @@ class JobDirectory:
         self._lock: JobLock | StoredLock | None = None
         self._recorded: RecordedSteps | None = None
         self._failures: tempfile.TemporaryDirectory[str] | None = None
+        self._existed = isinstance(path, StoredPath) or path.exists()
+        self._owner_before: dict[str, Any] | None = None
 
     @classmethod
     def open(
@@ -123,6 +126,8 @@ class JobDirectory:
             check_can_be_stored(path, plan)
             made = cls(path, plan, is_temporary=False)
         try:
+            if isinstance(made.path, Path):
+                made._owner_before = owner_of(made.path)
             create_directory(made.path, PRIVATE_DIRECTORY)
             is_temporary = made.is_temporary
             made._lock = take_lock(made.path, is_temporary=is_temporary)
@@ -130,13 +135,13 @@ class JobDirectory:
             made._identify(job_name)
             (made.path / "spool").mkdir(PRIVATE_DIRECTORY, exist_ok=True)
         except OSError as cause:
-            made.release()
+            made.refuse()
             raise JobDirectoryError(
                 f"the checkpoint directory {made.path} cannot be used: {cause}",
                 hint="Set execution.checkpointing.dir to a directory this user may write to.",
             ) from cause
         except BaseException:
-            made.release()
+            made.refuse()
             raise
         return made
 
@@ -207,16 +212,31 @@ class JobDirectory:
         """Whether a run of the job has pinned its input."""
         return any(_PINNED.fullmatch(name) for name in self._steps.names())
 
-    def forget_job(self) -> None:
-        """Remove the identity of a new job that has not begun, so that any job may use the directory.
+    def refuse(self) -> None:
+        """Unlock, and leave the directory as it was before this start, of which nothing was committed.
 
-        Raises:
-            JobFencedError: Another driver has taken over.
+        Of a store the numbers of drivers are kept: a driver that hangs must not find its own again.
         """
-        self.fence()
-        for made in ("restored", EVENTS_DIRECTORY):
-            remove_tree(self.path / made)
-        self._steps.forget("job")
+        with suppress(JobFencedError, OSError):
+            if self._lock is not None:
+                self.fence()
+                if self.is_new:
+                    self._forget_job()
+                if isinstance(self._lock, JobLock) and not self.is_temporary:
+                    self._lock.undo(self._owner_before)
+                    self._lock = None
+            if not self._existed and isinstance(self.path, Path):
+                self.path.rmdir()
+        self.release()
+
+    def _forget_job(self) -> None:
+        """Remove all of a new job, its identity last."""
+        kept = {LOCK, OWNER, DRIVERS, STEPS}
+        for made in self.path.iterdir():
+            if made.name not in kept and made.is_dir():
+                remove_tree(made)
+        for step in sorted(self._steps.names(), key="job".__eq__):
+            self._steps.forget(step)
 
     def run_directory(self, run: int, name: str) -> JobPath:
         """Return a directory of a run; create it if it is missing."""

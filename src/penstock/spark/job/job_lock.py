@@ -60,11 +60,11 @@ class JobLock:
             JobDirectoryError: The last owner cannot be read.
             OSError: The directory cannot be written.
         """
-        known = _owner(directory)
+        known = owner_of(directory)
         is_declared_dead = known is not None and not (directory / LOCK).exists()
         file = _locked_file(directory)
         try:
-            known = _owner(directory)  # only this driver writes it now
+            known = owner_of(directory)  # only this driver writes it now
             if known is not None and not is_declared_dead:
                 wait_for_jvm(known, directory)
             fence = Fence(
@@ -93,6 +93,22 @@ class JobLock:
         # recorded; the next driver detects that they have ended, or that they are its own.
         with suppress(JobFencedError, JobDirectoryError, OSError):
             self._write(None, None, self.fence)
+        self._file.close()
+
+    def undo(self, before: dict[str, Any] | None) -> None:
+        """Unlock, and leave the owner as it was before the lock was taken.
+
+        Args:
+            before: The owner, None if there was none.
+
+        Raises:
+            OSError: The directory cannot be written.
+        """
+        if before is None:
+            self.fence.path.unlink(missing_ok=True)
+            (self.fence.path.parent / LOCK).unlink(missing_ok=True)
+        else:
+            write_verified(self.fence.path, before, is_durable=self._is_durable)
         self._file.close()
 
     def _write(
@@ -187,7 +203,7 @@ def _try(file: IO[str], how: int) -> bool:
 
 
 def _refused(directory: Path) -> JobLockedError:
-    owner = _owner(directory)
+    owner = owner_of(directory)
     driver = None if owner is None else ProcessIdentity.from_json(owner["driver"])
     who = "" if driver is None else f" ({driver})"
     return JobLockedError(
@@ -197,7 +213,12 @@ def _refused(directory: Path) -> JobLockedError:
     )
 
 
-def _owner(directory: Path) -> dict[str, Any] | None:
+def owner_of(directory: Path) -> dict[str, Any] | None:
+    """Return the record of the driver that has a directory, or had it last; None if there was none.
+
+    Raises:
+        JobDirectoryError: It is damaged.
+    """
     try:
         return read_verified(directory / OWNER)
     except FileNotFoundError:

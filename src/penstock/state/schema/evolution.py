@@ -29,6 +29,7 @@ from typing import Any
 from penstock.errors import StateMigrationError
 from penstock.state.schema.coded_change import Migration, between_forms
 from penstock.state.schema.entry_schema import StateKind, StateSchema
+from penstock.state.schema.own_states import described
 from penstock.state.schema.plain import in_lists, in_maps, in_tuples, present, split_kinds
 from penstock.types import (
     BasicArrayTypeInfo,
@@ -46,7 +47,8 @@ from penstock.types.inferred import enforced
 _NANOS_PER_MILLI = 1_000_000
 
 _DECLARE = (
-    "Declare the stored type again or a wider one, or keep the new type in a state with a new name."
+    "Declare the stored type again or a wider one, or keep the new type in a state with a new name; to begin without "
+    "the old state, read history again in a new directory (execution.checkpointing.dir)."
 )
 _AGGREGATE = (
     "Aggregate it by an operator of its own with a uid of its own, which begins now; or give this operator another uid and start "
@@ -88,6 +90,15 @@ def migration(
     if new.kind is StateKind.LIST:
         change = change and in_lists(change)
     return between_forms(old, new, change)
+
+
+def migration_of(old: StateSchema, new: StateSchema, operator: str, state: str) -> Migration | None:
+    """Return what reads stored values of `old` as `new`; None if nothing has to be done.
+
+    Raises:
+        StateMigrationError: They cannot be read so.
+    """
+    return migration(old, new, f"{described(state)} of operator {operator!r}")
 
 
 def _check_parts(

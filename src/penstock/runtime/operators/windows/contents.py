@@ -13,7 +13,6 @@ from typing import Any, Protocol
 
 from penstock.program.folding.fold import Fold
 from penstock.program.operator_spec import OperatorSpec
-from penstock.program.own_states import WINDOW_CONTENTS
 from penstock.program.window_operation import WindowSpec
 from penstock.runtime.fold.loops import fold_one, result_of
 from penstock.runtime.functions.state_handles import KeyedScope
@@ -23,6 +22,7 @@ from penstock.runtime.operators.windows.two_lists import TwoListContents, two_li
 from penstock.state.backends.base import ABSENT
 from penstock.state.schema.declared_form import Form, declared_form
 from penstock.state.schema.entry_schema import StateKind, StateSchema
+from penstock.state.schema.own_states import WINDOW_CONTENTS
 from penstock.types.values.copying import ATOMS
 
 

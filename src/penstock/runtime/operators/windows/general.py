@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from penstock.errors import StateError
-from penstock.program.own_states import WINDOW_TRIGGER_PREFIX
 from penstock.program.windows import MAX_TIMESTAMP, TimeWindow, TriggerResult
 from penstock.runtime.operators.windows.contents import Contents, seen_of
 from penstock.runtime.operators.windows.host import WindowHost
@@ -19,6 +18,7 @@ from penstock.runtime.operators.windows.trigger_context import (
     InternalTriggerContext,
 )
 from penstock.state.backends.base import ABSENT
+from penstock.state.schema.own_states import WINDOW_TRIGGER_PREFIX
 
 
 class GeneralEngine:

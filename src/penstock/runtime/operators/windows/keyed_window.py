@@ -24,7 +24,6 @@ from penstock.program.folding.fold import Fold, Place
 from penstock.program.folding.operator_fold import fold_of_window, merges
 from penstock.program.life_cycle import has_life_cycle
 from penstock.program.operator_spec import OperatorSpec
-from penstock.program.own_states import WINDOW_FUNCTION_PREFIX
 from penstock.program.window_operation import Evaluation, PaneShape, WindowSpec
 from penstock.runtime.flow.output import Output
 from penstock.runtime.flow.side_outputs import send_sides
@@ -51,6 +50,7 @@ from penstock.runtime.operators.windows.results_output import ResultsOutput
 from penstock.runtime.operators.windows.scoped_states import ScopedStates
 from penstock.runtime.time.timers import PROCESSING_TABLE, TABLE, InternalTimerService
 from penstock.state.handles.key_context import KeyContext
+from penstock.state.schema.own_states import WINDOW_FUNCTION_PREFIX
 from penstock.user_failure import short
 from penstock.wire.elements import MIN_TIMESTAMP
 

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from penstock.program.operator_spec import OperatorSpec
-from penstock.program.own_states import WINDOW_CONTENTS
 from penstock.runtime.functions.state_handles import KeyedScope
 from penstock.runtime.operators.windows.stored_types import is_part_of
 from penstock.state.handles.list_state import TableListState
 from penstock.state.schema.entry_schema import StateKind, StateSchema
+from penstock.state.schema.own_states import WINDOW_CONTENTS
 from penstock.types import TypeInformation
 
 

@@ -11,11 +11,11 @@ from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from penstock.program.own_states import WINDOW_MERGES
 from penstock.runtime.operators.windows.host import WindowHost
 from penstock.runtime.operators.windows.stored_windows import stored_window, window_of_stored
 from penstock.state.backends.base import ABSENT
 from penstock.state.schema.entry_schema import StateKind, StateSchema
+from penstock.state.schema.own_states import WINDOW_MERGES
 from penstock.types import Types
 
 Merged = Callable[[Any, list[Any], Any, list[Any]], None]

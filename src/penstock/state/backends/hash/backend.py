@@ -27,9 +27,8 @@ from penstock.state.log.blob import (
 )
 from penstock.state.log.change_log import ChangeLog, Position
 from penstock.state.log.state_format import StateFormat
-from penstock.state.schema.coded_change import Migration
 from penstock.state.schema.entry_schema import BROADCAST_GROUP, StateKind, StateSchema
-from penstock.state.schema.evolution import migration
+from penstock.state.schema.evolution import migration_of
 from penstock.types import TypeInformation
 
 Address = tuple[str, str]
@@ -65,7 +64,7 @@ class HashBackend:
             deferred = self._deferred_of(operator)
             found = self._tables[operator, state] = HashTable(schema, deferred, is_claimed=True)
         elif not found.is_claimed or found.schema.text() != schema.text():
-            found.adopt(schema, _migration(found.schema, schema, operator, state))
+            found.adopt(schema, migration_of(found.schema, schema, operator, state))
             found.is_claimed = True
         return found
 
@@ -234,17 +233,13 @@ class HashBackend:
         values = section.values
         if section.schema != table.schema.text():
             if table.is_claimed:
-                change = _migration(stored, table.schema, operator, section.state)
+                change = migration_of(stored, table.schema, operator, section.state)
                 values = values if change is None else change(values)
             else:
-                table.adopt(stored, _migration(table.schema, stored, operator, section.state))
+                table.adopt(stored, migration_of(table.schema, stored, operator, section.state))
         if table.codec is not None:
             values = table.codec.from_plain(values)
         table.quiet_part(key_group).apply(section, values)
         timers = self._timers.get((operator, section.state))
         if timers is not None:
             timers.loaded(key_group, section)
-
-
-def _migration(old: StateSchema, new: StateSchema, operator: str, state: str) -> Migration | None:
-    return migration(old, new, f"state {state!r} of operator {operator!r}")

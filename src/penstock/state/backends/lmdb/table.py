@@ -28,7 +28,7 @@ from penstock.state.backends.lmdb.view import View
 from penstock.state.log.blob import Section
 from penstock.state.schema.coded_change import Migration
 from penstock.state.schema.entry_schema import StateKind, StateSchema
-from penstock.state.schema.evolution import migration
+from penstock.state.schema.evolution import migration_of
 from penstock.state.schema.key_coder import Coders
 from penstock.state.schema.stored_form import held_codec, stored_values
 
@@ -283,15 +283,6 @@ class LmdbTable:
             for group in view.groups()
             for _, stored in view.scan(entry_prefix(group, self._id))
         )
-
-
-def migration_of(old: StateSchema, new: StateSchema, operator: str, state: str) -> Migration | None:
-    """Return what reads stored values of `old` as `new`; None if nothing has to be done.
-
-    Raises:
-        StateMigrationError: They cannot be read so.
-    """
-    return migration(old, new, f"state {state!r} of operator {operator!r}")
 
 
 def _nothing(_: bytes) -> None:

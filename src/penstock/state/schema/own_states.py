@@ -1,0 +1,55 @@
+"""Names of the states that operators themselves use, not their functions."""
+
+from __future__ import annotations
+
+REDUCE_AGGREGATE = "reduce"
+"""Accumulators of `reduce` and the aggregations."""
+
+WINDOW_CONTENTS = "_window_contents"
+"""Records or accumulators of windows; of the first input, if there are two."""
+
+WINDOW_SECOND_CONTENTS = "_window_contents_2"
+"""Records of the second input."""
+
+WINDOW_MERGES = "_window_merges"
+"""Window to its state window, of merging windows."""
+
+WINDOW_TRIGGER_PREFIX = "_window_trigger/"
+"""Prefix of the names of a trigger's states."""
+
+WINDOW_FUNCTION_PREFIX = "_window_function/"
+"""Prefix of the names of a window function's states per window."""
+
+INTERVAL_BUFFERS = (
+    "_interval_left",
+    "_interval_right",
+    "_interval_left_ends",
+    "_interval_right_ends",
+)
+"""Records of both inputs of an interval join, and timers that remove them."""
+
+_DESCRIPTIONS = {
+    REDUCE_AGGREGATE: "the aggregates",
+    WINDOW_CONTENTS: "the contents of windows",
+    WINDOW_SECOND_CONTENTS: "the contents of windows",
+    WINDOW_MERGES: "the merged windows",
+    **dict.fromkeys(INTERVAL_BUFFERS, "the records to join"),
+}
+_PREFIXES = {WINDOW_TRIGGER_PREFIX: "trigger state", WINDOW_FUNCTION_PREFIX: "state per window"}
+
+
+def described(state: str) -> str:
+    """Return the name of a state for people, who do not know the names that operators use.
+
+    Examples:
+        >>> described("total")
+        "state 'total'"
+        >>> described(WINDOW_CONTENTS)
+        'the contents of windows'
+        >>> described("_window_trigger/count")
+        "trigger state 'count'"
+    """
+    for prefix, words in _PREFIXES.items():
+        if state.startswith(prefix):
+            return f"{words} {state.removeprefix(prefix)!r}"
+    return _DESCRIPTIONS.get(state) or f"state {state!r}"
