@@ -80,7 +80,11 @@ _CSV_TEXTS = {
     "csv.array-element-delimiter": ("array_delimiter", "Between elements of an ARRAY.", ";"),
     "csv.quote-character": ("quote", "Around fields that need it.", '"'),
     "csv.escape-character": ("escape", "Before a character that is meant literally.", None),
-    "csv.null-literal": ("null_literal", "Text of NULL.", None),
+    "csv.null-literal": (
+        "null_literal",
+        "Text of NULL, without quotes. Unset, NULL is an empty field, and a quoted one an empty STRING.",
+        None,
+    ),
 }
 _CSV: Mapping[str, TableOption[str]] = {
     key: TableOption(key, STRING, description, default=default)
