@@ -246,8 +246,6 @@ WRONG = {
     "SELECT o.n FROM o LEFT JOIN p": "Left join without ON",
     "SELECT a.n FROM o a, p a": "FROM has two tables 'a'",
     "WITH a AS (SELECT n FROM o), a AS (SELECT k FROM o) SELECT * FROM a": "WITH has the name 'a' twice",
-    "SELECT a FROM (SELECT n AS a, k AS a FROM o)": "the column 'a' is there twice",
-    "SELECT t.a FROM (SELECT n AS a, k AS a FROM o) t": "the column 'a' is there twice in 't'",
     "SELECT n FROM o, p": "the column 'n' is in several tables",
     "SELECT ROW_NUMBER(5) OVER (ORDER BY n) FROM q": "ROW_NUMBER got 1 arguments",
     "SELECT LAG(n, 1, 2, 3) OVER (ORDER BY n) FROM q": "LAG got 4 arguments",

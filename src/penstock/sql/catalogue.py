@@ -52,7 +52,6 @@ class SqlColumn:
         is_time: Whether it is the event time of the rows: their timestamps are its values, and watermarks
             are about it.
         window: Which bound of the window of the row it is, `start` or `end`; empty if none.
-        is_ambiguous: Whether SELECT has given its name to another column, too.
         lag_ms: How many milliseconds behind the watermark the event time may be: a join keeps rows back.
     """
 
@@ -60,7 +59,6 @@ class SqlColumn:
     type: SqlType
     is_time: bool = False
     window: str = ""
-    is_ambiguous: bool = False
     lag_ms: int = 0
 
 

@@ -275,6 +275,12 @@ class SqlSession:
         if key not in known:
             if statement.if_exists:
                 return SqlResult.done(f"there is no {kind} {name}")
+            if key in owner:
+                other = "table" if kind == "view" else "view"
+                raise SqlError.here(
+                    f"{name!r} is a {other} ({statement.place})",
+                    hint=f"DROP {other.upper()} {name}.",
+                )
             raise self._unknown(kind, statement.name, statement.place)
         del owner[key]
         return SqlResult.done(f"{kind} {name} dropped")

@@ -21,13 +21,11 @@ class ScopeTable:
         name: Its alias or name; None if it has none.
         columns: Names of its columns with what they mean, in order.
         hidden: Names that `*` leaves out, because USING has merged them with those of another table.
-        ambiguous: Names that the SELECT of the table has given to several columns.
     """
 
     name: str | None
     columns: tuple[tuple[str, Scalar], ...]
     hidden: frozenset[str] = frozenset()
-    ambiguous: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +73,6 @@ class Scope:
         if len(parts) > 1:
             for table in self.tables:
                 if table.name == parts[0]:
-                    _check_once(table, parts[1], node)
                     for name, found in table.columns:
                         if name == parts[1]:
                             yield 2, found
@@ -92,8 +89,6 @@ class Scope:
                 f"the column {parts[0]!r} is in several tables", node, hint="Write table.column."
             )
         if found_ones:
-            for table in self.tables:
-                _check_once(table, parts[0], node)
             yield 1, found_ones[0]
 
     def resolve(self, node: exp.Column) -> Scalar:
@@ -134,15 +129,6 @@ class Scope:
             for name, found in each.columns
             if table is not None or name not in each.hidden
         ]
-
-
-def _check_once(table: ScopeTable, name: str, node: exp.Expr) -> None:
-    if name in table.ambiguous:
-        raise wrong(
-            f"the column {name!r} is there twice in {table.name or 'a subquery'!r}",
-            node,
-            hint="Give the columns different names in its SELECT.",
-        )
 
 
 def member(value: Scalar, name: str, node: exp.Expr) -> Scalar:

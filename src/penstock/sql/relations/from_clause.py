@@ -102,8 +102,7 @@ class FromClause:
             (each, InputColumn(at, column.type, each))
             for at, (each, column) in enumerate(named, offset)
         )
-        repeated = () if names else (each.name for each in relation.columns if each.is_ambiguous)
-        return relation, ScopeTable(name, columns, ambiguous=frozenset(repeated))
+        return relation, ScopeTable(name, columns)
 
     def _source(self, node: exp.Expr) -> tuple[SqlRelation, str | None]:
         if isinstance(node, exp.Table):

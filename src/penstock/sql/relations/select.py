@@ -201,17 +201,12 @@ class QueryTranslator:
     ) -> tuple[list[SqlColumn], list[Scalar]]:
         columns: list[SqlColumn] = []
         outputs: list[Scalar] = []
-        named = [each.alias_or_name for each in query.expressions if not each.is_star]
-        repeated = {name for name in named if name and named.count(name) > 1}
         for node in query.expressions:
             for name, found in self._selected(node, binder):
                 if found.type == NULL:
                     raise wrong("NULL has no type here", node, hint="CAST it.")
                 given = name or f"EXPR${len(columns)}"
-                made = replace(
-                    as_column(found, relation), name=given, is_ambiguous=given in repeated
-                )
-                columns.append(made)
+                columns.append(replace(as_column(found, relation), name=given))
                 outputs.append(found)
         return columns, outputs
 
@@ -310,8 +305,7 @@ def renamed(relation: SqlRelation, names: list[str], node: exp.Expr) -> SqlRelat
             hint="Name all columns.",
         )
     columns = tuple(
-        replace(each, name=name, is_ambiguous=False)
-        for each, name in zip(relation.columns, names, strict=True)
+        replace(each, name=name) for each, name in zip(relation.columns, names, strict=True)
     )
     return projected(relation, columns, tuple(_column(at, each) for at, each in enumerate(columns)))
 
