@@ -45,6 +45,7 @@ BEGUN = [
     MetricsReported(
         {
             "totals.numRecordsOut": CounterValue(4_000_400),
+            "totals.numLateRecordsDropped": CounterValue(7),
             "totals.currentInputWatermark": GaugeValue(1_795_168_072_000),
         },
         {},
@@ -113,6 +114,7 @@ def test_a_running_job(penstock, job):
             "level": 1,
             "records": 4_000_500,
             "records_out": 4_000_400,
+            "late_records": 7,
             "combined_in": None,
             "combined_out": None,
             "watermark_ms": 1_795_168_072_000,

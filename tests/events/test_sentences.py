@@ -46,6 +46,10 @@ SENTENCES = [
     (RunFinished("history", "batch", 1, 0.0), "history: 1 record in 0.0 s"),
     (RunFinished("history", "batch", 0, 2.0), "history: 0 records in 2.0 s"),
     (
+        RunFinished("history", "batch", 0, 2.0, late_records={"totals": 1_200, "joined": 3}),
+        "history: 0 records in 2.0 s; late records dropped: 3 by joined, 1,200 by totals",
+    ),
+    (
         RunFinished("history", "batch", 0, 2.0, "stopped"),
         "history: 0 records, stopped after 2.0 s",
     ),

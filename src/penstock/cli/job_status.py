@@ -123,7 +123,7 @@ def _operator_table(operators: list[dict[str, Any]]) -> Table:
             f"{each['records']:,}",
             "" if each["records_out"] is None else f"{each['records_out']:,}",
             f"{each['busy_seconds']:.1f} s",
-            _state(each),
+            _state_and_late(each),
             _hot(each),
         )
     return table
@@ -134,6 +134,11 @@ def _state(operator: dict[str, Any]) -> str:
     parts = [] if keys is None else [f"{keys:,} key{'' if keys == 1 else 's'}"]
     parts += [] if size is None else [human_bytes(size)]
     return ", ".join(parts)
+
+
+def _state_and_late(operator: dict[str, Any]) -> str:
+    late = operator["late_records"]
+    return ", ".join(filter(None, [_state(operator), f"{late:,} late dropped" if late else ""]))
 
 
 def _hot(operator: dict[str, Any]) -> Text:

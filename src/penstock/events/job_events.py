@@ -114,6 +114,7 @@ class MicroBatch(JobEventBase):
             the 16 that are most behind.
         split_records_behind: Name of a source to the id of a split and its pending records, of logs; at most the 16 that have
             most, as of the last second.
+        late_records: uid of an operator to the late records that it dropped, of those that dropped some.
     """
 
     number: int
@@ -128,6 +129,7 @@ class MicroBatch(JobEventBase):
     watermarks: Mapping[str, int] = field(default_factory=dict)
     split_watermarks: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     split_records_behind: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    late_records: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +206,7 @@ class RunFinished(JobEventBase):
         records: Records read in this process.
         seconds: Wall clock.
         outcome: `done` if it has read its input, `stopped` if it was cancelled or stopped with a savepoint.
+        late_records: As in `MicroBatch`, over all that this attempt committed.
     """
 
     name: str
@@ -211,6 +214,7 @@ class RunFinished(JobEventBase):
     records: int
     seconds: float
     outcome: str = "done"
+    late_records: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

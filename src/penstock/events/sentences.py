@@ -87,7 +87,7 @@ def _(event: MicroBatch, run: str) -> str:
     ]
     if event.lag_ms is not None and abs(event.lag_ms) < _NO_LAG_SECONDS * 1000:
         parts.append(f"lag {human_duration(event.lag_ms / 1000)}")
-    return f"{run}: {', '.join([*parts, *_pending(event)])}"
+    return f"{run}: {', '.join([*parts, *_pending(event)])}{_late(event)}"
 
 
 def _pending(event: MicroBatch | PendingInputMeasured) -> Iterator[str]:
@@ -113,7 +113,14 @@ def _(event: MetricsReported, run: str) -> str:
 def _(event: RunFinished, run: str) -> str:
     speed = "".join(f" ({each})" for each in rate(event.records, event.seconds))
     how = ", stopped after" if event.outcome == STOPPED else " in"
-    return f"{run}: {records(event.records)}{how} {human_duration(event.seconds)}{speed}"
+    return (
+        f"{run}: {records(event.records)}{how} {human_duration(event.seconds)}{speed}{_late(event)}"
+    )
+
+
+def _late(event: MicroBatch | RunFinished) -> str:
+    dropped = [f"{count:,} by {uid}" for uid, count in sorted(event.late_records.items())]
+    return f"; late records dropped: {', '.join(dropped)}" if dropped else ""
 
 
 @sentence.register

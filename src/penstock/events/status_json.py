@@ -13,6 +13,7 @@ from penstock.events.run_view import RunView
 from penstock.metrics.operator_names import (
     COMBINED_IN,
     COMBINED_OUT,
+    LATE_RECORDS,
     RECORDS_OUT,
     WATERMARK,
 )
@@ -124,6 +125,7 @@ def _readings(reported: MetricsReported, uid: str) -> dict[str, int | None]:
     mark = reading(WATERMARK)
     return {
         "records_out": reading(RECORDS_OUT),
+        "late_records": reading(LATE_RECORDS),
         "combined_in": reading(COMBINED_IN),
         "combined_out": reading(COMBINED_OUT),
         "watermark_ms": None if mark is None or mark >= MAX_WATERMARK else mark,

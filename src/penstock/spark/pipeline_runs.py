@@ -11,6 +11,7 @@ from penstock.errors import JobCancelledError
 from penstock.events.job_events import Resumed, RunFinished, RunStarted
 from penstock.events.run_outcomes import DONE, STOPPED
 from penstock.filesystem.stored_path import JobPath
+from penstock.metrics.operator_names import late_records
 from penstock.plan.hand_over import HandOver
 from penstock.plan.phases.bounded_region import RESULTS_RUN
 from penstock.plan.physical import RunPlan
@@ -186,14 +187,13 @@ class PipelineRuns:
             seconds, report = time.monotonic() - started, executed.report
             self._count_failed(run, report, seconds)
             if isinstance(failure, JobCancelledError):
-                read = report.records_read
-                job.events.publish(RunFinished(run.name, kind, read, seconds, STOPPED))
+                job.events.publish(_ended(run, report, seconds, STOPPED))
             raise
         finally:
             self._savepoints.leave(self._pipeline)
         self._counts.add(executed.report, summary)
         outcome = STOPPED if self._savepoints.has_stopped else DONE
-        job.events.publish(RunFinished(run.name, kind, summary.records, summary.seconds, outcome))
+        job.events.publish(_ended(run, executed.report, summary.seconds, outcome))
 
     def _count_failed(self, run: RunPlan, report: Report, seconds: float) -> None:
         """Add the committed counts of a failed attempt to the result of the job."""
@@ -202,3 +202,8 @@ class PipelineRuns:
             kind = run.kind.name.lower()
             summary = RunSummary(run.name, kind, report.records_read, seconds)
         self._counts.add(report, summary)
+
+
+def _ended(run: RunPlan, report: Report, seconds: float, outcome: str) -> RunFinished:
+    kind, late = run.kind.name.lower(), late_records(report.metrics)
+    return RunFinished(run.name, kind, report.records_read, seconds, outcome, late)

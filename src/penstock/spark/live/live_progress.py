@@ -9,6 +9,7 @@ from operator import itemgetter
 
 from penstock.events.job_events import MicroBatch, PendingInputMeasured
 from penstock.events.listeners import JobEvents
+from penstock.metrics.operator_names import late_records
 from penstock.metrics.profile import COMMIT, SPARK_JOB
 from penstock.runtime.task.report import Report
 from penstock.spark.live.pending_input import PendingInput
@@ -92,6 +93,7 @@ class LiveProgress:
                     for source, marks in report.split_watermarks.items()
                 },
                 split_records_behind=self._waiting(),
+                late_records=late_records(report.metrics),
             ),
         )
 

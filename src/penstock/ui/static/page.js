@@ -278,6 +278,7 @@ function showOperators(status) {
     name.append(element("div", each.name), element("div", each.kind + (each.uid === each.name ? "" : " · " + each.uid), "uid"));
     if (isHot(each)) name.append(element("div", hotLine(each), "hot"));
     if (each.combined_in) name.append(element("div", `combined before the exchange: ${whole(each.combined_in)} to ${whole(each.combined_out)}`, "uid"));
+    if (each.late_records) name.append(element("div", `late records dropped: ${whole(each.late_records)}`, "uid late"));
     const state = [];
     if (isKnown(each.state_keys)) state.push(whole(each.state_keys) + (each.state_keys === 1 ? " key" : " keys"));
     if (isKnown(each.state_bytes)) state.push(bytes(each.state_bytes));

@@ -23,7 +23,7 @@ from penstock.state.backends.lmdb.apply import catch_up
 from penstock.state.backends.lmdb.directory import CopyDirectory
 from penstock.state.backends.lmdb.format import StoredTable
 from penstock.state.backends.lmdb.snapshot import Address, Overlay, snapshot_group
-from penstock.state.backends.lmdb.table import LmdbTable, migration_of
+from penstock.state.backends.lmdb.table import LmdbTable
 from penstock.state.backends.lmdb.timers import LmdbTimers
 from penstock.state.backends.lmdb.view import View
 from penstock.state.log.blob import Section, decode_blob, encode_blobs, key_group_of, operator_of
@@ -31,6 +31,7 @@ from penstock.state.log.change_log import ChangeLog, Position
 from penstock.state.log.state_format import StateFormat
 from penstock.state.schema.coded_change import Migration
 from penstock.state.schema.entry_schema import StateKind, StateSchema
+from penstock.state.schema.evolution import migration_of
 from penstock.state.schema.key_coder import ANY_KEYS, Coders, key_coder
 from penstock.types import TypeInformation
 from penstock.types.description import describe_type
