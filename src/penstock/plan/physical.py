@@ -381,6 +381,19 @@ class PhysicalPlan(ShownAsCard):
         """Return the runs of a pipeline, in order."""
         return tuple(run for run in self.runs if run.pipeline == pipeline)
 
+    def sources_recorded_by(self, pipeline: int) -> tuple[SourcePlan, ...]:
+        """Return the sources that a pipeline adds to a savepoint: its own, and those of bounded regions.
+
+        Regions are complete by then, and add nothing themselves.
+        """
+        others = {
+            source
+            for each in self.pipelines
+            if each.index != pipeline and not each.is_region
+            for source in each.sources
+        }
+        return tuple(source for source in self.sources if source.id not in others)
+
     def with_parts(self, changed: Callable[[Source], Source]) -> PhysicalPlan:
         """Return the plan with other parts of sources.
 

@@ -205,14 +205,14 @@ def merged(parts: Sequence[Savepoint]) -> Savepoint:
     """Return the manifest over parts of one savepoint, which different pipelines of the job have added.
 
     Args:
-        parts: At least one. A source is recorded by each; the part that reads it knows its position.
+        parts: At least one, in any order. Each has the sources of its pipeline, and those of bounded
+            regions, which are complete; parts that earlier versions made have all sources of the job.
     """
     if len(parts) == 1:
         return parts[0]
     sources: dict[str, SourceRecord] = {}
     for record in (record for part in parts for record in part.sources):
-        if record.uid not in sources or record.part is not None or record.read:
-            sources[record.uid] = record
+        sources[record.uid] = max(sources.get(record.uid, record), record, key=_progress)
     return replace(
         parts[0],
         run=", ".join(dict.fromkeys(part.run for part in parts)),
@@ -222,6 +222,12 @@ def merged(parts: Sequence[Savepoint]) -> Savepoint:
         memory={uid: value for part in parts for uid, value in part.memory.items()},
         files=tuple(file for part in parts for file in part.files),
     )
+
+
+def _progress(record: SourceRecord) -> tuple[int, int]:
+    """Return the part that a source has reached, and the number of files read of all its parts."""
+    files = sum(len(read["files"]) for read in record.read.values())
+    return (-1 if record.part is None else record.part), files
 
 
 def is_number(uid: str, name: str) -> bool:

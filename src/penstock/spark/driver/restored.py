@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from penstock.graph.source_switch import SourceSwitch
@@ -55,6 +56,20 @@ class Restored:
         if source in self.parts:
             return self.parts[source] > part
         return any(of == source and at > part for of, at in self.splits)
+
+    def of_sources(self, sources: Collection[int]) -> Restored:
+        """Return the same with the positions of some sources only."""
+        return replace(
+            self,
+            splits={key: each for key, each in self.splits.items() if key[0] in sources},
+            left={key: each for key, each in self.left.items() if key[0] in sources},
+            read={key: each for key, each in self.read.items() if key[0] in sources},
+            read_frames=self.read_frames.intersection(sources),
+            names={key: each for key, each in self.names.items() if key[0] in sources},
+            snapshots={key: each for key, each in self.snapshots.items() if key in sources},
+            switches={key: each for key, each in self.switches.items() if key[0] in sources},
+            parts={key: each for key, each in self.parts.items() if key in sources},
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return the form to record."""

@@ -103,6 +103,10 @@ class JobContext:
             self,
             cancelled=cancelled,
             earlier=dict(self.earlier),
+            restored=self.restored
+            and self.restored.of_sources(
+                {source.id for source in self.plan.sources_recorded_by(pipeline)}
+            ),
             sinks=self.sinks.restricted_to(sinks),
             events=replace(self.events, pipeline=str(pipeline)),
             pool=f"penstock-{self.directory.job_id}-{pipeline}",

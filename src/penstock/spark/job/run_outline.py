@@ -99,7 +99,7 @@ class RunOutline:
         parallelism: Number of subtasks.
         max_parallelism: Number of key groups.
         operators: All operators.
-        sources: All sources.
+        sources: Those that its pipeline adds to savepoints; earlier versions recorded all.
         channels: By channel id.
     """
 
@@ -191,7 +191,7 @@ def outline_of(plan: PhysicalPlan, run: RunPlan, job_id: str, job_name: str) -> 
         source.id: SourceOutline(
             source.id, uids[source.id], source.name, tuple(part.kind for part in source.parts)
         )
-        for source in plan.sources
+        for source in plan.sources_recorded_by(run.pipeline)
     }
     streams = 1
     distinct: list[Any] = ["positions"]
