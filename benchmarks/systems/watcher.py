@@ -15,6 +15,7 @@ import urllib.request
 from typing import Any
 
 from penstock.config.ui_options import UI_PORT
+from penstock.ui.server import UiServer
 
 WATCHED: dict[str, Any] = {UI_PORT.key: "0"}
 """Settings of a job that is watched."""
@@ -29,14 +30,14 @@ class Watcher:
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
 
-    def look_at(self, url: str) -> None:
+    def look_at(self, server: UiServer) -> None:
         """Begin to watch; who was watched before is not any more.
 
         Args:
-            url: The address of the page, with or without a token.
+            server: The server of the page.
         """
         self.close()
-        command = [sys.executable, "-m", "benchmarks.systems.watcher", url.partition("/#")[0]]
+        command = [sys.executable, "-m", "benchmarks.systems.watcher", server.url]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE)  # noqa: S603 - ours
 
     def close(self) -> None:

@@ -233,13 +233,15 @@ def _own_servers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_the_token_is_told_to_who_began_it_and_is_in_no_log(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    told: list[str] = []
+    told: list[UiServer] = []
     with announced_to(told.append), caplog.at_level(logging.DEBUG):
         made = serve(Configuration().set_string("ui.port", "0"))
         assert made is not None
         ask(made, Authorization=None)
-    (address,) = told
+    assert told == [made]
+    address = made.address_for(is_terminal=True)
     assert address == made.secret_url
+    assert made.address_for(is_terminal=False) == made.url
     token = address.partition("#token=")[2]
     assert len(token) >= 40
     assert made.url in caplog.text

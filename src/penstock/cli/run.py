@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -26,7 +27,7 @@ from penstock.config.overrides import set_process_overrides
 from penstock.config.ui_options import UI_PORT
 from penstock.events.json_logs import log_as_json
 from penstock.plan.explain.render import render_text
-from penstock.ui.server import announced_to
+from penstock.ui.server import UiServer, announced_to
 
 RUN_PORT = 8470
 """The port of `penstock run --ui`."""
@@ -61,11 +62,16 @@ def run(
             return _run_or_plan(script, arguments)
         with (
             job_progress(console, plain=verbose, shows_metrics=verbose),
-            announced_to(lambda url: console.print(Text(f"page: {url}"), soft_wrap=True)),
+            announced_to(partial(_tell_page, console)),
         ):
             return _run_or_plan(script, arguments)
 
     raise typer.Exit(exit_status(action, console, verbose=verbose))
+
+
+def _tell_page(console: Console, server: UiServer) -> None:
+    address = server.address_for(is_terminal=console.is_terminal)
+    console.print(Text(f"page: {address}"), soft_wrap=True)
 
 
 def _run_or_plan(script: Path, arguments: list[str] | None) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from pathlib import Path
 from typing import Annotated
@@ -78,7 +79,7 @@ def ui(
     def action() -> int:
         job = _ShownJob(job_dir)
         server = UiServer(job.views, address, port, own_names(host or ()), job.controls)
-        typer.echo(server.secret_url)
+        typer.echo(server.address_for(is_terminal=sys.stdout.isatty()))
         try:
             threading.Event().wait()
         finally:

@@ -95,6 +95,14 @@ class UiServer:
         self.url = f"http://{host}:{self._socket.getsockname()[1]}"
         self.secret_url = self.url if controls is None else f"{self.url}/#token={token}"
 
+    def address_for(self, *, is_terminal: bool) -> str:
+        """Return the address to print: with the token only where nobody keeps what is printed.
+
+        Args:
+            is_terminal: Whether it goes to a terminal, and not to a file or a log.
+        """
+        return self.secret_url if is_terminal else self.url
+
     def close(self) -> None:
         """Send those who look a last status, and stop answering. It may be called again."""
         self._stream.end()
@@ -126,7 +134,7 @@ _views = JobViews()
 CONTROLS = JobControls()
 """The jobs of this process that run."""
 
-_announced: list[Callable[[str], None]] = []
+_announced: list[Callable[[UiServer], None]] = []
 
 
 def _close_servers() -> None:
@@ -135,8 +143,8 @@ def _close_servers() -> None:
 
 
 @contextmanager
-def announced_to(tell: Callable[[str], None]) -> Iterator[None]:
-    """Tell somebody the address with the token of each server that begins inside the context."""
+def announced_to(tell: Callable[[UiServer], None]) -> Iterator[None]:
+    """Tell somebody of each server that begins inside the context."""
     _announced.append(tell)
     try:
         yield
@@ -168,5 +176,5 @@ def serve(configuration: Configuration) -> UiServer | None:
             _servers[address, port] = made
             _logger.info("jobs are shown at %s, their metrics at %s/metrics", made.url, made.url)
             for tell in _announced:
-                tell(made.secret_url)
+                tell(made)
         return made

@@ -14,14 +14,14 @@ import uuid
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from examples.kafka.broker import BrokerProcess
 from penstock import failpoint
 from penstock.common import SimpleStringSchema
-from penstock.connectors.kafka import kafka_committer
+from penstock.connectors.kafka import kafka_committer, record_limits, staged_records
 from penstock.connectors.kafka.transactions import EpochTransactions
 from penstock.connectors.rows.serialization import ByteArraySchema
 from penstock.datastream.connectors.kafka import (
@@ -38,6 +38,13 @@ from penstock.graph.epoch_number import EpochNumber
 from tests.connectors.conftest import MakeContext
 from tests.connectors.sink_epochs import killed_in_commit, staged, started
 from tests.kafka_broker import HOUR_AGO_MS, Broker, unavailable
+
+try:
+    from confluent_kafka import admin as kafka_admin
+    from confluent_kafka.admin import AdminClient
+    from confluent_kafka.cimpl import NewTopic
+except ImportError:  # the fixture says so
+    pass
 
 STEPS = ("kafka.decided", "kafka.produced", "kafka.marked", "kafka.committed")
 EXACTLY_ONCE = DeliveryGuarantee.EXACTLY_ONCE
@@ -487,3 +494,62 @@ def test_a_wrong_call_is_refused_where_it_is_made(problem: str) -> None:
     assert error.value.hint
     assert error.value.origin is not None
     assert error.value.origin.filename == __file__
+
+
+def small_topic(kafka: Broker, most_bytes: int) -> str:
+    topic = f"small-{uuid.uuid4().hex[:8]}"
+    admin = AdminClient(kafka.client)
+    new = NewTopic(topic, 1, 1, config={"max.message.bytes": str(most_bytes)})
+    for future in admin.create_topics([new]).values():
+        future.result(10)
+    return topic
+
+
+def test_a_record_that_brokers_would_refuse_is_refused_where_it_is_staged(
+    kafka: Broker, context: SinkContext
+) -> None:
+    topic = small_topic(kafka, 2_000)
+    sink = sink_of(kafka, topic)
+    committer = started(sink, context)
+    with pytest.raises(SinkError, match=r"at most 2000") as error:
+        staged(sink, context, "small", "x" * 2_000)
+    assert error.value.is_permanent
+    assert "max.message.bytes" in error.value.hint
+    # Batches of many small records are no larger than the topic takes.
+    values = [f"{number:0100d}" for number in range(500)]
+    committer.commit("1", staged(sink, context, *values, "y" * 1_800))
+    assert kafka.values(topic) == [value.encode() for value in [*values, "y" * 1_800]]
+    own = sink_builder(kafka.servers, topic).set_property("message.max.bytes", "1500").build()
+    with pytest.raises(SinkError, match=r"at most 1500"):
+        staged(own, context, "y" * 1_800)
+
+
+def test_a_refusal_of_the_brokers_is_told_at_once_and_the_epoch_goes_on_later(
+    kafka: Broker, context: SinkContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic = small_topic(kafka, 2_000)
+    sink = sink_of(kafka, topic)
+    committer = started(sink, context)
+    monkeypatch.setattr(staged_records, "check_sizes", lambda *_: None)
+    handles = staged(sink, context, "x" * 5_000)
+    begun = time.monotonic()
+    with pytest.raises(SinkError, match="MSG_SIZE_TOO_LARGE") as error:
+        committer.commit("1", handles)
+    assert time.monotonic() - begun < 10
+    assert error.value.is_permanent
+    assert "raise max.message.bytes of the topic" in error.value.hint
+    assert kafka.values(topic) == []
+    admin, settings = AdminClient(kafka.client), cast("Any", kafka_admin)
+    entry = settings.ConfigEntry(
+        "max.message.bytes", "10000", incremental_operation=settings.AlterConfigOpType.SET
+    )
+    raised = settings.ConfigResource(
+        settings.ConfigResource.Type.TOPIC, topic, incremental_configs=[entry]
+    )
+    for future in admin.incremental_alter_configs([raised]).values():
+        future.result(10)
+    record_limits._limits.clear()
+    again = started(sink, context)
+    again.commit("1", handles)
+    again.commit("2", staged(sink, context, "after"))
+    assert kafka.values(topic) == [b"x" * 5_000, b"after"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
 
@@ -358,3 +358,132 @@ def test_what_a_builder_refuses(call: Callable[[Any], Any], problem: str) -> Non
     assert problem in error.value.problem
     assert error.value.origin is not None
     assert error.value.origin.filename == __file__
+
+
+CONSTRAINED = """create table t (k int primary key, v smallint not null check (v > 0), s varchar(3),
+    w int, constraint small check (w is null or w < k), at timestamp, j jsonb, extra int not null default 7)"""
+REFUSED: list[tuple[Any, tuple[str, ...]]] = [
+    ((1, None, "a", 0), ("23514", "not null")),
+    ((1, -1, "a", 0), ("23514", "t_v_check", "-1")),
+    ((1, 1, "a", 2), ("23514", "small")),
+    ((1, 40_000, "a", 0), ("22003", "line 2")),
+    ((1, 1, "long text", 0), ("22001", "line 2")),
+    ((1, 1, "a\0", 0), ("cannot write (1, 1, 'a\\x00', 0)", "NUL")),
+    ((1, 1, object(), 0), ("cannot adapt",)),
+    ((None, 1, "a", 0), ("its key 'k' is None",)),
+]
+
+
+def refused(job: Job, *records: Any) -> Any:
+    writer = job.sink.create_writer(job._make_context())
+
+    def staged() -> None:
+        writer.write([*records])
+        writer.prepare_commit()
+
+    with pytest.raises(SinkError) as error:
+        staged()
+    writer.abort()
+    assert error.value.is_permanent
+    return error
+
+
+@pytest.mark.parametrize(("record", "words"), REFUSED)
+def test_a_row_that_a_constraint_refuses_fails_its_task(
+    postgres: Database, job: Callable[..., Job], record: Any, words: tuple[str, ...]
+) -> None:
+    postgres.run(CONSTRAINED)
+    made = job("k", columns="k v s w")
+    made.committer.recover()
+    error = refused(made, (9, 1, "a", 0), record)
+    assert "server is up" not in error.value.hint
+    for each in words:
+        assert each in error.value.problem
+    made.committer.commit("e1", made.stage([(2, 1, "a", 0)]))
+    deleted = Row.of_kind(RowKind.DELETE, 2, None, None, None)
+    made.committer.commit("e2", made.stage([deleted]))
+    assert rows(postgres) == []
+
+
+def test_a_trigger_may_still_change_a_row(postgres: Database, job: Callable[..., Job]) -> None:
+    postgres.run("create table t (k int, v text not null)")
+    postgres.run(
+        "create function filled() returns trigger language plpgsql as "
+        "$$begin new.v := coalesce(new.v, 'none'); return new; end$$",
+        "create trigger fills before insert on t for each row execute function filled()",
+    )
+    made = job()
+    made.committer.recover()
+    made.committer.commit("e1", made.stage([(1, None)]))
+    assert rows(postgres) == [(1, "none")]
+
+
+FIVE = timezone(timedelta(hours=5))
+NOON = datetime(2026, 1, 1, 3, tzinfo=FIVE)
+NAIVE = NOON.replace(tzinfo=None)
+WRITTEN: list[tuple[str, list[Any]]] = [
+    ("timestamp", [NOON, NAIVE, None]),
+    ("timestamptz", [NOON, NAIVE]),
+    ("date", [NOON, date(2026, 1, 2)]),
+    (
+        "text",
+        [
+            "a",
+            True,
+            NOON,
+            1.0,
+            1.5,
+            1e22,
+            float("nan"),
+            float("-inf"),
+            7,
+            Decimal("1.50"),
+            "",
+            None,
+        ],
+    ),
+    ("numeric(10, 2)", [Decimal("1.5"), 7, None]),
+    ("int[]", [[1, None, 2], []]),
+    ("bytea", [b"\0\xff", b""]),
+]
+
+
+@pytest.mark.parametrize(("kind", "values"), WRITTEN, ids=[each[0] for each in WRITTEN])
+def test_values_are_those_of_an_insert(
+    postgres: Database, job: Callable[..., Job], kind: str, values: list[Any]
+) -> None:
+    postgres.run(f"create table t (k int, v {kind})", f"create table u (k int, v {kind})")
+    made = job()
+    made.committer.recover()
+    made.committer.commit("e1", made.stage([*enumerate(values)]))
+    with postgres.connect() as connection:
+        connection.execute("set timezone = 'UTC'")
+        for row in enumerate(values):
+            connection.execute("insert into u values (%s, %s)", row)
+    written = "select k, v::text from {} order by k"
+    assert postgres.run(written.format("t")) == postgres.run(written.format("u"))
+
+
+@pytest.mark.parametrize("kind", ["json", "jsonb"])
+def test_lists_and_dicts_become_json(
+    postgres: Database, job: Callable[..., Job], kind: str
+) -> None:
+    postgres.run(f"create table t (k int, v {kind})")
+    made = job()
+    made.committer.recover()
+    values = [[1, "a", None], {"a": [1]}, [], True, 7, None]
+    made.committer.commit("e1", made.stage([*enumerate(values)]))
+    assert rows(postgres) == [*enumerate(values)]
+    assert "its value of column 'v'" in refused(made, (1, [object()])).value.problem
+
+
+def test_a_row_that_is_there_is_told_with_what_to_do(
+    postgres: Database, job: Callable[..., Job]
+) -> None:
+    postgres.run("create table t (k int primary key, v text)", "insert into t values (1, 'there')")
+    made = job()
+    made.committer.recover()
+    with pytest.raises(SinkError, match="23505") as error:
+        made.committer.commit("e1", made.stage([(1, "a")]))
+    assert error.value.is_permanent
+    assert "set_upsert_keys" in error.value.hint

@@ -32,6 +32,44 @@ _TRANSIENT = (
 """Names of errors that may pass: a broker that starts, moves or cannot be reached."""
 
 
+_REFUSALS = (
+    *(
+        "MSG_SIZE_TOO_LARGE",
+        "RECORD_LIST_TOO_LARGE",
+        "INVALID_MSG",
+        "INVALID_RECORD",
+        "INVALID_TIMESTAMP",
+    ),
+    *("POLICY_VIOLATION", "TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED"),
+    *("TRANSACTIONAL_ID_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED", "TOPIC_EXCEPTION"),
+    *("SASL_AUTHENTICATION_FAILED", "_AUTHENTICATION", "UNSUPPORTED_FOR_MESSAGE_FORMAT"),
+    *("UNSUPPORTED_COMPRESSION_TYPE", "INVALID_TRANSACTION_TIMEOUT", "_INVALID_ARG"),
+)
+"""Names of errors that another attempt would repeat, also of a transaction that has to be aborted."""
+
+_HINT_OF_SIZE = "The epoch is recorded, so the job goes on when the topic takes its records: raise max.message.bytes of the topic."
+_HINT_OF_RIGHTS = (
+    "Give the user of the job the right that it lacks (an ACL of topic, group or transactional id)."
+)
+
+
+def is_refusal(error: Any) -> bool:
+    """Return whether an error of Kafka is permanent: brokers have answered, and would answer so again."""
+    return error.name() in _REFUSALS
+
+
+def _hint(error: Any) -> str:
+    name = error.name() if hasattr(error, "name") else ""
+    if "TOO_LARGE" in name:
+        return _HINT_OF_SIZE
+    if "AUTH" in name:
+        return _HINT_OF_RIGHTS
+    return (
+        "Check the servers and the properties of the connector, and that the brokers are up. "
+        "The job goes on where it was."
+    )
+
+
 def error_code(name: str) -> int:
     """Return the number of an error of Kafka by its name."""
     code: int = getattr(library().KafkaError, name)
@@ -67,9 +105,10 @@ def kafka_errors(
         raise made(
             f"cannot {doing} at {properties.servers}: "
             f"{properties.masked(words_of_kafka(cause.args[0]))}",
-            hint="Check the servers and the properties of the connector, and that the brokers are up. "
-            "The job goes on where it was.",
+            hint=_hint(cause.args[0]),
             origin=origin,
+        ).permanent(
+            hasattr(cause.args[0], "name") and is_refusal(cause.args[0])
         ) from None  # the cause may have a secret in its text, and a traceback would show it
 
 

@@ -126,7 +126,7 @@ class KafkaCommitter(Committer):
         if self._transactions.is_open:
             return
         self._context.may_commit()
-        self._transactions.open()
+        self._transactions.open(self._topic)
         self._decided = self._recorded()
         self._visible = None if self._topic is None else self._transactions.last(self._topic)
         decided = 0 if self._decided is None else self._decided.number

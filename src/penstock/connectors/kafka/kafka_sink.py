@@ -183,7 +183,7 @@ class KafkaSink(Sink):
     def create_writer(self, context: SinkContext) -> SinkWriter:
         """Return a writer, for the task of `context`."""
         if self.guarantee is DeliveryGuarantee.EXACTLY_ONCE:
-            return StagedRecordWriter(self.serializer, context)
+            return StagedRecordWriter(self.serializer, self.properties, context)
         return DirectWriter(
             self.properties,
             self.serializer,

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from penstock.connectors.kafka.properties import KafkaProperties
+from penstock.connectors.kafka.record_limits import check_sizes
 from penstock.connectors.kafka.record_serialization import (
     KafkaRecordSerializationSchema,
     OutgoingRecord,
@@ -108,10 +110,19 @@ class StagedRecordWriter(PickledFileWriter):
     file_kind = "staged"
     refusal = "records of sink {} cannot be staged"
 
-    def __init__(self, serializer: RecordSerializer, context: SinkContext) -> None:
-        """Write what a serializer makes, in the task of `context`."""
+    def __init__(
+        self, serializer: RecordSerializer, properties: KafkaProperties, context: SinkContext
+    ) -> None:
+        """Write what a serializer makes, in the task of `context`.
+
+        Args:
+            serializer: Makes records of Kafka.
+            properties: Of the client that will write them.
+            context: Where it runs.
+        """
         super().__init__(staging_of(context), context)
         self._serializer = serializer
+        self._properties = properties
 
     def write(self, values: list[Any]) -> None:
         """Append records.
@@ -121,8 +132,10 @@ class StagedRecordWriter(PickledFileWriter):
         """
         for start in range(0, len(values), _CHUNK_RECORDS):
             chunk = values[start : start + _CHUNK_RECORDS]
-            records = outgoing(chunk, self._serializer, self._context)
-            self._append_values(with_epoch(records, self._context))
+            made = outgoing(chunk, self._serializer, self._context)
+            records = with_epoch(made, self._context)
+            check_sizes(chunk, records, self._properties, self._context)
+            self._append_values(records)
 
     def prepare_commit(self) -> list[Any]:
         """Return the handle of the records; none if there were no records.

@@ -17,10 +17,17 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from penstock.connectors.kafka.client import error_code, is_transient, library, patiently
+from penstock.connectors.kafka.client import (
+    error_code,
+    is_refusal,
+    is_transient,
+    library,
+    patiently,
+)
 from penstock.connectors.kafka.producers import give, new_producer
 from penstock.connectors.kafka.properties import GROUP, KafkaProperties
 from penstock.connectors.kafka.readers import new_consumer
+from penstock.connectors.kafka.record_limits import limit_of
 from penstock.connectors.kafka.record_serialization import OutgoingRecord
 from penstock.errors import CallSite, JobFencedError
 from penstock.failpoint import failpoint
@@ -32,6 +39,9 @@ _ABORT_SECONDS = 2.0
 _FLUSH_SECONDS = 0.5
 _STUCK_SECONDS = 5.0
 _PAUSE_SECONDS = 0.25
+_MOST_BATCH_BYTES = 1_000_000
+"""The library's own; a topic with a lower limit refuses larger batches of small records, too."""
+
 _FENCED = frozenset({"_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"})
 
 Chunks = Callable[[], Iterator[list[OutgoingRecord]]]
@@ -71,25 +81,33 @@ class EpochTransactions:
         self._producer: Any = None
         self._consumer: Any = None
         self._is_lost = False
+        self._refused: Any = None
 
     @property
     def is_open(self) -> bool:
         """Whether earlier drivers are fenced, and no later one is known."""
         return self._producer is not None
 
-    def open(self) -> None:
+    def open(self, topic: str | None = None) -> None:
         """Fence earlier drivers, and end what they left open.
+
+        Args:
+            topic: The topic of all records, if there is one.
 
         Raises:
             KafkaException: The brokers do not answer.
         """
         if self._producer is None:
-            self._is_lost = False
+            self._is_lost, self._refused = False, None
             fixed = {
                 "transactional.id": self._name,
                 _TIMEOUT_MS: self._timeout_ms,
                 "error_cb": self._note_error,
+                "delivery.report.only.error": True,
+                "on_delivery": self._note_refusal,
             }
+            if topic is not None:
+                fixed["batch.size"] = min(limit_of(self._properties, topic), _MOST_BATCH_BYTES)
             made = new_producer(self._properties, "commit", fixed)
             patiently(
                 lambda: made.init_transactions(self._request_seconds),
@@ -103,7 +121,7 @@ class EpochTransactions:
         Args:
             topic: The topic of the offset.
         """
-        self.open()
+        self.open(topic)
         place = library().TopicPartition(topic, 0)
         (found,) = patiently(
             lambda: self._group().committed([place], timeout=self._request_seconds),
@@ -137,8 +155,10 @@ class EpochTransactions:
                     return
                 self._transaction(mark, topic, chunks(), may_commit)
             except library().KafkaException as cause:
-                error = cause.args[0]
+                error = self._refusal() or cause.args[0]
                 self._drop()
+                if is_refusal(error):
+                    raise library().KafkaException(error) from None
                 if error.name() in _FENCED:
                     raise self._fenced() from None
                 may_pass = is_transient(error) or error.txn_requires_abort()
@@ -188,6 +208,20 @@ class EpochTransactions:
         """Take note that brokers are away; the library calls it."""
         del error
         self._is_lost = True
+
+    def _note_refusal(self, error: Any, message: Any) -> None:
+        """Take note why a record is refused; later calls only say that the transaction is over.
+
+        The library may call it while an exception is on its way, so nothing of the error is looked at here.
+        """
+        del message
+        if self._refused is None:
+            self._refused = error
+
+    def _refusal(self) -> Any:
+        """Return why brokers refuse a record; None if they do not."""
+        found, self._refused = self._refused, None
+        return found if found is not None and is_refusal(found) else None
 
     def _transaction(
         self,

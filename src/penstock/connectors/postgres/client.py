@@ -37,11 +37,25 @@ select set_config('DateStyle', 'ISO', false), set_config('TimeZone', 'UTC', fals
        set_config('idle_in_transaction_session_timeout', '0', false)"""
 """Values come as text, and text depends on these. A table may take long. What is committed stays."""
 
+_REPEATED = ("0A", "22", "23", "28", "3D", "42", "54")
+"""Classes of SQLSTATE that another attempt would repeat."""
+
+_MAY_COME = "23503"
+"""A row that another one refers to, which somebody else may still write."""
+
 _HINTS = {
+    "22": "Map the record to values that its column holds. A `line` of a COPY is the number of the record in its task.",
+    "23502": "The column is NOT NULL: map the record to a row that has a value.",
+    "23503": "Write the row that it refers to first.",
+    "23505": "A row with these values is there: write by key, set_upsert_keys(…), or remove the other one.",
+    "23": "The table refuses the row: map the record to one that fulfils the constraint, or change the constraint.",
+    "0A": "The server cannot do that; see its documentation.",
     "28": "Check user and password, and pg_hba.conf of the server.",
     "3D000": "Check the name of the database.",
     "42501": "Give the user of the job the right that it lacks.",
     "42P01": "Check the name of the table, with its schema.",
+    "42703": "Check the names of the columns.",
+    "42": "Check names and types of table and columns against those of the sink or source.",
     "53": "The server lacks room or connections.",
     "57014": "The server ended the statement; see its statement_timeout.",
 }
@@ -159,6 +173,9 @@ def postgres_errors(
         state = error.sqlstate or ""
         hint = next((text for key, text in _HINTS.items() if state.startswith(key)), _OTHER_HINT)
         named = f"{state}: " if state else ""
+        is_repeated = state.startswith(_REPEATED) and state != _MAY_COME
         raise made(
             f"cannot {doing} of {address.describe()}: {named}{words}", hint=hint, origin=origin
+        ).permanent(
+            is_repeated
         ) from None  # the cause may have a secret in its text, and a traceback would show it

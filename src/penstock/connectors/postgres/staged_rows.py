@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from importlib import import_module
@@ -17,6 +17,7 @@ from typing import Any
 
 from penstock.connectors.postgres.address import PostgresAddress, library
 from penstock.connectors.postgres.client import new_session, postgres_errors
+from penstock.connectors.postgres.sink_columns import Convert, sink_columns
 from penstock.connectors.postgres.statements import TableWrites, drop_stage
 from penstock.errors import SinkError
 from penstock.graph.endpoints import SinkContext, SinkWriter
@@ -76,6 +77,8 @@ class StagedRowWriter(SinkWriter):
         self._copying: AbstractContextManager[Any] | None = None
         self._copy: Any = None
         self._count = 0
+        self._keys = [writes.columns.index(key) for key in writes.keys]
+        self._converts: Mapping[int, Convert] = {}
 
     def write(self, values: list[Any]) -> None:
         """Stage records.
@@ -86,12 +89,12 @@ class StagedRowWriter(SinkWriter):
         with self._errors("stage rows for"):
             if self._copy is None:
                 self._begin()
-            write_row, count = self._copy.write_row, self._count
+            count = self._count
             for value in values:
                 kind, row = self._row(value)
                 if kind in _REPLACED and self._writes.keys:
                     continue  # the row that follows replaces it
-                write_row((count, kind in _DELETED, *row))
+                self._write_row(value, (count, kind in _DELETED, *self._converted(value, row)))
                 count += 1
             self._count = count
 
@@ -127,8 +130,33 @@ class StagedRowWriter(SinkWriter):
         register_json(self._connection)
         self._connection.execute("begin")
         self._connection.execute(self._writes.make_stage(self._table))
+        found = sink_columns(self._connection, self._writes.table, self._writes.columns)
+        self._converts = found.converts
+        for name, condition in found.checks:
+            self._connection.execute(self._writes.check_stage(self._table, name, condition))
         self._copying = self._connection.cursor().copy(self._writes.fill_stage(self._table))
         self._copy = self._copying.__enter__()
+
+    def _converted(self, value: Any, row: Sequence[Any]) -> Sequence[Any]:
+        """Return a row with values as its columns take them."""
+        if not self._converts:
+            return row
+        made = [*row]
+        for at, convert in self._converts.items():
+            try:
+                made[at] = convert(made[at])
+            except Exception as cause:
+                named = self._writes.columns[at]
+                raise self._refused(value, f"its value of column {named!r}: {cause}") from cause
+        return made
+
+    def _write_row(self, value: Any, row: Sequence[Any]) -> None:
+        try:
+            self._copy.write_row(row)
+        except library().Error as error:
+            if error.sqlstate is not None or isinstance(error, library().OperationalError):
+                raise
+            raise self._refused(value, str(error)) from error
 
     def _row(self, value: Any) -> tuple[RowKind, Sequence[Any]]:
         made = _ROWS.get(type(value)) or next(
@@ -142,6 +170,9 @@ class StagedRowWriter(SinkWriter):
             raise self._refused(value, f"it has {len(row)} values, and {len(columns)} columns")
         if kind is not RowKind.INSERT and not self._writes.keys:
             raise self._refused(value, f"a row of the kind {kind.name} cannot be appended")
+        for at in self._keys:
+            if row[at] is None:
+                raise self._refused(value, f"its key {columns[at]!r} is None")
         return kind, row
 
     def _refused(self, value: Any, why: str) -> SinkError:
@@ -150,7 +181,7 @@ class StagedRowWriter(SinkWriter):
             hint="Map records to rows of the columns of the sink; rows that update others need keys, "
             "set_upsert_keys(…).",
             origin=self._context.origin,
-        )
+        ).permanent()
 
     def _errors(self, doing: str) -> AbstractContextManager[None]:
         described = f"{doing} table {self._writes.name} (sink {self._context.name!r})"

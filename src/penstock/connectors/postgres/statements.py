@@ -75,6 +75,16 @@ class TableWrites:
             table=self._target(),
         )
 
+    def check_stage(self, stage: str, name: str, condition: str) -> Any:
+        """Return the statement that adds a constraint of the table to staged rows; those that delete need not fulfil it."""
+        return _sql(
+            "alter table {stage} add constraint {name} check ({deleted} or ({condition}))",
+            stage=_staged(stage),
+            name=_names([name]),
+            deleted=_names([IS_DELETED]),
+            condition=library().sql.SQL(condition.replace("{", "{{").replace("}", "}}")).format(),
+        )
+
     def fill_stage(self, stage: str) -> Any:
         """Return the COPY that stages rows: number, whether it is deleted, values."""
         return _sql(
