@@ -9,6 +9,7 @@ from penstock.config.configuration import Configuration
 from penstock.graph.logical import LogicalGraph
 from penstock.plan.explain.backlog import explain_backlog
 from penstock.plan.explain.chaining import explain_chains, explain_channels
+from penstock.plan.explain.kept_rules import explain_kept_rules
 from penstock.plan.folding.choice import choose_folds
 from penstock.plan.options import plan_options
 from penstock.plan.phases.bounded_region import cut_after_region
@@ -54,6 +55,7 @@ PHASES: tuple[Phase, ...] = (
     choose_folds,  # after drop_timestamps: order matters of records with timestamps
     place_expressions,  # after choose_folds: what SQL folds has no operator before it
     explain_backlog,  # after assign_levels: it reads operators
+    explain_kept_rules,  # after assign_levels, like explain_backlog
     explain_chains,  # after assign_levels: this one and the next read operators too
     explain_channels,
     choose_copies,  # after assign_levels, whose chains it reads, and place_expressions: SQL keeps no records
