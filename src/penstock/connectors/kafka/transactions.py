@@ -81,7 +81,6 @@ class EpochTransactions:
         self._producer: Any = None
         self._consumer: Any = None
         self._is_lost = False
-        self._refused: Any = None
 
     @property
     def is_open(self) -> bool:
@@ -98,13 +97,11 @@ class EpochTransactions:
             KafkaException: The brokers do not answer.
         """
         if self._producer is None:
-            self._is_lost, self._refused = False, None
+            self._is_lost = False
             fixed = {
                 "transactional.id": self._name,
                 _TIMEOUT_MS: self._timeout_ms,
                 "error_cb": self._note_error,
-                "delivery.report.only.error": True,
-                "on_delivery": self._note_refusal,
             }
             if topic is not None:
                 fixed["batch.size"] = min(limit_of(self._properties, topic), _MOST_BATCH_BYTES)
@@ -155,7 +152,7 @@ class EpochTransactions:
                     return
                 self._transaction(mark, topic, chunks(), may_commit)
             except library().KafkaException as cause:
-                error = self._refusal() or cause.args[0]
+                error = self._reason(cause.args[0])
                 self._drop()
                 if is_refusal(error):
                     raise library().KafkaException(error) from None
@@ -209,19 +206,18 @@ class EpochTransactions:
         del error
         self._is_lost = True
 
-    def _note_refusal(self, error: Any, message: Any) -> None:
-        """Take note why a record is refused; later calls only say that the transaction is over.
+    def _reason(self, error: Any) -> Any:
+        """Return why a transaction is over. Calls after the first refusal only say that it is; its end says why.
 
-        The library may call it while an exception is on its way, so nothing of the error is looked at here.
+        A callback of deliveries would be told, but the library may call it while an exception is on its way.
         """
-        del message
-        if self._refused is None:
-            self._refused = error
-
-    def _refusal(self) -> Any:
-        """Return why brokers refuse a record; None if they do not."""
-        found, self._refused = self._refused, None
-        return found if found is not None and is_refusal(found) else None
+        if error.name() != "_STATE" or self._producer is None:
+            return error
+        try:
+            self._producer.commit_transaction(_ABORT_SECONDS)
+        except library().KafkaException as cause:
+            return cause.args[0]
+        return error
 
     def _transaction(
         self,
