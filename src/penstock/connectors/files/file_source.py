@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar
 
+from penstock.connectors.files.lines.form import LineForm, line_form
 from penstock.connectors.local_path import one_path
 from penstock.errors import ArgumentError
 from penstock.graph.dataset import Dataset, files_at
@@ -198,8 +199,6 @@ class FileSource(Source):
     kind: ClassVar[str] = "files"
     makes_records_anew: ClassVar[bool] = True
     streamed_by: ClassVar[str] = "Spark's file stream"
-    read_in_epochs_by: ClassVar[str | None] = "Spark's reader, which gets the files from a log"
-    read_in_batch_by: ClassVar[str | None] = "Spark's reader, which gets the pinned files"
     path: str
     format: str
     type_info: RowTypeInfo | None = None
@@ -355,6 +354,29 @@ class FileSource(Source):
         if self.format not in _TEXTS:
             return None
         return f"of {self.format} files Spark checks only the columns that are read"
+
+    @property
+    def by_lines(self) -> LineForm | None:
+        """The form of its lines, if workers make the records; None if Spark's reader does."""
+        form = line_form(self.format, self.type_info, self.options, self.path)
+        return form if isinstance(form, LineForm) else None
+
+    @property
+    def _reader(self) -> str:
+        form = line_form(self.format, self.type_info, self.options, self.path)
+        if isinstance(form, LineForm):
+            return "Spark's reader of lines and strict decoders of them"
+        return f"Spark's reader of {self.format} ({form})"
+
+    @property
+    def read_in_epochs_by(self) -> str | None:  # type: ignore[override]
+        """What reads it in a loop of epochs."""
+        return f"{self._reader}, which gets the files from a log"
+
+    @property
+    def read_in_batch_by(self) -> str | None:  # type: ignore[override]
+        """What reads it in a batch run."""
+        return f"{self._reader}, which gets the pinned files"
 
     @property
     def ignored_in_query(self) -> str | None:

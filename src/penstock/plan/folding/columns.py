@@ -71,7 +71,10 @@ def _of_source(source: SourcePlan, channel: ChannelSpec, fold: Fold) -> FieldTot
     if aggregate is None or fold.accumulator_type not in (None, declared):
         return None
     if not isinstance(declared, RowTypeInfo) or not all(
-        part.as_split is None and part.get_produced_type() == declared for part in source.parts
+        part.as_split is None
+        and part.unprojected_because is None
+        and part.get_produced_type() == declared
+        for part in source.parts
     ):
         return None
     names, kinds = declared.get_field_names(), list(map(repr, declared.get_field_types()))

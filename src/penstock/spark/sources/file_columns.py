@@ -106,7 +106,7 @@ def check_of(source: FileSource) -> Callable[..., _Refused] | None:
         return _fields
     if source.format == "csv" and several_lines:
         return _quotes
-    return _lines if looks_for_open_quotes(source) else None
+    return _lines if source.by_lines is None and looks_for_open_quotes(source) else None
 
 
 def _columns(columns: FileColumns, uri: str) -> _Refused:

@@ -8,6 +8,7 @@ from typing import Any
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
 from penstock.config.options import MAX_FILES_PER_BATCH
@@ -27,6 +28,7 @@ from penstock.spark.sources.file_paths import (
     plain,
     stream_path,
 )
+from penstock.spark.sources.line_reads import is_read_by_lines, line_options, lines_of
 from penstock.spark.sources.listing.file_readings import reading_order
 from penstock.spark.sources.listing.partition_groups import rows_by_partitions
 from penstock.spark.sources.pinned_files import PinnedFiles, declared_schema, pin_files, reader
@@ -71,6 +73,9 @@ def rows_of_pinned(session: SparkSession, described: FileSource, pinned: PinnedF
     if not pinned.files:
         return session.createDataFrame([], schema)
     options = base_path(described.path) | reader_options(described)
+    if is_read_by_lines(described):
+        made = session.read.options(**line_options(reader_options(described)))
+        return lines_of(made.text([load_path(uri) for uri in sorted(pinned.files)]))
     made = session.read.format(described.format).options(**options).schema(schema)
 
     def load(uris: Sequence[str]) -> DataFrame:
@@ -83,15 +88,17 @@ def streamed_rows(context: ReadContext, source: int, part: int, described: FileS
     """Return the rows of a stream of files: of the pinned ones, or of all but those read before."""
     schema = row_schema(context, source, part, described)
     base = base_path(described.path) if is_literal(described.path) else {}
-    stream = (
-        context.session.readStream.format(described.format)
-        .options(**base | reader_options(described) | stream_options(context, source))
+    of_lines = is_read_by_lines(described)
+    options = line_options(reader_options(described)) if of_lines else reader_options(described)
+    made = (
+        context.session.readStream.format("text" if of_lines else described.format)
+        .options(**base | options | stream_options(context, source))
         .option("maxFilesPerTrigger", str(files_per_batch(context, source)))
-        .schema(schema)
-        .load(stream_path(described.path))
     )
+    stream = (made if of_lines else made.schema(schema)).load(stream_path(described.path))
     # Spark's metadata column, even if the files have a column of this name.
-    path = stream.metadataColumn("_metadata").getField("file_path")
+    stream = lines_of(stream) if of_lines else stream
+    path = sf.col("file") if of_lines else stream.metadataColumn("_metadata").getField("file_path")
     if source in context.as_trees:
         deepest = max(depths_of(described.path)) + 1
         stream = stream.where(is_not_deeper(path, deepest))

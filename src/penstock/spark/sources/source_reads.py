@@ -35,6 +35,7 @@ from penstock.spark.expressions.aggregates import finished, finished_windows, me
 from penstock.spark.expressions.projection import has_errors, projected
 from penstock.spark.expressions.queries import rows_of_query
 from penstock.spark.session.unlimited_batches import has_small_batches, without_limit
+from penstock.spark.sources.line_reads import decoder_of
 from penstock.spark.sources.position_rows import RANGES_DDL
 from penstock.spark.sources.read_context import ReadContext
 from penstock.spark.sources.split_ranges import SplitRange, cut_ranges
@@ -318,6 +319,20 @@ def _columns(
     attempt: LiveAttempt | None = None,
 ) -> tuple[DataFrame, ColumnsTask]:
     """Return the rows of a source, with columns named by position, and what makes records of them."""
+    return by_position(frame), columns_task(payload, source, described, frame, times, attempt)
+
+
+def columns_task(
+    payload: Payload,
+    source: int,
+    described: Source,
+    frame: DataFrame,
+    times: Accumulator[dict[str, int]] | None = None,
+    attempt: LiveAttempt | None = None,
+) -> ColumnsTask:
+    """Return what makes records of the rows of a source."""
+    lines = decoder_of(described)
+    if lines is not None:
+        return ColumnsTask(payload, source, False, times, None, attempt, lines)  # noqa: FBT003
     names = None if row_of(described).is_value(described) else tuple(frame.columns)
-    task = ColumnsTask(payload, source, names is None, times, names, attempt)
-    return by_position(frame), task
+    return ColumnsTask(payload, source, names is None, times, names, attempt)

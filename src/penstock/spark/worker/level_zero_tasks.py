@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.accumulators import Accumulator
 
+from penstock.connectors.files.lines.decoder import LineDecoder
 from penstock.failpoint import failpoint
 from penstock.graph.source import PositionedSource
 from penstock.metrics.task_clock import ARROW, OTHER, READ, START, WAIT, TaskClock
@@ -131,6 +132,7 @@ class ColumnsTask:
         times: Accumulator of times in a batch run, see `batch_costs`; None in a live run.
         names: Original names of the columns, which are named by position; None does not rename.
         attempt: Attempt of a live run; None in a batch run.
+        lines: Makes records of the rows, which are lines; None if the rows are records.
     """
 
     payload: Payload
@@ -139,6 +141,7 @@ class ColumnsTask:
     times: Accumulator[dict[str, int]] | None = None
     names: tuple[str, ...] | None = None
     attempt: LiveAttempt | None = None
+    lines: LineDecoder | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run level 0 over the rows of one task."""
@@ -169,15 +172,32 @@ class ColumnsTask:
             PenstockError: A user function failed.
         """
         level, clock = cached.level, cached.level.clock
+        lines = None if self.lines is None else replace(self.lines)  # it counts those of one task
         with cached.reading():
             for batch in waited_for(batches, clock):
                 if batch.num_rows == 0:
                     continue
-                self._feed(level, batch)
+                if lines is None:
+                    self._feed(level, batch)
+                else:
+                    self._feed_lines(level, lines, batch)
                 yield level.take_output()
             level.finish_split(self.source, task_id(), finished=True)
         cached.finish()
         yield level.take_output()
+
+    def _feed_lines(self, level: LevelZero, lines: LineDecoder, batch: pa.RecordBatch) -> None:
+        decoded = lines.decoded(batch)
+        while True:
+            before = level.clock.switch(READ)
+            made = next(decoded, None)
+            level.clock.switch(before)
+            if made is None:
+                return
+            if isinstance(made, pa.RecordBatch):
+                level.collect_columns(self.source, made)
+            else:
+                level.collect(self.source, made, None)
 
     def _feed(self, level: LevelZero, batch: pa.RecordBatch) -> None:
         if not self.unwrap:

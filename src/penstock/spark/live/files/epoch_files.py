@@ -30,10 +30,9 @@ from penstock.spark.sources.listing.file_listing import listed_now
 from penstock.spark.sources.listing.file_log import PinnedFile
 from penstock.spark.sources.listing.file_readings import FileReading
 from penstock.spark.sources.read_context import ReadContext
-from penstock.spark.sources.source_reads import in_tasks
+from penstock.spark.sources.source_reads import columns_task, in_tasks
 from penstock.spark.sources.source_row import FilesInLoop
 from penstock.spark.sources.table import files_of, row_of
-from penstock.spark.worker.level_zero_tasks import ColumnsTask
 from penstock.spark.worker.payload import Payload
 
 Facts = tuple[int, int]
@@ -188,8 +187,8 @@ class EpochFiles:
 
     def _stage(self, key: Part, source: _Source, uris: list[str]) -> Stage:
         named = self._named(source, uris)
-        is_value = row_of(source.described).is_value(source.described)
-        names = None if is_value else tuple(named.columns)
         payload = Payload.of(self._reads.program, self._reads.workers)
-        columns = ColumnsTask(payload, key[0], is_value, None, names, self._reads.attempt)
+        columns = columns_task(
+            payload, key[0], source.described, named, attempt=self._reads.attempt
+        )
         return self._stages.file_stage(columns, arrow_schema_of(by_position(named)))

@@ -1,0 +1,255 @@
+"""Records of lines: the columns of a batch where Arrow reads it as declared, else record by record.
+
+    value BINARY, path STRING, start LONG  ──▶  a batch of columns, or records; an error with file and line
+
+The lines of a piece of a file are adjacent, in their order. A piece that begins at byte 0 begins with the header.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.connectors.files.lines.columns import fast_columns
+from penstock.connectors.files.lines.form import LineForm, names_of_path, record_reader
+from penstock.errors import SourceError
+from penstock.types.arrow import arrow_columns, arrow_schema
+from penstock.types.information import BasicTypeInfo, RowTypeInfo, TypeInformation
+from penstock.types.row import row_factory
+from penstock.wire.text import TextError, csv_codec, csv_lines
+
+_NULL = "__HIVE_DEFAULT_PARTITION__"
+_UNLIKE_COLUMNS = frozenset({"Instant", "BigInteger", "BigDecimal", "Char"})
+"""Basic types whose values in a column have another form than the declared one."""
+
+_HINTS = {
+    "csv": "Correct the file, or the declared type; or set options={'mode': 'PERMISSIVE'}: Spark's reader then makes None of it.",
+    "json": "Correct the file, or the declared type; or set options={'mode': 'PERMISSIVE'}: Spark's reader then makes None of it.",
+    "text": "Name the encoding of the files: options={'encoding': 'latin-1'}.",
+}
+
+
+@dataclass(slots=True)
+class _Piece:
+    """A piece of a file, of which lines were read.
+
+    Attributes:
+        path: Of the file, as a URI.
+        start: Its first byte.
+        lines: How many lines were read.
+    """
+
+    path: str
+    start: int
+    lines: int = 0
+
+    def at(self, number: int) -> str:
+        behind = f" behind byte {self.start}" if self.start else ""
+        return f"{self.path}, line {number}{behind}"
+
+
+@dataclass(slots=True)
+class LineDecoder:
+    """Makes records of the lines that one task reads.
+
+    Attributes:
+        form: The form of the lines.
+    """
+
+    form: LineForm
+    _piece: _Piece = field(init=False, default_factory=lambda: _Piece("", -1))
+    _files: dict[tuple[str, ...], _FieldsOfFile] = field(init=False, default_factory=dict)
+
+    def decoded(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch | list[Any]]:
+        """Yield columns or records of a batch of lines, in order.
+
+        Args:
+            batch: Lines as bytes, the URIs of their files, and the first bytes of their pieces.
+
+        Raises:
+            SourceError: A line is no record of the declared type.
+        """
+        values, paths, starts = batch.columns
+        for path, start, first, last in _pieces(paths, starts):
+            if (path, start) != (self._piece.path, self._piece.start):
+                self._piece = _Piece(path, start)
+            lines = values.slice(first, last - first).to_pylist()
+            made = self._of_piece(lines)
+            if made is not None:
+                yield made
+
+    def _of_piece(self, lines: list[bytes]) -> pa.RecordBatch | list[Any] | None:
+        piece, form = self._piece, self.form
+        number, piece.lines = piece.lines + 1, piece.lines + len(lines)
+        if form.format == "text":
+            return self._texts(lines, number)
+        fields = self._fields_of(piece.path)
+        if form.header and number == 1 and piece.start == 0:
+            self._check_header(lines[0], fields)
+            lines, number = lines[1:], 2
+        numbered = None
+        if b"" in lines and (form.format == "json" or len(fields.names) > 1):
+            numbered = [(n, line) for n, line in enumerate(lines, number) if line]
+            lines = [line for _, line in numbered]
+        if not lines:
+            return None
+        columns = None if fields.fast is None else fields.fast(lines)
+        if columns is not None:
+            return fields.with_partitions(columns)
+        records = []
+        for at, line in numbered or enumerate(lines, number):
+            try:
+                records.append(fields.record(self._text(line)))
+            except TextError as cause:
+                raise self._refused(at, str(cause)) from None
+        made: list[Any] = row_factory(tuple(fields.all_names))(map(fields.completed, records))
+        return made if fields.needs_records else fields.batch(made)
+
+    def _texts(self, lines: list[bytes], number: int) -> list[Any]:
+        try:
+            return [line.decode(self.form.encoding) for line in lines]
+        except UnicodeDecodeError:
+            for at, line in enumerate(lines, number):
+                try:
+                    self._text(line)
+                except TextError as cause:
+                    raise self._refused(at, str(cause)) from None
+            raise
+
+    def _text(self, line: bytes) -> str:
+        try:
+            return line.decode(self.form.encoding)
+        except UnicodeDecodeError as cause:
+            raise TextError(
+                f"the line is not {self.form.encoding}: byte {cause.start + 1} of it is "
+                f"0x{line[cause.start]:02x}"
+            ) from None
+
+    def _refused(self, number: int, problem: str) -> SourceError:
+        return SourceError(f"{self._piece.at(number)}: {problem}", hint=_HINTS[self.form.format])
+
+    def _check_header(self, line: bytes, fields: _FieldsOfFile) -> None:
+        if self.form.skips_header:
+            return
+        try:
+            syntax = csv_lines(RowTypeInfo([], []), self.form.csv).syntax
+            found = [text for text, _ in syntax.split(self._text(line))]
+        except TextError as cause:
+            raise self._refused(1, str(cause)) from None
+        if found == fields.names:
+            return
+        said = f"the header is {', '.join(found)}, and the declared columns are {', '.join(fields.names)}"
+        hint = "Declare the columns in the order of the header; or header=False if the files have none."
+        if found[:1] == [""]:
+            hint = (
+                "The first column has no name, as pandas writes the index: write with to_csv(index=False), or "
+                "skip headers with options={'enforceSchema': 'true'} and declare a column for it."
+            )
+        raise SourceError(f"{self._piece.at(1)}: {said}", hint=hint)
+
+    def _fields_of(self, path: str) -> _FieldsOfFile:
+        assert self.form.type_info is not None, "lines of text have no fields"
+        known_names = self.form.type_info.field_names
+        found = _partitions(path, self.form.depth)
+        chosen = {name: text for name, text in found.items() if name in known_names}
+        key = tuple(text or "" for pair in chosen.items() for text in pair)
+        known = self._files.get(key)
+        if known is None:
+            try:
+                known = self._files[key] = _FieldsOfFile(self.form, chosen)
+            except TextError as cause:
+                raise SourceError(
+                    f"{path}: {cause}, which the name of its directory has",
+                    hint="Rename the directory, or declare the column as a string.",
+                ) from None
+        return known
+
+
+def _pieces(paths: Any, starts: Any) -> Iterator[tuple[str, int, int, int]]:
+    """Yield path and start of adjacent lines of a piece, and the numbers of their first row and of that behind it."""
+    rows = len(paths)
+    if rows == 0:
+        return
+    changed = pc.or_(
+        pc.not_equal(paths.slice(1), paths.slice(0, rows - 1)),
+        pc.not_equal(starts.slice(1), starts.slice(0, rows - 1)),
+    )
+    firsts = [0, *(pc.indices_nonzero(changed).to_numpy() + 1).tolist(), rows]
+    for first, last in pairwise(firsts):
+        yield paths[first].as_py(), starts[first].as_py(), first, last
+
+
+def _partitions(path: str, depth: int) -> dict[str, str | None]:
+    """Return the columns that the names of a file's directories have, of those below a depth."""
+    names = names_of_path(path)
+    found = (name.partition("=") for name in names[depth:-1] if "=" in name)
+    return {
+        unquote(unquote(name)): None if value == _NULL else unquote(unquote(value))
+        for name, _, value in found
+    }
+
+
+class _FieldsOfFile:
+    """The fields of the lines of a file, and those that its path has."""
+
+    def __init__(self, form: LineForm, partitions: dict[str, str | None]) -> None:
+        assert form.type_info is not None, "lines of text have no fields"
+        self._type: RowTypeInfo = form.type_info
+        self.all_names = list(form.type_info.field_names)
+        types = dict(zip(self.all_names, form.type_info.field_types, strict=True))
+        self._fixed = {
+            name: None if text is None else _fixed(types[name], name, text)
+            for name, text in partitions.items()
+        }
+        self.names = [name for name in self.all_names if name not in partitions]
+        inside = RowTypeInfo([types[name] for name in self.names], self.names)
+        self.record = record_reader(form, inside)
+        self.needs_records = not all(map(_is_like_column, form.type_info.field_types))
+        self.fast = None if self.needs_records else fast_columns(form, inside)
+
+    def completed(self, values: Any) -> list[Any]:
+        """Return the values of a record in the declared order."""
+        if not self._fixed:
+            return list(values)
+        whole = dict(zip(self.names, values, strict=True)) | self._fixed
+        return [whole[name] for name in self.all_names]
+
+    def batch(self, rows: list[Any]) -> pa.RecordBatch:
+        """Return records as columns."""
+        schema = arrow_schema(self._type)
+        return pa.RecordBatch.from_arrays(arrow_columns(self._type, rows), schema=schema)
+
+    def with_partitions(self, columns: pa.RecordBatch) -> pa.RecordBatch:
+        """Return columns in the declared order, with those that the path has."""
+        if not self._fixed:
+            return columns
+        schema = arrow_schema(self._type)
+        arrays = [
+            pa.repeat(pa.scalar(self._fixed[f.name], f.type), columns.num_rows)
+            if f.name in self._fixed
+            else columns.column(f.name)
+            for f in schema
+        ]
+        return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _fixed(type_info: TypeInformation, name: str, text: str) -> Any:
+    try:
+        return csv_codec(type_info).read(text, is_quoted=True)
+    except TextError as cause:
+        raise TextError(f"field {name!r}: {cause}") from None
+
+
+def _is_like_column(type_info: TypeInformation) -> bool:
+    if isinstance(type_info, BasicTypeInfo):
+        return type_info.name not in _UNLIKE_COLUMNS
+    if isinstance(type_info, RowTypeInfo):
+        return all(map(_is_like_column, type_info.field_types))
+    inside = [getattr(type_info, name, None) for name in ("element_type", "key_type", "value_type")]
+    return all(_is_like_column(each) for each in inside if each is not None)

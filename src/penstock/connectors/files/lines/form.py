@@ -1,0 +1,151 @@
+"""Sources that are read by lines, and the form of the lines.
+
+    source ──line_form──▶ LineForm, or the reason why Spark's own reader reads it
+
+Options of Spark's reader that lines do not have leave a source to Spark.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from penstock.errors import ArgumentError
+from penstock.types import RowTypeInfo
+from penstock.wire.text import CsvForm, TextError, csv_lines, json_codec
+
+_SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?")
+_READ_BY_LINES = frozenset({"csv", "json", "text"})
+_HARMLESS = frozenset(
+    {"mode", "recursivefilelookup", "pathglobfilter", "modifiedafter", "modifiedbefore", "linesep"}
+    | {"ignoremissingfiles", "ignorecorruptfiles", "basepath", "encoding", "charset"}
+    | {"columnnameofcorruptrecord", "maxfilesize", "compression", "inferschema"}
+)
+_NO_PARTITIONS = 1 << 30
+_OF_CSV = frozenset(
+    {"sep", "delimiter", "quote", "escape", "header", "enforceschema", "nullvalue"}
+    | {"unescapedquotehandling"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LineForm:
+    """The form of the lines of a source.
+
+    Attributes:
+        format: `csv`, `json` or `text`.
+        type_info: Type of the records; None for text.
+        encoding: A Python name of the encoding, whose line ends are those of ASCII.
+        csv: The syntax of CSV.
+        header: Whether the first line of a file of CSV has the names of the columns.
+        skips_header: Whether the header is not compared with the declared names.
+        depth: How many names the path of the source has; directories below may be partitions.
+    """
+
+    format: str
+    type_info: RowTypeInfo | None
+    encoding: str = "utf-8"
+    csv: CsvForm = field(default_factory=CsvForm)
+    header: bool = False
+    skips_header: bool = False
+    depth: int = 0
+
+
+def names_of_path(path: str) -> list[str]:
+    """Return the names in a path, without scheme and host."""
+    return [name for name in _SCHEME.sub("", path).split("/") if name]
+
+
+def line_form(
+    format_name: str, type_info: RowTypeInfo | None, options: Mapping[str, str], path: str = ""
+) -> LineForm | str:
+    """Return the form of the lines of a source, or the reason why Spark's reader reads it.
+
+    Args:
+        format_name: Of its files.
+        type_info: Its declared type.
+        options: Of Spark's reader.
+        path: Of the source.
+    """
+    if format_name == "text":
+        type_info = None
+    said = {name.lower(): value for name, value in options.items()}
+    encoding = _encoding(said.get("encoding", said.get("charset", "utf-8")))
+    refused = _refused(format_name, type_info, said)
+    if refused is not None or encoding is None:
+        return refused or "its encoding has line ends of several bytes, or is not known"
+    is_tree = said.get("recursivefilelookup", "").lower() == "true"
+    depth = _NO_PARTITIONS if is_tree else len(names_of_path(path))
+    form = LineForm(format_name, type_info, encoding, depth=depth)
+    return _csv(form, said) if format_name == "csv" else form
+
+
+def _refused(
+    format_name: str, type_info: RowTypeInfo | None, said: Mapping[str, str]
+) -> str | None:
+    """Return why Spark's reader reads a source, None if lines do; without its encoding and quotes."""
+    if format_name not in _READ_BY_LINES:
+        return f"{format_name} files have no lines"
+    if type_info is None and format_name != "text":
+        return "its columns are inferred"
+    other = said.keys() - (_HARMLESS | (_OF_CSV if format_name == "csv" else frozenset()))
+    if other:
+        return f"the option {min(other)} is Spark's"
+    if said.get("mode", "FAILFAST").upper() != "FAILFAST":
+        return f"the option mode is {said['mode']}"
+    try:
+        if type_info is not None:
+            json_codec(type_info) if format_name == "json" else csv_lines(type_info)
+    except ArgumentError as cause:
+        return cause.problem
+    return None
+
+
+def record_reader(form: LineForm, type_info: RowTypeInfo) -> Callable[[str], Sequence[Any]]:
+    """Return the function from a line to the values of its fields, which raises TextError.
+
+    Args:
+        form: The form of the lines.
+        type_info: The fields that are in the lines.
+    """
+    if form.format == "json":
+        return _object_reader(type_info)
+    return csv_lines(type_info, form.csv).read
+
+
+def _object_reader(type_info: RowTypeInfo) -> Callable[[str], Sequence[Any]]:
+    codec = json_codec(type_info)
+
+    def read(line: str) -> Sequence[Any]:
+        found = codec.read(line)
+        if found is None:
+            raise TextError("null is not an object")
+        return found  # type: ignore[no-any-return]
+
+    return read
+
+
+def _csv(form: LineForm, said: Mapping[str, str]) -> LineForm | str:
+    separator = said.get("sep", said.get("delimiter", ",")).replace("\\t", "\t")
+    quote = said.get("quote", '"')
+    if len(separator) != 1 or len(quote) > 1 or not (separator + quote).isascii():
+        return "its separator or quote is not one character of ASCII"
+    if said.get("escape", quote) != quote:
+        return "quotes in it are escaped by another character"
+    return replace(
+        form,
+        csv=CsvForm(separator, quote=quote or None, null_literal=said.get("nullvalue") or None),
+        header=said.get("header", "false").lower() == "true",
+        skips_header=said.get("enforceschema", "false").lower() == "true",
+    )
+
+
+def _encoding(name: str) -> str | None:
+    try:
+        found = codecs.lookup(name).name
+    except LookupError:
+        return None
+    return None if found.startswith(("utf-16", "utf-32")) or "\n".encode(found) != b"\n" else found

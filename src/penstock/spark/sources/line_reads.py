@@ -1,0 +1,45 @@
+"""Reads the lines of files with Spark, which finds, splits and decompresses the files; workers make records of the lines.
+
+in/day=7/a.json  ──spark.read.text──▶  line BINARY, file STRING, start LONG  ──LineDecoder──▶  records
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+
+from penstock.connectors.files.file_source import FileSource
+from penstock.connectors.files.lines.decoder import LineDecoder
+
+_OPTIONS = frozenset(
+    {"linesep", "recursivefilelookup", "pathglobfilter", "modifiedafter", "modifiedbefore"}
+    | {"ignoremissingfiles", "ignorecorruptfiles", "basepath"}
+)
+
+
+def is_read_by_lines(source: Any) -> bool:
+    """Return whether workers make the records of a source from lines."""
+    return isinstance(source, FileSource) and source.by_lines is not None
+
+
+def decoder_of(source: Any) -> LineDecoder | None:
+    """Return what makes records of the lines of a source; None if Spark's reader makes them."""
+    form = source.by_lines if isinstance(source, FileSource) else None
+    return None if form is None else LineDecoder(form)
+
+
+def line_options(options: dict[str, str]) -> dict[str, str]:
+    """Return those options of a reader that are about files and the ends of lines."""
+    return {name: value for name, value in options.items() if name.lower() in _OPTIONS}
+
+
+def lines_of(frame: DataFrame) -> DataFrame:
+    """Return the lines of a frame of text, as bytes, with the file and the first byte of the piece they are in."""
+    metadata = frame.metadataColumn("_metadata")
+    return frame.select(
+        sf.col("value").cast("binary").alias("line"),
+        metadata.getField("file_path").alias("file"),
+        metadata.getField("file_block_start").alias("start"),
+    )
