@@ -14,6 +14,7 @@ from penstock.connectors.files.file_writers import (
     LineRecordFile,
     ParquetRecordFile,
     RecordFile,
+    has_csv_texts,
 )
 from penstock.connectors.files.json_columns import JsonRowFile, has_json_texts
 from penstock.connectors.files.writable_columns import is_whole_column
@@ -118,7 +119,7 @@ def _check_flat_columns(type_info: TypeInformation, origin: CallSite | None) -> 
 
 SPECS: dict[FileFormat, FormatSpec] = {
     FileFormat.PARQUET: FormatSpec("parquet", ParquetRecordFile, _check_columns, is_whole_column),
-    FileFormat.CSV: FormatSpec("csv", CsvRecordFile, _check_flat_columns, is_whole_column),
+    FileFormat.CSV: FormatSpec("csv", CsvRecordFile, _check_flat_columns, has_csv_texts),
     FileFormat.JSON: FormatSpec("json", _open_json, _check_anything, has_json_texts),
     FileFormat.TEXT: FormatSpec("txt", _open_text, _check_anything, _never),
     FileFormat.PRINTED: FormatSpec("txt", _open_printed, _check_anything, _never),

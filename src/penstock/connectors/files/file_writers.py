@@ -8,14 +8,18 @@ from collections.abc import Callable
 from typing import Any, BinaryIO
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
 from penstock.errors import SinkError, TypeMismatchError
 from penstock.graph.endpoints import SinkContext
 from penstock.types.arrow import arrow_columns, arrow_schema
+from penstock.types.inferred import described
+from penstock.types.information import RowTypeInfo, TupleTypeInfo, TypeInformation
 from penstock.user_failure import raise_interrupt, words_of
 from penstock.wire.row_columns import rows_of
+from penstock.wire.text import csv_lines
 
 ROW_GROUP_ROWS = 65_536
 ROW_GROUP_BYTES = 32 * 1024 * 1024
@@ -105,32 +109,6 @@ class ParquetRecordFile(ParquetBatchFile, RecordFile):
         self.append(batch)
 
 
-class CsvRecordFile(RecordFile):
-    """Writes a header line and one line per record."""
-
-    def __init__(self, file: BinaryIO, context: SinkContext) -> None:
-        self._context = context
-        self._schema = arrow_schema(context.type_info)
-        self._writer = pyarrow.csv.CSVWriter(file, self._schema)
-
-    def write(self, values: list[Any]) -> None:
-        """Append `values`; raises TypeMismatchError if one does not have the type."""
-        self._writer.write_batch(record_batch(self._context, values))
-
-    def write_columns(self, batch: pa.RecordBatch) -> None:
-        """Append rows as they are."""
-        self._writer.write_batch(batch)
-
-    def finish(self) -> None:
-        """Close the writer."""
-        self._writer.close()
-
-    def discard(self) -> None:
-        """Close the writer."""
-        with contextlib.suppress(OSError, pa.ArrowException):  # the file is deleted
-            self._writer.close()
-
-
 class LineRecordFile(RecordFile):
     """Writes one line per record, in UTF-8."""
 
@@ -169,6 +147,64 @@ class LineRecordFile(RecordFile):
 
     def discard(self) -> None:
         """Do nothing: no record is buffered."""
+
+
+class CsvRecordFile(LineRecordFile):
+    """Writes a header line and one line per record: as columns what Arrow writes as the table of texts has it."""
+
+    def __init__(self, file: BinaryIO, context: SinkContext) -> None:
+        type_info = described(context.type_info)
+        assert isinstance(type_info, (RowTypeInfo, TupleTypeInfo)), "the format was checked"
+        names, types = type_info.field_names, type_info.field_types
+        lines = csv_lines(RowTypeInfo(list(types), list(names)))
+        coerce = type_info.coerce
+        super().__init__(file, context, lambda record: lines.write(list(coerce(record))))
+        self._as_columns = all(map(_is_plain, types))
+        self._options = pyarrow.csv.WriteOptions(include_header=False)
+        self._schema = arrow_schema(type_info)
+        header = ",".join(f'"{name.replace(_QUOTE, 2 * _QUOTE)}"' for name in names)
+        file.write(header.encode() + b"\n")
+
+    def write(self, values: list[Any]) -> None:
+        """Append `values`; raises TypeMismatchError if one does not have the type."""
+        batch = record_batch(self._context, values) if self._as_columns else None
+        if batch is None or not all(map(is_finite, batch.columns)):
+            super().write(values)
+            return
+        self.write_columns(batch)
+
+    def write_columns(self, batch: pa.RecordBatch) -> None:
+        """Append rows as they are."""
+        if not self._as_columns or not all(map(is_finite, batch.columns)):
+            super().write(rows_of(batch))
+            return
+        pyarrow.csv.write_csv(batch, self._file, self._options)
+        self._written += batch.num_rows
+
+
+_QUOTE = '"'
+_PLAIN = frozenset({"String", "Boolean", "Byte", "Short", "Integer", "Long", "Double", "SqlDate"})
+"""Basic types whose values Arrow writes as the table of texts has them, but for numbers that are not finite."""
+
+
+_FROM_COLUMNS = _PLAIN | {"Float", "SqlTimestamp", "TimestampLtz"}
+"""Basic types whose values in a column are those of the records."""
+
+
+def has_csv_texts(type_info: TypeInformation) -> bool:
+    """Return whether the values of a column become fields without their record."""
+    return getattr(type_info, "name", None) in _FROM_COLUMNS
+
+
+def _is_plain(type_info: TypeInformation) -> bool:
+    return getattr(type_info, "name", None) in _PLAIN
+
+
+def is_finite(column: Any) -> bool:
+    """Return whether a column has no NaN and no infinity, which Arrow writes in another way."""
+    if not pa.types.is_floating(column.type):
+        return True
+    return bool(pc.all(pc.is_finite(column), min_count=0).as_py() is not False)
 
 
 def record_batch(context: SinkContext, values: list[Any]) -> pa.RecordBatch:

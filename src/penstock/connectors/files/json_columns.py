@@ -3,34 +3,29 @@
     n    [1, None]     ──texts──▶  1      null       ──template {"n":%s,"name":%s}──▶  {"n":1,"name":"a"}
     name ["a", "b"]    ──texts──▶  "a"    "b"                                         {"n":null,"name":"b"}
 
-The text of a value is that of `json_text`, which a test compares.
+The text of a value is that of `json_codec`, which a test compares.
 """
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Callable
 from json.encoder import encode_basestring
 from typing import Any, BinaryIO
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from penstock.connectors.files.file_writers import LineRecordFile
-from penstock.connectors.rows.json_form import json_text
+from penstock.connectors.files.file_writers import LineRecordFile, is_finite
 from penstock.graph.endpoints import SinkContext
 from penstock.types.arrow_lists import columns_to_lists
 from penstock.types.base import TypeInformation
 from penstock.types.records import RowTypeInfo
+from penstock.types.types import Types
 from penstock.wire.row_columns import rows_of
+from penstock.wire.text import json_codec
 
 
 def _truth(value: bool) -> str:  # noqa: FBT001 - a value of a column
     return "true" if value else "false"
-
-
-def _date(value: dt.date) -> str:
-    return f'"{value.isoformat()}"'
 
 
 _TEXTS: dict[str, Callable[[Any], str]] = {
@@ -42,9 +37,9 @@ _TEXTS: dict[str, Callable[[Any], str]] = {
     "Long": repr,
     "Float": float.__repr__,
     "Double": float.__repr__,
-    "SqlDate": _date,
-    "SqlTimestamp": _date,
-    "TimestampLtz": _date,
+    "SqlDate": json_codec(Types.SQL_DATE()).write,
+    "SqlTimestamp": json_codec(Types.SQL_TIMESTAMP()).write,
+    "TimestampLtz": json_codec(Types.TIMESTAMP_LTZ()).write,
 }
 """Name of a basic type to the JSON text of a value. Other types need their records."""
 
@@ -61,14 +56,15 @@ class JsonRowFile(LineRecordFile):
         type_info = context.type_info
         assert isinstance(type_info, RowTypeInfo), "other records have no names"
         coerce = type_info.coerce  # gives the fields their names
-        super().__init__(file, context, lambda record: json_text(coerce(record)))
+        write = json_codec(type_info).write
+        super().__init__(file, context, lambda record: write(coerce(record)))
         names = (encode_basestring(name).replace("%", "%%") for name in type_info.field_names)
         self._line = ("{" + ",".join(f"{name}:%s" for name in names) + "}\n").__mod__
         self._texts = [_TEXTS.get(getattr(kind, "name", "")) for kind in type_info.field_types]
 
     def write_columns(self, batch: pa.RecordBatch) -> None:
         """Append rows; raises SinkError naming the first that has no text."""
-        if None in self._texts or not all(map(_is_finite, batch.columns)):
+        if None in self._texts or not all(map(is_finite, batch.columns)):
             self.write(rows_of(batch))
             return
         lists = columns_to_lists(batch)
@@ -80,10 +76,3 @@ class JsonRowFile(LineRecordFile):
             if text is not None
         ]
         self._append("".join(map(self._line, zip(*texts, strict=True))).encode(), batch.num_rows)
-
-
-def _is_finite(column: Any) -> bool:
-    """Return whether a column has no NaN and no infinity, which have no JSON form."""
-    if not pa.types.is_floating(column.type):
-        return True
-    return bool(pc.all(pc.is_finite(column), min_count=0).as_py() is not False)

@@ -28,6 +28,7 @@ _FROM_STRINGS = frozenset({"SqlDate", "SqlTimestamp", "TimestampLtz"})
 _LEAST_LENGTH = 19
 """Characters of a time to the second: Arrow reads shorter ones, too."""
 
+_MARK = "\ufeff".encode()
 _DECLINED = (pa.ArrowException, UnicodeError, OverflowError)
 
 
@@ -103,7 +104,7 @@ def _parsed_as(kind: Any) -> Any:
 
 def _of_csv(form: LineForm, schema: Any, lines: list[bytes]) -> Any:
     data = b"\n".join(lines)
-    if data.count(b"\n") != len(lines) - 1 or b"\r" in data or b"\x00" in data:
+    if data.count(b"\n") != len(lines) - 1 or b"\r" in data or data.startswith(_MARK):
         return None
     syntax = form.csv
     quote = (syntax.quote or "").encode()

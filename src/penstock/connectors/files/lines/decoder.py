@@ -22,7 +22,8 @@ from penstock.errors import SourceError
 from penstock.types.arrow import arrow_columns, arrow_schema
 from penstock.types.information import BasicTypeInfo, RowTypeInfo, TypeInformation
 from penstock.types.row import row_factory
-from penstock.wire.text import TextError, csv_codec, csv_lines
+from penstock.wire.text import TextError, csv_codec
+from penstock.wire.text.csv_codec import CsvSyntax
 
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 _UNLIKE_COLUMNS = frozenset({"Instant", "BigInteger", "BigDecimal", "Char"})
@@ -138,8 +139,7 @@ class LineDecoder:
         if self.form.skips_header:
             return
         try:
-            syntax = csv_lines(RowTypeInfo([], []), self.form.csv).syntax
-            found = [text for text, _ in syntax.split(self._text(line))]
+            found = [text for text, _ in fields.syntax.split(self._text(line))]
         except TextError as cause:
             raise self._refused(1, str(cause)) from None
         if found == fields.names:
@@ -210,6 +210,7 @@ class _FieldsOfFile:
         self.names = [name for name in self.all_names if name not in partitions]
         inside = RowTypeInfo([types[name] for name in self.names], self.names)
         self.record = record_reader(form, inside)
+        self.syntax = CsvSyntax(form.csv)
         self.needs_records = not all(map(_is_like_column, form.type_info.field_types))
         self.fast = None if self.needs_records else fast_columns(form, inside)
 

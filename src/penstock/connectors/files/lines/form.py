@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import codecs
 import re
-from typing import Any
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from penstock.errors import ArgumentError
 from penstock.types import RowTypeInfo
