@@ -264,6 +264,11 @@ KNOWN_FAILURES: tuple[KnownFailure, ...] = (
         conditions=(_FAILED_READ,),
     ),
     KnownFailure(
+        SourceError,
+        "Declare the column as wide as the files have it, or correct the file.",
+        says=re.compile(r"[^\s]+: field '[^\n]*' is out of the range of [^\n]*"),
+    ),
+    KnownFailure(
         ExpressionError,
         "Choose such records out before with where, compute only for others with when(…).otherwise(…), "
         "or cast to a wider type. With execution.batch.expressions=false the error names the record.",

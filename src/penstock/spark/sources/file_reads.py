@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from pyspark.errors import AnalysisException
@@ -31,6 +32,7 @@ from penstock.spark.sources.file_paths import (
 from penstock.spark.sources.line_reads import is_read_by_lines, line_options, lines_of
 from penstock.spark.sources.listing.file_readings import reading_order
 from penstock.spark.sources.listing.partition_groups import rows_by_partitions
+from penstock.spark.sources.narrow_columns import narrowed, widened
 from penstock.spark.sources.pinned_files import PinnedFiles, declared_schema, pin_files, reader
 from penstock.spark.sources.read_context import SOURCE_OPTION, ReadContext
 from penstock.spark.sources.source_row import (
@@ -76,10 +78,11 @@ def rows_of_pinned(session: SparkSession, described: FileSource, pinned: PinnedF
     if is_read_by_lines(described):
         made = session.read.options(**line_options(reader_options(described)))
         return lines_of(made.text([load_path(uri) for uri in sorted(pinned.files)]))
-    made = session.read.format(described.format).options(**options).schema(schema)
+    wide = widened(described.format, schema)
+    made = session.read.format(described.format).options(**options).schema(wide)
 
     def load(uris: Sequence[str]) -> DataFrame:
-        return made.load([load_path(uri) for uri in uris])
+        return narrowed(made.load([load_path(uri) for uri in uris]), schema)
 
     return rows_by_partitions(load, described, schema, sorted(pinned.files))
 
@@ -95,22 +98,25 @@ def streamed_rows(context: ReadContext, source: int, part: int, described: FileS
         .options(**base | options | stream_options(context, source))
         .option("maxFilesPerTrigger", str(files_per_batch(context, source)))
     )
-    stream = (made if of_lines else made.schema(schema)).load(stream_path(described.path))
+    reader_of = made if of_lines else made.schema(widened(described.format, schema))
+    stream = reader_of.load(stream_path(described.path))
     # Spark's metadata column, even if the files have a column of this name.
     stream = lines_of(stream) if of_lines else stream
     path = sf.col("file") if of_lines else stream.metadataColumn("_metadata").getField("file_path")
+    narrow: Callable[[DataFrame], DataFrame]
+    narrow = (lambda frame: frame) if of_lines else partial(narrowed, schema=schema)
     if source in context.as_trees:
         deepest = max(depths_of(described.path)) + 1
         stream = stream.where(is_not_deeper(path, deepest))
     if described.is_bounded:
         only = [metadata_path(uri) for uri in sorted(context.pinned.files[source, part].files)]
-        return stream.where(path.isin(only))
+        return narrow(stream.where(path.isin(only)))
     earlier = [pinned for (owner, _), pinned in context.earlier.items() if owner == source]
     inside = [uri for each in earlier for uri in each.files if may_contain(described.path, uri)]
     if not inside:
-        return stream
+        return narrow(stream)
     read_already = [metadata_path(uri) for uri in inside]
-    return stream.where(~path.isin(read_already))
+    return narrow(stream.where(~path.isin(read_already)))
 
 
 def files_per_batch(context: ReadContext, source: int) -> int:

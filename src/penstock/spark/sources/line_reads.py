@@ -12,6 +12,7 @@ from pyspark.sql import functions as sf
 
 from penstock.connectors.files.file_source import FileSource
 from penstock.connectors.files.lines.decoder import LineDecoder
+from penstock.errors import CallSite
 
 _OPTIONS = frozenset(
     {"linesep", "recursivefilelookup", "pathglobfilter", "modifiedafter", "modifiedbefore"}
@@ -24,10 +25,15 @@ def is_read_by_lines(source: Any) -> bool:
     return isinstance(source, FileSource) and source.by_lines is not None
 
 
-def decoder_of(source: Any) -> LineDecoder | None:
-    """Return what makes records of the lines of a source; None if Spark's reader makes them."""
+def decoder_of(source: Any, origin: CallSite | None) -> LineDecoder | None:
+    """Return what makes records of the lines of a source; None if Spark's reader makes them.
+
+    Args:
+        source: The source.
+        origin: The user's line that made it, for errors.
+    """
     form = source.by_lines if isinstance(source, FileSource) else None
-    return None if form is None else LineDecoder(form)
+    return None if form is None else LineDecoder(form, origin)
 
 
 def line_options(options: dict[str, str]) -> dict[str, str]:

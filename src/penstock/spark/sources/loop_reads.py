@@ -32,6 +32,7 @@ from penstock.spark.sources.listing.file_listing import list_files, listed_now
 from penstock.spark.sources.listing.file_log import FileLog
 from penstock.spark.sources.listing.file_readings import FileReading, ListedReading, Lister
 from penstock.spark.sources.listing.partition_groups import rows_by_partitions
+from penstock.spark.sources.narrow_columns import narrowed, widened
 from penstock.spark.sources.pinned_files import declared_schema
 from penstock.spark.sources.read_context import ReadContext
 from penstock.spark.sources.source_row import LoopContext, file_log_directory
@@ -139,8 +140,9 @@ def _loaded(
 ) -> DataFrame:
     """Return what Spark reads, which may have more columns than the schema, in another order."""
     options = _base_of(described, uris) | reader_options(described)
-    reader = context.session.read.format(described.format).options(**options).schema(schema)
-    return reader.load([load_path(uri) for uri in uris])
+    wide = widened(described.format, schema)
+    reader = context.session.read.format(described.format).options(**options).schema(wide)
+    return narrowed(reader.load([load_path(uri) for uri in uris]), schema)
 
 
 def _base_of(described: FileSource, uris: Sequence[str]) -> dict[str, str]:

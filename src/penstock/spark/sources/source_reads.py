@@ -81,7 +81,7 @@ def _batch_rows(
         described = context.plan.source(source).parts[part]
         if context.plan.source(source).is_query:
             made = in_tasks(context, source, _query_rows(context, source))
-            yield _columns(made, columns, source, described, times)
+            yield _columns(made, columns, context, source, described, times)
             continue
         rows = row_of(described).batch
         if rows is None:
@@ -91,7 +91,7 @@ def _batch_rows(
         if context.most_tasks is not None:
             frame = frame.coalesce(context.most_tasks)
         frame = _projected(context, source, frame)
-        yield _columns(in_tasks(context, source, frame), columns, source, described, times)
+        yield _columns(in_tasks(context, source, frame), columns, context, source, described, times)
 
 
 def _branches(context: ReadContext) -> list[TaskGroup]:
@@ -278,7 +278,9 @@ def live_frames(context: ReadContext) -> DataFrame:
         rows = row_of(described).live
         if rows is not None:
             frame = in_tasks(context, source, rows(context, source, part, described))
-            found, task = _columns(frame, columns, source, described, attempt=context.attempt)
+found, task = _columns(
+                frame, columns, context, source, described, attempt=context.attempt
+            )
             branches.append(found.mapInArrow(task, DDL))
             continue
         split = described.as_split
@@ -313,17 +315,20 @@ def live_frames(context: ReadContext) -> DataFrame:
 def _columns(
     frame: DataFrame,
     payload: Payload,
+    context: ReadContext,
     source: int,
     described: Source,
     times: Accumulator[dict[str, int]] | None = None,
     attempt: LiveAttempt | None = None,
 ) -> tuple[DataFrame, ColumnsTask]:
     """Return the rows of a source, with columns named by position, and what makes records of them."""
-    return by_position(frame), columns_task(payload, source, described, frame, times, attempt)
+    task = columns_task(payload, context, source, described, frame, times, attempt)
+    return by_position(frame), task
 
 
 def columns_task(
     payload: Payload,
+    context: ReadContext,
     source: int,
     described: Source,
     frame: DataFrame,
@@ -331,7 +336,7 @@ def columns_task(
     attempt: LiveAttempt | None = None,
 ) -> ColumnsTask:
     """Return what makes records of the rows of a source."""
-    lines = decoder_of(described)
+    lines = decoder_of(described, context.plan.source(source).origin)
     if lines is not None:
         return ColumnsTask(payload, source, False, times, None, attempt, lines)  # noqa: FBT003
     names = None if row_of(described).is_value(described) else tuple(frame.columns)

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from penstock.connectors.files.lines.columns import fast_columns
 from penstock.connectors.files.lines.form import LineForm, names_of_path, record_reader
-from penstock.errors import SourceError
+from penstock.errors import CallSite, SourceError
 from penstock.types.arrow import arrow_columns, arrow_schema
 from penstock.types.information import BasicTypeInfo, RowTypeInfo, TypeInformation
 from penstock.types.row import row_factory
@@ -61,9 +61,11 @@ class LineDecoder:
 
     Attributes:
         form: The form of the lines.
+        origin: The user's line that made the source.
     """
 
     form: LineForm
+    origin: CallSite | None = None
     _piece: _Piece = field(init=False, default_factory=lambda: _Piece("", -1))
     _files: dict[tuple[str, ...], _FieldsOfFile] = field(init=False, default_factory=dict)
 
@@ -133,7 +135,11 @@ class LineDecoder:
             ) from None
 
     def _refused(self, number: int, problem: str) -> SourceError:
-        return SourceError(f"{self._piece.at(number)}: {problem}", hint=_HINTS[self.form.format])
+        return SourceError(
+            f"{self._piece.at(number)}: {problem}",
+            hint=_HINTS[self.form.format],
+            origin=self.origin,
+        )
 
     def _check_header(self, line: bytes, fields: _FieldsOfFile) -> None:
         if self.form.skips_header:
@@ -151,7 +157,7 @@ class LineDecoder:
                 "The first column has no name, as pandas writes the index: write with to_csv(index=False), or "
                 "skip headers with options={'enforceSchema': 'true'} and declare a column for it."
             )
-        raise SourceError(f"{self._piece.at(1)}: {said}", hint=hint)
+        raise SourceError(f"{self._piece.at(1)}: {said}", hint=hint, origin=self.origin)
 
     def _fields_of(self, path: str) -> _FieldsOfFile:
         assert self.form.type_info is not None, "lines of text have no fields"
@@ -167,6 +173,7 @@ class LineDecoder:
                 raise SourceError(
                     f"{path}: {cause}, which the name of its directory has",
                     hint="Rename the directory, or declare the column as a string.",
+                    origin=self.origin,
                 ) from None
         return known
 

@@ -189,6 +189,6 @@ class EpochFiles:
         named = self._named(source, uris)
         payload = Payload.of(self._reads.program, self._reads.workers)
         columns = columns_task(
-            payload, key[0], source.described, named, attempt=self._reads.attempt
+            payload, self._reads, key[0], source.described, named, attempt=self._reads.attempt
         )
         return self._stages.file_stage(columns, arrow_schema_of(by_position(named)))
