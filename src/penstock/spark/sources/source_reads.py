@@ -278,7 +278,7 @@ def live_frames(context: ReadContext) -> DataFrame:
         rows = row_of(described).live
         if rows is not None:
             frame = in_tasks(context, source, rows(context, source, part, described))
-found, task = _columns(
+            found, task = _columns(
                 frame, columns, context, source, described, attempt=context.attempt
             )
             branches.append(found.mapInArrow(task, DDL))
