@@ -38,7 +38,8 @@ def json_table(kind: Any, message: Any) -> Any:
 
 
 def json_schema(kind: Any, message: Any) -> Any:
-    return JsonRowDeserializationSchema(row_of(kind)).deserialize(message)[0]
+    schema: Any = JsonRowDeserializationSchema(row_of(kind))
+    return schema.deserialize(message)[0]
 
 
 def json_sql(kind: Any, message: Any) -> Any:
@@ -57,7 +58,8 @@ def csv_table(kind: Any, message: Any) -> Any:
 
 
 def csv_schema(kind: Any, message: Any) -> Any:
-    return CsvRowDeserializationSchema(row_of(kind), CsvForm()).deserialize(message)[0]
+    schema: Any = CsvRowDeserializationSchema(row_of(kind), CsvForm())
+    return schema.deserialize(message)[0]
 
 
 def csv_sql(kind: Any, message: Any) -> Any:
