@@ -158,3 +158,48 @@ def test_a_record_that_cannot_be_copied_is_an_error_that_names_the_operator():
     with pytest.raises(UserCodeError, match="cannot be copied") as caught:
         run(lambda s: s.map(Locked()).map(lambda lock: lock.locked()))
     assert "'Locked'" in caught.value.problem
+
+
+class Summed(MapFunction):
+    """A sum that is kept, and returned again and again."""
+
+    def __init__(self):
+        self.sum = ["a", 0]
+
+    def map(self, value):
+        self.sum[1] += value["n"]
+        return self.sum
+
+
+class Called(Summed, MapFunction[dict, tuple[str, int]]):
+    """The same with an annotation that is wrong."""
+
+
+def as_number():
+    kept = {"n": 0}
+
+    def counted(value) -> int:
+        kept["n"] += value["n"]
+        return kept
+
+    return counted
+
+
+def added_in_place(kept, value):
+    kept["n"] += value["n"]
+    return kept
+
+
+@pytest.mark.parametrize("function", [Summed, Called])
+def test_a_wrong_annotation_of_a_class_does_no_harm(function):
+    sums = [["a", 1], ["a", 3], ["a", 6], ["a", 10]]
+    assert run(lambda s: s.map(function())) == sums
+    assert run(lambda s: s.map(function()).map(lambda v: v)) == sums
+    two = run(lambda s: s.map(function()).key_by(lambda v: v[0]).map(lambda v: v[1]))
+    assert two == [1, 3, 6, 10]
+
+
+def test_a_wrong_annotation_of_a_result_does_no_harm():
+    assert run(lambda s: s.map(as_number())) == [{"n": n} for n in (1, 3, 6, 10)]
+    reduced = run(lambda s: s.map(as_number()).key_by(lambda _: 0).reduce(added_in_place))
+    assert reduced == [{"n": n} for n in (1, 4, 10, 20)]

@@ -211,7 +211,6 @@ NEVER = [
     Types.STRING(),
     Types.SQL_TIMESTAMP(),
     Types.TUPLE([Types.LONG(), Types.TUPLE([Types.STRING()])]),
-    InferredTypeInfo(Types.TUPLE([Types.LONG()])),
 ]
 
 
@@ -232,6 +231,8 @@ SOMETIMES = [
     (Types.PRIMITIVE_ARRAY(Types.LONG()), [1, 2]),
     (Types.OBJECT_ARRAY(ROW), [Row(a=1, b="x")]),
     (Types.PICKLED_BYTE_ARRAY(), {"a": [1]}),
+    (InferredTypeInfo(Types.LONG()), {"a": 1}),
+    (InferredTypeInfo(Types.TUPLE([Types.LONG()])), ["a", 1]),
 ]
 
 

@@ -14,8 +14,8 @@ writes records one by one, a channel here writes a batch. Results that Spark SQL
 
 Of several readers of one stream all but the last get copies: those that are chained, and channels
 that sort records into buckets, because they write records later. Flink's prototype shares the value.
-Immutable values are not copied: the plan knows them by the declared or annotated type, otherwise the
-worker checks each batch.
+Immutable values are not copied: the plan knows them by the declared type, otherwise the worker checks
+each batch. An annotation decides nothing here, because nothing enforces it.
 """
 
 from __future__ import annotations

@@ -30,8 +30,8 @@ from penstock.types.values.kinds import itself
 def declared_copier(type_info: TypeInformation) -> Copier | None:
     """Return the copier of values in the declared form; None if they are immutable.
 
-    It copies rows and tuples field by field. Of an inferred type it uses only that values are
-    immutable, because the type is not enforced.
+    It copies rows and tuples field by field. An inferred type is not enforced, so its values may be
+    any objects.
     """
     make: Callable[[Any], Copier | None] = _COPIERS.get(type(type_info), _any_object)
     return make(type_info)
@@ -74,10 +74,6 @@ def _always_atoms(_: TypeInformation) -> None:
 
 def _any_object(_: TypeInformation) -> Copier:
     return copy_value
-
-
-def _inferred(type_info: InferredTypeInfo) -> Copier | None:
-    return None if declared_copier(type_info.described) is None else copy_value
 
 
 def _row(type_info: RowTypeInfo) -> Copier:
@@ -130,7 +126,7 @@ def _flat(value: Any) -> Any:
 _COPIERS: dict[type, Callable[[Any], Copier | None]] = {
     BasicTypeInfo: _always_atoms,
     PickledBytesTypeInfo: _any_object,
-    InferredTypeInfo: _inferred,
+    InferredTypeInfo: _any_object,
     BasicArrayTypeInfo: _any_object,
     PrimitiveArrayTypeInfo: _any_object,
     RowTypeInfo: _row,
