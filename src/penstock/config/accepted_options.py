@@ -237,7 +237,6 @@ ACCEPTED_PREFIXES: dict[str, str] = {
     "pipeline.vertex-": f"{_NOTHING}plans have a form of their own.",
     "pipeline.watermark-alignment.": f"{_NOTHING}splits of a source are read side by side.",
     "state.checkpoints.num-retained": f"{_NOTHING}the last completed one counts.",
-    "table.local-time-zone": f"{_NOTHING}use `spark.sql.session.timeZone`.",
     "table.exec.mini-batch.": f"{_NOTHING}tables are Spark's.",
     "table.optimizer.": f"{_NOTHING}tables are Spark's.",
 }

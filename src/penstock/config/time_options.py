@@ -7,6 +7,7 @@ from typing import Any
 
 from penstock.config.option import ConfigOption, Limit, one_of
 from penstock.config.parse import BOOLEAN, DURATION, INTEGER, Parser
+from penstock.config.time_zone import ZONE
 
 FORCE_TIMESTAMP_SUPPORT: ConfigOption[bool] = ConfigOption(
     key="pipeline.force-timestamp-support",
@@ -27,6 +28,17 @@ DROP_UNUSED_TIMESTAMPS: ConfigOption[bool] = ConfigOption(
     description=(
         "Whether timestamps are left out wherever no operator behind can look at them, also in "
         "jobs that use time elsewhere. It changes the speed, never the result."
+    ),
+)
+
+LOCAL_TIME_ZONE: ConfigOption[str] = ConfigOption(
+    key="table.local-time-zone",
+    parse=ZONE,
+    default="UTC",
+    description=(
+        "The zone in which SQL shows instants (TIMESTAMP_LTZ) and takes times without a zone: a "
+        "name such as `Europe/Berlin`, or an offset such as `GMT-08:00`. Flink's default is the "
+        "zone of the machine."
     ),
 )
 
@@ -78,6 +90,7 @@ TIME_OPTIONS: tuple[ConfigOption[Any], ...] = (
     FORCE_TIMESTAMP_SUPPORT,
     DROP_UNUSED_TIMESTAMPS,
     AUTO_WATERMARK_INTERVAL,
+    LOCAL_TIME_ZONE,
     LATENCY_INTERVAL,
     LATENCY_GRANULARITY,
     LATENCY_HISTORY_SIZE,

@@ -7,6 +7,7 @@ from typing import Any
 
 from penstock.api.streams.data_stream import DataStream
 from penstock.errors import ArgumentError
+from penstock.sql.binding.zone import in_zone_of
 from penstock.sql.catalogue import SqlCatalogue
 from penstock.sql.grammar import parse_query
 from penstock.sql.lowering.lower import Lowering
@@ -28,9 +29,10 @@ def query_streams(environment: Any, text: str, tables: Mapping[str, Any]) -> Dat
                 hint="Pass streams of declared rows or tuples.",
             )
         made[name] = each if isinstance(each, StreamTable) else StreamTable(each)
-    relation = relation_of(text, StreamCatalogue(made, {}, environment.sql_session))
-    is_batch = runs_as_batch(environment, [relation])
-    return Lowering(environment).stream(final_rows(relation) if is_batch else relation)
+    with in_zone_of(environment):
+        relation = relation_of(text, StreamCatalogue(made, {}, environment.sql_session))
+        is_batch = runs_as_batch(environment, [relation])
+        return Lowering(environment).stream(final_rows(relation) if is_batch else relation)
 
 
 def relation_of(text: str, catalogue: SqlCatalogue) -> SqlRelation:

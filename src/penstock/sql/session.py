@@ -10,6 +10,7 @@ from typing import Any, ParamSpec, TypeVar
 from penstock.api.streams.data_stream import DataStream
 from penstock.config.secret_keys import HIDDEN, is_secret
 from penstock.errors import ArgumentError, ConfigError, SqlError, did_you_mean
+from penstock.sql.binding.zone import in_zone_of
 from penstock.sql.catalogue import Changelog, SqlFunction, SqlTable, SqlView
 from penstock.sql.grammar import ends_statement, parse_script
 from penstock.sql.insertions import SqlJob
@@ -165,7 +166,8 @@ class SqlSession:
             self.apply(statement)
         job, self._job = self._job, None
         if job is not None:
-            job.build()
+            with in_zone_of(self.environment):
+                job.build()
 
     @_by_recursion
     def explained(self, script: str, file: str | None = None) -> str:
@@ -180,12 +182,14 @@ class SqlSession:
         parts: list[str] = []
         for statement in parse_script(script, file):
             if isinstance(statement, Select | Insert | StatementSet):
-                parts.append(job.explained(statement))
-                job.add_all(statement)
+                with in_zone_of(self.environment):
+                    parts.append(job.explained(statement))
+                    job.add_all(statement)
             else:
                 found = self.apply(statement)
                 parts += [found.text] if found.is_answer and found.text else []
-        job.build()
+        with in_zone_of(self.environment):
+            job.build()
         if self.environment.graph.has_sink():
             parts.append(self.environment.explain())
         return "\n\n".join(parts)
@@ -197,14 +201,16 @@ class SqlSession:
 
     def apply(self, statement: Statement) -> SqlResult:
         """Carry out one statement; an INSERT is added to the job that runs next."""
-        return _APPLY[type(statement)](self, statement)
+        with in_zone_of(self.environment):
+            return _APPLY[type(statement)](self, statement)
 
     def _run(self, show: Callable[[SqlResult], None] | None) -> SqlResult | None:
         """Run the job of the INSERTs so far, if there are some."""
         job, self._job = self._job, None
         if job is None:
             return None
-        job.build()
+        with in_zone_of(self.environment):
+            job.build()
         result = SqlResult.of_job(self.environment.execute(job.name))
         if show is not None:
             show(result)

@@ -117,7 +117,8 @@ def extreme(is_first: Callable[[Any, Any], Any]) -> Callable[[Call, Any, Any], A
     """
 
     def chosen(_: Call, left: Any, right: Any) -> Any:
-        found = pc.if_else(is_first(left, right), left, right)
+        # Of equal values, such as 0.0 and -0.0, the first one stays, as in Spark and in Python
+        found = pc.if_else(is_first(right, left), right, left)
         if not pa.types.is_floating(found.type):
             return found
         is_nan = pc.or_(pc.is_nan(left), pc.is_nan(right))

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from penstock.errors import SqlError, did_you_mean
+from penstock.errors import ExpressionError, SqlError, did_you_mean
 from penstock.sql.binding import conversions as types
 from penstock.sql.binding.arithmetic import arithmetic
 from penstock.sql.binding.binder import Binder
 from penstock.sql.binding.intervals import shifted
+from penstock.sql.binding.zone import session_zone
 from penstock.sql.catalogue import FunctionKind
 from penstock.sql.column_types import (
     BIGINT,
@@ -25,11 +26,13 @@ from penstock.sql.column_types import (
     TIMESTAMP,
     TIMESTAMP_LTZ,
     TIMESTAMPS,
+    WHOLE,
     SqlType,
     array,
 )
 from penstock.sql.place import unsupported, wrong
 from penstock.sql.scalars.functions import USER
+from penstock.sql.scalars.patterns import Style, pattern_of
 from penstock.sql.scalars.times import MILLIS, MONTHS, PARTS
 from penstock.sql.scalars.tree import Constant, Scalar, ScalarCall
 
@@ -59,6 +62,12 @@ class Signature:
     parameters: tuple[object, ...] = ()
 
     def __call__(self, name: str, arguments: Arguments, node: exp.Expr) -> Scalar:
+        """Return the typed call, or its value if it is constant."""
+        return types.folded(self.typed(name, arguments, node))
+
+    def typed(
+        self, name: str, arguments: Arguments, node: exp.Expr, parameters: tuple[object, ...] = ()
+    ) -> ScalarCall:
         """Return the typed call."""
         most, least = len(self.takes), len(self.takes) - self.optional
         if not least <= len(arguments) or (len(arguments) > most and not self.is_variadic):
@@ -67,7 +76,7 @@ class Signature:
             )
         wanted = [*self.takes, *self.takes[-1:] * max(0, len(arguments) - most)]
         given = tuple(_taken(name, *pair, node) for pair in zip(arguments, wanted, strict=False))
-        return types.folded(ScalarCall(self.function, given, self.result, self.parameters))
+        return ScalarCall(self.function, given, self.result, parameters or self.parameters)
 
 
 def _taken(name: str, given: Scalar, wanted: SqlType, node: exp.Expr) -> Scalar:
@@ -167,7 +176,8 @@ def _part(unit: str) -> Rule:
             raise wrong(f"{name} got {value.type}", node, hint="Pass a date or timestamp.")
         if value.type == DATE and unit in {"HOUR", "MINUTE", "SECOND"}:
             raise wrong(f"a DATE has no {unit}", node, hint="CAST it to TIMESTAMP.")
-        return types.folded(ScalarCall("extract", (value,), BIGINT, (unit,)))
+        local = types.in_local_time(value)
+        return types.folded(ScalarCall("extract", (local,), BIGINT, (unit,)))
 
     return rule
 
@@ -180,13 +190,50 @@ def _of_moment(function: str, result: SqlType, *more: SqlType) -> Rule:
             raise _wrong_count(name, arguments, node, str(1 + len(more)))
         value, *others = arguments
         if value.type == STRING:
-            value = types.converted(value, TIMESTAMP)
+            value = types.cast_call("try_cast", value, TIMESTAMP)
         if value.type.name not in {"DATE", *TIMESTAMPS}:
             raise wrong(f"{name} got {value.type}", node, hint="Pass a date or timestamp.")
+        value = types.in_local_time(value)
         given = [_taken(name, *pair, node) for pair in zip(others, more, strict=True)]
-        return types.folded(ScalarCall(function, (value, *given), result))
+        return _by_pattern(ScalarCall(function, (value, *given), result), Style.STRICT, node)
 
     return rule
+
+
+def _by_pattern(call: ScalarCall, style: Style, node: exp.Expr) -> Scalar:
+    """Return a call whose second argument is a pattern, which is checked if it is a constant."""
+    pattern = call.arguments[1] if len(call.arguments) > 1 else None
+    if isinstance(pattern, Constant) and pattern.value is not None:
+        try:
+            found = pattern_of(pattern.value, style)
+        except ExpressionError as cause:
+            raise wrong(cause.problem, node, hint=cause.hint) from cause
+        if call.function == "date_format" and found.has_zone:
+            raise wrong(
+                f"the pattern {pattern.value!r} has a zone, and a TIMESTAMP has none",
+                node,
+                hint="Leave the zone out.",
+            )
+    return types.folded(call)
+
+
+def _patterned(signature: Signature, style: Style, *, is_zoned: bool = False) -> Rule:
+    """Return the rule of a function with a pattern; it may have the zone of the session as a parameter."""
+
+    def rule(name: str, arguments: Arguments, node: exp.Expr) -> Scalar:
+        parameters = (session_zone(),) if is_zoned else ()
+        call = signature.typed(name, arguments, node, parameters)
+        return _by_pattern(call, style, node)
+
+    return rule
+
+
+def _to_date(name: str, arguments: Arguments, node: exp.Expr) -> Scalar:
+    if len(arguments) == 1:
+        return types.cast_call("try_cast", _taken(name, arguments[0], STRING, node), DATE)
+    return _patterned(Signature("to_date", (STRING, STRING), DATE), Style.LENIENT)(
+        name, arguments, node
+    )
 
 
 def _cardinality(name: str, arguments: Arguments, node: exp.Expr) -> Scalar:
@@ -282,11 +329,21 @@ FUNCTIONS: Mapping[str, Rule] = {
     "MINUTE": _part("MINUTE"),
     "SECOND": _part("SECOND"),
     "DATE_FORMAT": _of_moment("date_format", STRING, STRING),
-    "TO_TIMESTAMP": Signature("to_timestamp", (STRING, STRING), TIMESTAMP, optional=1),
-    "TO_DATE": Signature("to_date", (STRING, STRING), DATE, optional=1),
+    "TO_TIMESTAMP": _patterned(
+        Signature("to_timestamp", (STRING, STRING), TIMESTAMP, optional=1), Style.STRICT
+    ),
+    "TO_DATE": _to_date,
     "TO_TIMESTAMP_LTZ": Signature("to_timestamp_ltz", (BIGINT, INT), TIMESTAMP_LTZ, optional=1),
-    "FROM_UNIXTIME": Signature("from_unixtime", (BIGINT, STRING), STRING, optional=1),
-    "UNIX_TIMESTAMP": Signature("unix_timestamp", (STRING, STRING), BIGINT, optional=1),
+    "FROM_UNIXTIME": _patterned(
+        Signature("from_unixtime", (BIGINT, STRING), STRING, optional=1),
+        Style.LENIENT,
+        is_zoned=True,
+    ),
+    "UNIX_TIMESTAMP": _patterned(
+        Signature("unix_timestamp", (STRING, STRING), BIGINT, optional=1),
+        Style.LENIENT,
+        is_zoned=True,
+    ),
     "CARDINALITY": _cardinality,
     "ELEMENT": _element,
     "ARRAY_CONTAINS": _array_contains,
@@ -316,6 +373,7 @@ UNPREDICTABLE = frozenset(
 """Functions whose values depend on when they are computed."""
 
 _SPANS = ("TIMESTAMPDIFF", "TIMESTAMPADD")
+_OF_TIME = ("HOUR", "MINUTE", "SECOND", "MILLISECOND")
 
 
 def call_named(name: str, arguments: Arguments, node: exp.Expr) -> Scalar:
@@ -379,8 +437,22 @@ def _span(binder: Binder, name: str, node: exp.Expr) -> Scalar:
         for each in moments:
             if each.type.name not in {"DATE", *TIMESTAMPS}:
                 raise wrong(f"{name} got {each.type}", node, hint="Pass dates or timestamps.")
+        if len({each.type.name == "TIMESTAMP_LTZ" for each in moments}) > 1:
+            moments = [types.in_local_time(each) for each in moments]
         return types.folded(ScalarCall("timestampdiff", tuple(moments), INT, (unit,)))
+    return _added(name, unit, first, second, node)
+
+
+def _added(name: str, unit: str, first: Scalar, second: Scalar, node: exp.Expr) -> Scalar:
     if not isinstance(first, Constant):
         raise unsupported("TIMESTAMPADD of an amount that is no constant", node)
+    if second.type == STRING:
+        second = types.converted(second, TIMESTAMP)
+    if second.type == DATE and unit in _OF_TIME:
+        second = types.converted(second, TIMESTAMP)
+    if first.value is None:
+        return Constant(None, second.type)
+    if first.type.name not in WHOLE:
+        raise wrong(f"{name} got {first.type}", node, hint="Pass a whole number.")
     amount = first.value * (MONTHS.get(unit) or MILLIS.get(unit) or 7 * MILLIS["DAY"])
     return shifted(second, amount, node, counts_months=unit in MONTHS)

@@ -17,11 +17,13 @@ from functools import reduce
 from sqlglot import exp
 
 from penstock.errors import ExpressionError
+from penstock.sql.binding.zone import zone_parameters
 from penstock.sql.column_types import (
     DOUBLE,
     FLOATS,
     NULL,
     NUMBERS,
+    TIMESTAMP,
     TIMESTAMPS,
     WHOLE,
     SqlType,
@@ -80,10 +82,20 @@ def converted(scalar: Scalar, wanted: SqlType) -> Scalar:
     if isinstance(scalar, Constant):
         if scalar.value is None:
             return Constant(None, wanted)
-        made = cast(scalar.type, wanted)
+        made = cast(scalar.type, wanted, *zone_parameters(scalar.type, wanted))
         if made is not None:
             return Constant(made(scalar.value), wanted)
-    return folded(ScalarCall("cast", (scalar,), wanted))
+    return cast_call("cast", scalar, wanted)
+
+
+def cast_call(name: str, scalar: Scalar, wanted: SqlType) -> Scalar:
+    """Return the call of `cast` or `try_cast`, in the zone of the session."""
+    return folded(ScalarCall(name, (scalar,), wanted, zone_parameters(scalar.type, wanted)))
+
+
+def in_local_time(scalar: Scalar) -> Scalar:
+    """Return an instant as the time of the zone of the session, and any other value as it is."""
+    return converted(scalar, TIMESTAMP) if scalar.type.name == "TIMESTAMP_LTZ" else scalar
 
 
 def folded(call: ScalarCall) -> Scalar:

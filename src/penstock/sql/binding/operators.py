@@ -78,7 +78,7 @@ def _cast(name: str) -> Build:
                 raise wrong(
                     f"{value.type} cannot be cast to {wanted}", node, hint="Cast to another type."
                 )
-            made = types.folded(ScalarCall(name, (value,), wanted))
+            made = types.cast_call(name, value, wanted)
             if isinstance(value, Constant) and made.type.name in _MOMENTS and name == "cast":
                 _check_moment(value, made, node)
             value = made
@@ -192,6 +192,7 @@ def extracted(unit: str, value: Scalar, node: exp.Expr) -> Scalar:
         raise wrong(f"EXTRACT got {value.type}", node, hint="Pass a date or time.")
     if value.type == DATE and unit in {"HOUR", "MINUTE", "SECOND", "MILLISECOND"}:
         raise wrong(f"a DATE has no {unit}", node, hint="CAST it to TIMESTAMP.")
+    value = value if unit == "EPOCH" else types.in_local_time(value)
     return types.folded(ScalarCall("extract", (value,), BIGINT, (unit,)))
 
 
@@ -201,9 +202,13 @@ def _rounding(name: str) -> Build:
         if unit is None:
             return call_named(name, [value], node)
         word = unit.name.upper()
-        if name != "FLOOR" or word not in FLOORED or value.type.name not in TIMESTAMPS:
+        is_date = value.type.name == "DATE" and word in {"YEAR", "QUARTER", "MONTH", "WEEK", "DAY"}
+        if word not in FLOORED or not (is_date or value.type.name in TIMESTAMPS):
             raise unsupported(f"{name}({value.type} TO {word})", node)
-        return types.folded(ScalarCall("floor_to", (value,), value.type, (word,)))
+        function = {"FLOOR": "floor_to", "CEIL": "ceil_to"}[name]
+        local = types.in_local_time(value)
+        made = types.folded(ScalarCall(function, (local,), local.type, (word,)))
+        return types.converted(made, value.type)
 
     return build
 

@@ -12,17 +12,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from penstock.api.functions.context import RuntimeContext
 from penstock.api.functions.function_classes import KeyedProcessFunction
 from penstock.api.state.descriptors import MapStateDescriptor
+from penstock.config.time_zone import zone_named
 from penstock.sql.functions.changes import RowMaker
 from penstock.sql.scalars.times import millis_of, timestamp_of
+from penstock.sql.scalars.zones import instant_at, local_of
 from penstock.types import Types
 from penstock.types.records import RowTypeInfo
 from penstock.types.row import Row, values_of_row
+
+_MILLISECOND = timedelta(milliseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,7 @@ class TableWindows:
         size_ms: Length of a window, of a session the gap.
         step_ms: Distance of starts (HOP) or of ends (CUMULATE).
         offset_ms: By which all windows are later.
+        zone: Whose days and hours the windows of a TIMESTAMP_LTZ are.
     """
 
     function: str
@@ -44,6 +49,7 @@ class TableWindows:
     size_ms: int
     step_ms: int
     offset_ms: int = 0
+    zone: str = "UTC"
 
     def __str__(self) -> str:
         step = "" if self.step_ms == self.size_ms else f" every {self.step_ms} ms"
@@ -72,8 +78,17 @@ def windows_of(spec: TableWindows) -> Callable[[int], list[tuple[int, int]]]:
 
 def _moments(spec: TableWindows) -> Callable[[int], datetime]:
     if spec.is_instant:
-        return lambda millis: timestamp_of(millis).replace(tzinfo=UTC)
+        zone = zone_named(spec.zone)
+        return lambda millis: instant_at(timestamp_of(millis), zone)
     return timestamp_of
+
+
+def _millis(spec: TableWindows) -> Callable[[Any], int]:
+    """Return the function of the milliseconds of a time, of an instant those of its time in the zone."""
+    if not spec.is_instant or spec.zone == "UTC":
+        return millis_of
+    zone = zone_named(spec.zone)
+    return lambda time: millis_of(local_of(time, zone))
 
 
 class AssignWindows:
@@ -90,6 +105,7 @@ class AssignWindows:
         self._maker = RowMaker(names)
         self._windows = windows_of(spec)
         self._moment = _moments(spec)
+        self._millis = _millis(spec)
 
     def __call__(self, row: Row) -> list[Row]:
         """Return the rows."""
@@ -99,8 +115,8 @@ class AssignWindows:
             return []
         moment = self._moment
         made = [
-            [*values, moment(start), moment(end), moment(end - 1)]
-            for start, end in self._windows(millis_of(time))
+            [*values, moment(start), moment(end), moment(end) - _MILLISECOND]
+            for start, end in self._windows(self._millis(time))
         ]
         return self._maker.rows(made, row.get_row_kind())
 

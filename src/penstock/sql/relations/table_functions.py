@@ -12,6 +12,7 @@ from penstock.sql.binding.binder import Binder
 from penstock.sql.binding.intervals import milliseconds
 from penstock.sql.binding.operators import BUILDERS
 from penstock.sql.binding.scope import Scope
+from penstock.sql.binding.zone import session_zone
 from penstock.sql.catalogue import FunctionKind, SqlColumn
 from penstock.sql.column_types import BIGINT, SqlType
 from penstock.sql.functions.correlate import CorrelateSpec
@@ -78,7 +79,10 @@ def table_function(translator: QueryTranslator, node: exp.Table) -> SqlRelation:
     kind = relation.columns[time].type
     if name == "SESSION" and not relation.is_insert_only:
         raise unsupported("SESSION of a table whose rows are taken back", node)
-    spec = TableWindows(name, time, kind.name == "TIMESTAMP_LTZ", size, step, shift)
+    is_instant = kind.name == "TIMESTAMP_LTZ"
+    # A session has no days: its windows are the same in all zones
+    zone = session_zone() if is_instant and name != "SESSION" else "UTC"
+    spec = TableWindows(name, time, is_instant, size, step, shift, zone)
     return windowed(relation, spec, partition)
 
 

@@ -171,6 +171,56 @@ def sign(kind: SqlType) -> Callable[[Any], Any]:
     return lambda a: make((a > 0) - (a < 0))
 
 
+def logarithm(function: Callable[[float], float]) -> Callable[[float], float]:
+    """Return a logarithm as IEEE has it: of 0 minus infinity, of a negative number NaN."""
+
+    def made(value: float) -> float:
+        if value > 0:
+            return function(value)
+        return -math.inf if value == 0 else math.nan
+
+    return made
+
+
+_natural = logarithm(math.log)
+
+
+def log(base: float, value: float) -> float:
+    """Return the logarithm of a value to a base."""
+    return _ieee(_natural(value), _natural(base))
+
+
+def power(base: float, exponent: float) -> float:
+    """Return a power as Java has it."""
+    try:
+        if abs(base) == 1 and (math.isinf(exponent) or math.isnan(exponent)):
+            return math.nan
+        return math.pow(base, exponent)
+    except ValueError:
+        if base != 0:
+            return math.nan
+        is_odd = exponent == math.floor(exponent) and exponent % 2 == 1
+        return math.copysign(math.inf, base if is_odd else 1.0)
+    except OverflowError:
+        is_odd = exponent == math.floor(exponent) and exponent % 2 == 1
+        return math.copysign(math.inf, base if is_odd else 1.0)
+
+
+def greatest(*values: Any) -> Any:
+    """Return the greatest value, in Java's order: -0.0, 0.0, NaN last."""
+    return max(values, key=_rank) if isinstance(values[0], float) else max(values)
+
+
+def least(*values: Any) -> Any:
+    """Return the least value, in Java's order: -0.0, 0.0, NaN last."""
+    return min(values, key=_rank) if isinstance(values[0], float) else min(values)
+
+
+def _rank(value: float) -> tuple[bool, float, float]:
+    is_nan = math.isnan(value)
+    return is_nan, 0.0 if is_nan else value, math.copysign(1.0, value)
+
+
 def of_floats(name: str, function: Callable[..., float]) -> Callable[..., float]:
     """Return a function of floats; where it has no value the result is NaN."""
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Callable
-from datetime import UTC, date, datetime, time
+from datetime import date, datetime, time
 from decimal import Decimal, InvalidOperation
+from functools import partial
 from typing import Any
 
+from penstock.config.time_zone import zone_named
 from penstock.errors import ExpressionError
-from penstock.sql.column_types import FLOATS, TIMESTAMPS, WHOLE, SqlType
+from penstock.sql.column_types import FLOATS, TIMESTAMP, WHOLE, SqlType
 from penstock.sql.scalars.arithmetic import LIMITS, in_range, overflow, single, to_scale
+from penstock.sql.scalars.zones import instant_at, local_of
 
 Cast = Callable[[Any], Any]
 
@@ -26,15 +28,33 @@ def refused(value: Any, kind: SqlType) -> ExpressionError:
     return ExpressionError(f"CAST({value!r} AS {kind}) has no value", hint=_HINT)
 
 
-def cast(source: SqlType, target: SqlType) -> Cast | None:
-    """Return the cast from a type to another, None if there is none."""
+def cast(source: SqlType, target: SqlType, zone: str = "UTC") -> Cast | None:
+    """Return the cast from a type to another, None if there is none.
+
+    Args:
+        source: Type of the values.
+        target: Type of the results.
+        zone: In which instants are shown, and times without a zone are.
+    """
     if source == target or source.name == "NULL":
         return _same
     if source.name == target.name == "ARRAY":
-        inside = cast(source.components[0], target.components[0])
+        inside = cast(source.components[0], target.components[0], zone)
         return None if inside is None else _of_each(inside)
+    if target.name == "STRING" and source.name != "ANY":
+        return shown(source, zone)
+    if source.name == "TIMESTAMP_LTZ":
+        return _through(partial(local_of, zone=zone_named(zone)), cast(TIMESTAMP, target))
+    if target.name == "TIMESTAMP_LTZ":
+        return _through(cast(source, TIMESTAMP), partial(instant_at, zone=zone_named(zone)))
     make = _CASTS.get((_family(source), _family(target)))
     return None if make is None else make(source, target)
+
+
+def _through(first: Cast | None, then: Cast | None) -> Cast | None:
+    if first is None or then is None:
+        return None
+    return lambda value: then(first(value))
 
 
 def _of_each(inside: Cast) -> Cast:
@@ -127,17 +147,28 @@ def _text_to_boolean(_: SqlType, target: SqlType) -> Cast:
     return made
 
 
-def _float_text(value: float) -> str:
-    """Return a float as Java writes it."""
+def _float_text(value: float, shortest: str = "") -> str:
+    """Return a float as Java writes it; `shortest` are its digits if not those of a DOUBLE."""
+    shortest = shortest or repr(float(value))
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):
         return "Infinity" if value > 0 else "-Infinity"
     if value == 0 or 1e-3 <= abs(value) < 1e7:  # noqa: PLR2004 - Java's limits
-        return repr(float(value)) if "e" not in repr(value) else f"{value:f}"
-    digits, exponent = f"{Decimal(repr(value)):E}".split("E")
+        text = f"{Decimal(shortest):f}"
+        return text if "." in text else f"{text}.0"
+    digits, exponent = f"{Decimal(shortest):E}".split("E")
     digits = digits.rstrip("0").rstrip(".") if "." in digits else digits
     return f"{digits if '.' in digits else digits + '.0'}E{int(exponent)}"
+
+
+def _single_text(value: float) -> str:
+    """Return a FLOAT as Java writes it: with the fewest digits that tell it from other FLOATs."""
+    for digits in range(1, 10):
+        shortest = f"{value:.{digits}g}"
+        if single(float(shortest)) == value:
+            break
+    return _float_text(value, shortest)
 
 
 def moment_text(value: datetime) -> str:
@@ -146,30 +177,44 @@ def moment_text(value: datetime) -> str:
     return f"{text}.{value.microsecond:06}".rstrip("0") if value.microsecond else text
 
 
-def shown(kind: SqlType) -> Cast:  # noqa: PLR0911 - one per type
-    """Return what makes texts of values of a type, as CAST does."""
+def shown(kind: SqlType, zone: str = "UTC") -> Cast:  # noqa: PLR0911 - one per type
+    """Return what makes texts of values of a type, as CAST does.
+
+    Args:
+        kind: The type.
+        zone: In which instants are shown.
+    """
     if kind.name == "BOOLEAN":
         return lambda value: "TRUE" if value else "FALSE"
     if kind.name in FLOATS:
-        return _float_text
+        return _float_text if kind.name == "DOUBLE" else _single_text
     if kind.name == "DECIMAL":
         return lambda value: f"{value:f}"
-    if kind.name in TIMESTAMPS:
+    if kind.name == "TIMESTAMP_LTZ":
+        found = zone_named(zone)
+        return lambda value: moment_text(local_of(value, found))
+    if kind.name == "TIMESTAMP":
         return moment_text
     if kind.name == "BYTES":
         return lambda value: bytes(value).decode("utf-8", "replace")
     if kind.name == "ARRAY":
-        inside = shown(kind.components[0])
+        inside = _or_null(shown(kind.components[0], zone))
+        return lambda value: "[" + ", ".join(map(inside, value)) + "]"
+    if kind.name == "MAP":
+        key, element = (_or_null(shown(each, zone)) for each in kind.components)
         return lambda value: (
-            "[" + ", ".join("NULL" if each is None else inside(each) for each in value) + "]"
+            "{" + ", ".join(f"{key(name)}={element(each)}" for name, each in value.items()) + "}"
         )
-    if kind.name in {"MAP", "ROW", "ANY"}:
-        return lambda value: json.dumps(value, default=str)
+    if kind.name == "ROW":
+        fields = [_or_null(shown(each, zone)) for each in kind.components]
+        return lambda value: (
+            "(" + ", ".join(show(each) for show, each in zip(fields, value, strict=True)) + ")"
+        )
     return str
 
 
-def _to_text(source: SqlType, _: SqlType) -> Cast:
-    return shown(source)
+def _or_null(show: Cast) -> Cast:
+    return lambda value: "NULL" if value is None else show(value)
 
 
 def _boolean_of(_: SqlType, __: SqlType) -> Cast:
@@ -195,13 +240,11 @@ def moment_of(text: str) -> datetime | None:
 
 
 def _text_to_moment(_: SqlType, target: SqlType) -> Cast:
-    zone = UTC if target.name == "TIMESTAMP_LTZ" else None
-
     def made(value: str) -> datetime:
         found = moment_of(value)
         if found is None:
             raise refused(value, target)
-        return found.replace(tzinfo=zone)
+        return found
 
     return made
 
@@ -226,17 +269,8 @@ def _text_to_time(_: SqlType, target: SqlType) -> Cast:
     return made
 
 
-def _date_to_moment(_: SqlType, target: SqlType) -> Cast:
-    zone = UTC if target.name == "TIMESTAMP_LTZ" else None
-    return lambda value: datetime(value.year, value.month, value.day, tzinfo=zone)
-
-
-def _zoned(_: SqlType, __: SqlType) -> Cast:
-    return lambda value: value.replace(tzinfo=UTC)
-
-
-def _unzoned(_: SqlType, __: SqlType) -> Cast:
-    return lambda value: value.replace(tzinfo=None)
+def _date_to_moment(_: SqlType, __: SqlType) -> Cast:
+    return lambda value: datetime(value.year, value.month, value.day)  # noqa: DTZ001 - no zone
 
 
 def _date_of(_: SqlType, __: SqlType) -> Cast:
@@ -260,32 +294,11 @@ _CASTS: dict[tuple[str, str], Callable[[SqlType, SqlType], Cast]] = {
     **{(family, "BOOLEAN"): _boolean_of for family in _NUMBERS},
     ("STRING", "BOOLEAN"): _text_to_boolean,
     ("STRING", "TIMESTAMP"): _text_to_moment,
-    ("STRING", "TIMESTAMP_LTZ"): _text_to_moment,
     ("STRING", "DATE"): _text_to_date,
     ("STRING", "TIME"): _text_to_time,
     ("DATE", "TIMESTAMP"): _date_to_moment,
-    ("DATE", "TIMESTAMP_LTZ"): _date_to_moment,
-    ("TIMESTAMP", "TIMESTAMP_LTZ"): _zoned,
-    ("TIMESTAMP_LTZ", "TIMESTAMP"): _unzoned,
     ("TIMESTAMP", "DATE"): _date_of,
-    ("TIMESTAMP_LTZ", "DATE"): _date_of,
     ("TIMESTAMP", "TIME"): _time_of,
-    ("TIMESTAMP_LTZ", "TIME"): _time_of,
     ("STRING", "BYTES"): lambda _, __: lambda value: value.encode(),
-    **{
-        (family, "STRING"): _to_text
-        for family in (
-            *_NUMBERS,
-            "BOOLEAN",
-            "DATE",
-            "TIME",
-            "TIMESTAMP",
-            "TIMESTAMP_LTZ",
-            "BYTES",
-            "ARRAY",
-            "MAP",
-            "ROW",
-        )
-    },
 }
 """Families of types to what makes the cast."""

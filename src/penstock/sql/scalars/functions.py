@@ -10,12 +10,14 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from penstock.errors import ExpressionError
-from penstock.sql.column_types import WHOLE
+from penstock.sql.column_types import DOUBLE, WHOLE
 from penstock.sql.scalars import arithmetic, texts, times
-from penstock.sql.scalars.casts import cast
+from penstock.sql.scalars.casts import cast, shown
+from penstock.sql.scalars.json_paths import steps_of
 from penstock.sql.scalars.tree import ScalarCall
 
 
@@ -56,7 +58,7 @@ _TEXT = frozenset({"STRING"})
 
 
 def _cast(call: ScalarCall) -> Callable[[Any], Any]:
-    found = cast(call.arguments[0].type, call.type)
+    found = cast(call.arguments[0].type, call.type, *call.parameters)
     assert found is not None, "the typing rule has refused others"
     return found
 
@@ -85,6 +87,21 @@ def _element(values: list[Any], index: int) -> Any:
     return values[index - 1] if 1 <= index <= len(values) else None
 
 
+def _array_contains(values: list[Any] | None, wanted: Any) -> bool | None:
+    return None if values is None else any(_is_same(each, wanted) for each in values)
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    return one == other or (one != one and other != other)  # noqa: PLR0124 - two NaN
+
+
+def _map(*pairs: Any) -> dict[Any, Any]:
+    keys = pairs[::2]
+    if None in keys:
+        raise ExpressionError("a key of MAP[…] is NULL", hint="Guard the key with COALESCE.")
+    return dict(zip(keys, pairs[1::2], strict=True))
+
+
 def _only(values: list[Any]) -> Any:
     if len(values) > 1:
         raise ExpressionError(
@@ -96,27 +113,19 @@ def _only(values: list[Any]) -> Any:
 def _json_value(text: str, path: str) -> str | None:
     found: Any
     try:
-        found = json.loads(text)
+        found = json.loads(text, parse_float=Decimal)
     except ValueError:
         return None
-    for step in path.removeprefix("$").replace("[", ".[").split("."):
-        if not step:
-            continue
+    for step in steps_of(path):
         try:
-            found = found[int(step[1:-1])] if step[0] == "[" else found[step.strip("'\"")]
-        except (KeyError, IndexError, TypeError, ValueError):
+            found = found[step]
+        except (KeyError, IndexError, TypeError):
             return None
     if isinstance(found, bool):
         return "true" if found else "false"
+    if isinstance(found, Decimal):
+        return shown(DOUBLE)(float(found))
     return None if isinstance(found, dict | list) or found is None else str(found)
-
-
-def _greatest(*values: Any) -> Any:
-    return max(values)
-
-
-def _least(*values: Any) -> Any:
-    return min(values)
 
 
 FUNCTIONS: dict[str, ScalarFunction] = {
@@ -131,15 +140,15 @@ FUNCTIONS: dict[str, ScalarFunction] = {
     "ceil": _typed(arithmetic.ceil, column="ceil", column_for=frozenset({"DOUBLE"})),
     "round": _typed(arithmetic.rounded),
     "sign": _typed(arithmetic.sign),
-    "power": _plain(arithmetic.of_floats("POWER", math.pow)),
+    "power": _plain(arithmetic.power),
     "sqrt": _plain(arithmetic.of_floats("SQRT", math.sqrt)),
     "exp": _plain(arithmetic.of_floats("EXP", math.exp)),
-    "ln": _plain(arithmetic.of_floats("LN", math.log)),
-    "log10": _plain(arithmetic.of_floats("LOG10", math.log10)),
-    "log2": _plain(arithmetic.of_floats("LOG2", math.log2)),
-    "log": _plain(arithmetic.of_floats("LOG", lambda base, value: math.log(value, base))),
-    "greatest": _plain(_greatest),
-    "least": _plain(_least),
+    "ln": _plain(arithmetic.logarithm(math.log)),
+    "log10": _plain(arithmetic.logarithm(math.log10)),
+    "log2": _plain(arithmetic.logarithm(math.log2)),
+    "log": _plain(arithmetic.log),
+    "greatest": _plain(arithmetic.greatest),
+    "least": _plain(arithmetic.least),
     "cast": ScalarFunction(_cast),
     "try_cast": ScalarFunction(_try_cast),
     "isin": _parameter(_member),
@@ -166,12 +175,13 @@ FUNCTIONS: dict[str, ScalarFunction] = {
     "regexp_extract": _plain(texts.regexp_extract),
     "regexp_replace": _plain(texts.regexp_replace),
     "split_index": _plain(texts.split_index),
-    "split": _plain(lambda text, separator: text.split(separator) if separator else [text]),
+    "split": _plain(texts.split),
     "digest": _parameter(texts.digest),
     "starts_with": _plain(str.startswith),
     "ends_with": _plain(str.endswith),
     "extract": _parameter(times.PARTS.__getitem__),
     "floor_to": _parameter(times.floor_to),
+    "ceil_to": _parameter(times.ceil_to),
     "shift": _plain(times.shifted),
     "shift_months": _plain(times.shifted_months),
     "timestampdiff": _parameter(times.difference),
@@ -179,16 +189,16 @@ FUNCTIONS: dict[str, ScalarFunction] = {
     "to_timestamp": _plain(times.to_timestamp),
     "to_date": _plain(times.to_date),
     "to_timestamp_ltz": _plain(times.to_timestamp_ltz),
-    "from_unixtime": _plain(times.from_unixtime),
-    "unix_timestamp": _plain(times.unix_timestamp),
+    "from_unixtime": _parameter(times.from_unixtime),
+    "unix_timestamp": _parameter(times.unix_timestamp),
     "field": _parameter(_field, column="field"),
     "element_at": _plain(_element),
     "map_get": _plain(lambda values, key: values.get(key)),
     "element": _plain(_only),
     "cardinality": _plain(len, column="list_length", column_for=frozenset({"ARRAY"})),
     "array": _plain(lambda *values: list(values), is_strict=False),
-    "map": _plain(lambda *pairs: dict(zip(pairs[::2], pairs[1::2], strict=True)), is_strict=False),
-    "array_contains": _plain(lambda values, wanted: wanted in values),
+    "map": _plain(_map, is_strict=False),
+    "array_contains": _plain(_array_contains, is_strict=False),
     "json_value": _plain(_json_value),
 }
 """Name to function, those that do not compute all arguments excepted."""

@@ -10,6 +10,10 @@ from functools import lru_cache
 from penstock.errors import ExpressionError
 
 
+_NO_LINE_END = "[^\\n\\r\\x85\\u2028\\u2029]"
+"""The point of Java's regular expressions, by which Flink computes `_` of LIKE."""
+
+
 @lru_cache(maxsize=256)
 def _like(pattern: str, escape: str) -> re.Pattern[str]:
     made, position = [], iter(pattern)
@@ -23,8 +27,8 @@ def _like(pattern: str, escape: str) -> re.Pattern[str]:
                 )
             made.append(re.escape(following))
         else:
-            made.append({"%": ".*", "_": "."}.get(each) or re.escape(each))
-    return re.compile("".join(made), re.DOTALL)
+            made.append({"%": r"[\s\S]*", "_": _NO_LINE_END}.get(each) or re.escape(each))
+    return re.compile("".join(made))
 
 
 def like(text: str, pattern: str, escape: str = "") -> bool:
@@ -44,7 +48,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 def matches(text: str, pattern: str) -> bool:
     """Return whether a regular expression is found in a text."""
-    return _compiled(pattern).search(text) is not None
+    return bool(pattern) and _compiled(pattern).search(text) is not None
 
 
 def regexp_extract(text: str, pattern: str, group: int = 0) -> str | None:
@@ -56,8 +60,8 @@ def regexp_extract(text: str, pattern: str, group: int = 0) -> str | None:
 
 
 def regexp_replace(text: str, pattern: str, replacement: str) -> str:
-    """Return a text with all matches replaced; `$1` is a group."""
-    return _compiled(pattern).sub(re.sub(r"\$(\d+)", r"\\g<\1>", replacement), text)
+    """Return a text with all matches replaced by a text, which is taken as it is."""
+    return _compiled(pattern).sub(lambda _: replacement, text)
 
 
 def substring(text: str, start: int, length: int | None = None) -> str | None:
@@ -77,7 +81,7 @@ def substring(text: str, start: int, length: int | None = None) -> str | None:
 
 def position(part: str, text: str, start: int = 1) -> int:
     """Return where a part begins, 0 if it is not there."""
-    return text.find(part, start - 1) + 1 if start > 0 else 0
+    return text.find(part, max(0, start - 1)) + 1
 
 
 def left(text: str, length: int) -> str:
@@ -108,8 +112,15 @@ def rpad(text: str, length: int, fill: str) -> str | None:
 
 def split_index(text: str, separator: str, index: int) -> str | None:
     """Return a part of a text, from 0; None if there is none."""
-    parts = text.split(separator) if separator else [text]
+    parts = text.split(separator) if separator and text else []
     return parts[index] if 0 <= index < len(parts) else None
+
+
+def split(text: str, separator: str) -> list[str]:
+    """Return the parts of a text; without a separator its characters."""
+    if not separator:
+        return list(text)
+    return text.split(separator) if text else []
 
 
 def repeat(text: str, times: int) -> str:

@@ -1,4 +1,4 @@
-"""Functions of dates and times, on values that are not NULL. The zone of the session is UTC."""
+"""Functions of dates and times, on values that are not NULL; instants have been made times of the session's zone before."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import calendar
 import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
-from functools import lru_cache
 from typing import Any
 
+from penstock.config.time_zone import zone_named
 from penstock.errors import ExpressionError
+from penstock.sql.scalars.patterns import Style, pattern_of
+from penstock.sql.scalars.zones import instant_at, local_of
 
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - a TIMESTAMP has no zone
 _MICROSECOND = timedelta(microseconds=1)
@@ -33,7 +35,7 @@ PARTS: dict[str, Callable[[Any], int]] = {
     "MINUTE": lambda t: t.minute,
     "SECOND": lambda t: t.second,
     "MILLISECOND": lambda t: t.microsecond // 1000,
-    "EPOCH": lambda t: micros_of(t) // 1_000_000,
+    "EPOCH": lambda t: int(micros_of(t) / 1_000_000),
 }
 """Unit of EXTRACT to the part of a date or time."""
 
@@ -91,6 +93,10 @@ def shifted(moment: Any, millis: int) -> Any:
 def shifted_months(moment: Any, months: int) -> Any:
     """Return a date or time some months later; the day is the last one of the month if it has fewer."""
     year, month = divmod(moment.year * 12 + moment.month - 1 + months, 12)
+    if not 1 <= year <= 9999:  # noqa: PLR2004
+        raise ExpressionError(
+            f"{moment} and {months} months is in no year from 1 to 9999", hint="Guard it with CASE."
+        )
     day = min(moment.day, calendar.monthrange(year, month + 1)[1])
     return moment.replace(year=year, month=month + 1, day=day)
 
@@ -117,119 +123,123 @@ def difference(unit: str) -> Callable[[Any, Any], int]:
     return units
 
 
-_TRUNCATED: dict[str, Callable[[datetime], datetime]] = {
-    "MILLISECOND": lambda t: t.replace(microsecond=t.microsecond // 1000 * 1000),
-    "SECOND": lambda t: t.replace(microsecond=0),
-    "MINUTE": lambda t: t.replace(second=0, microsecond=0),
-    "HOUR": lambda t: t.replace(minute=0, second=0, microsecond=0),
-    "DAY": lambda t: t.replace(hour=0, minute=0, second=0, microsecond=0),
-    "MONTH": lambda t: t.replace(day=1, hour=0, minute=0, second=0, microsecond=0),
-    "YEAR": lambda t: t.replace(month=1, day=1, hour=0, minute=0, second=0, microsecond=0),
-}
+def _floor_date(moment: Any, unit: str) -> Any:
+    """Return the first day of a unit, at its begin."""
+    if unit == "WEEK":
+        return shifted(moment, -(moment.isoweekday() % 7) * MILLIS["DAY"])
+    month = {"YEAR": 1, "QUARTER": (moment.month - 1) // 3 * 3 + 1}.get(unit, moment.month)
+    return moment.replace(month=month, day=moment.day if unit == "DAY" else 1)
 
 
-def floor_to(unit: str) -> Callable[[datetime], datetime]:
+FLOORED = frozenset({*MILLIS, *MONTHS, "WEEK"})
+"""Units of FLOOR(… TO unit) and CEIL(… TO unit)."""
+
+
+def floor_to(unit: str) -> Callable[[Any], Any]:
     """Return the function of FLOOR(… TO unit)."""
-    return _TRUNCATED[unit]
+    if unit in {"MILLISECOND", "SECOND", "MINUTE", "HOUR"}:
+        micros = MILLIS[unit] * 1000
+        return lambda t: t - _MICROSECOND * (micros_of(t) % micros)
+
+    def floored(moment: Any) -> Any:
+        if isinstance(moment, datetime):
+            moment = moment.replace(hour=0, minute=0, second=0, microsecond=0)
+        return _floor_date(moment, unit)
+
+    return floored
 
 
-FLOORED = frozenset(_TRUNCATED)
-"""Units of FLOOR(… TO unit)."""
+def ceil_to(unit: str) -> Callable[[Any], Any]:
+    """Return the function of CEIL(… TO unit)."""
+    floor = floor_to(unit)
+    months, millis = MONTHS.get(unit), MILLIS.get(unit, 7 * MILLIS["DAY"])
 
-# Longer ones first; what is not a letter stands for itself.
-_PATTERN = re.compile(r"yyyy|yy|MM|dd|HH|hh|mm|ss|SSSSSS|SSS|a|'[^']*'|[A-Za-z]+|[^A-Za-z']")
-_FORMATS: dict[str, Callable[[Any], str]] = {
-    "yyyy": lambda t: f"{t.year:04}",
-    "yy": lambda t: f"{t.year % 100:02}",
-    "MM": lambda t: f"{t.month:02}",
-    "dd": lambda t: f"{t.day:02}",
-    "HH": lambda t: f"{t.hour:02}",
-    "hh": lambda t: f"{(t.hour + 11) % 12 + 1:02}",
-    "mm": lambda t: f"{t.minute:02}",
-    "ss": lambda t: f"{t.second:02}",
-    "SSS": lambda t: f"{t.microsecond // 1000:03}",
-    "SSSSSS": lambda t: f"{t.microsecond:06}",
-    "a": lambda t: "AM" if t.hour < 12 else "PM",  # noqa: PLR2004 - noon
-}
-_DIRECTIVES = {
-    "yyyy": "%Y",
-    "MM": "%m",
-    "dd": "%d",
-    "HH": "%H",
-    "mm": "%M",
-    "ss": "%S",
-    "SSS": "%f",
-    "SSSSSS": "%f",
-}
+    def raised(moment: Any) -> Any:
+        found = floor(moment)
+        if found == moment:
+            return found
+        return shifted_months(found, months) if months else shifted(found, millis)
+
+    return raised
 
 
-@lru_cache(maxsize=64)
-def _tokens(pattern: str) -> tuple[str, ...]:
-    return tuple(_PATTERN.findall(pattern))
+_MOMENT = "yyyy-MM-dd HH:mm:ss"
 
 
 def date_format(moment: Any, pattern: str) -> str:
-    """Return a date or time as text, by a pattern of Java's SimpleDateFormat.
+    """Return a date or time as text.
 
     Raises:
         ExpressionError: The pattern has a letter that is not supported.
     """
-    made = []
-    for token in _tokens(pattern):
-        write = _FORMATS.get(token)
-        if write is not None:
-            made.append(write(moment))
-        elif token[0] == "'":
-            made.append(token[1:-1] or "'")
-        elif token.isalpha():
-            raise _unknown(pattern, token)
-        else:
-            made.append(token)
-    return "".join(made)
+    if not isinstance(moment, datetime):
+        moment = datetime(moment.year, moment.month, moment.day)  # noqa: DTZ001 - has no zone
+    return pattern_of(pattern, Style.STRICT).written(moment)
 
 
-@lru_cache(maxsize=64)
-def _directive(pattern: str) -> str:
-    made = []
-    for token in _tokens(pattern):
-        directive = _DIRECTIVES.get(token)
-        if directive is not None:
-            made.append(directive)
-        elif token[0] == "'":
-            made.append(token[1:-1].replace("%", "%%"))
-        elif token.isalpha():
-            raise _unknown(pattern, token)
-        else:
-            made.append(token.replace("%", "%%"))
-    return "".join(made)
+_JDBC = re.compile(
+    r"(\d{4})-(\d{1,2})-(\d{1,2})(?: +(\d{1,9}):(\d{1,9}):(\d{1,9})(?:\.(\d{1,9}))?)?"
+)
 
 
-def _unknown(pattern: str, token: str) -> ExpressionError:
-    return ExpressionError(
-        f"the pattern {pattern!r} has {token!r}", hint=f"Use {', '.join(_FORMATS)}."
-    )
-
-
-def to_timestamp(text: str, pattern: str = "yyyy-MM-dd HH:mm:ss") -> datetime | None:
-    """Return the TIMESTAMP that a text is by a pattern, None if it is none."""
+def _of_jdbc(text: str) -> datetime | None:
+    """Return the moment of a text in JDBC's form, where a day or time that is too large carries over."""
+    found = _JDBC.fullmatch(text.strip())
+    if found is None:
+        return None
+    year, month, day, hour, minute, second = (int(each or 0) for each in found.groups()[:6])
     try:
-        return datetime.strptime(text, _directive(pattern))  # noqa: DTZ007 - a TIMESTAMP has no zone
-    except ValueError:
+        if not 1 <= day <= 31:  # noqa: PLR2004
+            return None
+        first = datetime(year, month, 1)  # noqa: DTZ001 - has no zone
+        millis = int((found[7] or "").ljust(3, "0")[:3])
+        return first + timedelta(day - 1, second, 0, millis, minute, hour)
+    except (ValueError, OverflowError):
         return None
 
 
-def to_date(text: str, pattern: str = "yyyy-MM-dd") -> date | None:
+def to_timestamp(text: str, pattern: str = _MOMENT) -> datetime | None:
+    """Return the TIMESTAMP that a text is by a pattern, or in JDBC's form; None if it is none.
+
+    It has milliseconds, as in Flink.
+    """
+    tried = (pattern, "yyyy-MM-dd") if pattern == _MOMENT else (pattern,)
+    read = (pattern_of(each, Style.STRICT).read(text) for each in tried)
+    found = next((each for each in read if each is not None), None) or _of_jdbc(text)
+    if found is None:
+        return None
+    return found.replace(microsecond=found.microsecond // 1000 * 1000)
+
+
+def to_date(text: str, pattern: str) -> date | None:
     """Return the DATE that a text is by a pattern, None if it is none."""
-    found = to_timestamp(text, pattern)
+    found = pattern_of(pattern, Style.LENIENT).read(text)
     return None if found is None else found.date()
 
 
-def from_unixtime(seconds: int, pattern: str = "yyyy-MM-dd HH:mm:ss") -> str:
-    """Return seconds since 1970 as text."""
-    return date_format(timestamp_of(seconds * 1000), pattern)
+def from_unixtime(zone: str) -> Callable[..., str]:
+    """Return the function of seconds since 1970 as text in a zone."""
+    found = zone_named(zone)
+
+    def made(seconds: int, pattern: str = _MOMENT) -> str:
+        moment = instant_of(seconds * 1000)
+        local = local_of(moment, found)
+        length = local - moment.replace(tzinfo=None)
+        named = moment.astimezone(found) if length else moment
+        return pattern_of(pattern, Style.LENIENT).written(named)
+
+    return made
 
 
-def unix_timestamp(text: str, pattern: str = "yyyy-MM-dd HH:mm:ss") -> int:
-    """Return the seconds since 1970 of a text; of one that is no time the least BIGINT, as in Flink."""
-    found = to_timestamp(text, pattern)
-    return -(1 << 63) if found is None else micros_of(found) // 1_000_000
+def unix_timestamp(zone: str) -> Callable[..., int]:
+    """Return the function of the seconds since 1970 of a text; of one that is no time they are the least BIGINT, as in Flink."""
+    found = zone_named(zone)
+
+    def made(text: str, pattern: str = _MOMENT) -> int:
+        moment = pattern_of(pattern, Style.LENIENT).read(text)
+        if moment is None:
+            return -(1 << 63)
+        instant = instant_at(moment, found) if moment.tzinfo is None else moment.astimezone(UTC)
+        return micros_of(instant) // 1_000_000
+
+    return made
