@@ -10,7 +10,6 @@ from collections import Counter
 from typing import Any
 
 from tests.sql.flink_answers.deviations import DEVIATIONS
-
 from tests.sql.flink_answers.penstock_answers import Answer, answers, penstock_answer
 
 _ZEROS = re.compile(r"(\.\d*?)0+(?=[\],}]|$)")

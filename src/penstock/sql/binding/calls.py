@@ -236,6 +236,20 @@ def _to_date(name: str, arguments: Arguments, node: exp.Expr) -> Scalar:
     )
 
 
+_TO_TIMESTAMP = _patterned(
+    Signature("to_timestamp", (STRING, STRING), TIMESTAMP, optional=1), Style.STRICT
+)
+
+
+def _to_timestamp_ltz(name: str, arguments: Arguments, node: exp.Expr) -> Scalar:
+    if arguments and arguments[0].type == STRING:
+        found = _TO_TIMESTAMP(name, arguments, node)  # a text is a time of UTC, whatever the zone
+        return types.folded(ScalarCall("cast", (found,), TIMESTAMP_LTZ, ("UTC",)))
+    return Signature("to_timestamp_ltz", (BIGINT, INT), TIMESTAMP_LTZ, optional=1)(
+        name, arguments, node
+    )
+
+
 def _cardinality(name: str, arguments: Arguments, node: exp.Expr) -> Scalar:
     if len(arguments) != 1 or arguments[0].type.name not in {"ARRAY", "MAP"}:
         raise wrong(f"{name} takes an ARRAY or a MAP", node, hint="Correct the call.")
@@ -329,11 +343,9 @@ FUNCTIONS: Mapping[str, Rule] = {
     "MINUTE": _part("MINUTE"),
     "SECOND": _part("SECOND"),
     "DATE_FORMAT": _of_moment("date_format", STRING, STRING),
-    "TO_TIMESTAMP": _patterned(
-        Signature("to_timestamp", (STRING, STRING), TIMESTAMP, optional=1), Style.STRICT
-    ),
+    "TO_TIMESTAMP": _TO_TIMESTAMP,
     "TO_DATE": _to_date,
-    "TO_TIMESTAMP_LTZ": Signature("to_timestamp_ltz", (BIGINT, INT), TIMESTAMP_LTZ, optional=1),
+    "TO_TIMESTAMP_LTZ": _to_timestamp_ltz,
     "FROM_UNIXTIME": _patterned(
         Signature("from_unixtime", (BIGINT, STRING), STRING, optional=1),
         Style.LENIENT,

@@ -9,7 +9,6 @@ from functools import lru_cache
 
 from penstock.errors import ExpressionError
 
-
 _NO_LINE_END = "[^\\n\\r\\x85\\u2028\\u2029]"
 """The point of Java's regular expressions, by which Flink computes `_` of LIKE."""
 

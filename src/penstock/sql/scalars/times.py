@@ -72,9 +72,12 @@ def instant_of(millis: int) -> datetime:
     return timestamp_of(millis).replace(tzinfo=UTC)
 
 
-def to_timestamp_ltz(number: int, precision: int = 3) -> datetime:
-    """Return an instant of seconds (precision 0) or milliseconds (3)."""
-    return instant_of(number * 1000 if precision == 0 else number)
+def to_timestamp_ltz(number: int, precision: int = 3) -> datetime | None:
+    """Return an instant of seconds (precision 0) or milliseconds (3), None of one in no year from 1 to 9999."""
+    try:
+        return instant_of(number * 1000 if precision == 0 else number)
+    except ExpressionError:
+        return None
 
 
 def shifted(moment: Any, millis: int) -> Any:
