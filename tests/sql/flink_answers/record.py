@@ -14,7 +14,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from pyflink.table import EnvironmentSettings, TableEnvironment
+from pyflink.table import (  # type: ignore[import-not-found]
+    EnvironmentSettings,
+    TableEnvironment,
+)
 
 from tests.sql.flink_answers.cases import cases
 from tests.sql.flink_answers.columns import COLUMNS, ROWS
@@ -47,7 +50,8 @@ class Flink:
             f"CREATE TEMPORARY TABLE {_ONE} (seed INT) WITH ('connector' = 'datagen',"
             " 'number-of-rows' = '1', 'fields.seed.min' = '1', 'fields.seed.max' = '1')"
         )
-        values = {name: value for name, (_, value, *_) in {**COLUMNS, **ROWS}.items()}
+        values = {name: text for name, (_, text) in COLUMNS.items()}
+        values |= {name: text for name, (_, text, _) in ROWS.items()}
         columns = ", ".join(
             f"CASE WHEN seed > 0 THEN {_CONSTANT.sub(_AT_RUN_TIME, value)} END AS {name}"
             for name, value in values.items()

@@ -92,7 +92,7 @@ def _array_contains(values: list[Any] | None, wanted: Any) -> bool | None:
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    return one == other or (one != one and other != other)  # noqa: PLR0124 - two NaN
+    return bool(one == other or (one != one and other != other))  # noqa: PLR0124 - two NaN
 
 
 def _map(*pairs: Any) -> dict[Any, Any]:
@@ -124,7 +124,7 @@ def _json_value(text: str, path: str) -> str | None:
     if isinstance(found, bool):
         return "true" if found else "false"
     if isinstance(found, Decimal):
-        return shown(DOUBLE)(float(found))
+        return str(shown(DOUBLE)(float(found)))
     return None if isinstance(found, dict | list) or found is None else str(found)
 
 
