@@ -300,6 +300,7 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
         ),
         "session": frozenset(
             {
+                "binding",
                 "catalogue",
                 "grammar",
                 "insertions",
@@ -312,7 +313,16 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
             }
         ),
         "queries": frozenset(
-            {"catalogue", "grammar", "lowering", "place", "relations", "statements", "streams"}
+            {
+                "binding",
+                "catalogue",
+                "grammar",
+                "lowering",
+                "place",
+                "relations",
+                "statements",
+                "streams",
+            }
         ),
     },
     "spark": {
