@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
 from penstock.connectors.kafka.client import library
@@ -92,7 +93,8 @@ def size_of(record: OutgoingRecord) -> int:
 
 def _asked(properties: KafkaProperties, topic: str) -> int | None:
     """Return the limit of a topic; None if it is not there, or the user may not see it."""
-    admin = import_admin()
+    library()
+    admin: Any = import_module("confluent_kafka.admin")
     resource = admin.ConfigResource(admin.ConfigResource.Type.TOPIC, topic)
     try:
         client = admin.AdminClient(properties.of_client({}, {}))
@@ -101,11 +103,3 @@ def _asked(properties: KafkaProperties, topic: str) -> int | None:
     except (library().KafkaException, TimeoutError, ValueError):
         return None
     return None if found is None or found.value is None else int(found.value)
-
-
-def import_admin() -> Any:
-    """Return the part of the library that asks for settings of topics."""
-    library()
-    from confluent_kafka import admin  # noqa: PLC0415 - an extra
-
-    return admin
