@@ -23,6 +23,7 @@ from tools.layers import (
     BENCHMARKS,
     CROWDED,
     MAY_IMPORT,
+    MOST_LINES,
     MOST_MODULES,
     STREAMS,
     THIRD_PARTY,
@@ -112,7 +113,7 @@ def test_no_import_is_delayed(root):
 
 @pytest.mark.parametrize("root", SOURCES, ids=lambda root: root.name)
 def test_no_file_is_too_long(root):
-    assert strings(long_files(root, 400, TABLES)) == []
+    assert strings(long_files(root, MOST_LINES, TABLES)) == []
 
 
 def test_no_two_classes_have_one_name():

@@ -312,3 +312,12 @@ def test_bytes_are_given_back():
 )
 def test_lists_in_text_are_taken_apart(text, elements):
     assert Configuration.parse_list_value(text) == elements
+
+
+# FLIP-330, rule 1.
+def test_a_deprecated_option_that_is_set_is_a_warning() -> None:
+    config = Configuration()
+    config.validate()
+    config.set_string("pipeline.force-timestamp-support", "false")
+    with pytest.warns(FutureWarning, match="force-timestamp-support is deprecated. A later major"):
+        config.validate()

@@ -25,9 +25,8 @@ from penstock.metrics import HistogramValue
 from penstock.metrics.histogram import LatestValues
 from penstock.plan.hand_over import HandOver
 from penstock.plan.programs import programs_of
-from penstock.program.latency_marker import LatencyMarkerEvent, OperatorId
+from penstock.program.latency_marker import LatencyMarker, LatencyMarkerEvent, OperatorId
 from penstock.program.run_settings import RunKind
-from penstock.program.stream_element_serializer import LatencyMarker
 from penstock.runtime.exchange.frame_sequence import FrameSequence
 from penstock.runtime.exchange.value_channel_writer import make_channel_writer
 from penstock.runtime.task.latency import LatencyTracker, SourceLatency, SourceMarker

@@ -413,8 +413,8 @@ ABSTRACT_ONLY = {
     "BaseBroadcastProcessFunction": "BroadcastProcessFunction and its keyed sibling are it",
     "KafkaTopicSelector": "called by the writer of a Kafka sink: see `tests/connectors/kafka`",
     "Source": "read by nobody but Spark; SplitSource and LogSource are those that run in Python",
-    "TypeInformation": "Types makes them",
-    "TypeSerializer": "called by nobody",
+    "TypeInformation": "its serializer: see tests/state/test_user_types.py",
+    "TypeSerializer": "called for state: see tests/state/test_user_types.py",
     "WatermarkOutput": "given to the program",
     "Window": "TimeWindow, GlobalWindow and CountWindow are made by the program",
 }

@@ -177,7 +177,7 @@ UNPICKLED: dict[str, str] = {
     "wire/coded_rows/payloads.py": "a value of state or of a frame",
     "wire/frame.py": "frames, which Spark moves between processes of the job",
     "wire/record_segments.py": "the same",
-    "program/stream_element_serializer.py": "what the user's program serialized",
+    "state/schema/stored_form.py": "what `serialize` of the same type wrote, given by the program",
     "wire/user_code.py": "programs, which the driver gives to its workers",
     "spark/driver/batch_run.py": "the record of a staged run, whose keyed digest is checked before",
     "spark/worker/epoch_log_sources.py": "views of logs, which the driver gives to its workers",

@@ -25,8 +25,8 @@ from penstock.connectors.rows.serialization import (
     SerializationSchema,
     SimpleStringSchema,
 )
-from penstock.program.type_serializer import TypeSerializer
 from penstock.types import Duration, Instant, Row, RowKind, Time, TypeInformation, Types
+from penstock.types.type_serializer import TypeSerializer
 
 __all__ = [
     "ByteArraySchema",

@@ -10,6 +10,7 @@ so a value given on the command line wins over the program, which wins over the 
 from __future__ import annotations
 
 import base64
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from difflib import get_close_matches
@@ -305,6 +306,8 @@ class Configuration:
     def validate(self) -> None:
         """Check every key and value that is set, and the rules between options.
 
+        It warns of options that are set and deprecated.
+
         Raises:
             ConfigError: A key is unknown, a value is refused, or two values contradict each
                 other.
@@ -314,6 +317,11 @@ class Configuration:
                 _check_known(key, name)
         for option in ALL_OPTIONS:
             self.get(option)
+            if option.deprecated is not None and any(map(self.contains_key, option.keys)):
+                # A FutureWarning, since a DeprecationWarning is shown to authors of libraries only.
+                warnings.warn(
+                    f"{option.key} is deprecated. {option.deprecated}", FutureWarning, stacklevel=2
+                )
         for rule in RULES:
             if not rule.holds(*(self.get(option) for option in rule.options)):
                 raise ConfigError(

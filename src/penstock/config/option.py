@@ -44,6 +44,7 @@ class ConfigOption(Generic[T]):
         description: Full sentences, for the reference page.
         check: Refuses values; a limit written only in `description` is not a limit.
         fallback_keys: Other names of the option, tried in order after `key`.
+        deprecated: Reason and replacement, a full sentence, if the option will go; `Configuration.validate` warns of it.
     """
 
     key: str
@@ -52,6 +53,7 @@ class ConfigOption(Generic[T]):
     description: str
     check: Limit[T] = ANY_VALUE
     fallback_keys: tuple[str, ...] = ()
+    deprecated: str | None = None
 
     @property
     def keys(self) -> tuple[str, ...]:

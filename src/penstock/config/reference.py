@@ -63,6 +63,8 @@ def _row(option: ConfigOption[T]) -> str:
     meaning = [option.description]
     if option.check is not ANY_VALUE:
         meaning.append(f"The value {option.check.requirement}.")
+    if option.deprecated is not None:
+        meaning.append(f"Deprecated. {option.deprecated}")
     if option.fallback_keys:
         meaning.append(f"Also read from {', '.join(f'`{key}`' for key in option.fallback_keys)}.")
     return f"| `{option.key}` | {option.parse.type_name} | {default} | {' '.join(meaning)} |"

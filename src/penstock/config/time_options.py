@@ -16,8 +16,10 @@ FORCE_TIMESTAMP_SUPPORT: ConfigOption[bool] = ConfigOption(
     description=(
         "Whether records can always have timestamps. With false, a job that has no watermark "
         "strategy and whose `pipeline.auto-watermark-interval` is 0 runs without timestamps and "
-        "watermarks (FLIP-330); asking for one is then an error. Deprecated from the start: a "
-        "later major version will do without it wherever there is no watermark strategy."
+        "watermarks (FLIP-330); asking for one is then an error."
+    ),
+    deprecated=(
+        "A later major version leaves timestamps out wherever there is no watermark strategy."
     ),
 )
 

@@ -33,6 +33,21 @@ class OperatorId:
 
 
 @dataclass(frozen=True, slots=True)
+class LatencyMarker:
+    """A latency marker.
+
+    Attributes:
+        marked_time: Time at which its source emitted it, in epoch milliseconds.
+        operator_id: Id of the source.
+        subtask_index: Subtask of the source, from 0.
+    """
+
+    marked_time: int
+    operator_id: OperatorId
+    subtask_index: int
+
+
+@dataclass(frozen=True, slots=True)
 class LatencyMarkerEvent:
     """The event that sends a latency marker through an exchange (FLIP-330 §1.2).
 

@@ -20,11 +20,16 @@ from types import NoneType
 from typing import Any, Generic
 
 from penstock.types.type_parameters import T_co
+from penstock.types.type_serializer import TypeSerializer
 from penstock.types.value_serializer import StoredForm, ValueSerializer
 
 
 class TypeInformation(ABC, Generic[T_co]):
     """The declared type of a stream, a key or a state; its values are `T_co`.
+
+    A program may declare a type of its own: a frozen dataclass that derives from this class, with `coerce`
+    and `create_serializer`. Its values are stored in state by its serializer. Snapshots name the type by its `repr` and
+    by the version of its serializer.
 
     Example:
         >>> type_info = Types.TUPLE([Types.STRING(), Types.INT()])
@@ -46,9 +51,10 @@ class TypeInformation(ABC, Generic[T_co]):
             ValueError: The value cannot be coerced; the text says why.
         """
 
-    @abstractmethod
     def fit(self, values: Sequence[Any], kinds: set[type]) -> Sequence[Any]:
         """Coerce a batch; `coerce_batch` and the types that contain this one call it.
+
+        The default coerces one value after the other.
 
         Args:
             values: The batch, which is not changed.
@@ -58,8 +64,10 @@ class TypeInformation(ABC, Generic[T_co]):
             `values` itself if every value has its form already, else a new sequence.
 
         Raises:
-            ValueError: A value cannot be coerced; the error does not say which one.
+            ValueError: A value cannot be coerced; the error does not name the value.
         """
+        del kinds
+        return coerce_one_by_one(self, values)
 
     def has_form(self, value: Any) -> bool:
         """Return whether the class of `value`, and the names of a row, are the declared ones.
@@ -81,8 +89,8 @@ class TypeInformation(ABC, Generic[T_co]):
             return [self.coerce(value) for value in values]
         return fitted if isinstance(fitted, list) else list(fitted)
 
-    def create_serializer(self, config: Any = None) -> ValueSerializer:
-        """Return how values are stored.
+    def create_serializer(self, config: Any = None) -> TypeSerializer[Any]:
+        """Return the serializer of stored values.
 
         Args:
             config: The job's execution configuration; no type here depends on it.
@@ -90,8 +98,8 @@ class TypeInformation(ABC, Generic[T_co]):
         return ValueSerializer(self, StoredForm.PLAIN)
 
     # CodedRowData, rule 3.
-    def create_var_len_serializer(self, config: Any = None) -> ValueSerializer:
-        """Return how values are stored if `table.exec.enable-coded-rowdata` is on.
+    def create_var_len_serializer(self, config: Any = None) -> TypeSerializer[Any]:
+        """Return the serializer of stored values if `table.exec.enable-coded-rowdata` is on.
 
         Rows, tuples, maps, and lists and arrays of these are coded rows (CodedRowData 4.2). For
         every other type it returns what `create_serializer` returns.

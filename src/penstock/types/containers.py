@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from penstock.errors import ArgumentError
 from penstock.types.base import TypeInformation, coerce_one_by_one, fit_column, same_objects
 from penstock.types.basic import refusal
-from penstock.types.value_serializer import StoredForm, ValueSerializer
+from penstock.types.value_serializer import StoredForm, ValueSerializer, stored_form
 
 _PRIMITIVES = frozenset({"Boolean", "Byte", "Short", "Integer", "Long", "Float", "Double", "Char"})
 
@@ -71,7 +71,9 @@ class _SequenceTypeInfo(TypeInformation[Any]):
 
     def create_var_len_serializer(self, config: Any = None) -> ValueSerializer:
         """Return a serializer of coded rows if the elements are coded rows."""
-        return ValueSerializer(self, self.element_type.create_var_len_serializer(config).form)
+        return ValueSerializer(
+            self, stored_form(self.element_type.create_var_len_serializer(config))
+        )
 
     def __repr__(self) -> str:
         return f"{self.label}({self.element_type!r})"

@@ -7,6 +7,7 @@
     Types.TUPLE([LONG, STRING])       {"tuple": ["Long", "String"]}
     Types.LIST(LONG)                  {"list": "Long"}, and so for the three arrays
     Types.MAP(STRING, LONG)           {"map": ["String", "Long"]}
+    a type of the program             {"user": [its repr, version of its serializer]}
 
 A type has exactly one description, and two declared types never share one. Descriptions are stored for
 years: descriptions may be added here, never changed.
@@ -34,8 +35,10 @@ from penstock.types.information import (
     TupleTypeInfo,
     TypeInformation,
 )
+from penstock.types.user_types import StoredUserType, user_type_of
 
 _PICKLED = "Pickled"
+_USER = "user"
 _PAIR = 2
 
 
@@ -68,10 +71,8 @@ def describe_type(type_info: TypeInformation) -> Any:
         return leaf(type_info)
     rule = _RULES.get(type(type_info))
     if rule is None:
-        raise ArgumentError(
-            f"{type_info!r} cannot be described, so nothing of that type can be stored",
-            hint="Use one of the types that `Types` makes.",
-        )
+        stored = user_type_of(type_info)
+        return {_USER: [stored.name, stored.version]}
     return {rule.tag: rule.components(type_info)}
 
 
@@ -95,6 +96,8 @@ def _type_of(description: Any) -> TypeInformation:
             return BasicTypeInfo(description)
     elif isinstance(description, dict) and len(description) == 1:
         ((tag, components),) = description.items()
+        if tag == _USER:
+            return _user_type(components)
         rule = _BY_TAG.get(tag)
         if rule is not None:
             return rule.build(components)
@@ -139,6 +142,13 @@ def _map_components(map_type: MapTypeInfo) -> list[Any]:
 def _map_of(components: Any) -> MapTypeInfo:
     key, value = _list_of(components, _PAIR)
     return MapTypeInfo(_type_of(key), _type_of(value))
+
+
+def _user_type(components: Any) -> StoredUserType:
+    name, version = _list_of(components, _PAIR)
+    if not isinstance(name, str) or type(version) is not int:
+        raise _unknown(components)
+    return StoredUserType(name, version)
 
 
 def _sequences(tag: str, made: Callable[[TypeInformation], TypeInformation]) -> _DescriptionRule:

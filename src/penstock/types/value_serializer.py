@@ -1,10 +1,14 @@
-"""How the values of a type are stored: the results of `create_serializer` and its sibling."""
+"""Serializers of the types that `Types` makes, and the forms in which they store values."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from io import BytesIO
 from typing import Any
+
+from penstock.types.type_serializer import TypeSerializer
 
 
 class StoredForm(Enum):
@@ -17,14 +21,57 @@ class StoredForm(Enum):
     """Coded rows: a tag before each field, numbers of variable length (CodedRowData 4.2)."""
 
 
+Codec = tuple[Callable[[Any], bytes], Callable[[bytes], Any]]
+"""(value in the declared form to bytes, the inverse)."""
+
+_CODECS: dict[StoredForm, Callable[[Any], Codec]] = {}
+
+
+def provide_codec(form: StoredForm, codec_of: Callable[[Any], Codec]) -> None:
+    """Provide the codec of a form; the modules that have it stand above the types."""
+    _CODECS[form] = codec_of
+
+
 @dataclass(frozen=True, slots=True)
-class ValueSerializer:
-    """Names the format in which state backends store values of a type.
+class ValueSerializer(TypeSerializer[Any]):
+    """Writes and reads values of a type of `Types` as state backends store them.
 
     Attributes:
         type_info: The type.
         form: Format of its values in snapshots and in the change log.
+
+    Example:
+        >>> from penstock.common import Types
+        >>> stream = BytesIO()
+        >>> Types.TUPLE([Types.LONG()]).create_var_len_serializer().serialize([-1], stream)
+        >>> stream.getvalue().hex(" ")
+        '08 01'
+        >>> Types.TUPLE([Types.LONG()]).create_var_len_serializer().deserialize(BytesIO(stream.getvalue()))
+        (-1,)
     """
 
     type_info: Any
     form: StoredForm
+
+    def serialize(self, element: Any, stream: BytesIO) -> None:
+        """Write the declared form of `element`.
+
+        Raises:
+            ValueError: `element` is no value of the type.
+        """
+        encode, _ = _CODECS[self.form](self.type_info)
+        stream.write(encode(self.type_info.coerce(element)))
+
+    def deserialize(self, stream: BytesIO) -> Any:
+        """Return the value whose bytes are the rest of `stream`.
+
+        Raises:
+            DecodeError: They are the bytes of no value of the type.
+        """
+        _, decode = _CODECS[self.form](self.type_info)
+        return decode(stream.read())
+
+
+def stored_form(serializer: TypeSerializer[Any]) -> StoredForm:
+    """Return the form of a serializer's values inside other values; bytes of a program's own serializer are plain."""
+    return serializer.form if isinstance(serializer, ValueSerializer) else StoredForm.PLAIN

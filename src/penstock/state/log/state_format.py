@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from penstock.state.log.compression import Compression
 from penstock.state.schema.entry_schema import StateKind, StateSchema
-from penstock.types.value_serializer import StoredForm
+from penstock.types.value_serializer import StoredForm, stored_form
 from penstock.wire.coded_rows import has_coded_form
 
 
@@ -26,7 +26,7 @@ class StateFormat:
         """Return the schema that a state of a declared schema is stored with."""
         if not self.coded_rows or schema.kind is StateKind.TIMERS:
             return schema
-        form = schema.value_type.create_var_len_serializer().form
+        form = stored_form(schema.value_type.create_var_len_serializer())
         if form is StoredForm.CODED and not has_coded_form(schema.value_type):
             form = StoredForm.PLAIN
         return schema if form is schema.form else replace(schema, form=form)

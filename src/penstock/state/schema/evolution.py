@@ -42,7 +42,9 @@ from penstock.types import (
     TupleTypeInfo,
     TypeInformation,
 )
+from penstock.types.description import describe_type
 from penstock.types.inferred import enforced
+from penstock.types.user_types import StoredUserType, user_codec, user_type_of
 
 _NANOS_PER_MILLI = 1_000_000
 
@@ -82,7 +84,7 @@ def migration(
     place = _Place(subject)
     if old.kind is not new.kind:
         raise place.refusal(f"was of kind {old.kind.value}, is of kind {new.kind.value}")
-    if old.subkey_type != new.subkey_type:
+    if _type_text(old.subkey_type) != _type_text(new.subkey_type):
         raise place.refusal(f"had keys of type {old.subkey_type!r}, has {new.subkey_type!r}")
     if new.is_part is not None:
         _check_parts(old.value_type, new.value_type, new.is_part, place)
@@ -99,6 +101,10 @@ def migration_of(old: StateSchema, new: StateSchema, operator: str, state: str) 
         StateMigrationError: They cannot be read so.
     """
     return migration(old, new, f"{described(state)} of operator {operator!r}")
+
+
+def _type_text(type_info: TypeInformation | None) -> Any:
+    return None if type_info is None else describe_type(type_info)
 
 
 def _check_parts(
@@ -180,10 +186,26 @@ def _change(old: TypeInformation, new: TypeInformation, place: _Place) -> Migrat
     old, new = enforced(old), enforced(new)
     if old == new:
         return None
+    if isinstance(old, StoredUserType):
+        return _user_change(old, new, place)
     rule = _RULES.get(type(old)) if type(old) is type(new) else None
     if rule is None:
         raise place.not_readable(old, new)
     return rule(old, new, place)
+
+
+def _user_change(old: StoredUserType, new: TypeInformation, place: _Place) -> Migration | None:
+    """Return the change of bytes of another version of a program's serializer."""
+    if describe_type(new) == describe_type(old):
+        return None
+    if next(iter(describe_type(new))) != "user" or user_type_of(new).name != old.name:
+        raise place.not_readable(old, new)
+    codec = user_codec(new)
+    try:
+        before = replace(codec, serializer=codec.serializer.restore(old.version))
+    except StateMigrationError as refused:
+        raise place.refusal(f"was not restored: {refused.problem}", refused.hint) from refused
+    return lambda stored: [codec.encode(before.decode(data)) for data in stored]
 
 
 def _basic_change(old: BasicTypeInfo, new: BasicTypeInfo, place: _Place) -> Migration | None:

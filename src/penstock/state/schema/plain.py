@@ -26,7 +26,7 @@ from itertools import chain, islice
 from types import NoneType
 from typing import Any
 
-from penstock.errors import ArgumentError, DecodeError
+from penstock.errors import DecodeError
 from penstock.types.inferred import InferredTypeInfo
 from penstock.types.information import (
     BasicArrayTypeInfo,
@@ -41,6 +41,7 @@ from penstock.types.information import (
     TypeInformation,
 )
 from penstock.types.row import Row, RowKind, row_factory, rows_of_one_schema, rows_to_values
+from penstock.types.user_types import StoredUserType, user_codec
 
 Column = Callable[[list[Any]], list[Any]]
 """Converts many values: one result per value, in order; it does not change its argument."""
@@ -79,12 +80,7 @@ def plain_codec(type_info: TypeInformation) -> PlainCodec | None:
     Raises:
         ArgumentError: The type, or a component type, is no type of `Types`.
     """
-    rule = _CODECS.get(type(type_info))
-    if rule is None:
-        raise ArgumentError(
-            f"values of {type_info!r} have no stored form",
-            hint="Use one of the types that `Types` makes.",
-        )
+    rule: Callable[[Any], PlainCodec | None] = _CODECS.get(type(type_info), _bytes_codec)
     return rule(type_info)
 
 
@@ -250,6 +246,17 @@ def _map_codec(map_type: MapTypeInfo) -> PlainCodec | None:
     return PlainCodec(store, load, one(store), one(load))
 
 
+def _bytes_codec(type_info: TypeInformation) -> PlainCodec:
+    """Return the codec of a program's type, whose plain form is the bytes of its serializer."""
+    codec = user_codec(type_info)
+    return PlainCodec(
+        lambda values: list(map(codec.encode, values)),
+        lambda stored: list(map(codec.decode, stored)),
+        codec.encode,
+        codec.decode,
+    )
+
+
 def _columns(
     codecs: list[PlainCodec | None],
 ) -> tuple[list[Column | None], list[Column | None]]:
@@ -284,6 +291,7 @@ _CODECS: dict[type, Callable[[Any], PlainCodec | None]] = {
     InferredTypeInfo: _no_codec,
     BasicArrayTypeInfo: _no_codec,
     PrimitiveArrayTypeInfo: _no_codec,
+    StoredUserType: _no_codec,
     RowTypeInfo: _row_codec,
     TupleTypeInfo: _tuple_codec,
     ListTypeInfo: _sequence_codec,

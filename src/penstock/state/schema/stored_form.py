@@ -11,13 +11,16 @@ the bytes of the whole entry, and None for None.
 
 from __future__ import annotations
 
+import pickle
 from functools import cache
 from typing import Any
 
+from penstock.errors import ArgumentError, DecodeError
 from penstock.state.schema.entry_schema import StateKind, StateSchema
 from penstock.state.schema.plain import PlainCodec, plain_codec
 from penstock.types import TypeInformation, Types
-from penstock.types.value_serializer import StoredForm
+from penstock.types.value_serializer import Codec, StoredForm, provide_codec
+from penstock.user_failure import raise_interrupt, words_of
 from penstock.wire.coded_rows import coded_codec
 
 
@@ -79,3 +82,43 @@ def stored_values(
     rest = [value for value, data in zip(values, coded, strict=True) if data is None]
     made = iter(codec.to_plain(rest))
     return [next(made) if data is None else data for data in coded]
+
+
+def _plain_bytes(type_info: TypeInformation) -> Codec:
+    """Return the codec of `create_serializer`: the pickle of the plain form."""
+    codec = plain_codec(type_info)
+
+    def encode(value: Any) -> bytes:
+        return pickle.dumps(value if codec is None else codec.to_plain_one(value), 5)
+
+    def decode(data: bytes) -> Any:
+        try:
+            plain = pickle.loads(data)
+        except BaseException as cause:
+            raise_interrupt(cause)
+            raise DecodeError(
+                f"{len(data)} bytes are no value of {type_info!r}: {words_of(cause)}",
+                hint="Give the bytes that `serialize` of the same type wrote.",
+            ) from cause
+        return plain if codec is None else codec.from_plain_one(plain)
+
+    return encode, decode
+
+
+def _coded_bytes(type_info: TypeInformation) -> Codec:
+    """Return the codec of `create_var_len_serializer`."""
+    codec = coded_codec(type_info)
+
+    def encode(value: Any) -> bytes:
+        if value is None:
+            raise ArgumentError(
+                f"None is no value of {type_info!r} and has no coded form",
+                hint="Store the absence beside the value.",
+            )
+        return codec.encode(value)
+
+    return encode, codec.decode
+
+
+provide_codec(StoredForm.PLAIN, _plain_bytes)
+provide_codec(StoredForm.CODED, _coded_bytes)
