@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 import pytest
 
@@ -171,12 +172,12 @@ class Summed(MapFunction):
         return self.sum
 
 
-class Called(Summed, MapFunction[dict, tuple[str, int]]):
+class Called(Summed, MapFunction[Any, tuple[str, int]]):
     """The same with an annotation that is wrong."""
 
 
 def as_number():
-    kept = {"n": 0}
+    kept: Any = {"n": 0}
 
     def counted(value) -> int:
         kept["n"] += value["n"]

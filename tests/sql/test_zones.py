@@ -5,7 +5,7 @@ Catches: a zone that is ignored, a window of a day that is not the day of the zo
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -44,8 +44,8 @@ def test_windows_of_a_day_are_days_of_the_zone() -> None:
         "TUMBLE", 0, is_instant=True, size_ms=24 * hour, step_ms=24 * hour, zone=_ZONE
     )
     assign = AssignWindows(spec, ("ts", "window_start", "window_end", "window_time"))
-    moments = [(2024, 3, 10, 7, 59), (2024, 3, 10, 8), (2024, 3, 11, 6, 59), (2024, 3, 11, 7)]
-    found = [assign(Row(ts=datetime(*each, tzinfo=UTC)))[0] for each in moments]  # type: ignore[misc]
+    moments = ["2024-03-10T07:59", "2024-03-10T08:00", "2024-03-11T06:59", "2024-03-11T07:00"]
+    found = [assign(Row(ts=datetime.fromisoformat(f"{each}Z")))[0] for each in moments]
     starts = [(each.window_start.day, each.window_start.hour) for each in found]
     assert starts == [(9, 8), (10, 8), (10, 8), (11, 7)]
     lengths = [each.window_end - each.window_start for each in found]
