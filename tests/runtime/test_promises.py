@@ -181,7 +181,7 @@ def as_number():
 
     def counted(value) -> int:
         kept["n"] += value["n"]
-        return kept
+        return kept  # type: ignore[no-any-return]
 
     return counted
 
