@@ -210,6 +210,10 @@ class PostgresSourceBuilder(Generic[S]):
 
         Raises:
             ArgumentError: There is none, or another one.
+
+        Example:
+            >>> from penstock.datastream.connectors.postgres import PostgresSource
+            >>> builder = PostgresSource.builder().set_publish("insert", "update")
         """
         if not kinds or not {*kinds} <= {*KINDS}:
             raise ArgumentError.here(
@@ -222,7 +226,11 @@ class PostgresSourceBuilder(Generic[S]):
         """Go on with a publication that was changed while the job knew it: nothing was missed, or that is accepted.
 
         Args:
-            publication: What the error about the change names.
+            publication: The text that the error about the change names.
+
+        Example:
+            >>> from penstock.datastream.connectors.postgres import PostgresSource
+            >>> builder = PostgresSource.builder().set_publication_accepted("orders 16402 771")
         """
         self._accepted = publication
         return self

@@ -42,7 +42,11 @@ class LineForm:
         csv: The syntax of CSV.
         header: Whether the first line of a file of CSV has the names of the columns.
         skips_header: Whether the header is not compared with the declared names.
-        depth: How many names the path of the source has; directories below may be partitions.
+        depth: Number of names of the path of the source; directories below may be partitions.
+
+    Example:
+        >>> LineForm("text", None).encoding
+        'utf-8'
     """
 
     format: str
