@@ -524,7 +524,7 @@ BEFORE = SOURCE + "CREATE TABLE s (id BIGINT, name STRING) WITH ('connector' = '
             "without a start and an end",
         ),
         ("DROP TABLE n", "there is no table 'n'"),
-        ("DROP VIEW numbers", "there is no view 'numbers'"),
+        ("DROP VIEW numbers", "'numbers' is a table (line"),
         ("DROP FUNCTION f", "there is no function 'f'"),
         ("DESCRIBE nothing", "there is no table 'nothing' (line"),
         ("SHOW CREATE TABLE nothing", "there is no table 'nothing'"),

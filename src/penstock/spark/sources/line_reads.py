@@ -10,7 +10,6 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from penstock.connectors.files.file_source import FileSource
 from penstock.connectors.files.lines.decoder import LineDecoder
 from penstock.errors import CallSite
 
@@ -22,7 +21,7 @@ _OPTIONS = frozenset(
 
 def is_read_by_lines(source: Any) -> bool:
     """Return whether workers make the records of a source from lines."""
-    return isinstance(source, FileSource) and source.by_lines is not None
+    return getattr(source, "by_lines", None) is not None
 
 
 def decoder_of(source: Any, origin: CallSite | None) -> LineDecoder | None:
@@ -32,7 +31,7 @@ def decoder_of(source: Any, origin: CallSite | None) -> LineDecoder | None:
         source: The source.
         origin: The user's line that made it, for errors.
     """
-    form = source.by_lines if isinstance(source, FileSource) else None
+    form = getattr(source, "by_lines", None)  # other sources than files have none
     return None if form is None else LineDecoder(form, origin)
 
 
