@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from datetime import timedelta
+from warnings import catch_warnings, simplefilter
 
 import pytest
 from hypothesis import given
@@ -317,7 +318,18 @@ def test_lists_in_text_are_taken_apart(text, elements):
 # FLIP-330, rule 1.
 def test_a_deprecated_option_that_is_set_is_a_warning() -> None:
     config = Configuration()
-    config.validate()
-    config.set_string("pipeline.force-timestamp-support", "false")
-    with pytest.warns(FutureWarning, match="force-timestamp-support is deprecated. A later major"):
+    with catch_warnings(record=True) as unset:
+        simplefilter("always")
         config.validate()
+    config.set_string("pipeline.force-timestamp-support", "false")
+    with catch_warnings(record=True) as found:
+        simplefilter("always")
+        config.validate()
+    assert unset == []
+    assert [(each.category, str(each.message)) for each in found] == [
+        (
+            FutureWarning,
+            "pipeline.force-timestamp-support is deprecated. A later major version leaves timestamps out "
+            "wherever there is no watermark strategy.",
+        )
+    ]

@@ -1,4 +1,4 @@
-"""`TypeSerializer`: how values of a type become bytes."""
+"""`TypeSerializer`: values of a type to bytes and back."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class TypeSerializer(ABC, Generic[T]):
     rows, tuples, lists and maps, is then stored as these bytes. Each call gets a stream of its own, which
     holds one value and nothing else; None is stored without a call.
 
-    Snapshots record `version`. When a program with a greater version starts from an older snapshot, `restore`
-    returns the serializer of the older bytes, and values are written again in the new version.
+    Snapshots record `version`. When a program whose serializer has another version starts from a snapshot,
+    `restore` returns the serializer of the stored bytes, and values are written again in the version of the program.
 
     A window assigner may return one too, as in PyFlink; windows have a format of their own and do not call it.
 

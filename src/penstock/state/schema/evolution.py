@@ -42,9 +42,9 @@ from penstock.types import (
     TupleTypeInfo,
     TypeInformation,
 )
-from penstock.types.description import describe_type
+from penstock.types.description import describe_type, type_of
 from penstock.types.inferred import enforced
-from penstock.types.user_types import StoredUserType, user_codec, user_type_of
+from penstock.types.user_types import StoredUserType, user_codec
 
 _NANOS_PER_MILLI = 1_000_000
 
@@ -198,7 +198,8 @@ def _user_change(old: StoredUserType, new: TypeInformation, place: _Place) -> Mi
     """Return the change of bytes of another version of a program's serializer."""
     if describe_type(new) == describe_type(old):
         return None
-    if next(iter(describe_type(new))) != "user" or user_type_of(new).name != old.name:
+    declared = type_of(describe_type(new))
+    if not isinstance(declared, StoredUserType) or declared.name != old.name:
         raise place.not_readable(old, new)
     codec = user_codec(new)
     try:
