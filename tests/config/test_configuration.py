@@ -326,10 +326,8 @@ def test_a_deprecated_option_that_is_set_is_a_warning() -> None:
         simplefilter("always")
         config.validate()
     assert unset == []
-    assert [(each.category, str(each.message)) for each in found] == [
-        (
-            FutureWarning,
-            "pipeline.force-timestamp-support is deprecated. A later major version leaves timestamps out "
-            "wherever there is no watermark strategy.",
-        )
-    ]
+    (warning,) = found
+    assert warning.category is FutureWarning
+    assert str(warning.message).startswith(
+        "pipeline.force-timestamp-support is deprecated. A later"
+    )

@@ -1,4 +1,4 @@
-"""How a run has ended."""
+"""End of a run."""
 
 DONE = "done"
 STOPPED = "stopped"
@@ -7,4 +7,4 @@ STOPPED = "stopped"
 RUNNING = "running"
 FAILED = "failed"
 LOST = "lost"
-"""Of a run whose driver was killed."""
+"""End of a run whose driver was killed."""

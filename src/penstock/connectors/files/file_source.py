@@ -370,12 +370,12 @@ class FileSource(Source):
 
     @property
     def read_in_epochs_by(self) -> str | None:  # type: ignore[override]
-        """What reads it in a loop of epochs."""
+        """Reader in a loop of epochs."""
         return f"{self._reader}, which gets the files from a log"
 
     @property
     def read_in_batch_by(self) -> str | None:  # type: ignore[override]
-        """What reads it in a batch run."""
+        """Reader in a batch run."""
         return f"{self._reader}, which gets the pinned files"
 
     @property

@@ -1,4 +1,4 @@
-"""How large a record may be: checked when it is staged, since the commit of an epoch that is decided must not be refused.
+"""Limits of the size of a record: checked when it is staged, since the commit of an epoch that is decided must not be refused.
 
 Brokers refuse a batch that is larger than `max.message.bytes` of its topic, and clients a record that is larger than their
 own `message.max.bytes`. The size is that without compression: how far a batch shrinks is known when it is sent.

@@ -20,7 +20,7 @@ from penstock.connectors.process_table import OfThisProcess
 from penstock.errors import SourceError
 
 KINDS = ("insert", "update", "delete", "truncate")
-"""What a publication may have, as its parameter `publish` names it."""
+"""Kinds of changes of a publication, by the names of its parameter `publish`."""
 
 _STATE = """\
 select p.oid::text, p.xmin::text, array[p.pubinsert, p.pubupdate, p.pubdelete, p.pubtruncate], p.pubviaroot,
@@ -72,7 +72,7 @@ class Publication:
 
     @property
     def text(self) -> str:
-        """What differs as soon as changes may have been missed."""
+        """Digest that differs as soon as changes may have been missed."""
         return f"{self.oid}.{self.version}.{self.tables}"
 
 

@@ -1,4 +1,4 @@
-"""What the columns of a sink's table take: values as an INSERT with psycopg writes them, and the constraints of the table.
+"""Columns of a sink's table: values as an INSERT with psycopg writes them, and the constraints of the table.
 
 COPY gives the server texts, and a text loses what psycopg's types say: a zone in a `timestamp`, a list in a `jsonb`. The
 constraints are added to the staged rows, so that a task refuses a row, and not the commit of an epoch that is decided.

@@ -35,7 +35,7 @@ ZONE_LETTERS = "zZX"
 
 
 class Style(Enum):
-    """How a pattern is read."""
+    """Style of a pattern."""
 
     STRICT = "strict"
     LENIENT = "lenient"
@@ -100,7 +100,7 @@ class DatePattern:
 
     @property
     def has_zone(self) -> bool:
-        """Whether it has letters of zones."""
+        """True if it has letters of zones."""
         return any(part.letter in ZONE_LETTERS for part in self.parts if isinstance(part, Letters))
 
     def written(self, moment: Moment) -> str:

@@ -90,7 +90,7 @@ class FileReading(ABC):
 
     @property
     def is_counted(self) -> bool:
-        """Whether it is known how many files wait."""
+        """True if the number of waiting files is known."""
         return True
 
     @abstractmethod
@@ -267,7 +267,7 @@ class ListedReading(FileReading):
 
     @property
     def is_counted(self) -> bool:
-        """Whether the directory was listed."""
+        """True if the directory was listed."""
         return self._is_listed
 
     def open(self, at: int) -> None:

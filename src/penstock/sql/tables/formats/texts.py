@@ -1,4 +1,4 @@
-"""How SQL's formats ask the table of texts: with Flink's rules, and with the digits of DECIMAL."""
+"""Rules of SQL's formats for the table of texts: Flink's, and the digits of DECIMAL."""
 
 from __future__ import annotations
 
