@@ -143,7 +143,7 @@ def _sum_of_decimals(wide: dict[str, Any], name: str, how: str, asked: list[_Ker
 
 
 def _extreme_float(wide: dict[str, Any], name: str, how: str, asked: list[_Kernel]) -> _Finish:
-    # NULL is not NaN; before pyarrow 23 a flag that is NULL hides those of its group.
+    # NULL is not NaN. Filled here, so that no result depends on how a version's `any` takes NULL.
     lost = pc.fill_null(pc.is_nan(wide[name]), False)  # noqa: FBT003
     if not pc.any(lost).as_py():
         return _plain(wide, name, how, asked)
