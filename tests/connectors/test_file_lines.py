@@ -133,13 +133,19 @@ def test_usual_lines_are_read_by_arrow(kind: str) -> None:
     assert fast([lines[kind]] * 3).num_rows == 3
 
 
-def decoded(form: LineForm, lines: list[bytes], path: str = "file:/in/a", start: int = 0) -> Any:
+def decoded(
+    form: LineForm,
+    lines: list[bytes],
+    path: str = "file:/in/a",
+    start: int = 0,
+    decoder: LineDecoder | None = None,
+) -> Any:
     columns = [pa.array(lines, pa.binary()), pa.array([path] * len(lines))]
     batch = pa.RecordBatch.from_arrays(
         [*columns, pa.array([start] * len(lines), pa.int64())], ["line", "file", "start"]
     )
     found: list[Any] = []
-    for each in LineDecoder(form).decoded(batch):
+    for each in (decoder or LineDecoder(form)).decoded(batch):
         made = each.to_pylist() if isinstance(each, pa.RecordBatch) else each
         found += [tuple(row.values()) if isinstance(row, dict) else row for row in made]
     return found
@@ -165,6 +171,16 @@ def test_a_partition_that_is_declared_is_a_field() -> None:
         decoded(form, [b"x"], "file:/in/day=x/a")
     with pytest.raises(SourceError, match="line 1: it has 1 fields, not 2"):
         decoded(form, [b"x"], "file:/in/a")
+
+
+def test_an_empty_partition_is_not_that_of_null() -> None:
+    texts = Types.ROW_NAMED(["a", "day"], [Types.STRING(), Types.STRING()])
+    form = line_form("csv", texts, {}, "/in")
+    assert isinstance(form, LineForm)
+    decoder = LineDecoder(form)
+    null = decoded(form, [b"x"], "file:/in/day=__HIVE_DEFAULT_PARTITION__/a", decoder=decoder)
+    empty = decoded(form, [b"x"], "file:/in/day=/a", decoder=decoder)
+    assert (null, empty) == ([("x", None)], [("x", "")])
 
 
 @pytest.mark.parametrize(

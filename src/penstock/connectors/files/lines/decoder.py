@@ -67,7 +67,9 @@ class LineDecoder:
     form: LineForm
     origin: CallSite | None = None
     _piece: _Piece = field(init=False, default_factory=lambda: _Piece("", -1))
-    _files: dict[tuple[str, ...], _FieldsOfFile] = field(init=False, default_factory=dict)
+    _files: dict[tuple[tuple[str, str | None], ...], _FieldsOfFile] = field(
+        init=False, default_factory=dict
+    )
 
     def decoded(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch | list[Any]]:
         """Yield columns or records of a batch of lines, in order.
@@ -164,7 +166,7 @@ class LineDecoder:
         known_names = self.form.type_info.field_names
         found = _partitions(path, self.form.depth)
         chosen = {name: text for name, text in found.items() if name in known_names}
-        key = tuple(text or "" for pair in chosen.items() for text in pair)
+        key = tuple(chosen.items())
         known = self._files.get(key)
         if known is None:
             try:
