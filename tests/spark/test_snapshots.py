@@ -111,6 +111,7 @@ def test_a_snapshot_whose_files_are_gone_is_told(
     client = start(env, log, tmp_path / "out")
     with pytest.raises(Exception, match="failpoint"):
         client.get_job_execution_result().result()
+    assert list((tmp_path / "job" / "snapshots").glob("*/*")), "a failed start keeps its snapshot"
     (tmp_path / "job" / "snapshots").rename(tmp_path / "gone")
     client = start(environment("mixed"), log, tmp_path / "out")
     with pytest.raises(SourceError, match="snapshot of captured is incomplete"):

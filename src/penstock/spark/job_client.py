@@ -209,7 +209,8 @@ class SparkJobClient(ShownAsCard):
         """Return whether the first start of the job has failed before it wrote anything, or because of its state."""
         is_first = self._directory.is_new and not self._job.counted
         is_of_state = isinstance(failure, StateMigrationError | SavepointError)
-        is_refusal = is_of_state or not self._directory.has_begun
+        has_work = self._directory.has_begun or self._directory.has_captured
+        is_refusal = is_of_state or not has_work
         return final is JobStatus.FAILED and is_first and is_refusal
 
     def _end(self, final: JobStatus, failure: PenstockError | None, *, is_refused: bool) -> None:

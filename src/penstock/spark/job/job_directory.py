@@ -212,6 +212,15 @@ class JobDirectory:
         """Whether a run of the job has pinned its input."""
         return any(_PINNED.fullmatch(name) for name in self._steps.names())
 
+    @property
+    def has_captured(self) -> bool:
+        """Whether a source has begun its snapshot: the files are work, and other systems may keep its position."""
+        captures = self.path / "snapshots"
+        try:
+            return captures.is_dir() and any(any(each.iterdir()) for each in captures.iterdir())
+        except OSError:
+            return True  # one that cannot be read is kept
+
     def refuse(self) -> None:
         """Unlock, and leave the directory as it was before this start, of which nothing was committed.
 
