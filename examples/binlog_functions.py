@@ -1,4 +1,4 @@
-"""Functions of `coded_join.sql`: rows of the messages of a binlog reader."""
+"""Functions of `coded_join.sql` and `coded_join_seed.sql`: rows of the messages of a binlog reader."""
 
 import json
 
@@ -43,6 +43,9 @@ REFUND = [
 ]
 
 
+ROWS = ("data", "old_data")
+
+
 def row_of(columns):
     """Return the type of an operation and texts."""
     return f"ROW<operation STRING, {', '.join(f'`{name}` STRING' for name in columns)}>"
@@ -71,3 +74,21 @@ def parse_refund(message):
 def binlog_offset(message):
     """Return the number of a message, as its writer counts."""
     return json.loads(message)["offset"]
+
+
+@udtf(
+    result_types="ROW<data STRING, old_data STRING, flag STRING, db_name STRING, table_name STRING,"
+    " before_flag STRING, after_flag STRING>"
+)
+def binlog_parser(message):
+    """Yield what `coded_join_seed.sql` reads of a message: the row, the row before, the operation, names, flags."""
+    record = json.loads(message)
+    rows = [None if record.get(key) is None else json.dumps(record[key]) for key in ROWS]
+    yield *rows, *map(record.get, ("operation", "database", "table", "before_flag", "after_flag"))
+
+
+@udf(result_type="STRING")
+def json_value(document, path):
+    """Return a field of a document as text, by `$.name` or `name`."""
+    value = None if document is None else json.loads(document).get(path.removeprefix("$."))
+    return value if value is None or isinstance(value, str) else json.dumps(value)
