@@ -26,7 +26,7 @@ def journal_in(directory: Path) -> EpochJournal:
 
     of_job = SimpleNamespace(
         run_directory=lambda *_: directory,
-        digest_of=nothing,
+        digest_of=lambda _: "0" * 64,
         check_digest=nothing,
         fence=nothing,
     )

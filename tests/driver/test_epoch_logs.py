@@ -36,7 +36,12 @@ def job(tmp_path, monkeypatch):
     """Return the directory of a job with a batch run, and a live run that has begun."""
     small_limits(monkeypatch)
     write_verified(
-        tmp_path / "job.json", {"name": "j", "shape": {"runs": [["b", "BATCH"], ["l", "LIVE"]]}}
+        tmp_path / "job.json",
+        {
+            "name": "j",
+            "shape": {"runs": [["b", "BATCH"], ["l", "LIVE"]]},
+            "pipelines": [0, 0],
+        },
     )
     write_verified(tmp_path / "run-0.done.json", {"state_files": {"part": "00"}})
     (tmp_path / "run-1").mkdir()

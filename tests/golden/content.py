@@ -2,8 +2,6 @@
 
     python -m tests.golden.content tests/golden/0.1.0
 
-`0.1.0-directory` has blobs with a directory, which came after 0.1.0.
-
 Files are only ever added: later versions must go on reading those of earlier ones.
 """
 

@@ -15,7 +15,7 @@ from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream import KeyedProcessFunction, MapFunction, StreamExecutionEnvironment
 from penstock.datastream.connectors import HybridSource
 from penstock.errors import GraphError
-from penstock.plan.compat.identity import numbered_sources, numbered_uids, source_uids, with_numbers
+from penstock.plan.compat.identity import numbered_sources, numbered_uids, source_uids
 from penstock.plan.explain.unnamed_state import describe_unnamed_state, unnamed_state
 from penstock.plan.physical import PhysicalPlan
 
@@ -162,14 +162,6 @@ def test_places_are_those_of_the_graph_before_it_is_cut():
         return env.plan()
 
     assert uids_of(plan_of("STREAMING")) == uids_of(plan_of("AUTOMATIC"))
-
-
-def test_a_job_of_the_first_version_keeps_its_numbers():
-    plan = with_numbers(reduced(branches=2, below=("map",)))
-    assert uids_of(plan) == ["reduce-1", "reduce-2"]
-    assert uids_of(plan, "map") == ["map-1", "map-2"]
-    assert {"reduce-1", "reduce-2"} <= numbered_uids(plan)
-    assert uids_of(with_numbers(reduced(uid="mine"))) == ["mine"]
 
 
 def test_a_uid_made_by_default_must_not_be_taken():

@@ -18,7 +18,6 @@ from penstock.errors import ConfigError
 from penstock.graph.hybrid import parts_of
 from penstock.plan.explain.render import render_text
 from penstock.plan.phases.pipelines import is_written_beside, most_written_tasks
-from penstock.plan.planner import as_one_sequence
 from penstock.program.run_settings import LiveEngine
 from tests.plan.test_blocking import ENDLESS, totals
 from tests.runtime.jobs import MIXED, STREAMING, environment, history_then_live
@@ -246,14 +245,6 @@ def test_history_beside_results_is_one_batch_run_with_them():
     assert [run[:2] for run in runs_of(plan)][-2:] == [("history", "BATCH"), ("live", "LIVE")]
     results = "result of map"
     assert results in runs_of(plan)[-2][2]
-
-
-def test_a_job_that_an_earlier_version_began_keeps_a_run_per_part():
-    before = as_one_sequence(plan_of(HYBRID, ENDLESS))
-    assert [run[:3] for run in runs_of(before)] == [
-        ("history", "LIVE", {"a": (0,)}),
-        ("live", "LIVE", {"a": (1,), "b": (0,)}),
-    ]
 
 
 @pytest.mark.parametrize("share", ["0", "1", "-0.5", "half"])

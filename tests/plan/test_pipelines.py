@@ -7,11 +7,9 @@ import pytest
 from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream import WatermarkStrategy
 from penstock.datastream.connectors import CollectionSource
-from penstock.plan.compat.fingerprint import fingerprint
 from penstock.plan.explain.render import render_text
 from penstock.plan.hand_over import HandOver
 from penstock.plan.phases.pipelines import most_tasks
-from penstock.plan.planner import as_one_sequence
 from penstock.plan.programs import programs_of
 from penstock.program.run_settings import RunKind
 from tests.plan.test_blocking import ENDLESS, enriched, key, totals
@@ -110,27 +108,6 @@ def test_every_source_and_operator_is_in_the_runs_of_one_pipeline():
     ]
     every = [op.id for level in plan.levels for op in level.operators]
     assert sorted(id_ for some in executed for id_ in some) == sorted(every)
-
-
-@pytest.mark.parametrize("mode", [STREAMING, MIXED, BATCH], ids=["streaming", "mixed", "batch"])
-@pytest.mark.parametrize("source", [CollectionSource.of(SOME), history_then_live(SOME, SOME)])
-def test_a_job_of_one_pipeline_has_the_runs_that_it_had_before_there_were_pipelines(mode, source):
-    plan = also(environment(mode), "only", source).plan()
-    before = as_one_sequence(plan)
-    assert fingerprint(plan) == fingerprint(before)
-    assert [run.name for run in plan.runs] == [run.name for run in before.runs]
-
-
-def test_a_job_that_an_earlier_version_began_can_go_on_with_one_sequence():
-    env = also(enriched(MIXED, history_then_live([], []), SOME), "more", history_then_live([], []))
-    before = as_one_sequence(env.plan())
-    assert [(run.name, run.kind, run.after) for run in before.runs] == [
-        ("bounded", RunKind.BATCH, ()),
-        ("history", RunKind.BATCH, (0,)),
-        ("live", RunKind.LIVE, ()),
-    ]
-    assert fingerprint(before) != fingerprint(env.plan())
-    assert as_one_sequence(before) == before
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from penstock.plan.explain.shape_difference import first_difference
 from penstock.plan.hand_over import HandOver
 from penstock.plan.options import plan_options
 from penstock.plan.physical import PhysicalPlan
-from penstock.plan.planner import PHASES, as_one_sequence
+from penstock.plan.planner import PHASES
 from penstock.plan.programs import programs_of
 from penstock.program.channel import SINK_LEVEL
 from penstock.program.partitioning import StreamPartitioner
@@ -121,11 +121,6 @@ def test_runs_read_every_part_once_in_order_and_end_each_source_once(sources, mo
         readings = [r for run in plan.runs for r in run.readings if r.source == source.id]
         assert [p for r in readings for p in r.parts] == list(range(len(source.parts)))
         assert [r.ends for r in readings] == [False] * (len(readings) - 1) + [True]
-
-
-def test_a_source_without_history_joins_in_the_last_run_of_an_earlier_version():
-    plan = as_one_sequence(plan_of(THREE_PARTS, BOUNDED))
-    assert [[r.source for r in run.readings] for run in plan.runs] == [[0], [0], [0, 1]]
 
 
 def test_batch_over_an_endless_source_is_refused():

@@ -17,8 +17,6 @@ from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.errors import JobDirectoryError, JobMismatchError, SavepointError
 from penstock.filesystem.stored_path import mounted
-from penstock.plan.compat.fingerprint import describe_shape, fingerprint
-from penstock.plan.compat.identity import with_numbers
 from penstock.plan.physical import PhysicalPlan
 from penstock.spark.job.job_directory import JobDirectory
 from penstock.spark.savepoints.savepoint_requests import SavepointRequests
@@ -58,31 +56,6 @@ def test_an_unchanged_program_without_uids_goes_on(tmp_path):
     first = uids_in(tmp_path, plan)
     assert len(set(first)) == 2
     assert uids_in(tmp_path, plan_of(None, None)) == first
-
-
-def written_by_the_first_version(path, plan: PhysicalPlan) -> None:
-    """Leave what 0.1.0 wrote: uids are numbers, and nothing says so."""
-    uids_in(path, plan)
-    record = read_verified(path / "job.json")
-    old = with_numbers(plan)
-    record |= {"fingerprint": fingerprint(old), "shape": describe_shape(old)}
-    del record["uids"], record["key"]
-    write_verified(path / "job.json", record)
-
-
-@pytest.mark.parametrize(
-    ("uids", "kept"),
-    [((None, None), ["reduce-1", "reduce-2"]), (("a", None), ["a", "reduce-1"]), (("a",), ["a"])],
-)
-def test_a_directory_of_the_first_version_goes_on_with_its_numbers(tmp_path, uids, kept):
-    written_by_the_first_version(tmp_path, plan_of(*uids))
-    assert uids_in(tmp_path, plan_of(*uids)) == kept
-
-
-def test_a_directory_of_the_first_version_refuses_another_program(tmp_path):
-    written_by_the_first_version(tmp_path, plan_of(None))
-    with pytest.raises(JobMismatchError):
-        uids_in(tmp_path, plan_of(None, None))
 
 
 def test_another_graph_is_told_how_to_keep_the_state(tmp_path):
@@ -160,12 +133,14 @@ def test_a_digest_is_that_of_the_job(tmp_path):
         other.release()
 
 
-def test_a_directory_of_the_first_version_has_no_key(tmp_path):
-    written_by_the_first_version(tmp_path, plan_of("a"))
-    directory = JobDirectory.open(str(tmp_path), plan_of("a"), "job")
-    assert directory.digest_of(b"data") is None
-    directory.check_digest(b"data", None, "run-0.staged.json")
-    directory.release()
+@pytest.mark.parametrize("missing", ["uids", "pipelines", "key"])
+def test_a_directory_of_before_the_first_release_is_refused(tmp_path, missing):
+    uids_in(tmp_path, plan_of("a"))
+    record = read_verified(tmp_path / "job.json")
+    del record[missing]
+    write_verified(tmp_path / "job.json", record)
+    with pytest.raises(JobMismatchError, match="before the first release"):
+        uids_in(tmp_path, plan_of("a"))
 
 
 UNPICKLED: dict[str, str] = {

@@ -17,10 +17,9 @@ from penstock.datastream.connectors import (
     HybridSource,
 )
 from penstock.errors import PenstockError, SavepointMismatchError
-from penstock.plan.compat.identity import channel_ends, source_uids, with_numbers
+from penstock.plan.compat.identity import channel_ends, source_uids
 from penstock.plan.hand_over import HandOver
 from penstock.plan.physical import PhysicalPlan
-from penstock.plan.planner import as_one_sequence
 from penstock.plan.programs import programs_of
 from penstock.program.channel import WatermarkGroup
 from penstock.runtime.task.report import Report
@@ -182,15 +181,6 @@ def test_a_source_that_waited_for_the_history_of_another_begins_beside_it(part):
     parts = (replace(hybrid_record(), part=part), record("t-1", generator_kind(), None, {}))
     plan = plan_of({"s": hybrid(), "t": ENDLESS})
     assert match(plan, savepoint_of(plan, parts)).goes_on == (0,)
-
-
-def test_a_position_in_history_beside_live_input_fits_no_run_of_one_part():
-    plan = plan_of({"s": hybrid(), "t": ENDLESS})
-    parts = (replace(hybrid_record(), part=0), record("t-1", generator_kind()))
-    taken = savepoint_of(plan, parts)
-    assert match(plan, taken).goes_on == (0,)
-    with pytest.raises(SavepointMismatchError, match="no live run"):
-        match(as_one_sequence(plan), taken)
 
 
 def test_a_batch_job_cannot_go_on():
@@ -381,33 +371,6 @@ def test_state_that_fits_by_number_only_is_refused_whatever_is_ignored():
         with pytest.raises(SavepointMismatchError, match="only their order") as refused:
             match(branches(), taken, ignore_unclaimed=ignored)
     assert "test_recovery.py" in str(refused.value.origin)
-
-
-def numbered(plan: PhysicalPlan) -> Savepoint:
-    """Return what 0.1.0 wrote: uids without a word whether they are made."""
-    taken = taken_of(with_numbers(plan))
-    return replace(
-        taken, operators=tuple(replace(each, is_generated=False) for each in taken.operators)
-    )
-
-
-def test_numbers_of_the_first_version_are_given_to_nobody():
-    taken = numbered(reductions(max, min))
-    assert taken.operators_with_state == ("reduce-1", "reduce-2")
-    with pytest.raises(SavepointMismatchError, match="reduce-1") as refused:
-        match(reductions(max, min), taken)
-    assert ".uid('reduce-1')" in refused.value.hint
-    assert match(reductions(sum, max, min, uids=["new", "reduce-1", "reduce-2"]), taken)
-
-
-def test_a_savepoint_of_the_first_version_fits_programs_with_uids():
-    written = numbered(reductions(max, min, uids=["a", "b"])).to_json()
-    for operator in written["operators"]:
-        del operator["is_generated"]
-    taken = Savepoint.from_json(written)
-    assert taken.unnamed_state == ()
-    restored = match(reductions(sum, max, min, uids=["new", "a", "b"]), taken)
-    assert restored.handed.memory == {"a": 7}
 
 
 @pytest.mark.parametrize("now", [("s",), ("s", "s"), ("s", "s", "s")])

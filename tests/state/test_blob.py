@@ -16,9 +16,6 @@ from penstock.state.log.blob import (
     key_group_of,
     operator_of,
 )
-from penstock.state.log.compression import Compression
-from penstock.state.replay import replay
-from tests.state.blobs_of_0_1_0 import old_blob
 
 SCHEMA = '{"kind":"value","subkey":null,"ttl":false,"value":"Long"}'
 EXAMPLE = Section("count", SCHEMA, ["a"], None, [3], ["b"])
@@ -56,19 +53,10 @@ def test_golden_bytes_of_a_blob():
     assert decode_blob(blob) == [EXAMPLE]
 
 
-def test_golden_bytes_of_a_blob_without_a_directory():
-    blob = bytes.fromhex(
-        "50535331"
-        "21f52dbe"
-        "07000000"
-        "0300"
-        "616767"
-        "80059562000000000000005d94288c05636f756e74948c397b226b696e64223a2276616c7565222c22737562"
-        "6b6579223a6e756c6c2c2274746c223a66616c73652c2276616c7565223a224c6f6e67227d945d948c016194"
-        "614e5d944b03615d948c016294614e5d947494612e"
-    )
-    assert decode_blob(blob) == [EXAMPLE]
-    assert old_blob("agg", 7, [EXAMPLE]) == blob
+def test_blobs_before_the_first_release_are_refused():
+    for magic in (b"PSS1", b"PSS2"):
+        with pytest.raises(StateError, match="does not start like one"):
+            decode_blob(magic + encode_blob("agg", 7, [EXAMPLE])[4:])
 
 
 def test_header_is_read_without_the_entries():
@@ -79,16 +67,6 @@ def test_header_is_read_without_the_entries():
 def test_sections_come_back():
     nested = Section("m", SCHEMA, ["k", "k"], [1, 2], ["x", "y"], ["k"], [3], ["old"])
     assert decode_blob(encode_blob("agg", 7, [EXAMPLE, nested])) == [EXAMPLE, nested]
-
-
-@pytest.mark.parametrize("compression", Compression)
-@given(sections=st.lists(nested_sections, max_size=4))
-def test_blobs_with_and_without_a_directory_are_equal_when_decoded(compression, sections):
-    old = old_blob("op", 1, sections, compression)
-    new = encode_blob("op", 1, sections, compression)
-    assert decode_blob(old) == decode_blob(new) == sections
-    assert (operator_of(old), key_group_of(old)) == (operator_of(new), key_group_of(new))
-    assert list(replay([("here", old)]).sections()) == list(replay([("here", new)]).sections())
 
 
 def test_equal_sections_make_equal_blobs():

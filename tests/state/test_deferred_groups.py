@@ -17,7 +17,6 @@ from penstock.state.log.compression import Compression
 from penstock.state.log.state_format import StateFormat
 from penstock.state.schema.entry_schema import StateKind, StateSchema
 from penstock.types import Types
-from tests.state.blobs_of_0_1_0 import old_blob
 
 LONGS = StateSchema(StateKind.VALUE, Types.LONG())
 TEXTS = StateSchema(StateKind.VALUE, Types.STRING())
@@ -155,17 +154,3 @@ def test_which_blobs_are_deferred(stored, declared, is_deferred):
     names = {f"s{number}": schema for number, schema in enumerate(declared)}
     assert may_defer(blobs[0], names) is is_deferred
     assert not may_defer(filled(TEXTS, timers=True)[1], {"timers": TIMERS_SCHEMA})
-
-
-@pytest.mark.parametrize("compression", list(Compression))
-def test_blobs_of_0_1_0_are_applied_at_once(decoded, compression):
-    blobs = [
-        old_blob("op", key_group_of(blob), decode_blob(blob), compression)
-        for blob in filled(LONGS, TEXTS)
-    ]
-    backend = HashBackend()
-    tables = [backend.table("op", f"s{i}", each) for i, each in enumerate((LONGS, TEXTS))]
-    backend.load(blobs)
-    assert decoded == dict.fromkeys(GROUPS, 1)
-    assert [tables[0][group].get(f"key {group}") for group in GROUPS] == list(GROUPS)
-    assert list(backend.snapshot()) == filled(LONGS, TEXTS)

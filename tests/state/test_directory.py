@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from penstock.errors import DecodeError, StateError
 from penstock.state.log.blob import Section, decode_blob, directory_of, encode_blob
 from penstock.state.log.directory import decode_directory, encode_directory
-from tests.state.blobs_of_0_1_0 import old_blob
 
 LONG = '{"kind":"value","subkey":null,"ttl":false,"value":"Long"}'
 _NAMES = st.text(st.characters(), max_size=200)
@@ -74,7 +73,3 @@ def test_a_blob_with_another_directory_is_damaged():
         checksum = crc32(covered, crc32(b"PSS3")).to_bytes(4, "little")
         with pytest.raises(StateError, match="directory"):
             decode_blob(b"PSS3" + checksum + covered)
-
-
-def test_blobs_of_0_1_0_have_none():
-    assert directory_of(old_blob("op", 1, [Section("s", LONG, [1], None, [2])])) is None

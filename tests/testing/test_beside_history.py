@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream import OneInputStreamOperator, WatermarkStrategy
 from penstock.datastream.connectors import HybridSource
-from penstock.plan.planner import as_one_sequence
 from penstock.testing import Schedule, difference, last_per_key, run_in_process
 from tests.log_world import WorldLog
 from tests.runtime.jobs import (
@@ -79,9 +78,8 @@ def test_history_beside_live_input_gives_the_answer_of_a_batch(
     wanted = answer(sink, run_in_process(build(BATCH, given_sources, sink, 1)).of("out"))
     for mode in (STREAMING, MIXED):
         plan = build(mode, given_sources, sink, parallelism).plan()
-        for each in (plan, as_one_sequence(plan)):
-            found = answer(sink, run_in_process(each, schedule).of("out"))
-            assert difference(found, wanted) is None
+        found = answer(sink, run_in_process(plan, schedule).of("out"))
+        assert difference(found, wanted) is None
 
 
 ARRIVING = [("live", n, n) for n in range(6)]

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from penstock.datastream import RuntimeExecutionMode, StreamExecutionEnvironment
 from penstock.plan.explain.render import render_text
-from penstock.plan.planner import as_one_sequence
 from penstock.testing import difference, last_per_key, run_in_process
 from tests.testing.programs import UPDATING, Program, build, configuration
 from tests.testing.strategies import in_time, records
@@ -98,13 +97,11 @@ def test_every_pipeline_gives_the_answer_that_it_gives_alone(
         part.build(options, env, f"{number} ")
     plan = env.plan()
     results = run_in_process(env, schedule)
-    old = run_in_process(as_one_sequence(plan), schedule)
     for number, part in enumerate(job):
         alone = part.build(options)
         wanted = part.answers(run_in_process(alone, schedule))
-        for found in (results, old):
-            for sink, answer in part.answers(found, f"{number} ").items():
-                assert difference(answer, wanted[sink]) is None, sink
+        for sink, answer in part.answers(results, f"{number} ").items():
+            assert difference(answer, wanted[sink]) is None, sink
         of_alone = alone.plan()
         assert len(of_alone.pipelines) == 1
         own = pipeline_named(plan, f"{number} ")

@@ -53,8 +53,6 @@ class PlanOptions:
         ignores_key_kinds: `execution.state-recovery.ignore-key-kinds`.
         makes_uids: `pipeline.auto-generate-uids`.
         live_engine: `execution.live.engine`.
-        pipelines_apart: Parts of the job that share no operator have runs of their own, and a live input does
-            not wait for history beside it; False is the layout of jobs that an earlier version began.
         backlog_share: `execution.backlog.share`.
         backlog_tasks: `execution.backlog.tasks`.
         confirms: Logs are told what was read; not by a job that only takes a sample.
@@ -88,7 +86,6 @@ class PlanOptions:
     ignores_key_kinds: bool = False
     makes_uids: bool = True
     live_engine: LiveEngine = LiveEngine.JOBS
-    pipelines_apart: bool = True
     backlog_share: float = 0.5
     backlog_tasks: int | None = None
     confirms: bool = True

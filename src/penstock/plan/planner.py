@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from penstock.config.configuration import Configuration
 from penstock.graph.logical import LogicalGraph
@@ -69,19 +68,7 @@ def plan_job(graph: LogicalGraph, configuration: Configuration) -> PhysicalPlan:
         ConfigError: A setting cannot be used.
         GraphError: The program cannot run as configured.
     """
-    return _planned(PhysicalPlan(graph, plan_options(configuration)))
-
-
-def as_one_sequence(plan: PhysicalPlan) -> PhysicalPlan:
-    """Return the plan with the runs of versions without pipelines, which ran one after the other.
-
-    A checkpoint directory that such a version began goes on with them.
-    """
-    options = replace(plan.options, pipelines_apart=False)
-    return _planned(PhysicalPlan(plan.graph, options))
-
-
-def _planned(plan: PhysicalPlan) -> PhysicalPlan:
+    plan = PhysicalPlan(graph, plan_options(configuration))
     for phase in PHASES:
         plan = phase(plan)
     return plan

@@ -11,7 +11,6 @@ graph has changed.
 
 from __future__ import annotations
 
-import re
 import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -155,15 +154,8 @@ class Savepoint:
 
     @property
     def generated_uids(self) -> frozenset[str]:
-        """The generated uids of operators.
-
-        0.1.0 did not record which uids are generated; its generated uids are a name and a number.
-        """
-        return frozenset(
-            each.uid
-            for each in self.operators
-            if each.is_generated or is_number(each.uid, each.name)
-        )
+        """The generated uids of operators."""
+        return frozenset(each.uid for each in self.operators if each.is_generated)
 
     @property
     def unnamed_state(self) -> tuple[str, ...]:
@@ -206,7 +198,7 @@ def merged(parts: Sequence[Savepoint]) -> Savepoint:
 
     Args:
         parts: At least one, in any order. Each has the sources of its pipeline, and those of bounded
-            regions, which are complete; parts that earlier versions made have all sources of the job.
+            regions, which are complete.
     """
     if len(parts) == 1:
         return parts[0]
@@ -228,11 +220,6 @@ def _progress(record: SourceRecord) -> tuple[int, int]:
     """Return the part that a source has reached, and the number of files read of all its parts."""
     files = sum(len(read["files"]) for read in record.read.values())
     return (-1 if record.part is None else record.part), files
-
-
-def is_number(uid: str, name: str) -> bool:
-    """Return whether a uid is a name and a number: a generated one of 0.1.0, or one of a source."""
-    return re.fullmatch(re.escape(name) + r"-\d{1,9}", uid) is not None
 
 
 def prepare_directory(target: JobPath) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from penstock.plan.phases.generated_uids import generate_legacy_uids, source_names
+from penstock.plan.phases.generated_uids import source_names
 from penstock.plan.physical import PhysicalPlan
 from penstock.program.channel import SINK_LEVEL
 from penstock.program.operators import SOURCE
@@ -26,21 +24,6 @@ def numbered_uids(plan: PhysicalPlan) -> frozenset[str]:
     """Return the uids of the operators that only their order distinguishes."""
     made = (node.generated_uid for node in plan.graph.nodes if node.uid is None)
     return frozenset(uid.text for uid in made if uid is not None and uid.is_numbered)
-
-
-def with_numbers(plan: PhysicalPlan) -> PhysicalPlan:
-    """Return the plan with the operator uids of version 0.1.0; see `generate_legacy_uids`."""
-    made = generate_legacy_uids(plan.graph)
-    nodes = tuple(replace(node, generated_uid=made.get(node.id)) for node in plan.graph.nodes)
-    known = {node.id: node.uid or made[node.id].text for node in nodes}
-    return replace(
-        plan,
-        graph=replace(plan.graph, nodes=nodes),
-        levels=tuple(
-            replace(level, operators=tuple(replace(op, uid=known[op.id]) for op in level.operators))
-            for level in plan.levels
-        ),
-    )
 
 
 def channel_ends(plan: PhysicalPlan) -> dict[int, tuple[str, str]]:

@@ -52,20 +52,6 @@ def generate_uids(plan: PhysicalPlan) -> PhysicalPlan:
     return replace(plan, graph=LogicalGraph(nodes))
 
 
-def generate_legacy_uids(graph: LogicalGraph) -> dict[int, GeneratedUid]:
-    """Return the uids of version 0.1.0: name, and number among all nodes of that name.
-
-    Its checkpoint directories contain state under these uids.
-    """
-    seen: Counter[str] = Counter()
-    made: dict[int, GeneratedUid] = {}
-    for node in graph.nodes:
-        if node.uid is None:
-            seen[node.name] += 1
-            made[node.id] = GeneratedUid(f"{node.name}-{seen[node.name]}", is_numbered=True)
-    return made
-
-
 def source_names(graph: LogicalGraph) -> dict[int, GeneratedUid]:
     """Return the uids of sources that have none: their name, numbered if several have it."""
     sources = graph.of_kind(SOURCE)

@@ -54,7 +54,7 @@ def live_runs(
         name = f"run {first} ({RESULTS_RUN})"
         decisions.append(Decision(name, kind.name.lower(), reason_first))
     at = first + len(runs)
-    if not plan.options.pipelines_apart or not _have_history_and_company(left):
+    if not _have_history_and_company(left):
         made = _one_per_part(at, left, reason)
     else:
         obstacle = _obstacle(plan, left)

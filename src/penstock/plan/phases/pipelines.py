@@ -33,17 +33,13 @@ def find_pipelines(plan: PhysicalPlan) -> PhysicalPlan:
     if plan.mode is RuntimeExecutionMode.BATCH:
         return replace(plan, pipelines=(PipelinePlan(0, tuple(every)),))
     region = region_sources(plan.graph)
-    apart = plan.options.pipelines_apart
-    groups = _components(plan) if apart else [{*every} & region, {*every} - region]
-    ordered = sorted(filter(None, groups), key=lambda group: (not group <= region, min(group)))
+    ordered = sorted(_components(plan), key=lambda group: (not group <= region, min(group)))
     written = {
         result: index for index, group in enumerate(ordered) for result in _written(plan, group)
     }
     made = []
     for index, group in enumerate(ordered):
         after = {written[result] for result in _read(plan, group)}
-        if not apart and index:
-            after = {0}  # an earlier version ran everything else behind the bounded region
         made.append(
             PipelinePlan(index, tuple(sorted(group)), group <= region, tuple(sorted(after)))
         )

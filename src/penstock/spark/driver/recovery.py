@@ -8,6 +8,7 @@ indistinguishable ones is always an error.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -25,7 +26,7 @@ from penstock.spark.sources.pinned_files import PinnedFiles
 from penstock.spark.sources.source_row import ResumedPart
 from penstock.spark.sources.split_reads import LATER, SNAPSHOT
 from penstock.spark.sources.table import row_of
-from penstock.state.savepoint import EVERY_SUBTASK, Savepoint, SourceRecord, is_number
+from penstock.state.savepoint import EVERY_SUBTASK, Savepoint, SourceRecord
 
 _IGNORE_STATE = "execution.state-recovery.ignore-unclaimed-state"
 _IGNORE_POSITIONS = "execution.state-recovery.ignore-source-positions"
@@ -209,9 +210,13 @@ def _check_numbered(plan: PhysicalPlan, savepoint: Savepoint) -> None:
 
 def _of_one_name(savepoint: Savepoint) -> list[SourceRecord]:
     """Return the sources without a uid whose name occurs several times in the savepoint."""
-    made = [each for each in savepoint.sources if is_number(each.uid, each.name)]
+    made = [each for each in savepoint.sources if _is_numbered(each)]
     names = [each.name for each in made]
     return [each for each in made if names.count(each.name) > 1]
+
+
+def _is_numbered(source: SourceRecord) -> bool:
+    return re.fullmatch(re.escape(source.name) + r"-\d{1,9}", source.uid) is not None
 
 
 def _origin_of(plan: PhysicalPlan, uid: str) -> CallSite | None:

@@ -48,10 +48,8 @@ from penstock.errors import JobDirectoryError, JobFencedError, JobMismatchError
 from penstock.events.event_files import DIRECTORY as EVENTS_DIRECTORY
 from penstock.filesystem.stored_path import JobPath, StoredPath, mounted
 from penstock.plan.compat.fingerprint import describe_shape, fingerprint
-from penstock.plan.compat.identity import with_numbers
 from penstock.plan.explain.shape_difference import first_difference
 from penstock.plan.physical import PhysicalPlan
-from penstock.plan.planner import as_one_sequence
 from penstock.spark.job.job_lock import LOCK, JobLock, owner_of, take_lock
 from penstock.spark.job.job_steps import STEPS, RecordedSteps, recording
 from penstock.spark.job.mounted_path import checkpoint_path
@@ -69,10 +67,10 @@ _PINNED = re.compile(r"run-\d+\.pinned")
 _KEY = "key"
 _UIDS = "uids"
 _PLACES = "places"
-"""Version of generated uids; a job of 0.1.0 has no such entry, and numbered uids."""
+"""Version of generated uids."""
 
 PIPELINES = "pipelines"
-"""The pipeline of each run; a job without the entry has one sequence of runs."""
+"""The pipeline of each run."""
 
 
 def snapshot_step(source: int) -> str:
@@ -174,15 +172,13 @@ class JobDirectory:
                 hint="Make room, or make the directory writable, and start again.",
             ) from cause
 
-    def digest_of(self, data: bytes) -> str | None:
+    def digest_of(self, data: bytes) -> str:
         """Return the keyed digest of data that the job writes and will unpickle.
 
-        The key is random and in `job.json`, which only its owner may read. It returns None in a
-        directory of 0.1.0, which has no key.
+        The key is random and in `job.json`, which only its owner may read.
         """
         known = self.step("job")
-        if known is None or _KEY not in known:
-            return None
+        assert known is not None, "the directory has been identified"
         return hmac.digest(bytes.fromhex(known[_KEY]), data, "sha256").hex()
 
     def check_digest(self, data: bytes, digest: object, name: str) -> None:
@@ -192,8 +188,6 @@ class JobDirectory:
             JobDirectoryError: The digest differs.
         """
         expected = self.digest_of(data)
-        if expected is None:
-            return
         if not isinstance(digest, str) or not hmac.compare_digest(expected, digest):
             raise JobDirectoryError(
                 f"{self.path / name} was not written by the job in {self.path}: its digest is "
@@ -308,8 +302,6 @@ class JobDirectory:
 
     def _identify(self, job_name: str) -> None:
         known = self.step("job")
-        if known is not None:
-            self.plan = _as_begun(self.plan, known)
         plan = self.plan
         shape = describe_shape(plan)
         if known is None:
@@ -342,6 +334,11 @@ class JobDirectory:
                 f"{self.path} has format {known.get('format')}, this version writes {_FORMAT}",
                 hint="Use the version of Penstock that wrote it.",
             )
+        if not {_UIDS, PIPELINES, _KEY} <= known.keys():
+            raise JobMismatchError(
+                f"{self.path} was written by a build before the first release",
+                hint="Start in a new checkpoint directory.",
+            )
         if known["name"] != job_name:
             raise JobMismatchError(
                 f"{self.path} belongs to job {known['name']!r}, this is {job_name!r}",
@@ -357,15 +354,3 @@ class JobDirectory:
                 "checkpoint directory begins with all of history.",
             )
         self.job_id = known["job_id"]
-
-
-def _as_begun(plan: PhysicalPlan, known: dict[str, Any]) -> PhysicalPlan:
-    """Return the plan with the uids and the runs with which a job has begun."""
-    has_places = known.get(_UIDS) == _PLACES
-    made = plan if has_places else with_numbers(plan)
-    if PIPELINES not in known and known.get("fingerprint") != fingerprint(made):
-        earlier = as_one_sequence(plan)
-        earlier = earlier if has_places else with_numbers(earlier)
-        if known.get("fingerprint") == fingerprint(earlier):
-            return earlier
-    return made

@@ -58,7 +58,7 @@ class ObservedJob:
                 hint="Pass the execution.checkpointing.dir of the job.",
             )
         runs = tuple((name, kind) for name, kind in job["shape"]["runs"])
-        pipelines = tuple(job.get(PIPELINES) or [0] * len(runs))
+        pipelines = tuple(job[PIPELINES])
         return cls(place, job["name"], runs, pipelines)
 
     def is_running(self) -> bool:

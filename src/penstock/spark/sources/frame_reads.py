@@ -75,7 +75,7 @@ def _nobody_else() -> None:
 
 
 def _schema(session: SparkSession, target: Path) -> StructType:
-    """Return the schema of the files; version 0.1.0 did not rename the columns."""
+    """Return the schema of the files."""
     schema: StructType = session.read.parquet(escaped(target)).schema
     return schema
 

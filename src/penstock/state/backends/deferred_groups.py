@@ -81,10 +81,7 @@ def may_defer(blob: bytes, declared: Mapping[str, StateSchema]) -> bool:
     Raises:
         StateError: The directory of the blob is not one.
     """
-    directory = directory_of(blob)
-    if directory is None:
-        return False
-    for state, text in directory:
+    for state, text in directory_of(blob):
         schema = declared.get(state)
         if schema is not None and (schema.kind is StateKind.TIMERS or schema.text() != text):
             return False

@@ -20,11 +20,6 @@ packed if they are byte strings (`penstock.state.log.packed`). Values are plain
 the job that wrote it. There is one pickle, because states of an operator share their keys: pickle writes
 those of the second state as references.
 
-Blobs of 0.1.0 are read as well. They have no directory, and their pickle is of tuples of all fields of
-`Section`: "PSS1" has the pickle behind the uid, "PSS2" there one byte, the number of the
-compression, four bytes, the size of the pickle, and the compressed pickle. Their magic is not in
-the CRC-32.
-
 A blob is applied section by section: keys that were cleared, then entries, then entries that
 were removed. A snapshot is blobs that only have entries; a change log is blobs in the order they
 were written. Several blobs of one key group may follow each other, so none needs to be large.
@@ -46,13 +41,7 @@ from penstock.state.log.packed import pack, unpack
 from penstock.user_failure import raise_interrupt, words_of
 
 MAGIC = b"PSS3"
-_PLAIN_WITHOUT_DIRECTORY = b"PSS1"
-_COMPRESSED_WITHOUT_DIRECTORY = b"PSS2"
-_CHECKSUM_OF_MAGIC = {
-    MAGIC: crc32(MAGIC),  # one bit makes another magic of it
-    _PLAIN_WITHOUT_DIRECTORY: 0,
-    _COMPRESSED_WITHOUT_DIRECTORY: 0,
-}
+_CHECKSUM_OF_MAGIC = crc32(MAGIC)
 BLOB_BYTES = 4 << 20
 """Size that blobs stay below, unless a single entry is larger."""
 
@@ -154,7 +143,7 @@ def encode_blob(
     directory = encode_directory(tuple([(section.state, section.schema) for section in sections]))
     owner = _OWNER.pack(key_group, len(uid))
     head = b"".join((owner, uid, _LENGTH.pack(len(directory)), directory, kind))
-    checksum = crc32(body, crc32(head, _CHECKSUM_OF_MAGIC[MAGIC]))
+    checksum = crc32(body, crc32(head, _CHECKSUM_OF_MAGIC))
     return b"".join((_HEAD.pack(MAGIC, checksum), head, body))
 
 
@@ -220,13 +209,13 @@ def operator_of(blob: bytes) -> str:
 
 def is_blob(data: bytes) -> bool:
     """Return whether bytes start like a blob."""
-    return len(data) >= _HEAD.size + _OWNER.size and data[:4] in _CHECKSUM_OF_MAGIC
+    return len(data) >= _HEAD.size + _OWNER.size and data[:4] == MAGIC
 
 
 def is_intact(blob: bytes) -> bool:
     """Return whether a blob is what was written."""
-    before = _CHECKSUM_OF_MAGIC[blob[:4]]
-    return bool(crc32(memoryview(blob)[_HEAD.size :], before) == _HEAD.unpack_from(blob)[1])
+    found = crc32(memoryview(blob)[_HEAD.size :], _CHECKSUM_OF_MAGIC)
+    return bool(found == _HEAD.unpack_from(blob)[1])
 
 
 def checked(blob: bytes) -> bytes:
@@ -258,8 +247,6 @@ def decode_blob(blob: bytes) -> list[Section]:
             f"read: {words_of(cause)}",
             hint="Keep the classes of stored values importable under their old names.",
         ) from cause
-    if directory is None:
-        return [Section(*map(unpack, fields)) for fields in pickled]
     if len(pickled) != len(directory):
         raise _damaged("has other sections than its directory says")
     return [
@@ -268,8 +255,8 @@ def decode_blob(blob: bytes) -> list[Section]:
     ]
 
 
-def directory_of(blob: bytes) -> Directory | None:
-    """Return what a blob has, without decoding its entries; None for one of 0.1.0.
+def directory_of(blob: bytes) -> Directory:
+    """Return the states of a blob and their schemas, without decoding its entries.
 
     Args:
         blob: Its checksum is right.
@@ -277,7 +264,7 @@ def directory_of(blob: bytes) -> Directory | None:
     Raises:
         StateError: The directory is not one.
     """
-    return None if blob[:4] != MAGIC else _directory(blob, _end_of_uid(blob))[0]
+    return _directory(blob, _end_of_uid(blob))[0]
 
 
 def body_of(blob: bytes) -> memoryview:
@@ -289,15 +276,11 @@ def body_of(blob: bytes) -> memoryview:
     return _opened(blob)[1]
 
 
-def _opened(blob: bytes) -> tuple[Directory | None, memoryview]:
-    """Return directory and pickle of a blob of any version."""
-    magic, at = blob[:4], _end_of_uid(blob)
-    if magic == MAGIC:
-        directory, at = _directory(blob, at)
-        body = memoryview(blob)[at:]
-        return directory, body[1:] if body[:1] == _NOT_COMPRESSED else _decompressed(body)
+def _opened(blob: bytes) -> tuple[Directory, memoryview]:
+    """Return directory and pickle of a blob."""
+    directory, at = _directory(blob, _end_of_uid(blob))
     body = memoryview(blob)[at:]
-    return None, body if magic == _PLAIN_WITHOUT_DIRECTORY else _decompressed(body)
+    return directory, body[1:] if body[:1] == _NOT_COMPRESSED else _decompressed(body)
 
 
 def _end_of_uid(blob: bytes) -> int:

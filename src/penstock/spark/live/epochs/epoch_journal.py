@@ -28,8 +28,6 @@ from penstock.state.log.settled_epoch import write_settled
 from penstock.state.log.subtask_log import LogChange, LogName, LogView
 
 _DIGEST_CHARACTERS = 64
-_NO_DIGEST = "-" * _DIGEST_CHARACTERS
-"""In a directory of 0.1.0, which has no key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +98,7 @@ class EpochJournal:
         # What is only shown is not needed again, and there is some of each operator and subtask.
         report = replace(staged.report, subtask_records={}, split_watermarks={}, state_keys={})
         packed = pickle.dumps((staged.committables, staged.state_files, report), 5)
-        digest = self._directory.digest_of(packed) or _NO_DIGEST
+        digest = self._directory.digest_of(packed)
         number = self._log.next_epoch
         said: dict[str, Any] = {**positions.to_json(), "event": event}
         fence = self._directory.fence

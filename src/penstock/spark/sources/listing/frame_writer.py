@@ -152,10 +152,7 @@ class FrameWriter:
 
 def directory_of(run_directory: Path, source: int, part: int) -> Path:
     """Return the directory of the files of a DataFrame."""
-    earlier = (
-        run_directory / f"dataframe-{source}"
-    )  # of 0.1.0, whose runs read one part of a source
-    return earlier if is_written(earlier) else run_directory / f"dataframe-{source}-{part}"
+    return run_directory / f"dataframe-{source}-{part}"
 
 
 def is_written(target: Path) -> bool:
