@@ -22,6 +22,10 @@ from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.connectors import FileSink, FileSource, HybridSource, SourceSwitch
 from penstock.errors import SourceError
 from penstock.graph.source import Source
+from penstock.graph.source_switch import SwitchColumns
+from penstock.spark.driver.switches import switch_behind
+from penstock.spark.sources.pinned_files import pin_files
+from penstock.spark.sources.source_row import PinnedPart
 from tests.log_world import AppendedLog
 from tests.spark.conftest import Environment
 from tests.spark.test_clients import written
@@ -219,3 +223,54 @@ def test_positions_of_files_are_found_by_split(environment: Environment, tmp_pat
     wait_for(client, lambda: sum(final(written(tmp_path / "out")).values()) == 13)
     stop(client)
     assert set(orders.told) == {SourceSwitch(None, ((0, 2), (1, 9)))}
+
+
+LINES = {
+    "json": (FileSource.json, '{{"at": "{}", "n": {}, "odd": [1, 2]}}'),
+    "csv": (FileSource.csv, "{},{},x"),
+}
+MOMENTS = {
+    "instants": (Types.INSTANT(), "2026-03-29T00:30:00.123456789Z"),
+    "zoned": (Types.TIMESTAMP_LTZ(), "2026-03-29T00:30:00.123456Z"),
+    "plain": (Types.SQL_TIMESTAMP(), "2026-03-29T00:30:00.123"),
+}
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("kind", LINES)
+def test_a_switch_is_found_in_declared_lines(
+    session: Any, tmp_path: Path, kind: str, moment: str
+) -> None:
+    made, line = LINES[kind]
+    type_info, latest = MOMENTS[moment]
+    last = Types.LIST(Types.INT()) if kind == "json" else Types.STRING()
+    row = Types.ROW_NAMED(
+        ["at", "n", "odd", "day"], [type_info, Types.BIG_INT(), last, Types.STRING()]
+    )
+    for day, times in {
+        "a b": ["1969-12-31T23:59:59Z", latest],
+        "c": ["2020-01-01T00:00:00Z"],
+    }.items():
+        (tmp_path / "in" / f"day={day}").mkdir(parents=True)
+        lines = [
+            line.format(time.removesuffix("Z" * (moment == "plain")), n)
+            for n, time in enumerate(times, 5)
+        ]
+        text = "\n".join(["at,n,odd"] * (kind == "csv") + lines)
+        (tmp_path / "in" / f"day={day}" / "0").write_text(text)
+    source = made(str(tmp_path / "in"), row)
+    pinned = PinnedPart(files=pin_files(session, source, None))
+
+    def switch(asks: SwitchColumns) -> SourceSwitch:
+        return switch_behind(session, source, pinned, asks, None)
+
+    found = switch(SwitchColumns(timestamp="at", position="n", split="day"))
+    assert found == SourceSwitch(milliseconds(0) + 123, (("a b", 6), ("c", 5)))
+    with pytest.raises(SourceError, match="has no column 'line', which the switch"):
+        switch(SwitchColumns(timestamp="line"))
+    (tmp_path / "in" / "day=c" / "1").write_text(
+        "at,n,odd\n2026-01-01T00:00:00Z,1.5,x\n" if kind == "csv" else '{"n": 1.5}'
+    )
+    pinned = PinnedPart(files=pin_files(session, source, None))
+    with pytest.raises(SourceError, match=r"day=c/1, line \d: field '(n|at)'"):
+        switch(SwitchColumns(timestamp="at"))

@@ -20,6 +20,7 @@ from penstock.graph.log_source import LogSource
 from penstock.graph.source import Batch, PositionedSource, Source, SplitKey
 from penstock.graph.wrapped_log import WrappedLog
 from penstock.types.information import TypeInformation
+from penstock.types.time import Instant
 from penstock.user_failure import failing_as
 
 _BATCH_RECORDS = 8_192
@@ -108,6 +109,11 @@ class SwitchColumns:
                 f"a switch has splits by the column {self.split!r}, and no positions",
                 hint="Name the column of positions too: position=….",
             )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all columns, each once."""
+        return tuple(dict.fromkeys(filter(None, (self.timestamp, self.position, self.split))))
 
 
 Factory = Callable[[SourceSwitch], Source]
@@ -334,7 +340,9 @@ def _column(
 
 
 def milliseconds(at: Any) -> Any:
-    """Return epoch milliseconds of a timestamp, which is one of UTC if it has no zone; a number as it is."""
+    """Return epoch milliseconds of a timestamp or an `Instant`, in UTC if it has no zone; a number as it is."""
+    if isinstance(at, Instant):
+        return at.to_epoch_milli()
     if not isinstance(at, datetime):
         return at
     known = at if at.tzinfo is not None else at.replace(tzinfo=UTC)

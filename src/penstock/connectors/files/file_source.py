@@ -350,10 +350,13 @@ class FileSource(Source):
 
     @property
     def unprojected_because(self) -> str | None:
-        """Why Spark SQL does not compute on its columns: of text it checks only what is read."""
+        """Why Spark SQL does not compute on its columns: it would check only those that it needs, or not hold all values."""
         if self.format not in _TEXTS:
             return None
-        return f"of {self.format} files Spark checks only the columns that are read"
+        form = self.by_lines
+        if form is None:
+            return f"of {self.format} files Spark's reader checks only the columns that are needed"
+        return form.uncolumned_because
 
     @property
     def by_lines(self) -> LineForm | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, cast
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
@@ -23,6 +24,7 @@ from penstock.graph.source_switch import (
 )
 from penstock.spark.failures.translation import translate
 from penstock.spark.sources.file_reads import rows_of_pinned
+from penstock.spark.sources.line_reads import columns_of
 from penstock.spark.sources.source_row import PinnedPart
 from penstock.spark.sources.table import files_of
 
@@ -58,7 +60,8 @@ def switch_behind(
         raise no_time(described, origin)
     files = files_of(part)
     if files is not None and pinned.files is not None:
-        rows = rows_of_pinned(session, files, pinned.files)
+        read = rows_of_pinned(session, files, pinned.files)
+        rows = columns_of(read, files, origin, only=asks.names)
     else:
         rows = cast("SparkSource", part).dataframe  # all others have files or positions
     try:
@@ -77,11 +80,11 @@ def switch_behind(
 def _of_rows(
     rows: DataFrame, asks: SwitchColumns, described: str, origin: CallSite | None
 ) -> SourceSwitch:
-    wanted = dict.fromkeys(filter(None, (asks.timestamp, asks.position, asks.split)))
+    wanted = asks.names
     for name in wanted:
         if name not in rows.columns:
             raise no_column(name, described, origin)
-    picked = by_position(chosen(rows, tuple(wanted)))
+    picked = by_position(chosen(rows, wanted))
     columns = {name: sf.col(column_name(at)) for at, name in enumerate(wanted)}
     latest, positions = None, {}
     if asks.timestamp is not None:
@@ -92,5 +95,12 @@ def _of_rows(
     if asks.position is not None:
         split = sf.lit(0) if asks.split is None else columns[asks.split]
         found = picked.groupBy(split.alias("split")).agg(sf.max(columns[asks.position])).collect()
-        positions = {of: at for of, at in found if of is not None and at is not None}
+        positions = {
+            _whole(of): _whole(at) for of, at in found if of is not None and at is not None
+        }
     return checked_switch(latest, positions, asks, described, origin)
+
+
+def _whole(found: Any) -> Any:
+    """Return a decimal without a fraction, which a big integer is in a column, as a number."""
+    return int(found) if isinstance(found, Decimal) and found == found.to_integral() else found

@@ -1,17 +1,25 @@
 """Reads the lines of files with Spark, which finds, splits and decompresses the files; workers make records of the lines.
 
 in/day=7/a.json  ──spark.read.text──▶  line BINARY, file STRING, start LONG  ──LineDecoder──▶  records
+                                                                             ──LineColumns──▶  columns for Spark SQL
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructField, StructType
 
+from penstock.connectors.column_positions import column_name
 from penstock.connectors.files.lines.decoder import LineDecoder
 from penstock.errors import CallSite
+from penstock.spark.worker.line_columns import LineColumns
+from penstock.types import RowTypeInfo
+from penstock.types.arrow import arrow_schema
 
 _OPTIONS = frozenset(
     {"linesep", "recursivefilelookup", "pathglobfilter", "modifiedafter", "modifiedbefore"}
@@ -48,3 +56,34 @@ def lines_of(frame: DataFrame) -> DataFrame:
         metadata.getField("file_path").alias("file"),
         metadata.getField("file_block_start").alias("start"),
     )
+
+
+def columns_of(
+    frame: DataFrame, source: Any, origin: CallSite | None, *, only: Sequence[str] | None = None
+) -> DataFrame:
+    """Return the declared columns of the lines of a source; a frame of columns as it is.
+
+    Args:
+        frame: What was read of the source.
+        source: The source.
+        origin: The user's line that made it, for errors.
+        only: Names of the columns to return, of those that there are; None is all.
+    """
+    lines = decoder_of(source, origin)
+    if lines is None:
+        return frame
+    declared = lines.form.type_info
+    known = (
+        {}
+        if declared is None
+        else dict(zip(declared.field_names, declared.field_types, strict=True))
+    )
+    names = [*known] if only is None else [name for name in only if name in known]
+    if not names:
+        return frame.select()  # lines of text are values, and have no columns
+    fields = RowTypeInfo([known[name] for name in names], names)
+    named = from_arrow_schema(arrow_schema(fields), prefer_timestamp_ntz=True)
+    schema = StructType(
+        [StructField(column_name(at), each.dataType) for at, each in enumerate(named)]
+    )
+    return frame.mapInArrow(LineColumns(lines, fields), schema).toDF(*names)

@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame
 
 from penstock.config.options import MAX_RECORDS_PER_BATCH
 from penstock.connectors.column_positions import by_position
+from penstock.connectors.files.lines.decoder import LineDecoder
 from penstock.errors import SourceError
 from penstock.expressions.keyed_aggregate import KeyedAggregate
 from penstock.expressions.paned import by_pane
@@ -35,7 +36,7 @@ from penstock.spark.expressions.aggregates import finished, finished_windows, me
 from penstock.spark.expressions.projection import has_errors, projected
 from penstock.spark.expressions.queries import rows_of_query
 from penstock.spark.session.unlimited_batches import has_small_batches, without_limit
-from penstock.spark.sources.line_reads import decoder_of
+from penstock.spark.sources.line_reads import columns_of, decoder_of
 from penstock.spark.sources.position_rows import RANGES_DDL
 from penstock.spark.sources.read_context import ReadContext
 from penstock.spark.sources.split_ranges import SplitRange, cut_ranges
@@ -81,7 +82,7 @@ def _batch_rows(
         described = context.plan.source(source).parts[part]
         if context.plan.source(source).is_query:
             made = in_tasks(context, source, _query_rows(context, source))
-            yield _columns(made, columns, context, source, described, times)
+            yield _columns(made, columns, source, described, times)
             continue
         rows = row_of(described).batch
         if rows is None:
@@ -90,8 +91,9 @@ def _batch_rows(
         frame = rows(context, source, part, described)
         if context.most_tasks is not None:
             frame = frame.coalesce(context.most_tasks)
-        frame = _projected(context, source, frame)
-        yield _columns(in_tasks(context, source, frame), columns, context, source, described, times)
+        frame, lines = _projected(context, source, described, frame)
+        frame = in_tasks(context, source, frame)
+        yield _columns(frame, columns, source, described, times, lines=lines)
 
 
 def _branches(context: ReadContext) -> list[TaskGroup]:
@@ -135,7 +137,8 @@ def _query_rows(context: ReadContext, source: int) -> DataFrame:
     for part, described in enumerate(context.plan.source(source).parts):
         rows = row_of(described).batch
         assert rows is not None, "the plan has seen that it is columns"
-        frames.append(rows(context, source, part, described))
+        frame = rows(context, source, part, described)
+        frames.append(columns_of(frame, described, node.origin))
     made = rows_of_query(query.query, frames, query.chains, node.origin)
     return made.toDF(*query.row_type.get_field_names())
 
@@ -152,17 +155,20 @@ def _called(
     return rows.mapInArrow(replace(sinks, last_level=last), MESSAGE_DDL)
 
 
-def _projected(context: ReadContext, source: int, frame: DataFrame) -> DataFrame:
-    """Return the rows of a source behind the expressions that Spark SQL evaluates, if there are any."""
+def _projected(
+    context: ReadContext, source: int, described: Source, frame: DataFrame
+) -> tuple[DataFrame, LineDecoder | None]:
+    """Return the rows of a source behind what Spark SQL evaluates, if there is anything, and the decoder of lines that are left."""
+    origin = context.plan.source(source).origin
     for each in context.plan.projections:
         if (each.run, each.source) == (context.run.index, source):
-            return _evaluated(context, each, frame)
+            return _evaluated(context, each, columns_of(frame, described, origin)), None
     total = context.field_total(source)
     if total is not None and has_errors(frame.sparkSession):  # else NULL would replace them
-        parts = projected(frame, total.chain, None)
+        parts = projected(columns_of(frame, described, origin), total.chain, None)
         tasks = context.program.settings.parallelism
-        return merged(parts, total.aggregate, tasks, is_ordered=context.behind is None)
-    return frame
+        return merged(parts, total.aggregate, tasks, is_ordered=context.behind is None), None
+    return frame, decoder_of(described, origin)
 
 
 def _evaluated(context: ReadContext, planned: PlannedProjection, frame: DataFrame) -> DataFrame:
@@ -278,8 +284,9 @@ def live_frames(context: ReadContext) -> DataFrame:
         rows = row_of(described).live
         if rows is not None:
             frame = in_tasks(context, source, rows(context, source, part, described))
+            lines = decoder_of(described, context.plan.source(source).origin)
             found, task = _columns(
-                frame, columns, context, source, described, attempt=context.attempt
+                frame, columns, source, described, attempt=context.attempt, lines=lines
             )
             branches.append(found.mapInArrow(task, DDL))
             continue
@@ -315,29 +322,38 @@ def live_frames(context: ReadContext) -> DataFrame:
 def _columns(
     frame: DataFrame,
     payload: Payload,
-    context: ReadContext,
     source: int,
     described: Source,
     times: Accumulator[dict[str, int]] | None = None,
     attempt: LiveAttempt | None = None,
+    lines: LineDecoder | None = None,
 ) -> tuple[DataFrame, ColumnsTask]:
     """Return the rows of a source, with columns named by position, and what makes records of them."""
-    task = columns_task(payload, context, source, described, frame, times, attempt)
-    return by_position(frame), task
+    return by_position(frame), columns_task(
+        payload, source, described, frame, times, attempt, lines
+    )
 
 
 def columns_task(
     payload: Payload,
-    context: ReadContext,
     source: int,
     described: Source,
     frame: DataFrame,
     times: Accumulator[dict[str, int]] | None = None,
     attempt: LiveAttempt | None = None,
+    lines: LineDecoder | None = None,
 ) -> ColumnsTask:
-    """Return what makes records of the rows of a source."""
-    lines = decoder_of(described, context.plan.source(source).origin)
-    if lines is not None:
-        return ColumnsTask(payload, source, False, times, None, attempt, lines)  # noqa: FBT003
-    names = None if row_of(described).is_value(described) else tuple(frame.columns)
-    return ColumnsTask(payload, source, names is None, times, names, attempt)
+    """Return what makes records of the rows of a source.
+
+    Args:
+        payload: Payload of level 0.
+        source: Id of the source.
+        described: The part of it that is read.
+        frame: Its rows.
+        times: Accumulator of the tasks' times in a batch run.
+        attempt: Attempt of a live run.
+        lines: Makes records of the rows if they are lines.
+    """
+    is_value = lines is None and row_of(described).is_value(described)
+    names = None if is_value or lines is not None else tuple(frame.columns)
+    return ColumnsTask(payload, source, is_value, times, names, attempt, lines)

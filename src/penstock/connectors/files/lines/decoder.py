@@ -20,14 +20,12 @@ from penstock.connectors.files.lines.columns import fast_columns
 from penstock.connectors.files.lines.form import LineForm, names_of_path, record_reader
 from penstock.errors import CallSite, SourceError
 from penstock.types.arrow import arrow_columns, arrow_schema
-from penstock.types.information import BasicTypeInfo, RowTypeInfo, TypeInformation
+from penstock.types.information import RowTypeInfo, TypeInformation
 from penstock.types.row import row_factory
 from penstock.wire.text import TextError, csv_codec
 from penstock.wire.text.csv_codec import CsvSyntax
 
 _NULL = "__HIVE_DEFAULT_PARTITION__"
-_UNLIKE_COLUMNS = frozenset({"Instant", "BigInteger", "BigDecimal", "Char"})
-"""Basic types whose values in a column have another form than the declared one."""
 
 _HINTS = {
     "csv": "Correct the file, or the declared type; or set options={'mode': 'PERMISSIVE'}: Spark's reader then makes None of it.",
@@ -220,7 +218,7 @@ class _FieldsOfFile:
         inside = RowTypeInfo([types[name] for name in self.names], self.names)
         self.record = record_reader(form, inside)
         self.syntax = CsvSyntax(form.csv)
-        self.needs_records = not all(map(_is_like_column, form.type_info.field_types))
+        self.needs_records = form.uncolumned_because is not None
         self.fast = None if self.needs_records else fast_columns(form, inside)
 
     def completed(self, values: Any) -> list[Any]:
@@ -254,12 +252,3 @@ def _fixed(type_info: TypeInformation, name: str, text: str) -> Any:
         return csv_codec(type_info).read(text, is_quoted=True)
     except TextError as cause:
         raise TextError(f"field {name!r}: {cause}") from None
-
-
-def _is_like_column(type_info: TypeInformation) -> bool:
-    if isinstance(type_info, BasicTypeInfo):
-        return type_info.name not in _UNLIKE_COLUMNS
-    if isinstance(type_info, RowTypeInfo):
-        return all(map(_is_like_column, type_info.field_types))
-    inside = [getattr(type_info, name, None) for name in ("element_type", "key_type", "value_type")]
-    return all(_is_like_column(each) for each in inside if each is not None)

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from penstock.errors import ArgumentError
-from penstock.types import RowTypeInfo
+from penstock.types import RowTypeInfo, TypeInformation
+from penstock.types.information import BasicTypeInfo
 from penstock.wire.text import CsvForm, TextError, csv_lines, json_codec
 
 _SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?")
@@ -25,6 +26,8 @@ _HARMLESS = frozenset(
     | {"columnnameofcorruptrecord", "maxfilesize", "compression", "inferschema"}
 )
 _NO_PARTITIONS = 1 << 30
+_UNLIKE_COLUMNS = frozenset({"Instant", "BigInteger", "BigDecimal", "Char"})
+"""Basic types whose values in a column have another form than the declared one."""
 _OF_CSV = frozenset(
     {"sep", "delimiter", "quote", "escape", "header", "enforceschema", "nullvalue"}
     | {"unescapedquotehandling"}
@@ -56,6 +59,25 @@ class LineForm:
     header: bool = False
     skips_header: bool = False
     depth: int = 0
+
+    @property
+    def uncolumned_because(self) -> str | None:
+        """Why no column of Spark holds all values of a field; None if columns hold the values of all."""
+        if self.type_info is None:
+            return "its lines have no columns"
+        for name, kind in zip(self.type_info.field_names, self.type_info.field_types, strict=True):
+            if not _is_like_column(kind):
+                return f"a column of Spark does not hold all values of its field {name!r}, {kind!r}"
+        return None
+
+
+def _is_like_column(type_info: TypeInformation) -> bool:
+    if isinstance(type_info, BasicTypeInfo):
+        return type_info.name not in _UNLIKE_COLUMNS
+    if isinstance(type_info, RowTypeInfo):
+        return all(map(_is_like_column, type_info.field_types))
+    inside = [getattr(type_info, name, None) for name in ("element_type", "key_type", "value_type")]
+    return all(_is_like_column(each) for each in inside if each is not None)
 
 
 def names_of_path(path: str) -> list[str]:

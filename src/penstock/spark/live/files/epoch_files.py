@@ -26,6 +26,7 @@ from penstock.spark.live.epochs.epoch_stages import EpochStages
 from penstock.spark.live.planned_files import changed_file
 from penstock.spark.sources.file_columns import FileColumns, check_of
 from penstock.spark.sources.file_paths import plain
+from penstock.spark.sources.line_reads import decoder_of
 from penstock.spark.sources.listing.file_listing import listed_now
 from penstock.spark.sources.listing.file_log import PinnedFile
 from penstock.spark.sources.listing.file_readings import FileReading
@@ -188,7 +189,8 @@ class EpochFiles:
     def _stage(self, key: Part, source: _Source, uris: list[str]) -> Stage:
         named = self._named(source, uris)
         payload = Payload.of(self._reads.program, self._reads.workers)
+        lines = decoder_of(source.described, self._reads.plan.source(key[0]).origin)
         columns = columns_task(
-            payload, self._reads, key[0], source.described, named, attempt=self._reads.attempt
+            payload, key[0], source.described, named, attempt=self._reads.attempt, lines=lines
         )
         return self._stages.file_stage(columns, arrow_schema_of(by_position(named)))
