@@ -1,4 +1,4 @@
-"""What a notebook calls its cells, in place of the names of their temporary files."""
+"""Names of the cells of a notebook, in place of those of their temporary files."""
 
 from __future__ import annotations
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 from penstock.version import __version__
 
 ON_INDEX = False
-"""Whether an index has a release. Until then every command installs the wheel that `make dist` builds."""
+"""True if an index has a release. Until then every command installs the wheel that `make dist` builds."""
 
 DISTRIBUTION = "penstock-spark"
-"""What `pip install` is told."""
+"""Argument of `pip install`."""
 
 EXTRAS: dict[str, tuple[str, ...]] = {
     "kafka": ("confluent-kafka",),
@@ -41,7 +41,7 @@ REQUIREMENTS: dict[str, tuple[str, ...]] = {
     "sql": ("sqlglot>=30.30,<31",),
     "ui": ("starlette>=1", "uvicorn>=0.40", "prometheus-client>=0.22", "graphlay>=0.3.1"),
 }
-"""What pip is told for each extra if the package itself is there."""
+"""Argument of pip for each extra if the package itself is there."""
 
 
 def install_command(extra: str = "") -> str:

@@ -1,4 +1,4 @@
-"""What users may pass where a function is expected: a callable or a function object."""
+"""Accepted forms of a function: a callable or a function object."""
 
 from __future__ import annotations
 

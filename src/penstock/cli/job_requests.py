@@ -11,7 +11,7 @@ from penstock.ui.job_controls import JobAction, JobControl
 
 
 class JobRequests:
-    """What may be asked of one job. It stops with a savepoint; to stop it without one is the matter of its own process.
+    """Requests to one job. One stops it with a savepoint; its own process stops it without one.
 
     Attributes:
         control: For the page.

@@ -23,7 +23,7 @@ svg { background: #fff; font: 13px system-ui, sans-serif; }
 }
 """
 _NAME_AT, _KIND_AT = 0.42, 0.78
-"""Where lines of text begin, as shares of the height of a node."""
+"""Beginnings of the lines of text, as shares of the height of a node."""
 
 _BESIDE = 4
 """Pixels between an edge and its label."""

@@ -179,7 +179,7 @@ class TerminalProgress(JobListener):
 
     @property
     def is_drawn(self) -> bool:
-        """Whether a display is on the terminal now."""
+        """True if a display is on the terminal now."""
         return self._bar is not None or self._line is not None
 
     def on_event(self, event: JobEvent) -> None:

@@ -20,7 +20,7 @@ _ENVIRONMENT = ("PYTHONPATH", "PYSPARK_PYTHON")
 """Attributes of `sys` that are restored after a program has ended."""
 
 SQL_SUFFIX = ".sql"
-"""What the name of a script of SQL ends with."""
+"""Suffix of the names of SQL scripts."""
 
 SPARK_LOG_LEVEL = "spark.log.level"
 """Spark's own setting, off unless someone sets it."""
@@ -68,7 +68,7 @@ Verbose = Annotated[
         help="Show whole tracebacks and Spark's log, and progress as plain lines.",
     ),
 ]
-"""Whether to show all details."""
+"""True if to show all details."""
 
 
 def parse_definitions(definitions: Sequence[str] | None) -> dict[str, str]:

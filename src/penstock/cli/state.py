@@ -158,7 +158,7 @@ def diff(
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """Which entries to show.
+    """Selection of the entries to show.
 
     Attributes:
         path: Checkpoint directory or savepoint.

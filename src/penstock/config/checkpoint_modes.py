@@ -14,7 +14,7 @@ class CheckpointingMode(Enum):
 
 
 class ExternalizedCheckpointRetention(Enum):
-    """Whether a cancelled job retains its checkpoints.
+    """Fate of the checkpoints of a cancelled job.
 
     Accepted: a directory that `execution.checkpointing.dir` names is always kept.
     """

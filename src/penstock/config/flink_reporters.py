@@ -30,7 +30,7 @@ _UNITS = {"milliseconds": "ms", "seconds": "s", "minutes": "min", "hours": "h", 
 
 @dataclass(frozen=True, slots=True)
 class FlinkReporters:
-    """What the reporters of a configuration mean.
+    """The reporters of a configuration.
 
     Attributes:
         prometheus_port: Port of `ui.port`, None if there is no reporter for Prometheus.

@@ -1,9 +1,9 @@
-"""Which settings are secret: it is seen by their names."""
+"""Names of secret settings."""
 
 from __future__ import annotations
 
 HIDDEN = "******"
-"""What is shown for a secret."""
+"""Text in place of a secret."""
 
 _SECRET_WORDS = (
     *("password", "secret", "token", "credential", "access.key", "access-key", "accesskey"),

@@ -134,7 +134,7 @@ class ResultSource(SplitSource):
 
     @property
     def is_bounded(self) -> bool:
-        """Whether the source ends; the results of a bounded region always do."""
+        """True if the source ends; the results of a bounded region always do."""
         return True
 
     def get_produced_type(self) -> TypeInformation[Any]:

@@ -151,7 +151,7 @@ class CacheSource(SplitSource):
 
     @property
     def is_bounded(self) -> bool:
-        """Whether the source ends; cached streams are bounded."""
+        """True if the source ends; cached streams are bounded."""
         return True
 
     def get_produced_type(self) -> TypeInformation[Any]:

@@ -12,7 +12,7 @@ from penstock.distribution import install_hint
 from penstock.errors import MissingConnectorError
 
 HIDDEN = "******"
-"""What is shown for a secret of a client."""
+"""Text in place of a secret of a client."""
 
 
 @dataclass(frozen=True, slots=True)

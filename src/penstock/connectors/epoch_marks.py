@@ -42,7 +42,7 @@ class EpochMark:
 
     @property
     def value(self) -> int:
-        """What the system keeps: it rises with the number."""
+        """The value stored in the system: it rises with the number."""
         return self.number << _NAME_BITS | zlib.crc32(self.epoch.encode())
 
 

@@ -14,7 +14,7 @@ class PickledFileWriter(StagedBytesWriter):
     """Pickles lists of values, one after the other."""
 
     refusal: ClassVar[str]
-    """What is refused, with the name of the sink."""
+    """The refused thing, with the name of the sink."""
 
     _record_count = 0
 

@@ -62,24 +62,24 @@ class SparkSource(Source):
 
     @property
     def is_bounded(self) -> bool:
-        """Whether the DataFrame is a batch one."""
+        """True if the DataFrame is a batch one."""
         return not self.dataframe.isStreaming
 
     @property
     def unprojected_because(self) -> None:
-        """None: its rows are columns."""
+        """No reason, because its rows are columns."""
         return
 
     @property
     def streamed_by(self) -> str:  # type: ignore[override]
-        """What reads it in a live run, in words."""
+        """Reader of the source in a live run, in words."""
         if self.is_bounded:
             return "Spark's file stream, from files that it is written to first"
         return "the stream of its DataFrame"
 
     @property
     def read_in_epochs_by(self) -> str | None:  # type: ignore[override]
-        """What reads it in a loop of epochs, in words; None for a stream, which only a query reads."""
+        """Reader of the source in a loop of epochs, in words; None for a stream, which only a query reads."""
         return "Spark's reader, from files that it is written to first" if self.is_bounded else None
 
     def get_produced_type(self) -> TypeInformation:

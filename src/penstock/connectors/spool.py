@@ -46,7 +46,7 @@ class SpooledValues:
 
     @property
     def size_bytes(self) -> None:
-        """None: every chunk says whether it is whole."""
+        """No size, because every chunk shows that it is whole."""
 
 
 def spool_directory(context: SinkContext) -> JobPath:

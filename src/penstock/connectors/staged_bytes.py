@@ -1,4 +1,4 @@
-"""What a task stages for its epoch, as bytes: a little stays with the handle, more is a file of the job.
+"""Staged data of a task for its epoch, as bytes: a little stays with the handle, more is a file of the job.
 
 Handles are in the record of the epoch. So what stays with one is as durable as the record, and neither makes nor syncs a file. A
 file is synced before its handle is given: an epoch that is recorded is not computed again, not even after a loss of power.
@@ -60,7 +60,7 @@ class StagedBytesWriter(SinkWriter):
     """Stages bytes of one task."""
 
     doing: ClassVar[str]
-    """What fails if the file cannot be written, for messages; so is the following."""
+    """Action that fails if the file cannot be written, for messages; so is the following."""
 
     file_kind: ClassVar[str]
 
@@ -68,7 +68,7 @@ class StagedBytesWriter(SinkWriter):
     """Up to so many bytes there is no file."""
 
     is_durable: ClassVar[bool] = True
-    """Whether a file must survive a loss of power."""
+    """True if a file must survive a loss of power."""
 
     def __init__(self, directory: JobPath, context: SinkContext) -> None:
         """Write into `directory`, in the task of `context`."""

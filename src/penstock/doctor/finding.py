@@ -1,4 +1,4 @@
-"""What a check finds, and what it looks at."""
+"""Finding of a check, and the situation that it examines."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 class Verdict(Enum):
-    """How a check ends."""
+    """Result of a check."""
 
     OK = "ok"
     """Jobs have what they need."""
@@ -44,7 +44,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What checks look at beside the machine itself.
+    """Facts for checks beside the machine itself.
 
     Attributes:
         directory: Where the checkpoint directory of a job is to be. It is there.

@@ -22,7 +22,7 @@ LITTLE_MEMORY_BYTES = 6 * _GIB
 """Less is a warning."""
 
 LEAST_FILES = 1024
-"""How many files a process must be able to open; less is a failure."""
+"""Least number of files that a process must be able to open; less is a failure."""
 
 FEW_FILES = 4096
 """Less is a warning: sockets, shuffle files and copies of state are open at the same time."""

@@ -1,1 +1,1 @@
-"""What a job says of itself: events, who hears them, where they are written, and what they add up to."""
+"""Events of a job, their listeners, the log they are written to, and their sums."""

@@ -1,4 +1,4 @@
-"""How long the oldest input waits that a live run has not read.
+"""Wait of the oldest input that a live run has not read.
 
     head(t) = records read until t + pending records at t
 

@@ -27,7 +27,7 @@ from penstock.metrics.values import (
 )
 
 VERSION = 1
-"""Of the form."""
+"""Version of the form."""
 
 _QUANTILES = (0.5, 0.95, 0.99)
 

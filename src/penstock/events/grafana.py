@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 _SCHEMA = 39
-"""Of Grafana's dashboards; later versions migrate it."""
+"""Version of Grafana's dashboards; later versions of Grafana migrate it."""
 
 _COLUMNS, _WIDTH, _HEIGHT = 24, 12, 8
 _SOURCE = {"type": "prometheus", "uid": "${datasource}"}

@@ -367,7 +367,7 @@ JobEvent = (
 
 @dataclass(frozen=True, slots=True)
 class EventKind:
-    """How views treat the events of a class.
+    """Treatment of the events of a class by views.
 
     Attributes:
         log_level: Level of its log lines.

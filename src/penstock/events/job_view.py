@@ -1,4 +1,4 @@
-"""What is known of a job now: its events, folded.
+"""State of a job now: its events, folded.
 
 `JobView` is the model behind `penstock status`, `penstock top` and the metrics for monitoring systems. It is a
 listener, and can be made of a log of events just as well; both give the same view. Counts are those of the driver

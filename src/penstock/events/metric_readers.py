@@ -1,4 +1,4 @@
-"""How each metric of `metric_table` is read from a `JobView`: as series, labels and value."""
+"""Reader of each metric of `metric_table` from a `JobView`: series, labels and value."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ JOB = "job_name"
 
 
 class MetricKind(Enum):
-    """How a metric behaves over time."""
+    """Behaviour of a metric over time."""
 
     GAUGE = "gauge"
     """It goes up and down."""

@@ -110,7 +110,7 @@ def is_name_of_part(name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """What an aggregate keeps and makes of it.
+    """Parts and result of an aggregate.
 
     Attributes:
         parts: What it keeps.

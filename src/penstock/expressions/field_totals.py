@@ -28,7 +28,7 @@ _WIDEST = WHOLE[-1]
 
 @dataclass(frozen=True, slots=True)
 class FieldTotal:
-    """What `sum`, `min` or `max` computes of rows of two fields, a key and a value.
+    """The `sum`, `min` or `max` of rows of two fields, a key and a value.
 
     Attributes:
         records: Type of the rows.
@@ -49,7 +49,7 @@ class FieldTotal:
 
     @property
     def aggregate(self) -> KeyedAggregate:
-        """How parts are merged; its results are the parts."""
+        """The aggregate whose results are the merged parts."""
         parts = self.chain.type_info
         assert isinstance(parts, RowTypeInfo), "a selection makes rows"
         named = zip(parts.field_names, parts.field_types, strict=True)

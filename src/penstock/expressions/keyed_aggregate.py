@@ -1,4 +1,4 @@
-"""What `KeyedStream.aggregate` computes per key, as a value: records of parts, how two are merged, and results.
+"""The aggregates of `KeyedStream.aggregate`, as a value: records of parts, their merge, and results.
 
 record ──select──▶ key and parts ──merge──▶ key and parts ──select──▶ key and results
 """
@@ -85,13 +85,13 @@ class KeyedAggregate:
 
     @property
     def has_columns(self) -> bool:
-        """Whether its parts have a form as columns in which equal keys are equal."""
+        """True if its parts have a form as columns in which equal keys are equal."""
         kinds = self.parts.field_types[: self.keys]
         return self.keys > 0 and all(getattr(kind, "name", "") in COMPUTED for kind in kinds)
 
     @property
     def is_merged_alike_by_sql(self) -> bool:
-        """Whether Spark SQL adds the same sums, and has the same keys: of columns it has, 0.0 and -0.0 are one for it too."""
+        """True if Spark SQL adds the same sums, and has the same keys: of columns it has, 0.0 and -0.0 are one for it too."""
         named = zip(self.merges, self.parts.field_types, strict=True)
         merged = {(how, getattr(kind, "name", "")) for how, kind in named}
         # Spark SQL counts values by grouping on them, which it can do once

@@ -1,4 +1,4 @@
-"""How two parts of aggregates become one, in Python: the meaning that the engines have to meet.
+"""Merge of two parts of aggregates, in Python: the meaning that the engines have to meet.
 
 NULL is no value: what is merged with it stays. A sum that leaves its type is an error. Of floats a NaN stays,
 whatever comes, and 0.0 and -0.0 are equal, so which of them is the least or greatest is not defined.

@@ -1,4 +1,4 @@
-"""What programs write in place of an expression, and what they meant."""
+"""Mistakes in place of an expression, and their corrections."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ class Group(OfOne):
 
 
 class Matching(Enum):
-    """Which rows a join returns, by Spark's names."""
+    """Rows that a join returns, by Spark's names."""
 
     INNER = "inner"
     LEFT = "left_outer"

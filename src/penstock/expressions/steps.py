@@ -1,4 +1,4 @@
-"""What streams do with expressions, record by record: a chain of conditions and selections.
+"""Expressions over streams, record by record: a chain of conditions and selections.
 
 Operations on columns that follow each other are one chain, which is evaluated at once: no record is made
 between them. A chain is a frozen value that the program of a level holds, and that says the same to every

@@ -1,4 +1,4 @@
-"""How Azure is reached, as Hadoop's options `fs.azure.*` say it; what they do not say comes from the environment."""
+"""Settings of Azure, as Hadoop's options `fs.azure.*`; missing ones come from the environment."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LOGIN = re.compile(AZURE_LOGINS)
 
 @dataclass(frozen=True, slots=True, repr=False)
 class AzureLogin:
-    """Who asks an account.
+    """Login at an account.
 
     Attributes:
         key: Key of the account.

@@ -32,7 +32,7 @@ from penstock.filesystem.single_requests import AT_ONCE, WRITER, create_once, de
 _BEGUN = b"+"
 _DROPPED = b"--"
 _FOLDER = "hdi_isfolder"
-"""What an account with directories says of one."""
+"""Marker of a directory in an account with directories."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""How Google Cloud Storage is reached, as Hadoop's options `fs.gs.*` say it, or else the environment."""
+"""Settings of Google Cloud Storage, as Hadoop's options `fs.gs.*`, or else from the environment."""
 
 from __future__ import annotations
 

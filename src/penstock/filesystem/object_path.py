@@ -72,7 +72,7 @@ class ObjectPath:
 
     @property
     def name(self) -> str:
-        """What is behind the last slash."""
+        """The part behind the last slash."""
         return self.key.rpartition("/")[2]
 
     @property
@@ -82,7 +82,7 @@ class ObjectPath:
 
     @property
     def prefix(self) -> str:
-        """What the keys of everything below begin with."""
+        """Common prefix of the keys of everything below."""
         return f"{self.key}/" if self.key else ""
 
     def at(self, key: str) -> ObjectPath:

@@ -1,4 +1,4 @@
-"""What a store of objects must be able to do, so that jobs can write to it.
+"""Requirements on a store of objects to which jobs write.
 
 An object is whole or not there, and a reader sees it at once: `list_below`, `size_of` and `read` give what was there when
 they were asked, or later. There is no rename. Two things take its place:

@@ -1,4 +1,4 @@
-"""How S3 is reached, as Hadoop's options `fs.s3a.*` say it; what they do not say comes from the environment."""
+"""Settings of S3, as Hadoop's options `fs.s3a.*`; missing ones come from the environment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stores have in common whose libraries send a request per object, and send it again if its answer is lost."""
+"""Shared parts of stores whose libraries send a request per object, and send it again if its answer is lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the stores are reached: what a driver knows of them, and sends to its workers."""
+"""Settings of the stores: a driver has them, and sends them to its workers."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class StoredPath:
 
     @property
     def name(self) -> str:
-        """What is behind the last slash."""
+        """The part behind the last slash."""
         return self.at.name
 
     @property

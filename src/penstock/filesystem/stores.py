@@ -1,4 +1,4 @@
-"""Which store has a path."""
+"""Stores by their paths."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from penstock.types.information import TypeInformation
 
 
 class Cut(NamedTuple):
-    """Where the backlog of a split ends.
+    """End of the backlog of a split.
 
     Attributes:
         start: Start of the split.
@@ -120,7 +120,7 @@ class BacklogEnd:
 
 
 class SourcePart(PositionedSource):
-    """What both kinds of parts have in common: they are their source, up to its end or from there on.
+    """Shared parts of both kinds of parts: they are their source, up to its end or from there on.
 
     Attributes:
         source: The source.
@@ -141,17 +141,17 @@ class SourcePart(PositionedSource):
 
     @property
     def has_declared_form(self) -> bool:  # type: ignore[override]
-        """Whether records have the declared form already."""
+        """True if records have the declared form already."""
         return self.source.has_declared_form
 
     @property
     def gives_timestamps(self) -> bool:
-        """Whether records may have timestamps before any strategy assigns them."""
+        """True if records may have timestamps before any strategy assigns them."""
         return self.source.gives_timestamps
 
     @property
     def is_bounded(self) -> bool:
-        """Whether the part ends; backlog always does."""
+        """True if the part ends; backlog always does."""
         return self.is_backlog or self.source.is_bounded
 
     def get_produced_type(self) -> TypeInformation:
@@ -181,7 +181,7 @@ class SplitSourcePart(SourcePart, SplitSource):
 
     @property
     def makes_records_anew(self) -> bool:  # type: ignore[override]
-        """Whether records are new every time."""
+        """True if records are new every time."""
         return self.source.makes_records_anew
 
     @property
@@ -191,7 +191,7 @@ class SplitSourcePart(SourcePart, SplitSource):
 
     @property
     def has_head(self) -> bool:
-        """Whether the source says how many records there are now; all of its backlog are there."""
+        """True if the source says how many records there are now; all of its backlog are there."""
         return not self.is_backlog and self.source.has_head
 
     def head(self, split: int) -> int | None:

@@ -1,4 +1,4 @@
-"""What a source reads and a sink writes, by the names under which other systems know it.
+"""Names of the data of sources and sinks in other systems.
 
 The names are those of OpenLineage (https://openlineage.io/docs/spec/naming): a namespace says where data is, a
 name says which. They have no user names and no passwords.

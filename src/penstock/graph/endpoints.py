@@ -202,7 +202,7 @@ class Sink(ABC):
     """Short name for plans: `files`, `print`."""
 
     may_stage_in_store: ClassVar[bool] = False
-    """Whether it works if `SinkContext.scratch` is a path of a store of objects, or not at all with it. Jobs whose
+    """True if it works if `SinkContext.scratch` is a path of a store of objects, or not at all with it. Jobs whose
     checkpoint directory is in a store take no other sinks."""
 
     def check(self, type_info: TypeInformation, origin: CallSite | None) -> None:

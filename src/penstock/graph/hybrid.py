@@ -118,7 +118,7 @@ class HybridSource(Source):
 
     @property
     def is_bounded(self) -> bool:
-        """Whether the last source is bounded."""
+        """True if the last source is bounded."""
         return self.parts[-1].is_bounded
 
     def get_produced_type(self) -> TypeInformation:

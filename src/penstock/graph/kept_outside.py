@@ -1,4 +1,4 @@
-"""What a job keeps in other systems for itself, and what stays there when nobody continues the job."""
+"""Objects that a job keeps in other systems for itself, and that stay there when nobody continues the job."""
 
 from __future__ import annotations
 

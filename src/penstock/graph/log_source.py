@@ -55,10 +55,10 @@ class LogSource(PositionedSource):
     is_log: ClassVar[bool] = True
 
     is_dense: ClassVar[bool] = False
-    """Whether every position has a record, so that positions are counts of records."""
+    """True if every position has a record, so that positions are counts of records."""
 
     is_single: ClassVar[bool] = True
-    """Whether a position has at most one record. If not, records of one position, such as those of a
+    """True if a position has at most one record. If not, records of one position, such as those of a
     transaction, are read together."""
 
     read_timeout_seconds: ClassVar[float] = 60.0
@@ -72,7 +72,7 @@ class LogSource(PositionedSource):
 
     @property
     def is_bounded(self) -> bool:
-        """Whether the source ends: at the heads that the splits have when the job starts.
+        """True if the source ends: at the heads that the splits have when the job starts.
 
         Override it; the default never ends.
         """
@@ -80,7 +80,7 @@ class LogSource(PositionedSource):
 
     @property
     def gives_timestamps(self) -> bool:
-        """Whether records may have timestamps before any strategy assigns them.
+        """True if records may have timestamps before any strategy assigns them.
 
         Override it if batches never have them: then operators need not carry time.
         """
@@ -88,7 +88,7 @@ class LogSource(PositionedSource):
 
     @property
     def is_divisible(self) -> bool:
-        """Whether tasks of a batch run may read ranges of one split at the same time.
+        """True if tasks of a batch run may read ranges of one split at the same time.
 
         It is if a range costs what is in it. Override it if a range is only found by reading what is
         before it. The default is whether the source is dense or knows costs.
@@ -97,22 +97,22 @@ class LogSource(PositionedSource):
 
     @property
     def knows_costs(self) -> bool:
-        """Whether the class has a `cost` of its own."""
+        """True if the class has a `cost` of its own."""
         return type(self).cost is not LogSource.cost
 
     @property
     def is_confirmed(self) -> bool:
-        """Whether the class has a `confirm` of its own."""
+        """True if the class has a `confirm` of its own."""
         return type(self).confirm is not LogSource.confirm
 
     @property
     def takes_snapshot(self) -> bool:
-        """Whether the job begins with a snapshot; by default whether the class has a `snapshot` of its own."""
+        """True if the job begins with a snapshot; by default whether the class has a `snapshot` of its own."""
         return type(self).snapshot is not LogSource.snapshot
 
     @property
     def asks_driver(self) -> str | None:
-        """What the driver asks the source before every epoch, in words."""
+        """Request to the source before every epoch, in words."""
         return "is a log with heads"
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""What a log says of itself and returns: splits, and batches of records; and whether that can be true."""
+"""Values of logs: splits and batches of records, and checks of what a source returned."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class LogBatch:
 
 @dataclass(frozen=True, slots=True)
 class LogSnapshot:
-    """What a log had when a job started, in files, and where its tail begins.
+    """Content of a log when a job started, in files, and the beginning of its tail.
 
     Attributes:
         files: Name of each file in the directory of the snapshot, and how many records it has.
@@ -82,7 +82,7 @@ class LogSnapshot:
 
 
 class Wrong(Exception):  # noqa: N818 - it is no error of ours: its catcher makes one of it
-    """What a source returned cannot be true.
+    """A value of a source that cannot be true.
 
     Attributes:
         problem: Completes "read() of …" or "discover() of …".

@@ -37,12 +37,12 @@ class Chaining(Enum):
     """Only the operators after it."""
 
     NEVER = auto()
-    """None."""
+    """No partitioning."""
 
 
 @dataclass(frozen=True, slots=True)
 class Partitioning:
-    """How a stream without a key is partitioned.
+    """Partitioning of a stream without a key.
 
     Attributes:
         partitioner: The rule.

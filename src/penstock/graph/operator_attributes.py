@@ -46,19 +46,19 @@ class OperatorAttributes:
     output_only_after_end_of_stream: bool = False
 
     def is_output_stream_record_value_stored(self) -> bool:
-        """Whether emitted values may be kept or used again."""
+        """Return whether emitted values may be kept or used again."""
         return self.output_stream_record_value_stored
 
     def is_input_stream_record_stored(self) -> bool:
-        """Whether the record object given may be kept or used after the call."""
+        """Return whether the record object given may be kept or used after the call."""
         return self.input_stream_record_stored
 
     def is_internal_sorter_supported(self) -> bool:
-        """Whether the operator groups its input by key itself."""
+        """Return whether the operator groups its input by key itself."""
         return self.internal_sorter_supported
 
     def is_output_only_after_end_of_stream(self) -> bool:
-        """Whether nothing is emitted before all inputs have ended."""
+        """Return whether nothing is emitted before all inputs have ended."""
         return self.output_only_after_end_of_stream
 
 

@@ -16,7 +16,7 @@ from penstock.types.records import RowTypeInfo
 
 @dataclass(frozen=True, slots=True)
 class QueryRead:
-    """What a query reads.
+    """A read of a query.
 
     Attributes:
         name: Of the source, for people.
@@ -33,7 +33,7 @@ class QueryRead:
 
 @dataclass(frozen=True, slots=True)
 class WholeQuery:
-    """What Spark SQL may compute in the place of an operator and of those that lead to it.
+    """Query of Spark SQL in the place of an operator and of those that lead to it.
 
     Attributes:
         query: The query; None if Spark SQL would not have the same rows.
@@ -67,12 +67,12 @@ class QuerySource(Source):
 
     @property
     def query_parts(self) -> tuple[Source, ...]:
-        """What the query reads."""
+        """The reads of the query."""
         return self.parts
 
     @property
     def is_bounded(self) -> bool:
-        """Whether the query ends: it reads what ends."""
+        """True if the query ends: it reads what ends."""
         return True
 
     def get_produced_type(self) -> TypeInformation:

@@ -24,7 +24,7 @@ _END = BacklogEnd(is_snapshot=True)
 
 @dataclass(frozen=True, slots=True)
 class Captured:
-    """What was captured.
+    """A capture.
 
     Attributes:
         directory: Where the files are.
@@ -84,7 +84,7 @@ class SnapshotPart(SourcePart, LogSource):
 
     @property
     def makes_records_anew(self) -> bool:  # type: ignore[override]
-        """Whether records are new every time."""
+        """True if records are new every time."""
         return self.source.makes_records_anew
 
     def capture(self, directory: Path) -> Captured:

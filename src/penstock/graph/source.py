@@ -1,4 +1,4 @@
-"""What all sources have in common, and what the engine sees of sources that are read by positions.
+"""Shared parts of all sources, and the interface of sources that are read by positions.
 
 A source of positions consists of splits, and a split of positions, which are integers. The driver decides
 which positions a task reads, and records them, so a task can be repeated. Two classes are for users:
@@ -42,19 +42,19 @@ class Source(ShownAsCard):
     """Short name for plans: `files`, `collection`."""
 
     has_declared_form: ClassVar[bool] = True
-    """Whether every record has the declared form of `get_produced_type`. If not, and if that type
+    """True if every record has the declared form of `get_produced_type`. If not, and if that type
     is declared, the reader coerces the records."""
 
     makes_records_anew: ClassVar[bool] = False
-    """Whether the source neither stores a record object nor returns it again. Such records are not
+    """True if the source neither stores a record object nor returns it again. Such records are not
     copied for operators that may change them (FLIP-329). A class that overrides how records are
     read does not inherit the promise."""
 
     is_internal: ClassVar[bool] = False
-    """Whether Penstock adds the source to a program by itself, so that it has no uid of the user's."""
+    """True if Penstock adds the source to a program by itself, so that it has no uid of the user's."""
 
     gives_results: ClassVar[bool] = False
-    """Whether it reads the results of the bounded region of the job (FLIP-331). All of them are
+    """True if it reads the results of the bounded region of the job (FLIP-331). All of them are
     backlog."""
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -65,17 +65,17 @@ class Source(ShownAsCard):
             cls.makes_records_anew = False
 
     streamed_by: ClassVar[str] = "a stream of Spark"
-    """What reads the source in a query if it is not read by positions, in words."""
+    """Reader of the source in a query if it is not read by positions, in words."""
 
     read_in_epochs_by: ClassVar[str | None] = None
-    """What reads the source in a loop of epochs if it is not read by positions, in words. If there is
+    """Reader of the source in a loop of epochs if it is not read by positions, in words. If there is
     nothing, a live run that reads the source is a query."""
 
     is_written_first: ClassVar[bool] = False
-    """Whether a live run writes all of its rows to files before it reads the first of them."""
+    """True if a live run writes all of its rows to files before it reads the first of them."""
 
     read_in_batch_by: ClassVar[str | None] = None
-    """What reads the source in a batch run, in words, if there is a choice in a live run."""
+    """Reader of the source in a batch run, in words, if there is a choice in a live run."""
 
     @property
     def unprojected_because(self) -> str | None:
@@ -94,12 +94,12 @@ class Source(ShownAsCard):
 
     @property
     def takes_snapshot(self) -> bool:
-        """Whether it is a log whose history is captured when the job starts."""
+        """True if it is a log whose history is captured when the job starts."""
         return False
 
     @property
     def gives_timestamps(self) -> bool:
-        """Whether records may have timestamps before any strategy assigns them."""
+        """True if records may have timestamps before any strategy assigns them."""
         return False
 
     @property
@@ -120,7 +120,7 @@ class Source(ShownAsCard):
     @property
     @abstractmethod
     def is_bounded(self) -> bool:
-        """Whether the source ends by itself."""
+        """True if the source ends by itself."""
 
     @abstractmethod
     def get_produced_type(self) -> TypeInformation:
@@ -140,7 +140,7 @@ class Source(ShownAsCard):
 
 
 SplitKey = int | str
-"""What a source knows a split by: its number, or its id if the source names its splits."""
+"""Key of a split in its source: its number, or its id if the source names its splits."""
 
 Batch = tuple[list[Any], list[int] | None]
 """Records, and their timestamps if the source knows them."""
@@ -163,7 +163,7 @@ class StartSplits:
 
     @property
     def keys(self) -> Sequence[SplitKey]:
-        """What the source knows its splits by."""
+        """The keys of the source's splits."""
         return range(len(self.ranges)) if self.names is None else self.names
 
 
@@ -176,7 +176,7 @@ class PositionedSource(Source):
     has_declared_form: ClassVar[bool] = False
 
     is_log: ClassVar[bool] = False
-    """Whether splits have ids, and are looked up while the source is read."""
+    """True if splits have ids, and are looked up while the source is read."""
 
     @property
     def as_split(self) -> PositionedSource:
@@ -185,7 +185,7 @@ class PositionedSource(Source):
 
     @property
     def asks_driver(self) -> str | None:
-        """What the driver asks the source before every epoch, in words; None if nothing.
+        """Request to the source before every epoch, in words; None without one.
 
         Only the engine `jobs` asks.
         """

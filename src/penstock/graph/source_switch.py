@@ -27,12 +27,12 @@ _BATCH_RECORDS = 8_192
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 SplitValue = int | str
-"""What a column names a split by."""
+"""Name of a split in a column."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceSwitch:
-    """Where the source before a switch has ended: what a factory of `HybridSource` is called with.
+    """End of the source before a switch: the argument of a factory of `HybridSource`.
 
     Attributes:
         end_timestamp: The greatest timestamp of its records, in epoch milliseconds; None if it had no
@@ -80,7 +80,7 @@ class SourceSwitch:
 
 @dataclass(frozen=True, slots=True)
 class SwitchColumns:
-    """What is asked of the records before a switch.
+    """Columns of the records before a switch that its factory needs.
 
     Attributes:
         timestamp: Column of their times; None is the timestamps that their source gives them.
@@ -149,22 +149,22 @@ class SwitchedSource(WrappedLog):
 
     @property
     def is_bounded(self) -> bool:
-        """Whether the source ends."""
+        """True if the source ends."""
         return self.ends
 
     @property
     def gives_timestamps(self) -> bool:
-        """Whether records may have timestamps: a source that is not made yet may."""
+        """True if records may have timestamps: a source that is not made yet may."""
         return True
 
     @property
     def has_declared_form(self) -> bool:  # type: ignore[override]
-        """Whether records have the declared form already; they need not, before it is made."""
+        """True if records have the declared form already; they need not, before it is made."""
         return self.decided is not None and self.decided.has_declared_form
 
     @property
     def makes_records_anew(self) -> bool:  # type: ignore[override]
-        """Whether records are new every time; they need not be, before it is made."""
+        """True if records are new every time; they need not be, before it is made."""
         return self.decided is not None and self.decided.makes_records_anew
 
     def get_produced_type(self) -> TypeInformation:

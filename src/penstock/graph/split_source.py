@@ -23,17 +23,17 @@ class SplitSource(PositionedSource):
 
     @property
     def gives_timestamps(self) -> bool:
-        """Whether records may have timestamps before any strategy assigns them."""
+        """True if records may have timestamps before any strategy assigns them."""
         return type(self).read_timestamped is not SplitSource.read_timestamped
 
     @property
     def has_head(self) -> bool:
-        """Whether the source says how many records there are now, so that reading never waits."""
+        """True if the source says how many records there are now, so that reading never waits."""
         return type(self).head is not SplitSource.head
 
     @property
     def asks_driver(self) -> str | None:
-        """What the driver asks the source before every epoch, in words; None if nothing."""
+        """Request to the source before every epoch, in words; None without one."""
         return "has a head" if self.has_head else None
 
     @abstractmethod

@@ -18,17 +18,17 @@ class WrappedLog(LogSource):
 
     @property
     def makes_records_anew(self) -> bool:  # type: ignore[override]
-        """Whether records are new every time. A subclass with a `read` of its own does not inherit it."""
+        """True if records are new every time. A subclass with a `read` of its own does not inherit it."""
         return self.source.makes_records_anew
 
     @property
     def is_dense(self) -> bool:  # type: ignore[override]
-        """Whether every position has a record."""
+        """True if every position has a record."""
         return self.source.is_dense
 
     @property
     def is_single(self) -> bool:  # type: ignore[override]
-        """Whether a position has at most one record."""
+        """True if a position has at most one record."""
         return self.source.is_single
 
     @property
@@ -53,22 +53,22 @@ class WrappedLog(LogSource):
 
     @property
     def gives_timestamps(self) -> bool:
-        """Whether records may have timestamps before any strategy assigns them."""
+        """True if records may have timestamps before any strategy assigns them."""
         return self.source.gives_timestamps
 
     @property
     def is_divisible(self) -> bool:
-        """Whether tasks may read ranges of one split at the same time."""
+        """True if tasks may read ranges of one split at the same time."""
         return self.source.is_divisible
 
     @property
     def knows_costs(self) -> bool:
-        """Whether the source knows costs."""
+        """True if the source knows costs."""
         return self.source.knows_costs
 
     @property
     def is_confirmed(self) -> bool:
-        """Whether the source is told of commits."""
+        """True if the source is told of commits."""
         return self.source.is_confirmed
 
     def datasets(self) -> Sequence[Dataset]:

@@ -65,7 +65,7 @@ class HistogramValue:
 
     @property
     def count(self) -> int:
-        """How many numbers there were."""
+        """Count of the numbers."""
         return sum(self.buckets.values())
 
     @property
@@ -75,7 +75,7 @@ class HistogramValue:
 
     @property
     def result(self) -> HistogramValue:
-        """What `get_accumulator_result` returns."""
+        """Result of `get_accumulator_result`."""
         return self
 
     def quantile(self, share: float) -> int | None:

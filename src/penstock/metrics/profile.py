@@ -60,7 +60,7 @@ PLACES: dict[str, tuple[str, ...]] = {
     "commit": (task_clock.WRITE,),
     "start": (task_clock.START, task_clock.OTHER),
 }
-"""What a record costs to the sections that add up to it; the commit in the driver and Spark come to these."""
+"""Sections of the costs of a record, which add up to it; the commit in the driver and Spark come to these."""
 
 SPARK = "Spark"
 
@@ -81,7 +81,7 @@ class Spent:
 
     @property
     def is_busy(self) -> bool:
-        """Whether a worker was busy in the section."""
+        """True if a worker was busy in the section."""
         return self.section != task_clock.WAIT
 
 

@@ -1,4 +1,4 @@
-"""What is known of subtasks, state and sinks: it is shown, and nothing is decided by it.
+"""Facts about subtasks, state and sinks, which are shown and decide nothing.
 
 All of it comes with the reports of tasks, which are sent anyway: a record costs nothing more.
 """
@@ -14,7 +14,7 @@ _NANOSECONDS = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class CommitCost:
-    """What commits of one sink took.
+    """Cost of the commits of one sink.
 
     Attributes:
         commits: Their number.
@@ -44,7 +44,7 @@ def _sum(one: int | None, other: int | None) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What `TaskFacts` has added up, as events carry it.
+    """Sums of `TaskFacts`, as events carry them.
 
     Attributes:
         subtasks: uid to records received by each subtask, in the run that reported last.

@@ -1,1 +1,1 @@
-"""How objects are shown in a notebook."""
+"""Views of objects in a notebook."""

@@ -1,4 +1,4 @@
-"""What a notebook shows of an object: a title, facts and tables, of plain text.
+"""View of an object in a notebook: a title, facts and tables, of plain text.
 
 Classes say what there is to see (`ShownAsCard`); HTML is made here and nowhere else, so names of users are escaped in
 one place. A card uses no styles and no scripts: notebooks remove both, or have colours of their own.
@@ -34,7 +34,7 @@ class CardTable:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """What is shown of an object.
+    """View of an object.
 
     Attributes:
         title: What it is.

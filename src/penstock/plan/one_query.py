@@ -1,4 +1,4 @@
-"""Whether a job is one plan of Spark: a source, expressions and a sink, and nothing that workers compute.
+"""Jobs that are one plan of Spark: a source, expressions and a sink, and nothing that workers compute.
 
 Then `to_dataframe` needs no job, and what Spark may optimize does not end where Penstock begins.
 """

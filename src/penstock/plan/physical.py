@@ -219,7 +219,7 @@ class RunPlan:
 
     @property
     def is_bounded(self) -> bool:
-        """Whether the run ends by itself."""
+        """True if the run ends by itself."""
         return self.hands_over or all(reading.ends for reading in self.readings)
 
 

@@ -97,5 +97,5 @@ class ChannelSpec:
 
     @property
     def is_local(self) -> bool:
-        """Whether the writing subtask also reads it: it uses frames, but no exchange."""
+        """True if the writing subtask also reads it: it uses frames, but no exchange."""
         return self.source_level == self.target_level

@@ -11,10 +11,10 @@ from penstock.types.information import TypeInformation
 
 
 class JoinKind(Enum):
-    """Which unmatched rows a join emits: a pair of flags, for the left and the right side."""
+    """Unmatched rows that a join emits: a pair of flags, for the left and the right side."""
 
     INNER = (False, False)
-    """None."""
+    """Neither side."""
 
     LEFT = (True, False)
     """Rows of the left side, with None for the right one."""

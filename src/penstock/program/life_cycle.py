@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 _OURS = "penstock.api."
-"""Where the base classes of functions are."""
+"""Package of the base classes of functions."""
 
 
 def has_life_cycle(function: Any) -> bool:

@@ -7,7 +7,7 @@ from enum import Enum, auto
 
 
 class Inputs(Enum):
-    """How many inputs an operator distinguishes."""
+    """Number of inputs that an operator distinguishes."""
 
     ONE = auto()
     """One, of any number of streams. Example: MAP."""
@@ -20,7 +20,7 @@ class Inputs(Enum):
 
 
 class TimeUse(Enum):
-    """How an operator uses the timestamps of its records (FLIP-330)."""
+    """Use of the records' timestamps by an operator (FLIP-330)."""
 
     IGNORES = auto()
     """It does not read them; results have those of their records. Example: MAP."""
@@ -47,7 +47,7 @@ attribute."""
 
 
 class Keeps(Enum):
-    """Whether an operator stores the values that it has emitted (FLIP-329)."""
+    """Storage by an operator of the values that it has emitted (FLIP-329)."""
 
     NOTHING = auto()
     """It stores none: it emits its records, or new ones. Example: TIMESTAMPS."""
@@ -92,7 +92,7 @@ class Returns(Enum):
 
 
 class Emit(Enum):
-    """When an operator that folds the records of a key emits results."""
+    """Time at which an operator that folds the records of a key emits results."""
 
     ROLLING = auto()
     """With every record, the value so far. Example: KEYED_REDUCE."""
@@ -101,11 +101,11 @@ class Emit(Enum):
     """Once per key: at the end of a batch run with final results only, or of a micro-batch. Example: KEYED_LATEST."""
 
     WINDOW_END = auto()
-    """When a window fires. Example: KEYED_WINDOW."""
+    """At the end of a window. Example: KEYED_WINDOW."""
 
 
 class StateUse(Enum):
-    """Whether operators of a kind have state that outlives a micro-batch."""
+    """State of the operators of a kind that outlives a micro-batch."""
 
     NEVER = auto()
     """They have no state. Example: MAP."""
@@ -163,12 +163,12 @@ class OperatorKind:
 
     @property
     def is_operator(self) -> bool:
-        """Whether it is an operator; other nodes route records, or are sources and sinks."""
+        """True if it is an operator; other nodes route records, or are sources and sinks."""
         return self.implementation is not None
 
     @property
     def distinguishes_inputs(self) -> bool:
-        """Whether each stream that it reads is an input of its own."""
+        """True if each stream that it reads is an input of its own."""
         return self.inputs is not Inputs.ONE
 
     def reserves(self, state: str) -> bool:

@@ -124,12 +124,12 @@ class OperatorSpec:
 
     @property
     def takes_keys(self) -> bool:
-        """Whether its input is (key, value) pairs, which may be folded before the exchange."""
+        """True if its input is (key, value) pairs, which may be folded before the exchange."""
         return self.folding is not None and self.folding.takes_keys
 
     @property
     def may_have_state(self) -> bool:
-        """Whether it has state that outlives a micro-batch, as far as that is known before it runs."""
+        """True if it has state that outlives a micro-batch, as far as that is known before it runs."""
         if self.kind.state is StateUse.IF_OPENED:
             return self.method is not None and has_open(self.function)
         return self.kind.state is StateUse.ALWAYS

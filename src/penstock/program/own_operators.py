@@ -1,4 +1,4 @@
-"""What runtime and API both know of operators of the user's own: their methods, by kind of inputs."""
+"""Methods of the user's own operators, by kind of inputs: shared by runtime and API."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class RecordAttributes:
     backlog: bool = False
 
     def is_backlog(self) -> bool:
-        """Whether the records are stale."""
+        """Return whether the records are stale."""
         return self.backlog
 
 

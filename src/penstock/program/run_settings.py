@@ -11,7 +11,7 @@ from penstock.state.log.state_format import StateFormat
 
 
 class RunKind(Enum):
-    """How a run executes."""
+    """Kind of execution of a run."""
 
     BATCH = auto()
     """A Spark batch job: bounded input, one pass, grouped by key."""
@@ -21,7 +21,7 @@ class RunKind(Enum):
 
 
 class LiveEngine(Enum):
-    """What executes a live run. The value is that of `execution.live.engine`."""
+    """Executor of a live run. The value is that of `execution.live.engine`."""
 
     JOBS = "jobs"
     """A loop in the driver: one Spark job per epoch. All sources are read by positions."""
@@ -31,7 +31,7 @@ class LiveEngine(Enum):
 
 
 class LatencyGranularity(Enum):
-    """What latencies are told apart by. The value is that of `metrics.latency.granularity`."""
+    """Groups of latencies. The value is that of `metrics.latency.granularity`."""
 
     SINGLE = "single"
     """Nothing: an operator has one metric."""

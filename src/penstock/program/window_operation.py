@@ -31,7 +31,7 @@ class Evaluation(Enum):
     """The method that is called when a window fires."""
 
     NONE = auto()
-    """None: the contents are the result."""
+    """No function: the contents are the result."""
 
     APPLY = auto()
     """`apply(key, window, inputs)`"""

@@ -26,7 +26,7 @@ _LOGINS = (
         r"(?:\"[^\"]*\"|'[^']*'|[^\s,;&)}\]]+)"
     ),
 )
-"""What may be a login in the text of somebody else's exception."""
+"""Pattern of possible logins in the text of another library's exception."""
 
 
 def without_logins(text: str) -> str:

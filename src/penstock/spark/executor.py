@@ -26,7 +26,7 @@ from penstock.spark.session.factory import get_session
 from penstock.spark.session.object_settings import early_object_settings
 
 _CLIENT = "penstock.spark.job_client"
-"""What is imported while the JVM starts."""
+"""Module that is imported while the JVM starts."""
 
 
 class SparkExecutor:

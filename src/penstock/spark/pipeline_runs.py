@@ -37,7 +37,7 @@ _POLL_SECONDS = 0.05
 
 
 class JobCounts:
-    """What the runs of a job have done in this process. Thread-safe.
+    """Counts of the runs of a job in this process. Thread-safe.
 
     Attributes:
         summaries: Of the runs, in order of their end.

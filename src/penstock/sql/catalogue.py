@@ -1,4 +1,4 @@
-"""What names in statements mean: tables, views and functions.
+"""Meanings of the names in statements: tables, views and functions.
 
 A query asks a `SqlCatalogue`. A table says what its rows are and makes a stream or takes one; so a table of a
 connector, a stream of the program and a table of a test are the same to a query.
@@ -17,7 +17,7 @@ from penstock.types.row import Row
 
 
 class Changelog(Enum):
-    """How the rows of a stream change what was there before: Flink's changelog modes."""
+    """Effect of the rows of a stream on earlier ones: Flink's changelog modes."""
 
     INSERT_ONLY = "insert-only"
     """Every row is `+I`: nothing is taken back."""
@@ -30,7 +30,7 @@ class Changelog(Enum):
 
 
 class FunctionKind(Enum):
-    """What a function of the user is called for."""
+    """Kind of calls of a function of the user."""
 
     SCALAR = "scalar"
     """A value per row."""
@@ -64,7 +64,7 @@ class SqlColumn:
 
 @dataclass(frozen=True, slots=True)
 class TableSchema:
-    """What the rows of a table are.
+    """Columns, keys and times of the rows of a table.
 
     Attributes:
         columns: In order, computed and metadata columns included.
@@ -84,7 +84,7 @@ class SqlTable(Protocol):
 
     @property
     def schema(self) -> TableSchema:
-        """What its rows are."""
+        """Schema of its rows."""
 
     def make_stream(self, environment: Any, name: str) -> DataStream[Row]:
         """Return its rows: all columns of the schema, in order and by name.

@@ -1,4 +1,4 @@
-"""Which parts of each construct are read: what sqlglot has understood and nobody reads is refused, not ignored.
+"""Parts of each construct that are read: a part that sqlglot has parsed and no code reads is refused, not ignored.
 
 sqlglot reads many dialects, so a tree may have parts that are no Flink SQL, such as `SELECT * EXCEPT (a)`, or that are not translated, such
 as `FETCH FIRST 3 ROWS WITH TIES`. `PARTS` has the parts that the translation reads. Constructs that are not in it are refused where
@@ -169,7 +169,7 @@ def _is_written(kind: type[exp.Expr], name: str, value: Any) -> bool:
 
 
 def _is_joined(node: exp.Expr, name: str) -> bool:
-    """Whether it is the joins of the first table of FROM, which `FromClause` reads."""
+    """Return whether it is the joins of the first table of FROM, which `FromClause` reads."""
     return name == "joins" and isinstance(node, exp.Table) and isinstance(node.parent, exp.From)
 
 

@@ -128,7 +128,7 @@ class FlinkParser(PrestoParser):
         return self.expression(TableArgument(this=table, partition_by=columns))
 
     def _next_is_argument(self) -> bool:
-        """Whether a call or `NAME =>` is behind the comma, and not a further column."""
+        """Return whether a call or `NAME =>` is behind the comma, and not a further column."""
         index = self._index
         self._advance()
         found = self._next.token_type in {TokenType.L_PAREN, TokenType.FARROW}

@@ -113,7 +113,7 @@ def parse_type(text: str) -> SqlType:
 
 @dataclass(slots=True)
 class _TableParts:
-    """What was read between the parentheses of a CREATE TABLE."""
+    """Parts between the parentheses of a CREATE TABLE."""
 
     columns: list[ColumnDefinition] = field(default_factory=list)
     primary_key: tuple[str, ...] = ()
@@ -393,4 +393,4 @@ class StatementParser(TextParser):
         "VIEW": _create_view,
         "FUNCTION": _create_function,
     }
-    """What can be created and dropped."""
+    """Kinds of objects that can be created and dropped."""

@@ -54,7 +54,7 @@ class SqlJob:
 
     @property
     def name(self) -> str:
-        """What is written, for progress and messages."""
+        """Name of the written table, for progress and messages."""
         names = dict.fromkeys(".".join(statement.target) for statement, _, _ in self._writes)
         return f"insert into {', '.join(names)}"
 

@@ -1,4 +1,4 @@
-"""Where in a text of SQL something stands, and errors that say so."""
+"""Place in a text of SQL, and errors with it."""
 
 from __future__ import annotations
 

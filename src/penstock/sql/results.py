@@ -1,4 +1,4 @@
-"""What statements return: rows, or a text."""
+"""Results of statements: rows, or a text."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LOGIN = re.compile(r"(?<=://)[^/\s@']+(?=@)|(?i:(?<=[?&]password=))[^&\s']+")
 
 @dataclass(frozen=True, slots=True)
 class SqlResult:
-    """What a statement returns.
+    """Result of a statement.
 
     Attributes:
         columns: Names of the columns of its rows; empty if it has none.
@@ -76,7 +76,7 @@ class SqlResult:
 
     @property
     def job_result(self) -> JobExecutionResult | None:
-        """What ran, if INSERTs did; else None."""
+        """Result of the job, if INSERTs ran; else None."""
         return self._job
 
     def collect(self) -> Iterator[Row]:

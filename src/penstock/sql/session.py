@@ -1,4 +1,4 @@
-"""What a script does: names in a catalogue, settings, and jobs."""
+"""Session of a script: names in a catalogue, settings, and jobs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 DEFAULT_NAMES = ("default_catalog", "default_database")
-"""What the name of a table may begin with, as in Flink."""
+"""Catalogue and database that the name of a table may begin with, as in Flink."""
 
 
 def _by_recursion(call: Callable[P, T]) -> Callable[P, T]:

@@ -19,7 +19,7 @@ Name = tuple[str, ...]
 
 
 class ColumnKind(Enum):
-    """Where the values of a column of a table come from."""
+    """Origin of the values of a column of a table."""
 
     PHYSICAL = "physical"
     """From the records of the table."""

@@ -38,7 +38,7 @@ _FUNC_TYPES = ("general", "arrow", "pandas")
 
 
 class _OpenedFunction:
-    """What all functions have in common."""
+    """Shared parts of all functions."""
 
     def open(self, function_context: Any) -> None:
         """Prepare, once in every worker before the first call."""
@@ -139,7 +139,7 @@ class UserDefinedFunction:
 
     @property
     def called(self) -> Any:
-        """What SQL calls."""
+        """The function that SQL calls."""
         if self.kind is FunctionKind.AGGREGATE:
             return self.function
         if self.kind is FunctionKind.TABLE:

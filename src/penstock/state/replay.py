@@ -26,7 +26,7 @@ from penstock.state.log.blob import (
 from penstock.state.schema.entry_schema import BROADCAST_GROUP, StateSchema
 
 _UID_AT = 14
-"""Where the uid of a blob begins; its pickle follows."""
+"""Offset of the uid of a blob; its pickle follows."""
 
 _RESTORE = "Restore the checkpoint or savepoint from a copy, or read an older one."
 

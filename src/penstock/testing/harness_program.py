@@ -100,7 +100,7 @@ class _Inlet(SplitSource):
 
     @property
     def is_bounded(self) -> bool:
-        """Whether it ends; that is unknown, because the test ends it."""
+        """True if it ends; that is unknown, because the test ends it."""
         return False
 
     def get_produced_type(self) -> TypeInformation:

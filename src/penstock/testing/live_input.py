@@ -62,7 +62,7 @@ class LiveInput:
 
     @property
     def are_done(self) -> bool:
-        """Whether all input is read, and all ends are sent."""
+        """True if all input is read, and all ends are sent."""
         is_read = self._has_looked and not self._left and self._ended == self._ends
         in_last_part = all(len(parts) == 1 for parts in self._parts.values())
         return is_read and in_last_part and not self._waits

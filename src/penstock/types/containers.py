@@ -111,7 +111,7 @@ class PrimitiveArrayTypeInfo(_SequenceTypeInfo):
 
     @property
     def is_bytes(self) -> bool:
-        """Whether the declared form is `bytes` instead of a list."""
+        """True if the declared form is `bytes` instead of a list."""
         return repr(self.element_type) == "Byte"
 
     def coerce(self, value: Any) -> Any:

@@ -44,7 +44,7 @@ _PAIR = 2
 
 @dataclass(frozen=True, slots=True)
 class _DescriptionRule:
-    """How to describe the types of one class with component types, and to build them again.
+    """Description of the types of one class with component types, and the way back.
 
     Attributes:
         tag: The only key of the description.

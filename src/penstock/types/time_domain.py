@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class TimeDomain(Enum):
-    """Whether a timer is about event time or processing time."""
+    """Domain of a timer: event time or processing time."""
 
     EVENT_TIME = 0
     PROCESSING_TIME = 1

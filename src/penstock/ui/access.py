@@ -1,4 +1,4 @@
-"""Who may change a job: a page that this server has sent, opened by somebody who knows the token.
+"""Access to the actions of a page: a page that this server has sent, opened by somebody who has the token.
 
     http://127.0.0.1:8470/#token=…     printed on the terminal of who began the server, never logged
     Authorization: Bearer …            sent by the page with each request to change a job

@@ -39,7 +39,7 @@ HEADERS: Mapping[str, str] = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-"""Of every answer."""
+"""Headers of every answer."""
 
 PAGE_FILES: Mapping[str, str] = {
     "index.html": "text/html; charset=utf-8",

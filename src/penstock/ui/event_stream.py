@@ -1,4 +1,4 @@
-"""What the page shows, as server-sent events. Nothing is computed unless somebody looks.
+"""Content of the page, as server-sent events. Nothing is computed unless somebody looks.
 
     plan      what stays as it is while a driver runs the job: at first, and when another driver has begun
     status    every second, whole: a page that was asleep is right again with the next one

@@ -1,4 +1,4 @@
-"""Where the nodes and edges of a plan are drawn: one layout for the page and for `penstock plan --svg`."""
+"""Layout of the nodes and edges of a plan: one for the page and for `penstock plan --svg`."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 from penstock.ui.libraries import library
 
 _CHAR_WIDTH = 7.4
-"""Of the usual character at 13 px; others are estimated by it."""
+"""Width of the usual character at 13 px; others are estimated by it."""
 
 _SIDES, _LEAST_WIDTH, _HEIGHT, _MARGIN = 24, 96, 42, 14
 _MOST_LABEL = 34
 _FIGURES = len(" · 100 % · hot")
 _NO_EXCHANGE = frozenset({"CHAINED", "NONE"})
 _NOT_TOLD = _NO_EXCHANGE | {"FORWARD"}
-"""What is not worth a word beside an edge: `NONE` is what a level hands to its sinks."""
+"""Partitionings that need no word beside an edge: `NONE` is what a level hands to its sinks."""
 
 _Point = tuple[float, float]
 

@@ -1,4 +1,4 @@
-"""What the page may ask of jobs, and what became of it.
+"""Actions of the page on jobs, and their outcomes.
 
     ask         begins an action, unless the same one is under way: asking twice is asking once
     asked_of    each action that was asked: under way, done, or why it failed
@@ -20,7 +20,7 @@ from penstock.errors import PenstockError
 
 
 class JobAction(Enum):
-    """What a page asks of a job; the values are in addresses."""
+    """Action of a page on a job; the values are in addresses."""
 
     SAVEPOINT = "savepoint"
     STOP_WITH_SAVEPOINT = "stop-with-savepoint"
@@ -41,7 +41,7 @@ class Answer(Protocol):
 
 
 JobControl = Mapping[JobAction, Callable[[], Answer]]
-"""What may be asked of a job: each action to what begins it, which returns soon, or raises a `PenstockError`."""
+"""Actions of a job: each one to what begins it, which returns soon, or raises a `PenstockError`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What the page shows, as JSON: the plan once, the status whenever it has changed."""
+"""Content of the page, as JSON: the plan once, the status whenever it has changed."""
 
 from __future__ import annotations
 

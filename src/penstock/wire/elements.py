@@ -75,7 +75,7 @@ ControlElement = Watermark | WatermarkStatus | EndOfInput | NextPart
 
 @dataclass(frozen=True, slots=True)
 class BacklogStatus:
-    """Whether the following records of a subtask are backlog.
+    """Change of the backlog status of a subtask's following records.
 
     Attributes:
         group: Subtask that sends it.

@@ -99,17 +99,17 @@ class FrameHeader:
 
     @property
     def has_timestamps(self) -> bool:
-        """Whether the records have timestamps."""
+        """True if the records have timestamps."""
         return bool(self.flags & _TIMESTAMPS)
 
     @property
     def has_columns(self) -> bool:
-        """Whether the records are columns; `decode_columns` returns them."""
+        """True if the records are columns; `decode_columns` returns them."""
         return bool(self.flags & _COLUMNS)
 
     @property
     def has_keys(self) -> bool:
-        """Whether the frame contains the keys of its records; `decode_pairs` returns both."""
+        """True if the frame contains the keys of its records; `decode_pairs` returns both."""
         return bool(self.flags & _KEYS)
 
 

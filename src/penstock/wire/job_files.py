@@ -36,7 +36,7 @@ class NewFile(ABC):
 
     @property
     def closed(self) -> bool:
-        """Whether it is finished or dropped."""
+        """True if it is finished or dropped."""
         return self._is_closed
 
     @property

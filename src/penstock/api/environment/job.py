@@ -28,7 +28,7 @@ class JobStatus(Enum):
     CREATED = 0
     RUNNING = 1
     FAILING = 2
-    """Of Flink; here a failure leads to FAILED or RESTARTING at once."""
+    """A state of Flink; here a failure leads to FAILED or RESTARTING at once."""
 
     FAILED = 3
     CANCELLING = 4
@@ -36,10 +36,10 @@ class JobStatus(Enum):
     FINISHED = 6
     RESTARTING = 7
     SUSPENDED = 8
-    """Of Flink; never reached."""
+    """A state of Flink; never reached."""
 
     RECONCILING = 9
-    """Of Flink; never reached."""
+    """A state of Flink; never reached."""
 
     def is_globally_terminal_state(self) -> bool:
         """Return whether the state is final."""

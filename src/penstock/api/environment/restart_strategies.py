@@ -14,7 +14,7 @@ from penstock.config.restart_options import OPTIONS_OF, RESTART_STRATEGY
 
 
 class RestartStrategyConfiguration:
-    """Whether and when a failed run is restarted.
+    """Strategy of the restarts of a failed run.
 
     Example:
         >>> strategy = RestartStrategies.fixed_delay_restart(3, 10_000)

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from penstock.api.streams.data_stream import DataStream
 
 QUERY = "penstock.sql.queries:query_streams"
-"""What makes streams of SQL. A name, because layers below must not import the layers above them."""
+"""Name of the class that makes streams of SQL. A name, because layers below must not import the layers above them."""
 
 SESSION = "penstock.sql.session:SqlSession"
-"""What knows the tables, views and functions of a program."""
+"""Name of the class that has the tables, views and functions of a program."""
 
 
 class SqlMethods:

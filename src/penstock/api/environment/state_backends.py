@@ -13,7 +13,7 @@ from penstock.errors import ArgumentError
 
 
 class StateBackend:
-    """How workers store their local copy of the state.
+    """The storage of the state's local copy in workers.
 
     Attributes:
         backend_type: The value of `state.backend.type`.

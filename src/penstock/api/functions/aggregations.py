@@ -19,7 +19,7 @@ from penstock.types.records import RowTypeInfo, TupleTypeInfo
 
 
 class Aggregation(Enum):
-    """What to compute of a field; `KeyedStream.AccumulateType`."""
+    """Aggregation of a field; `KeyedStream.AccumulateType`."""
 
     MIN = 1
     MAX = 2
@@ -61,7 +61,7 @@ class FieldAggregate:
 
     @property
     def of_column(self) -> tuple[str, int | str]:
-        """What it computes, as SQL calls it, and the position or name of the field."""
+        """The aggregation, as SQL names it, and the position or name of the field."""
         return self.aggregation.name.lower(), self.position
 
     def __call__(self, aggregate: Any, record: Any) -> Any:

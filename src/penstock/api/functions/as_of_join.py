@@ -25,7 +25,7 @@ from penstock.types import Row, TypeInformation, Types
 
 
 class Direction(Enum):
-    """Where the joined record is in time, seen from the left one."""
+    """Place of the joined record in time, seen from the left one."""
 
     BACKWARD = "backward"
     """Not later."""
@@ -39,7 +39,7 @@ class Direction(Enum):
 
 @dataclass(frozen=True, slots=True)
 class AsOf:
-    """What is joined.
+    """Form of an as-of join.
 
     Attributes:
         direction: Where the joined record is.

@@ -23,7 +23,7 @@ ToMany: TypeAlias = Callable[[T], Iterable[R]] | FlatMapFunction[T, R]
 """Any number of results per record."""
 
 Predicate: TypeAlias = Callable[[T], object] | FilterFunction[T]
-"""Whether to keep a record; anything true will do."""
+"""True if to keep a record; anything true will do."""
 
 ToKey: TypeAlias = Callable[[T], K] | KeySelector[T, K]
 """The key of a record."""

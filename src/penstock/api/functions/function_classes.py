@@ -27,7 +27,7 @@ from penstock.types.output_tag import OutputTag
 from penstock.types.type_parameters import ACC, IN, OUT, K, T
 
 Emitted: TypeAlias = OUT | tuple[OutputTag, Any]
-"""What process functions yield: results, or a tag with a value for a side output."""
+"""The results of process functions: records, or a tag with a value for a side output."""
 
 
 class Function(ABC):  # noqa: B024 - as in PyFlink, both methods are optional

@@ -15,7 +15,7 @@ from penstock.types.type_parameters import OUT
 
 
 class StreamOperatorParameters(Protocol):
-    """What a factory is given to create an operator.
+    """The arguments that a factory creates an operator with.
 
     Example:
         >>> class Named(OneInputStreamOperator):

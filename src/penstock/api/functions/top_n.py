@@ -30,7 +30,7 @@ _REMOVALS = frozenset({RowKind.DELETE, RowKind.UPDATE_BEFORE})
 
 @dataclass(frozen=True, slots=True)
 class TopN:
-    """Which rows are the first ones.
+    """Order and number of the first rows.
 
     Attributes:
         n: How many.

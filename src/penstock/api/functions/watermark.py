@@ -70,7 +70,7 @@ class WatermarkAlignment:
 
 @dataclass(frozen=True, slots=True)
 class WatermarkStrategy:
-    """How timestamps are assigned and watermarks generated. A value: methods return a new strategy.
+    """Assignment of timestamps and generation of watermarks. A value: methods return a new strategy.
 
     The watermark is the greatest timestamp seen, minus the out-of-orderness, minus one
     millisecond. It is emitted at the end of every micro-batch. While history is read as a batch

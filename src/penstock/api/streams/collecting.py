@@ -52,7 +52,7 @@ _UNSET: tuple[ConfigOption[Any], ...] = (
     INTERVAL_DURING_BACKLOG,
     UI_PORT,
 )
-"""What a sample does without, whatever the program sets."""
+"""Settings that a sample does without, whatever the program sets."""
 
 
 class CloseableIterator(Iterator[T], Generic[T]):

@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from penstock.api.streams.stream_ends import StreamEnds
 
 READER = "penstock.spark.sources.dataframes:read_records"
-"""What makes the DataFrame. A name, because layers below must not import the layers above them."""
+"""Name of the function that makes the DataFrame. A name, because layers below must not import the layers above them."""
 
 COMPUTER = "penstock.spark.sources.dataframes:computed_records"
-"""What makes it of expressions alone."""
+"""Name of the function that makes it of expressions alone."""
 
 CHECK = "penstock.spark.sources.column_names:check_type"
-"""What refuses names a DataFrame cannot have."""
+"""Name of the function that refuses names a DataFrame cannot have."""
 
 
 def source_of(dataframe: Any, type_info: TypeInformation | None) -> SparkSource:

@@ -272,7 +272,7 @@ class KeyedStream(NoOperator, KeyedColumns[T], KeyedBatches[T], DataStream[T], G
 
     @property
     def has_key(self) -> bool:
-        """Whether records are partitioned by a key: True."""
+        """True if records are partitioned by a key: True."""
         return True
 
     # `key_by` has decided where records go.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from penstock.api.streams.keyed_stream import KeyedStream
 
 E = TypeVar("E")
-"""What follows when both keys are known."""
+"""Result of the step behind two known keys."""
 
 
 @dataclass(frozen=True, slots=True)

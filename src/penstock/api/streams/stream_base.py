@@ -50,7 +50,7 @@ class StreamBase(OperatorSettings, ShownAsCard, Generic[T]):
 
     @property
     def has_key(self) -> bool:
-        """Whether records are partitioned by a key that the next operation uses."""
+        """True if records are partitioned by a key that the next operation uses."""
         return False
 
     def join_with(

@@ -1,4 +1,4 @@
-"""What assigners of time windows share: the time by which records are assigned, and its trigger."""
+"""Shared parts of assigners of time windows: the time by which records are assigned, and the trigger."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all operations on windowed streams share: the stream, late records, and the operator."""
+"""Shared parts of all operations on windowed streams: the stream, late records, and the operator."""
 
 from __future__ import annotations
 

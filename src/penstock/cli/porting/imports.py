@@ -1,4 +1,4 @@
-"""Where a program names PyFlink's modules, and its text with ours in their place.
+"""The modules of PyFlink that a program names, and its text with ours in their place.
 
 Only the name of the package is replaced, so the rest of the text stays as it is, byte for byte: comments, quotes, line
 ends. An import whose module is not here stays too, and is a remark.
@@ -32,7 +32,7 @@ INSTEAD = {
 
 @dataclass(frozen=True, slots=True)
 class ModuleName:
-    """Where the text names a module of PyFlink.
+    """Place of a name of a PyFlink module in the text.
 
     Attributes:
         start: Position of its first character.

@@ -16,7 +16,7 @@ from penstock.errors import ArgumentError
 
 @dataclass(frozen=True, slots=True)
 class PortedProgram:
-    """What becomes of a program.
+    """A ported program.
 
     Attributes:
         name: Of its file.
@@ -32,7 +32,7 @@ class PortedProgram:
 
     @property
     def needs_a_hand(self) -> bool:
-        """Whether it fails until somebody changes a line."""
+        """True if it fails until somebody changes a line."""
         return any(each.weight is Weight.BY_HAND for each in self.remarks)
 
     def diff(self) -> str:

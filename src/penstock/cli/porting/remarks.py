@@ -1,4 +1,4 @@
-"""What is said about one line of a program."""
+"""Remark on one line of a program."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import Enum
 
 
 class Weight(Enum):
-    """What a remark asks of who ports the program."""
+    """Weight of a remark for the person who ports the program."""
 
     BY_HAND = "by hand"
     """The program fails until somebody changes this line."""

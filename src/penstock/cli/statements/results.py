@@ -1,4 +1,4 @@
-"""What statements of SQL return, as lines that are written while rows come."""
+"""Results of SQL statements, as lines that are written while rows come."""
 
 from __future__ import annotations
 

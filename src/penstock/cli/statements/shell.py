@@ -119,7 +119,7 @@ class TypedLines:
     """Lines of a terminal, with editing, history and completion by readline."""
 
     is_script = False
-    """Whether the last statement needs no semicolon, and an error ends it; who types Ctrl-D forgets what was begun."""
+    """True if the last statement needs no semicolon, and an error ends it; who types Ctrl-D forgets what was begun."""
 
     def __init__(self, history: Path) -> None:
         self._names: Any = tuple

@@ -183,12 +183,12 @@ class DeltaSource(LogSource):
 
     @property
     def is_bounded(self) -> bool:
-        """Whether it ends."""
+        """True if it ends."""
         return self.ends
 
     @property
     def is_divisible(self) -> bool:
-        """Whether tasks may read ranges of it at the same time."""
+        """True if tasks may read ranges of it at the same time."""
         return True
 
     def get_produced_type(self) -> TypeInformation:

@@ -55,7 +55,7 @@ class _OpenFile:
 
     @property
     def has_ended(self) -> bool:
-        """Whether all rows were taken."""
+        """True if all rows were taken."""
         return self.row >= self._end
 
     def close(self) -> None:

@@ -62,7 +62,7 @@ def log_of(directory: Path) -> TableLog:
 
 
 class TableLog:
-    """What a process knows of the log of a table; files of a log never change."""
+    """The log of a table, as far as a process has read it; files of a log never change."""
 
     def __init__(self, directory: Path) -> None:
         """Begin without having looked."""

@@ -1,4 +1,4 @@
-"""What a Delta table can hold, checked when the sink is attached."""
+"""The types that a Delta table can hold, checked when the sink is attached."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from penstock.types.arrow import arrow_schema
 from penstock.types.information import TypeInformation
 
 _REFUSED_CHARACTERS = frozenset(" ,;{}()\n\t=")
-"""Of the names of columns, without column mapping."""
+"""Characters refused in names of columns without column mapping."""
 
 _CONSTRAINT = "delta.constraints."
 _RULES_OF_A_COLUMN = ("delta.invariants", "delta.generationExpression", "delta.identity.")

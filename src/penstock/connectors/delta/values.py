@@ -1,4 +1,4 @@
-"""What the log of a table says: files, versions, and the positions that the engine knows them by.
+"""Entries of the log of a table: files, versions, and their positions in the engine.
 
 A position is `version << 36 | row`: the number of a row among those that the version brought, in the order of its
 files. So a version may bring 2**36 rows, and a table may have 2**27 versions.
@@ -24,7 +24,7 @@ MOST_ROWS = 1 << ROW_BITS
 
 
 class RowsOfFile(Enum):
-    """What the rows of a file are."""
+    """Meaning of the rows of a file."""
 
     INSERTED = "inserted"
     DELETED = "deleted"

@@ -27,7 +27,7 @@ from penstock.user_failure import failing_as
 from penstock.wire.atomic_file import create_directory, read_verified, write_verified
 
 READER = "penstock.spark.sources.dataframes:read_staged"
-"""What makes the DataFrame. A name, because layers below must not import the layers above them."""
+"""Name of the function that makes the DataFrame. A name, because layers below must not import the layers above them."""
 
 _HINT = (
     "Correct the function, or what it writes to, and start the job again: it is called with the same "
@@ -62,7 +62,7 @@ BatchFunction = Callable[[Any, BatchEpoch], object]
 
 @dataclass(frozen=True, slots=True)
 class StagedBatchSink(Sink):
-    """What workers have of a `BatchFunctionSink`: they only stage records."""
+    """The worker's side of a `BatchFunctionSink`: it only stages records."""
 
     kind: ClassVar[str] = "batches"
 

@@ -92,7 +92,7 @@ class ObjectManifest:
 
 @dataclass(frozen=True, slots=True)
 class TakenOver:
-    """What a driver found when it took its number.
+    """The state in which a driver found the directory when it took its number.
 
     Attributes:
         number: Its number.

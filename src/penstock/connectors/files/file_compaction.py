@@ -1,4 +1,4 @@
-"""When and how the small files of a sink are merged: the names of Flink's file sink.
+"""Compaction of the small files of a sink, by the names of Flink's file sink.
 
 `file_merger` does it, `hidden_files` says where files are until then.
 """
@@ -20,7 +20,7 @@ _COLUMNS = frozenset({FileFormat.PARQUET, FileFormat.CSV})
 
 @dataclass(frozen=True, slots=True)
 class FileCompactStrategy:
-    """When the small files of a directory are merged: as soon as one of its conditions holds.
+    """Condition for a merge of the small files of a directory: one of several is enough.
 
     Until then their records are durable, and no reader sees them.
 
@@ -137,7 +137,7 @@ FileCompactStrategy.Builder = FileCompactStrategyBuilder
 
 @dataclass(frozen=True, slots=True)
 class FileCompactor:
-    """How files are merged.
+    """Kind of merge of files.
 
     Attributes:
         delimiter: Bytes between files of lines; None merges none, each file becomes visible as it is.
@@ -178,7 +178,7 @@ class FileCompactor:
 
 @dataclass(frozen=True, slots=True)
 class FileCompaction:
-    """When and how the small files of a sink are merged.
+    """Conditions and kind of the merges of a sink's small files.
 
     Attributes:
         strategy: When.

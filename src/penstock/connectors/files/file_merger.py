@@ -66,7 +66,7 @@ class _HiddenBucket:
         return files
 
     def is_due(self, strategy: FileCompactStrategy, sequence: int, target_bytes: int) -> bool:
-        """Whether a condition of the strategy holds; files of the target size are due by any strategy."""
+        """Return whether a condition of the strategy holds; files of the target size are due by any strategy."""
         if not self.files:
             return False
         age = sequence - self.files[0].sequence + 1
@@ -115,7 +115,7 @@ class FileMerger:
 
     @property
     def failure(self) -> BaseException | None:
-        """What ended a thread, None if nothing did."""
+        """The error that ended a thread, None without one."""
         return self._failure
 
     def start(self, files: Iterable[HiddenFile], sequence: int) -> None:

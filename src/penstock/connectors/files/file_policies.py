@@ -14,7 +14,7 @@ DEFAULT_PART_BYTES = 128 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class RollingPolicy:
-    """When a file ends: with every checkpoint, and by the default policy before, at a size.
+    """Condition for the end of a file: every checkpoint, and by the default policy a size before that.
 
     Example:
         >>> RollingPolicy.on_checkpoint_rolling_policy()

@@ -17,7 +17,7 @@ from penstock.types import Duration, RowTypeInfo, TypeInformation, Types
 
 @dataclass(frozen=True, slots=True)
 class StreamFormat:
-    """How the content of files is split into records.
+    """Division of the content of files into records.
 
     Attributes:
         format: A Spark format.
@@ -131,7 +131,7 @@ class FileSourceBuilder:
 
 @dataclass(frozen=True, slots=True)
 class FileEnumeratorProvider:
-    """How Flink lists files. Has no effect.
+    """Flink's listing of files. Has no effect.
 
     Example:
         >>> FileEnumeratorProvider.default_splittable_file_enumerator().name
@@ -155,7 +155,7 @@ class FileEnumeratorProvider:
 
 @dataclass(frozen=True, slots=True)
 class FileSplitAssignerProvider:
-    """How Flink assigns files to subtasks. Has no effect.
+    """Flink's assignment of files to subtasks. Has no effect.
 
     Example:
         >>> FileSplitAssignerProvider.locality_aware_split_assigner().name
@@ -345,7 +345,7 @@ class FileSource(Source):
 
     @property
     def is_bounded(self) -> bool:
-        """Whether only existing files are read."""
+        """True if only existing files are read."""
         return not self.continuous
 
     @property

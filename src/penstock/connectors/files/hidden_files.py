@@ -116,7 +116,7 @@ class HiddenFiles:
 
     @property
     def exists(self) -> bool:
-        """Whether a driver has hidden files, this one or an earlier one."""
+        """True if a driver has hidden files, this one or an earlier one."""
         return self._root.exists() and any(self._root.iterdir())
 
     def take_over(self) -> None:

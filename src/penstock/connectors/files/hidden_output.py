@@ -21,7 +21,7 @@ _AS_THEY_ARE = FileCompaction(FileCompactStrategy(), FileCompactor.identical_fil
 
 
 class HiddenOutput:
-    """What the committer of staged files knows of hidden ones; it calls from one thread.
+    """Hidden output of a committer of staged files; it calls from one thread.
 
     Args:
         layout: Paths of the sink.
@@ -45,7 +45,7 @@ class HiddenOutput:
 
     @property
     def hides(self) -> bool:
-        """Whether small files are hidden."""
+        """True if small files are hidden."""
         return self._hides
 
     def open(self) -> None:

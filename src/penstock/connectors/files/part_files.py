@@ -133,7 +133,7 @@ class PartFileWriter(SinkWriter, Generic[C]):
     @property
     @abstractmethod
     def most_open(self) -> int:
-        """How many buckets have an open file at the same time; of more, the oldest file ends."""
+        """Greatest number of buckets with an open file at the same time; of more, the oldest file ends."""
 
     @abstractmethod
     def begin(

@@ -30,7 +30,7 @@ _TYPES = frozenset({"String", "Boolean", "Byte", "Short", "Integer", "Long", "Sq
 
 @dataclass(frozen=True, slots=True)
 class Division:
-    """How the records of a type are divided.
+    """Division of the records of a type.
 
     Attributes:
         whole: Their type.

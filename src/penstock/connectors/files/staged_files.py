@@ -153,7 +153,7 @@ class StagedFileWriter(PartFileWriter[StagedFile]):
 
     @property
     def most_open(self) -> int:
-        """How many buckets have an open file at the same time."""
+        """Greatest number of buckets with an open file at the same time."""
         return _MOST_OPEN
 
     def begin(

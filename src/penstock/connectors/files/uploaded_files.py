@@ -63,17 +63,17 @@ class ObjectLayout:
 
     @property
     def private(self) -> ObjectPath:
-        """What all objects of the sink that are not output are below."""
+        """Prefix of all objects of the sink that are not output."""
         return self.directory / f"_penstock/{self.job_id}/{self.sink_id}"
 
     @property
     def commits(self) -> ObjectPath:
-        """What manifests and marks are below."""
+        """Prefix of manifests and marks."""
         return self.private / "commits"
 
     @property
     def drivers(self) -> ObjectPath:
-        """What the numbers of drivers are below."""
+        """Prefix of the numbers of drivers."""
         return self.private / "drivers"
 
     def file_name(self, staged_name: str) -> str:
@@ -142,7 +142,7 @@ class UploadedFileWriter(PartFileWriter[UploadedFile]):
 
     @property
     def most_open(self) -> int:
-        """How many buckets have an open file at the same time."""
+        """Greatest number of buckets with an open file at the same time."""
         return _MOST_OPEN
 
     def begin(

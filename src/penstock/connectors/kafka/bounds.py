@@ -1,4 +1,4 @@
-"""Where the partitions of a source begin and end when a job starts, and where they are later."""
+"""Bounds of the partitions of a source, when a job starts and later."""
 
 from __future__ import annotations
 
@@ -124,4 +124,4 @@ _FOUND: dict[OffsetsKind, _Find] = {
     OffsetsKind.OFFSETS: lambda asked, _, partition: dict(asked.offsets_of).get(partition.place),
     OffsetsKind.COMMITTED: lambda _, view, partition: view.committed(partition.place),
 }
-"""What an initializer asks for to the offset of a partition; None where there is none."""
+"""Requests of an initializer for the offset of a partition; None without one."""

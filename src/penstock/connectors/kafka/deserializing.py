@@ -29,7 +29,7 @@ class MessageDeserializer(ABC):
     """Makes values of messages."""
 
     is_ours: bool
-    """Whether values are new every time, and have the declared form."""
+    """True if values are new every time, and have the declared form."""
 
     @abstractmethod
     def value_of(self) -> Callable[[Any], Any]:
@@ -52,7 +52,7 @@ class ValueDeserializer(MessageDeserializer):
 
     @property
     def is_ours(self) -> bool:  # type: ignore[override]
-        """Whether the schema is."""
+        """True if the schema is."""
         return type(self.schema) in _OURS
 
     def value_of(self) -> Callable[[Any], Any]:

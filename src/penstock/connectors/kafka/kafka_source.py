@@ -71,28 +71,28 @@ class KafkaSource(LogSource):
 
     @property
     def is_bounded(self) -> bool:
-        """Whether it ends."""
+        """True if it ends."""
         return self.stopping is not None
 
     @property
     def is_divisible(self) -> bool:
-        """Whether tasks may read ranges of one partition at the same time."""
+        """True if tasks may read ranges of one partition at the same time."""
         return True
 
     @property
     def is_confirmed(self) -> bool:
-        """Whether offsets are committed for the consumer group."""
+        """True if offsets are committed for the consumer group."""
         wanted = self.properties.get(COMMITS_OFFSETS, "true") == "true"
         return wanted and self.properties.get(GROUP) is not None
 
     @property
     def has_declared_form(self) -> bool:  # type: ignore[override]
-        """Whether values have the declared form already."""
+        """True if values have the declared form already."""
         return self.deserializer.is_ours
 
     @property
     def makes_records_anew(self) -> bool:  # type: ignore[override]
-        """Whether values are new every time."""
+        """True if values are new every time."""
         return self.deserializer.is_ours
 
     def get_produced_type(self) -> TypeInformation:

@@ -1,4 +1,4 @@
-"""Where reading begins or ends: PyFlink's offsets initializers."""
+"""Beginning or end of reading: PyFlink's offsets initializers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from penstock.errors import ArgumentError
 
 
 class KafkaOffsetResetStrategy(Enum):
-    """Where to begin if there is no offset, or records at it are gone.
+    """Beginning of reading without an offset, or if records at it are gone.
 
     Example:
         >>> KafkaOffsetResetStrategy("earliest").name
@@ -29,7 +29,7 @@ class KafkaOffsetResetStrategy(Enum):
 
 
 class OffsetsKind(Enum):
-    """What an initializer asks for."""
+    """Kind of offset that an initializer requests."""
 
     EARLIEST = "earliest"
     LATEST = "latest"

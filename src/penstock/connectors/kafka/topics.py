@@ -1,4 +1,4 @@
-"""Which partitions a source reads, and where they begin and end: asked in the driver, with one kept consumer."""
+"""Partitions of a source and their bounds, read in the driver with one consumer that is kept."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DISCOVERY_MS = 300_000
 _REQUEST_SECONDS = 10.0
 _EARLIEST = -2
 _LATEST = -1
-"""What `offsets_for_times` takes for the ends of a partition, in one request per broker."""
+"""Argument of `offsets_for_times` for the ends of a partition, in one request per broker."""
 
 _views: OfThisProcess = OfThisProcess()
 _lock = threading.Lock()
@@ -30,7 +30,7 @@ _lock = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class KafkaTopics:
-    """What a source reads: one of these.
+    """Topics of a source: exactly one of these attributes is set.
 
     Attributes:
         names: Names of topics.
@@ -81,7 +81,7 @@ class KafkaTopics:
 
 
 class ClusterView:
-    """What one consumer knows of the cluster."""
+    """State of the cluster in the view of one consumer."""
 
     def __init__(self, properties: KafkaProperties, topics: KafkaTopics) -> None:
         self._topics = topics

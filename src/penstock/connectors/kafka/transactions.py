@@ -49,7 +49,7 @@ Chunks = Callable[[], Iterator[list[OutgoingRecord]]]
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What the group says of the sink.
+    """The mark of the sink in its consumer group.
 
     Attributes:
         number: Number of the last epoch that is visible.
@@ -84,7 +84,7 @@ class EpochTransactions:
 
     @property
     def is_open(self) -> bool:
-        """Whether earlier drivers are fenced, and no later one is known."""
+        """True if earlier drivers are fenced, and no later one is known."""
         return self._producer is not None
 
     def open(self, topic: str | None = None) -> None:

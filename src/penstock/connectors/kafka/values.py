@@ -84,7 +84,7 @@ class KafkaTopicPartition:
 
 
 class KafkaMalformedRecords(Enum):
-    """What a source does about a record that its deserializer refuses.
+    """Treatment of records that the deserializer of a source refuses.
 
     Example:
         >>> KafkaMalformedRecords("skip").name

@@ -1,4 +1,4 @@
-"""Where a database is, and how to connect: a connection string, of which nobody is shown the secrets."""
+"""Address of a database and its connection string, whose secrets are not shown."""
 
 from __future__ import annotations
 

@@ -219,7 +219,7 @@ def _columns(text: bytes, schema: pa.Schema) -> pa.Table:
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """What a file of a capture says of itself.
+    """A file of a capture.
 
     Attributes:
         table: Name of the table.

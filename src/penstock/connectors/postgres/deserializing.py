@@ -1,4 +1,4 @@
-"""What records a source makes of changes."""
+"""Conversion of changes into the records of a source."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ChangeDeserializer(ABC):
     """Makes records of changes."""
 
     is_ours: bool = True
-    """Whether it is no code of the user's, and makes every record anew."""
+    """True if it is no code of the user's, and makes every record anew."""
 
     @abstractmethod
     def get_produced_type(self) -> TypeInformation:

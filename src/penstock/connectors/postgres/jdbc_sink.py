@@ -33,7 +33,7 @@ _HINT = (
 
 @dataclass(frozen=True, slots=True, repr=False)
 class JdbcConnectionOptions:
-    """How to connect. Build one with `JdbcConnectionOptions.JdbcConnectionOptionsBuilder()`.
+    """Connection of a sink. Build one with `JdbcConnectionOptions.JdbcConnectionOptionsBuilder()`.
 
     Attributes:
         url: `jdbc:postgresql://host:port/database`.
@@ -117,7 +117,7 @@ class JdbcConnectionOptions:
 
 @dataclass(frozen=True, slots=True)
 class JdbcExecutionOptions:
-    """How PyFlink's sink gathers rows. They change nothing here: an epoch is written as a whole.
+    """The batches of PyFlink's sink. They change nothing here: an epoch is written as a whole.
 
     Attributes:
         batch_interval_ms: Time between two writes.

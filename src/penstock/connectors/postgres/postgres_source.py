@@ -114,22 +114,22 @@ class PostgresSource(LogSource):
 
     @property
     def is_bounded(self) -> bool:
-        """Whether it ends: with the rows that there are."""
+        """True if it ends: with the rows that there are."""
         return self.is_once
 
     @property
     def is_confirmed(self) -> bool:
-        """Whether there is a slot to advance."""
+        """True if there is a slot to advance."""
         return not self.is_once
 
     @property
     def has_declared_form(self) -> bool:  # type: ignore[override]
-        """Whether records have the declared form already: values are the database's."""
+        """True if records have the declared form already: values are the database's."""
         return False
 
     @property
     def makes_records_anew(self) -> bool:  # type: ignore[override]
-        """Whether records are new every time."""
+        """True if records are new every time."""
         return self.deserializer.is_ours
 
     def get_produced_type(self) -> TypeInformation:

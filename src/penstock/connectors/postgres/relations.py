@@ -1,4 +1,4 @@
-"""What `pgoutput` says of a table before the first change of it in a transaction."""
+"""Descriptions of tables in `pgoutput`, which come before the first change of a table in a transaction."""
 
 from __future__ import annotations
 

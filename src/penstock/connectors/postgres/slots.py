@@ -181,7 +181,7 @@ def drop_publication(connection: Any, name: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ExportedSnapshot:
-    """What the database is at a position, for as long as its connection is open.
+    """Content of the database at a position, for as long as its connection is open.
 
     Attributes:
         name: What other connections call it.

@@ -10,13 +10,13 @@ from penstock.connectors.postgres.address import library
 from penstock.connectors.postgres.values import TableName
 
 SCHEMA = "penstock"
-"""Where staged rows and the epochs of sinks are."""
+"""Schema of staged rows and of the epochs of sinks."""
 
 NUMBER, IS_DELETED = "penstock_n", "penstock_d"
 _TASK = "penstock_t"
 
 _LOCK = 8_072_115_406
-"""Of whoever makes the schema: `if not exists` fails if two do that at once."""
+"""Lock for the creation of the schema: two `if not exists` at once fail."""
 
 SET_UP = (
     f"select pg_advisory_xact_lock({_LOCK})",
@@ -43,7 +43,7 @@ where n.nspname = %s and starts_with(c.relname, %s)"""
 
 @dataclass(frozen=True, slots=True)
 class TableWrites:
-    """How rows are written to a table.
+    """Writes of rows to a table.
 
     Attributes:
         table: The table.

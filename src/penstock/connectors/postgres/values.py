@@ -1,4 +1,4 @@
-"""What a change of a table is, and what tables and columns are."""
+"""Values of changes, tables and columns."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ class CollectionSource(SplitSource):
 
     @property
     def is_bounded(self) -> bool:
-        """Whether the source ends; a collection does."""
+        """True if the source ends; a collection does."""
         return True
 
     @property

@@ -64,7 +64,7 @@ class DataGeneratorSource(SplitSource):
 
     @property
     def is_bounded(self) -> bool:
-        """Whether a count was given."""
+        """True if a count was given."""
         return self.count is not None
 
     @property

@@ -108,7 +108,7 @@ class IteratorSource(SplitSource):
 
     @property
     def is_bounded(self) -> bool:
-        """Whether every split has a count."""
+        """True if every split has a count."""
         return None not in self.counts
 
     def get_produced_type(self) -> TypeInformation:

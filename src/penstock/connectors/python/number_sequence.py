@@ -52,7 +52,7 @@ class NumberSequenceSource(SplitSource):
 
     @property
     def is_bounded(self) -> bool:
-        """Whether the source ends; a sequence does."""
+        """True if the source ends; a sequence does."""
         return True
 
     @property

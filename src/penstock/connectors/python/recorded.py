@@ -39,12 +39,12 @@ class RecordedSource(SplitSource):
 
     @property
     def is_bounded(self) -> bool:
-        """Whether the source ends; the elements do."""
+        """True if the source ends; the elements do."""
         return True
 
     @property
     def gives_timestamps(self) -> bool:
-        """Whether the elements have timestamps."""
+        """True if the elements have timestamps."""
         return self.timestamps is not None
 
     def get_produced_type(self) -> TypeInformation:

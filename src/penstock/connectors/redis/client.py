@@ -25,7 +25,7 @@ _clients: OfThisProcess = OfThisProcess()
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RedisAddress:
-    """Where a server is, and how to log in. No text of ours shows the password.
+    """Address of a server, and its login. No text of ours shows the password.
 
     Attributes:
         url: `redis://[[user]:password@]host:port/database`, `rediss://…` for TLS, or `unix://…`.

@@ -30,7 +30,7 @@ from penstock.user_failure import refusal_of, short
 
 _LATEST = -1
 _found: dict[tuple[RedisAddress, str], StreamFacts] = {}
-"""What the driver found last, for costs."""
+"""The last result of the driver, for costs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +174,7 @@ class RedisSource(LogSource):
 
     @property
     def is_bounded(self) -> bool:
-        """Whether it ends."""
+        """True if it ends."""
         return self.ends
 
     def get_produced_type(self) -> TypeInformation:

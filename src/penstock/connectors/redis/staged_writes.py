@@ -25,7 +25,7 @@ _MOST_FIELDS = 1_000
 
 
 class WriteKind(Enum):
-    """What a write does; the values are those of the script."""
+    """Kind of write; the values are those of the script."""
 
     ADD = b"\x01"
     """Adds an entry to a stream."""
@@ -39,7 +39,7 @@ class WriteKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class RecordWrites:
-    """How records become writes.
+    """Conversion of records into writes.
 
     Attributes:
         stream: Name of the stream to which entries are added; None writes hashes.

@@ -1,4 +1,4 @@
-"""What a server says of its streams.
+"""Values of a server's streams.
 
 Redis trims a stream from its beginning, and does not tell what it trimmed. So nothing is known to be lost as long as the
 last entry that was read is there, or an older one; or if nothing was read, and the first entry that there is was the first one ever.

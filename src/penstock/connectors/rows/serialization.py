@@ -177,7 +177,7 @@ class RowFieldExtractorSchema(SerializationSchema):
 
 @dataclass(frozen=True, slots=True)
 class Encoder:
-    """How `FileSink.for_row_format` writes a record: one line of text.
+    """Encoder of the records of `FileSink.for_row_format`: one line of text.
 
     Attributes:
         charset_name: Character set of the files.

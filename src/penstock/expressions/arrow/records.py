@@ -130,7 +130,7 @@ class ChainEvaluation:
 
     @property
     def makes_columns(self) -> bool:
-        """Whether its last step is a selection of values that have a column type."""
+        """True if its last step is a selection of values that have a column type."""
         if not self._makes_rows:
             return False
         try:

@@ -23,10 +23,10 @@ WORDS: dict[StreamPartitioner, str] = {
 """StreamPartitioner to what a plan calls it."""
 
 CHAINED = "chained"
-"""What a plan calls operators that call each other."""
+"""Name of operators that call each other, in a plan."""
 
 LOCAL = "in place"
-"""What a plan calls a channel that is no exchange."""
+"""Name of a channel without an exchange, in a plan."""
 
 
 def explain_chains(plan: PhysicalPlan) -> PhysicalPlan:

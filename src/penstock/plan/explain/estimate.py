@@ -1,4 +1,4 @@
-"""How much time and memory a plan will take for so many records and keys: arithmetic over measured costs.
+"""Expected time and memory of a plan for numbers of records and keys: arithmetic over measured costs.
 
     time      records x what a record costs at each operator, over the slots
     memory    driver + JVM + workers + state; a worker of a slot comes to have the state of all subtasks
@@ -32,7 +32,7 @@ _MIB = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a job is expected to take.
+    """Expected time and memory of a job.
 
     Attributes:
         records: Of its history, or of its input if it has none.

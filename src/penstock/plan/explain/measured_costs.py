@@ -1,4 +1,4 @@
-"""What things cost, as measured: the table of `penstock plan --estimate`.
+"""Measured costs: the table of `penstock plan --estimate`.
 
 Memory of things is what `python -m benchmarks.memory_cost --count 400000` printed, with the change log that a
 harness keeps. The other sizes and all times are read off the newest results of the benchmarks, whose memory and time

@@ -148,7 +148,7 @@ def _decisions(plan: PhysicalPlan, name: str) -> Iterator[tuple[str, str, str]]:
 
 
 _CHANNEL = re.compile(r"\bchannel (\d+)$")
-"""How decisions name what leaves a level."""
+"""Subject of decisions on the output of a level."""
 
 
 def _target(plan: PhysicalPlan, named: re.Match[str]) -> str:

@@ -1,4 +1,4 @@
-"""What has changed between two shapes of a graph, in words.
+"""Differences of two shapes of a graph, in words.
 
 A shape is what `describe_shape` gives, or what an earlier driver recorded of it as JSON.
 """
@@ -15,7 +15,7 @@ _PANES = 3  # numbers that say how a window is cut: size, slide, offset; bounds 
 
 
 _FIRST = ("operators", "sinks", "sources")
-"""What the user has written, and so is told before what follows from it."""
+"""Parts that the user has written, which come before their consequences."""
 
 
 def first_difference(old: dict[str, Any], new: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Which operators keep state and have no uid: what a savepoint may not give back (see `places`)."""
+"""Operators with state and without a uid, which a savepoint may not give back (see `places`)."""
 
 from __future__ import annotations
 

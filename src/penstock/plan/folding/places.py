@@ -67,7 +67,7 @@ class Folding:
 
     @property
     def as_columns(self) -> bool:
-        """Whether its records are sent as columns."""
+        """True if its records are sent as columns."""
         aggregate = function_of(self.op)
         if not isinstance(aggregate, KeyedAggregate) or not aggregate.has_columns:
             return False
@@ -76,7 +76,7 @@ class Folding:
 
     @property
     def ignores_order(self) -> bool:
-        """Whether every order of folding gives exactly the same result."""
+        """True if every order of folding gives exactly the same result."""
         return None not in (self.promises.associative, self.promises.commutative)
 
 

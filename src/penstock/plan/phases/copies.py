@@ -37,7 +37,7 @@ from penstock.types.values.declared_copying import declared_copier
 
 
 class Action(Enum):
-    """How a record is passed between two chained operators."""
+    """Passing of a record between two chained operators."""
 
     REUSE = auto()
     """The same object is passed on."""
@@ -83,7 +83,7 @@ class _Readers:
 
     @property
     def may_differ(self) -> bool:
-        """Whether a reader gets mutable values."""
+        """True if a reader gets mutable values."""
         return bool(self.operators or self.channels) and declared_copier(self.type_info) is not None
 
 

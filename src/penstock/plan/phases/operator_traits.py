@@ -1,4 +1,4 @@
-"""Whether an operator stores the records that it reads or emits (FLIP-329): one table of kinds.
+"""Storage by operators of the records that they read or emit (FLIP-329): one table of kinds.
 
 A user function decides whether it stores its outputs (`plan.phases.stored_output`). The operator decides
 in two cases:

@@ -1,4 +1,4 @@
-"""Whether a user function stores what it has returned: may keep it, or use it again.
+"""Storage by user functions of records that they have returned: they may keep them, or use them again.
 
 FLIP-329 gives plain functions the default "stores nothing" and rich ones "may store", and contradicts
 itself on the first (heading and listing). Here a function is believed that says so, by

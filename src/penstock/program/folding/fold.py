@@ -110,7 +110,7 @@ class FoldPlan:
 
     @property
     def takes_keys(self) -> bool:
-        """Whether the sender sends the keys of records too."""
+        """True if the sender sends the keys of records too."""
         takes = not self.places.isdisjoint((Place.SENDER, Place.RECEIVER_FRAME))
         return takes and not self.as_columns
 

@@ -130,7 +130,7 @@ class ChannelWriter:
 
     @property
     def takes_batches(self) -> bool:
-        """Whether `collect_columns` takes batches of an operator."""
+        """True if `collect_columns` takes batches of an operator."""
         is_placed = self._placed is not None and self._spec.partition_function is None
         return self._parts is not None or (self.is_to_sink and is_placed)
 

@@ -54,12 +54,12 @@ class ColumnBuckets:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is buffered."""
+        """True if nothing is buffered."""
         return not self._count
 
     @property
     def is_full(self) -> bool:
-        """Whether what is buffered has to leave."""
+        """True if what is buffered has to leave."""
         return self._count >= self._limit
 
     def takes(self, schema: Any) -> bool:

@@ -101,12 +101,12 @@ class PartsBuckets:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing waits."""
+        """True if nothing waits."""
         return not self._waiting
 
     @property
     def is_full(self) -> bool:
-        """Whether what waits has to leave."""
+        """True if what waits has to leave."""
         if not self._fold.folds:
             return self._rows >= FIRST_MERGE
         return self._bytes >= self._fold.memory_bytes

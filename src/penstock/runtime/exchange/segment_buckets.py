@@ -92,7 +92,7 @@ class SegmentBuckets:
 
     @property
     def is_full(self) -> bool:
-        """Whether the buckets are full, so that `take_frames` is due."""
+        """True if the buckets are full, so that `take_frames` is due."""
         return self._open >= self._most_open
 
     def take_frames(self, *, rest: bool) -> Iterator[SegmentedFrame]:

@@ -1,4 +1,4 @@
-"""What records gave so far, in memory: of a task before the exchange, of a key group behind it.
+"""Results of the records so far, in memory: of a task before the exchange, of a key group behind it.
 
 Entries belong to a key. Where windows at regular distances are folded there is a table per pane.
 """
@@ -60,7 +60,7 @@ class FoldTable:
 
     @property
     def is_full(self) -> bool:
-        """Whether the table takes more memory than it may."""
+        """True if the table takes more memory than it may."""
         return self._limit.is_reached(self._tables.values(), self.records)
 
     def take(self) -> Entries:

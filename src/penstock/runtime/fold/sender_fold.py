@@ -57,7 +57,7 @@ class SenderFold:
 
     @property
     def is_by_time(self) -> bool:
-        """Whether what leaves has timestamps: what was folded belongs to a pane or a session."""
+        """True if what leaves has timestamps: what was folded belongs to a pane or a session."""
         return self._spec.panes is not None or self._spec.session_gap_ms is not None
 
     @property
@@ -67,7 +67,7 @@ class SenderFold:
 
     @property
     def sends_records(self) -> bool:
-        """Whether records may leave as they are: they look like what was folded of them."""
+        """True if records may leave as they are: they look like what was folded of them."""
         return self._spec.fold.create is None
 
     def unfolded(
@@ -101,7 +101,7 @@ class SenderFold:
 
     @property
     def is_full(self) -> bool:
-        """Whether what is in the table has to leave."""
+        """True if what is in the table has to leave."""
         return self._table.is_full
 
     def take(self, size: int) -> Iterator[Batch]:

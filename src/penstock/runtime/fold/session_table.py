@@ -1,4 +1,4 @@
-"""What the records of one task gave so far, session by session.
+"""Results of the records of one task so far, session by session.
 
 The sessions of one task are pieces of those of all: what travels is the time from the first record of a
 piece to the last, and the reader merges pieces that overlap or touch, as it merges the windows of records.
@@ -89,7 +89,7 @@ class SessionTable:
 
     @property
     def is_full(self) -> bool:
-        """Whether the table takes more memory than it may."""
+        """True if the table takes more memory than it may."""
         return self._limit.is_reached((self._pieces,), self.records)
 
     def take(self) -> Entries:

@@ -49,7 +49,7 @@ class OperatorContext:
 
     @property
     def is_live(self) -> bool:
-        """Whether this is a live run."""
+        """True if this is a live run."""
         return self.settings.kind is RunKind.LIVE
 
     def get_task_name(self) -> str:

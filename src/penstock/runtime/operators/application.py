@@ -27,7 +27,7 @@ from penstock.runtime.functions.process_context import ProcessContext
 from penstock.types.values.copying import Copier
 
 _Batch = tuple[Iterator[Any], list[Any], list[int] | None, list[Any], list[int]]
-"""What `Application.run` takes."""
+"""Argument of `Application.run`."""
 
 
 class Application:

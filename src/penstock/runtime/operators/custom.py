@@ -57,7 +57,7 @@ def refuse_result(produced: Any, spec: OperatorSpec) -> None:
 
 
 class OwnOperator(Operator):
-    """What operators of the user's own have in common, with and without a key."""
+    """Shared parts of the user's own operators, with and without a key."""
 
     sets_own_backlog = True
 

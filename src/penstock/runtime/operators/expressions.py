@@ -30,7 +30,7 @@ class ExpressionOperator(Operator):
 
     @property
     def makes_columns(self) -> bool:
-        """Whether its results have a form as columns."""
+        """True if its results have a form as columns."""
         return self._chain.makes_columns
 
     def send_columns(self, write: WriteColumns, *, only: bool) -> None:

@@ -89,7 +89,7 @@ class KeyedOperator(Operator):
 
     @property
     def folds_frames(self) -> bool:
-        """Whether it folds a key group frame by frame, and emits results in `end_group`."""
+        """True if it folds a key group frame by frame, and emits results in `end_group`."""
         return False
 
     def take_folded(self) -> Folded | None:
@@ -120,7 +120,7 @@ class KeyedOperator(Operator):
 
     @property
     def wants_parts_by_time(self) -> bool:
-        """Whether parts of a key with timestamps must be in order of time, not of arrival."""
+        """True if parts of a key with timestamps must be in order of time, not of arrival."""
         return True
 
     def start_key(self, key: Any) -> None:

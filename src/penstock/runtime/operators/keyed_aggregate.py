@@ -70,7 +70,7 @@ class KeyedAggregateOperator(KeyedFoldOperator):
 
     @property
     def makes_columns(self) -> bool:
-        """Whether its results have a form as columns."""
+        """True if its results have a form as columns."""
         return self._results.makes_columns
 
     def send_columns(self, write: WriteColumns, *, only: bool) -> None:
@@ -149,7 +149,7 @@ class KeyedAggregateOperator(KeyedFoldOperator):
 
     @property
     def _is_last_batch(self) -> bool:
-        """Whether nobody reads state after the run."""
+        """True if nobody reads state after the run."""
         return self._by_time and self._is_last_run
 
     def _see(self, keys: list[Any]) -> None:

@@ -49,12 +49,12 @@ class KeyedFoldOperator(KeyedOperator):
 
     @property
     def is_foldable(self) -> bool:
-        """Whether the input may be folded in the table, given the final watermark."""
+        """True if the input may be folded in the table, given the final watermark."""
         return self.table is not None
 
     @property
     def folds_frames(self) -> bool:
-        """Whether the records of a key group are folded frame by frame."""
+        """True if the records of a key group are folded frame by frame."""
         return self.is_foldable and Place.RECEIVER_FRAME in self.folding.places
 
     def process(self, values: list[Any], timestamps: list[int] | None) -> None:

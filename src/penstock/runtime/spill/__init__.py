@@ -1,1 +1,1 @@
-"""What does not fit in memory, on disk."""
+"""Storage on disk for data that does not fit in memory."""

@@ -84,7 +84,7 @@ class RecordSorter:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether it has records that nobody has begun to read."""
+        """True if it has records that nobody has begun to read."""
         return len(self) > 0 and not self._is_read
 
     def add(self, key: Any, value: Any, timestamp: int | None = None) -> None:

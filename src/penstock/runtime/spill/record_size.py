@@ -1,4 +1,4 @@
-"""How much memory records take, measured on a few of them.
+"""Memory of records, measured on a few of them.
 
 The pickled form says little: a string of a thousand characters takes a thousand bytes in both, a
 tuple of three small numbers a dozen bytes pickled and two hundred in memory.

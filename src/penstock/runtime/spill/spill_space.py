@@ -1,4 +1,4 @@
-"""Where a task of a batch run spills to, and how much of it each operator did.
+"""Spill directory of a task of a batch run, and the spilled bytes of each operator.
 
     <local directory>/penstock-spill-<random>/     mode 0700, made at the first spill
         7.mdb                                      mode 0600, removed when it has been read
@@ -27,7 +27,7 @@ SPILL_DEPTH = "spillDepth"
 
 @dataclass(slots=True)
 class SpillCounts:
-    """What one operator spilled since it was last asked.
+    """Spilled data of one operator since the last report.
 
     Attributes:
         files: Files that had records of it; those of one key group are one file.

@@ -1,4 +1,4 @@
-"""How deep calls may be nested in a task: chained operators call each other, and Python ends at 1,000 calls inside of each other.
+"""Depth of nested calls in a task: chained operators call each other, and Python ends at 1,000 calls inside of each other.
 
 A record that passes n chained operators is inside of five calls for each of them, so 200 operators fit and 250 do not. The limit of the process is
 raised by what a longer chain needs, up to a thousand operators: one of these calls goes through C, whose stack is not Python's to

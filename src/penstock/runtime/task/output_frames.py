@@ -63,7 +63,7 @@ class OutputFrames:
 
     @property
     def is_many(self) -> bool:
-        """Whether it is time to take them, if that is possible."""
+        """True if it is time to take them, if that is possible."""
         return self._store is not None or len(self._held) >= _YIELD_FRAMES
 
     def take(self) -> Iterator[list[Row]]:

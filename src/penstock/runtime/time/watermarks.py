@@ -103,7 +103,7 @@ class _Group:
 
     @property
     def is_behind_history(self) -> bool:
-        """Whether the source had parts in this run, and is in the last of them."""
+        """True if the source had parts in this run, and is in the last of them."""
         return 0 < len(self._spec.later) == self.progress.part
 
     def accept(self, element: Watermark | WatermarkStatus, now_ms: int) -> None:

@@ -1,4 +1,4 @@
-"""How many partitions merges and queries of Spark SQL have in a batch run: those of one task, while their keys fit in memory."""
+"""Number of partitions of merges and queries of Spark SQL in a batch run: those of one task, while their keys fit in memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a job that started from a savepoint takes over: the record of the step `restored`."""
+"""State and positions of a job that started from a savepoint: the record of the step `restored`."""
 
 from __future__ import annotations
 

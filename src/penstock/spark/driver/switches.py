@@ -1,4 +1,4 @@
-"""What is known of the part before a switch: read by Spark SQL from files and DataFrames, in Python otherwise."""
+"""Facts about the part before a switch: read by Spark SQL from files and DataFrames, in Python otherwise."""
 
 from __future__ import annotations
 

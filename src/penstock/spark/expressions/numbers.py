@@ -129,7 +129,7 @@ def sqrt(call: Call, value: Column) -> Column:
 
 
 _BUCKETS = 128
-"""Of every power of two (`penstock.expressions.arrow.tallies`)."""
+"""Buckets of every power of two (`penstock.expressions.arrow.tallies`)."""
 
 _LEAST_EXPONENT, _BIAS = -1022, 1023
 

@@ -42,7 +42,7 @@ from penstock.spark.worker.state_tasks import ReplayGroups, Survey, count_rows, 
 from penstock.state.replay import GroupReplay
 
 MOST_BYTES = 64 << 20
-"""Of blobs, all of which are in memory at once."""
+"""Most bytes of blobs, all of which are in memory at once."""
 
 _Row = tuple[Any, ...]
 

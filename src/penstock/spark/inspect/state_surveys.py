@@ -1,4 +1,4 @@
-"""What surveys and counts of state add up to: which states there are, and the one that was asked for."""
+"""Sums of surveys and counts of state: all states, and the requested one."""
 
 from __future__ import annotations
 

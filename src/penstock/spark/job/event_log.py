@@ -1,4 +1,4 @@
-"""What a driver says of a job at its begin and end, and where its events are written."""
+"""Facts about a job at its begin and end in the driver, and the place of its events."""
 
 from __future__ import annotations
 

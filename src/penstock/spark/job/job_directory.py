@@ -203,12 +203,12 @@ class JobDirectory:
 
     @property
     def has_begun(self) -> bool:
-        """Whether a run of the job has pinned its input."""
+        """True if a run of the job has pinned its input."""
         return any(_PINNED.fullmatch(name) for name in self._steps.names())
 
     @property
     def has_captured(self) -> bool:
-        """Whether a source has begun its snapshot: the files are work, and other systems may keep its position."""
+        """True if a source has begun its snapshot: the files are work, and other systems may keep its position."""
         captures = self.path / "snapshots"
         try:
             return captures.is_dir() and any(any(each.iterdir()) for each in captures.iterdir())

@@ -267,7 +267,7 @@ def source_records(
 
 @dataclass(frozen=True, slots=True)
 class _MicroBatchEnd:
-    """What is known of sources at the end of a micro-batch; for the attributes see `source_records`."""
+    """Sources at the end of a micro-batch; for the attributes see `source_records`."""
 
     pinned: Pinned
     earlier: Mapping[tuple[int, int], PinnedFiles]

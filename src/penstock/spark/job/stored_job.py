@@ -1,4 +1,4 @@
-"""What a job cannot do whose checkpoint directory is in a store of objects, with the reasons."""
+"""Limits of a job whose checkpoint directory is in a store of objects, with the reasons."""
 
 from __future__ import annotations
 

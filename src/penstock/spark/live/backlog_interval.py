@@ -42,7 +42,7 @@ class BacklogInterval:
 
     @property
     def is_backlog(self) -> bool:
-        """Whether a source of the run processes backlog."""
+        """True if a source of the run processes backlog."""
         return self.has_parts_left or bool(self._lagging)
 
     @property

@@ -324,7 +324,7 @@ class LiveRun:
 
     @property
     def _begins_anew(self) -> bool:
-        """Whether to restart the query: Spark fixes its trigger, and the size of its micro-batches."""
+        """True if to restart the query: Spark fixes its trigger, and the size of its micro-batches."""
         return self._admission.is_due or self._trigger_seconds != self._interval.seconds
 
     def _lists_anew(self) -> bool:

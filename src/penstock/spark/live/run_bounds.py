@@ -22,7 +22,7 @@ from penstock.spark.live.superseded_state import FirstState
 
 @dataclass(frozen=True, slots=True)
 class Predecessor:
-    """What a live run takes over.
+    """State and positions that a live run takes over.
 
     Attributes:
         handed: Hand-over of the previous run, or of a savepoint.

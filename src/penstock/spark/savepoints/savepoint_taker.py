@@ -52,17 +52,17 @@ class SavepointTaker:
 
     @property
     def has_stopped(self) -> bool:
-        """Whether the job was stopped with a savepoint, after which it must not commit."""
+        """True if the job was stopped with a savepoint, after which it must not commit."""
         return self._savepoints.has_stopped
 
     @property
     def is_held(self) -> bool:
-        """Whether the run must not commit: the job stops, or will when other pipelines are ready."""
+        """True if the run must not commit: the job stops, or will when other pipelines are ready."""
         return self._savepoints.is_held(self._run.pipeline)
 
     @property
     def is_busy(self) -> bool:
-        """Whether a savepoint is in progress."""
+        """True if a savepoint is in progress."""
         return self._begun is not None
 
     def poll(self) -> None:

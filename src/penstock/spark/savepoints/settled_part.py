@@ -1,4 +1,4 @@
-"""What a live run without micro-batches under way adds to a savepoint, from the checkpoint directory alone.
+"""Part of a savepoint from a live run without micro-batches under way, from the checkpoint directory alone.
 
 State and watermarks are in the change logs, positions in the newest epoch record or Spark's offsets, and
 names in the outline of the run.

@@ -1,4 +1,4 @@
-"""What is done while a JVM and its session start, because it would be waited for afterwards.
+"""Work beside the start of a JVM and its session that would be waited for afterwards.
 
 * Modules that PySpark imports with the first calls to the JVM. Until the JVM runs, this process only waits.
 * The first Python workers. They are needed after the job is planned, and the session takes a core meanwhile.

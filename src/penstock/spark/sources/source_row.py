@@ -251,7 +251,7 @@ class LoopContext:
 
 @dataclass(frozen=True, slots=True)
 class FilesInLoop:
-    """How a loop of epochs reads a source whose rows are in files.
+    """Reading of a source whose rows are in files, in a loop of epochs.
 
     Attributes:
         reading: Begins to read a part.

@@ -15,7 +15,7 @@ Bounds = Sequence[tuple[int, int | None]]
 
 @dataclass(frozen=True, slots=True)
 class Readable:
-    """What can be read of a source now.
+    """Readable records of a source now.
 
     Attributes:
         at: Next position of every split; of splits that are new, their start.
@@ -37,15 +37,15 @@ class PartNow(Protocol):
 
     @property
     def is_history(self) -> bool:
-        """Whether further parts follow."""
+        """True if further parts follow."""
 
 
 class Tail(Protocol):
-    """What the driver knows of a source whose splits and heads it looks up, and whose positions have holes."""
+    """Tail of a source whose splits and heads the driver looks up, and whose positions have holes."""
 
     @property
     def is_endless(self) -> bool:
-        """Whether splits may be added, also where there is none."""
+        """True if splits may be added, also where there is none."""
 
     def readable(self, at: Sequence[int], names: Sequence[str]) -> Readable:
         """Return what can be read now, new splits behind the others; see `SplitReading.readable`."""
@@ -65,7 +65,7 @@ class Tail(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SplitReading:
-    """How a live run reads one split source.
+    """Reading of one split source in a live run.
 
     Attributes:
         source: Id of the source.

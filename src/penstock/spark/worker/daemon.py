@@ -31,7 +31,7 @@ PRELOADED = (
     "penstock.spark.live.epochs.file_tasks",
     "penstock.spark.live.epochs.single_task",
 )
-"""What the tasks of batch runs and of epochs import."""
+"""Modules that tasks of batch runs and of epochs import."""
 
 
 def use_installed_pyspark() -> None:

@@ -44,7 +44,7 @@ class Binder:
 
     @property
     def names(self) -> Scope:
-        """What names mean to subqueries."""
+        """The meanings of names in subqueries."""
         return self.scope
 
     def scalar(self, node: exp.Expr) -> Scalar:

@@ -43,7 +43,7 @@ Rule = Callable[[str, Arguments, exp.Expr], Scalar]
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """What a function takes.
+    """Parameters of a function.
 
     Attributes:
         function: Its name in the table of scalar functions.

@@ -1,4 +1,4 @@
-"""What names of columns mean in a query."""
+"""Meanings of the names of columns in a query."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ Add = Callable[[Parts, Any, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Accumulator:
-    """How an aggregate of values of one type is computed.
+    """Computation of an aggregate of values of one type.
 
     Attributes:
         types: Types of its parts.

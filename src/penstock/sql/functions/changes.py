@@ -13,7 +13,7 @@ SIGN = {
     RowKind.UPDATE_BEFORE: -1,
     RowKind.DELETE: -1,
 }
-"""What a row of a kind adds to the count of its values."""
+"""Weight of a row of a kind in the count of its values."""
 
 
 def signed(rows: Sequence[Row]) -> list[tuple[list[Any], int]]:

@@ -16,7 +16,7 @@ from penstock.types.row import Row, values_of_row
 
 @dataclass(frozen=True, slots=True)
 class CorrelateSpec:
-    """What makes rows of a row.
+    """The function that makes rows of a row.
 
     Attributes:
         kind: `array`, `rows` (an array of them), `map`, `call`, or `copies` (a number of rows without columns).

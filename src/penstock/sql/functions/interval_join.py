@@ -63,12 +63,12 @@ class TimeInterval:
 
     @property
     def reaches_ms(self) -> tuple[int, int]:
-        """How long behind their times left and right rows can be matched."""
+        """Longest time behind their own that left and right rows can be matched."""
         return max(self.upper_ms, 0), max(-self.lower_ms, 0)
 
     @property
     def width_ms(self) -> int:
-        """How many different distances there are."""
+        """Number of different distances."""
         return self.upper_ms - self.lower_ms + 1
 
 

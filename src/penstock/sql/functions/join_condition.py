@@ -1,4 +1,4 @@
-"""When rows of a join match, beside that their keys are equal."""
+"""Conditions of a join beside the equality of keys."""
 
 from __future__ import annotations
 

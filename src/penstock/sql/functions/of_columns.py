@@ -44,7 +44,7 @@ class ColumnsCall:
 
     @property
     def function(self) -> FunctionOfColumns:
-        """What the user wrote."""
+        """The function of the user."""
         made: FunctionOfColumns = self.call.parameters[0]
         return made
 

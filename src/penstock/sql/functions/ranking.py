@@ -76,7 +76,7 @@ class RowSorter:
 
 @dataclass(frozen=True, slots=True)
 class RankSpec:
-    """Which rows are the first ones.
+    """Order and number of the first rows.
 
     Attributes:
         start: How many rows are left out before.

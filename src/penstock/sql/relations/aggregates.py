@@ -188,7 +188,7 @@ class GroupBinder(Binder):
 
     @property
     def names(self) -> Scope:
-        """What names mean to subqueries: the columns of the rows before."""
+        """The meanings of names in subqueries: the columns of the rows before."""
         return self._inner.names
 
     def scalar(self, node: exp.Expr) -> Scalar:

@@ -28,7 +28,7 @@ _UNITS = (
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """What the job says of relations.
+    """Placement of relations by the job.
 
     Attributes:
         ttl_ms: `table.exec.state.ttl` in milliseconds; None if state is kept.

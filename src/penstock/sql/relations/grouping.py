@@ -40,7 +40,7 @@ _MOST_SETS = 256
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """What rows are grouped by.
+    """Groups of rows.
 
     Attributes:
         scalars: The groups of all sets.
@@ -52,7 +52,7 @@ class Groups:
 
     @property
     def width(self) -> int:
-        """How many columns tell groups apart."""
+        """Number of columns that distinguish groups."""
         return len(self.scalars) + (self.sets is not None)
 
 

@@ -1,4 +1,4 @@
-"""What the state of a relation was computed from, as a text that is equal when it means the same.
+"""Identity of a relation's state, as a text that is equal when it means the same.
 
 State belongs to its relation and to all below it: the tables with their columns, conditions, groups, aggregates. So a query that changed
 below an operator has other state than before, and what is above it may change. Names of columns, a time-to-live, and the code of

@@ -1,4 +1,4 @@
-"""What the conditions of a join say about the distance of the event times of its rows.
+"""Distances of the event times of a join's rows, from its conditions.
 
     b.ts BETWEEN a.ts AND a.ts + INTERVAL '5' SECOND          0 <= right time - left time <= 5000
     a.window_start = b.window_start AND a.window_end = …      0 <= right time - left time <= 0

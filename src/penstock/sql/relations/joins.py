@@ -16,7 +16,7 @@ from penstock.sql.scalars.tree import Scalar
 
 
 class JoinType(Enum):
-    """Which rows a join returns."""
+    """Rows that a join returns."""
 
     INNER = "Inner join"
     LEFT = "Left join"
@@ -42,7 +42,7 @@ class Join(TwoInputs):
 
     @property
     def state(self) -> str | None:
-        """What it keeps, in words."""
+        """The kept state, in words."""
         if self.interval is None:
             return "all rows of both sides"
         left, right = self.interval.reaches_ms
@@ -50,7 +50,7 @@ class Join(TwoInputs):
 
     @property
     def is_bounded(self) -> bool:
-        """Whether the watermark says when what it keeps is forgotten."""
+        """True if the watermark says when what it keeps is forgotten."""
         return self.interval is not None
 
     def __str__(self) -> str:
@@ -107,7 +107,7 @@ _PADS = {
     JoinType.FULL: (True, True),
     JoinType.ANTI: (True, False),
 }
-"""Which sides have rows that come without a match."""
+"""Sides whose rows also come without a match."""
 
 
 def _keep_times(

@@ -43,7 +43,7 @@ class Normalize(OneInput):
 
     @property
     def state(self) -> str | None:
-        """What it keeps, in words."""
+        """The kept state, in words."""
         return "the last row of each key"
 
     def __str__(self) -> str:
@@ -66,7 +66,7 @@ class GroupBy(OneInput):
 
     @property
     def state(self) -> str | None:
-        """What it keeps, in words."""
+        """The kept state, in words."""
         is_insert_only = self.input.is_insert_only
         of_values = [c for c in self.calls if keeps_values(c, is_insert_only=is_insert_only)]
         more = f", all values of {', '.join(map(str, of_values))}" if of_values else ""
@@ -85,12 +85,12 @@ class WindowGroupBy(GroupBy):
 
     @property
     def state(self) -> str | None:
-        """What it keeps, in words."""
+        """The kept state, in words."""
         return "an accumulator per group of the windows that are not over"
 
     @property
     def is_bounded(self) -> bool:
-        """Whether the watermark says when what it keeps is forgotten."""
+        """True if the watermark says when what it keeps is forgotten."""
         return True
 
     def __str__(self) -> str:
@@ -111,12 +111,12 @@ class WindowTable(OneInput):
 
     @property
     def state(self) -> str | None:
-        """What it keeps, in words."""
+        """The kept state, in words."""
         return "the rows of sessions that are not over" if self.spec.function == "SESSION" else None
 
     @property
     def is_bounded(self) -> bool:
-        """Whether the watermark says when what it keeps is forgotten."""
+        """True if the watermark says when what it keeps is forgotten."""
         return True
 
     def __str__(self) -> str:
@@ -162,7 +162,7 @@ class Rank(OneInput):
 
     @property
     def state(self) -> str | None:
-        """What it keeps, in words."""
+        """The kept state, in words."""
         if self.window_end is not None:
             return f"the first {self.end} rows of each partition of the windows that are not over"
         first = f"the first {self.end} rows of each partition"
@@ -170,7 +170,7 @@ class Rank(OneInput):
 
     @property
     def is_bounded(self) -> bool:
-        """Whether the watermark says when what it keeps is forgotten."""
+        """True if the watermark says when what it keeps is forgotten."""
         return self.window_end is not None
 
     def __str__(self) -> str:

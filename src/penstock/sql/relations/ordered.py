@@ -25,7 +25,7 @@ class Over(OneInput):
 
     @property
     def state(self) -> str | None:
-        """What it keeps, in words."""
+        """The kept state, in words."""
         return "all rows of each partition"
 
     def __str__(self) -> str:
@@ -83,12 +83,12 @@ class TemporalJoin(TwoInputs):
 
     @property
     def state(self) -> str | None:
-        """What it keeps, in words."""
+        """The kept state, in words."""
         return "a version per key, and the rows ahead of the watermark"
 
     @property
     def is_forgotten(self) -> bool:
-        """Whether `table.exec.state.ttl` says when what it keeps is forgotten: a version is kept until the next one."""
+        """True if `table.exec.state.ttl` says when what it keeps is forgotten: a version is kept until the next one."""
         return False
 
     def __str__(self) -> str:

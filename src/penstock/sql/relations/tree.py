@@ -42,22 +42,22 @@ class SqlRelation:
 
     @property
     def state(self) -> str | None:
-        """What it keeps, in words; None if nothing."""
+        """The kept state, in words; None without state."""
         return None
 
     @property
     def is_bounded(self) -> bool:
-        """Whether the watermark says when what it keeps is forgotten."""
+        """True if the watermark says when what it keeps is forgotten."""
         return False
 
     @property
     def is_forgotten(self) -> bool:
-        """Whether `table.exec.state.ttl` says when what it keeps is forgotten."""
+        """True if `table.exec.state.ttl` says when what it keeps is forgotten."""
         return not self.is_bounded
 
     @property
     def is_insert_only(self) -> bool:
-        """Whether nothing is taken back."""
+        """True if nothing is taken back."""
         return self.changelog is Changelog.INSERT_ONLY
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""What a connector is told of a table, and what it says of it."""
+"""Interface of connectors: the definition of a table, and its source and sink."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class TableDefinition:
 
 @dataclass(frozen=True, slots=True)
 class TableSource:
-    """What a table is read from.
+    """Source of a table.
 
     Attributes:
         source: Its records are rows of `TableDefinition.row_type`, or `rows` makes some of each.
@@ -92,7 +92,7 @@ class TableSource:
 
 
 class Takes(Enum):
-    """Which rows a sink can take."""
+    """Rows that a sink can take."""
 
     INSERTS = "rows that are only added"
     UPSERTS = "rows that are added, and with a PRIMARY KEY rows that change"
@@ -101,7 +101,7 @@ class Takes(Enum):
 
 @dataclass(frozen=True, slots=True)
 class TableSink:
-    """What a table is written to.
+    """Sink of a table.
 
     Attributes:
         sink: Takes the rows, or what `records` makes of them.

@@ -24,7 +24,7 @@ class UpdateType(Enum):
     """The accesses that restart the time-to-live of a value."""
 
     Disabled = 0
-    """None: values do not expire."""
+    """No expiry: values stay."""
 
     OnCreateAndWrite = 1
     """Writing."""
@@ -34,7 +34,7 @@ class UpdateType(Enum):
 
 
 class StateVisibility(Enum):
-    """Whether an expired value can be read."""
+    """Visibility of an expired value."""
 
     ReturnExpiredIfNotCleanedUp = 0
     """A reader gets it once, if it was not removed before; reading removes it."""

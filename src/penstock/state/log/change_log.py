@@ -60,7 +60,7 @@ _HEAD_MAGIC = b"PSH1"
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """Where the log begins and ends, and how far its compaction is.
+    """Begin and end of the log, and the progress of its compaction.
 
     Attributes:
         first: Number of the oldest entry.
@@ -126,7 +126,7 @@ class LogStorage(Protocol):
 
 
 class Snapshots(Protocol):
-    """Where compaction takes key groups from; every state backend is one."""
+    """Source of key groups for compaction; every state backend is one."""
 
     def groups(self) -> list[int]:
         """Return the key groups that have entries, ascending."""
@@ -137,7 +137,7 @@ class Snapshots(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """What one micro-batch added to the log.
+    """Addition of one micro-batch to the log.
 
     Attributes:
         position: Of the micro-batch.
@@ -178,7 +178,7 @@ class ChangeLog:
 
     @property
     def is_new(self) -> bool:
-        """Whether nothing was ever written."""
+        """True if nothing was ever written."""
         return not self.head.recent
 
     def position(self) -> Position | None:
@@ -298,7 +298,7 @@ class ChangeLog:
 
 @dataclass(frozen=True, slots=True)
 class _Rewritten:
-    """What a step of compaction wrote.
+    """Output of a step of compaction.
 
     Attributes:
         groups: Key groups, ascending.

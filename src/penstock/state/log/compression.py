@@ -11,7 +11,7 @@ from penstock.errors import StateError
 
 
 class Compression(Enum):
-    """How the body of a blob is compressed. The values are those of `state.compression`."""
+    """Compression of the body of a blob. The values are those of `state.compression`."""
 
     NONE = "none"
     LZ4 = "lz4"

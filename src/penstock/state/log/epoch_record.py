@@ -49,7 +49,7 @@ _START = struct.Struct("<6sIII")
 
 @dataclass(frozen=True, slots=True)
 class EpochRecord:
-    """What one epoch changed.
+    """Changes of one epoch.
 
     Attributes:
         epoch: Its number.

@@ -1,4 +1,4 @@
-"""How a job writes its state. What it reads may be written in any other way."""
+"""Format in which a job writes its state. What it reads may be written in any other way."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from penstock.wire.coded_rows import has_coded_form
 
 @dataclass(frozen=True, slots=True)
 class StateFormat:
-    """What new entries look like.
+    """Format of new entries.
 
     Attributes:
         coded_rows: Values of types that have a form of variable length are coded rows.

@@ -54,7 +54,7 @@ class LogView:
 
 @dataclass(frozen=True, slots=True)
 class LogChange:
-    """What one task wrote to the log of its subtask.
+    """Change of one task to the log of its subtask.
 
     Attributes:
         level: Level of the subtask.

@@ -56,7 +56,7 @@ class StateKind(Enum):
 
     @property
     def is_nested(self) -> bool:
-        """Whether a key has any number of entries, which a subkey distinguishes."""
+        """True if a key has any number of entries, which a subkey distinguishes."""
         return self in _NESTED
 
 

@@ -1,4 +1,4 @@
-"""How methods of columns are called, and what is said if a call has another form: Python would say that with an error of its own."""
+"""Forms of the methods of columns, and the errors of calls of another form: Python would raise an error of its own."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _NAME = "join"
 KINDS = {kind.name.lower(): kind for kind in JoinKind}
-"""What `how` may be."""
+"""Values of `how`."""
 
 
 def joined_by_columns(

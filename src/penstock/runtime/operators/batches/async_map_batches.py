@@ -38,7 +38,7 @@ class AsyncMapBatchesOperator(MapBatchesOperator):
 
     @property
     def enough(self) -> int:
-        """How many records are processed as soon as they wait."""
+        """Number of waiting records that are processed at once."""
         return self.batches.size * self._capacity * _BATCHES_PER_CALL
 
     def set_idle(self, idle: bool) -> None:  # noqa: FBT001 - a status, not a switch

@@ -1,4 +1,4 @@
-"""What calls of functions of batches have in common: the columns they get, the rows they gave, and errors."""
+"""Shared parts of calls of functions of batches: the columns they get, the rows they return, and errors."""
 
 from __future__ import annotations
 

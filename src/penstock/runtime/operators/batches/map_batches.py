@@ -48,12 +48,12 @@ class MapBatchesOperator(Operator):
 
     @property
     def enough(self) -> int:
-        """How many records are processed as soon as they wait."""
+        """Number of waiting records that are processed at once."""
         return self.batches.size
 
     @property
     def makes_columns(self) -> bool:
-        """Whether its results have a form as columns."""
+        """True if its results have a form as columns."""
         return self.has_columns
 
     def send_columns(self, write: WriteColumns, *, only: bool) -> None:

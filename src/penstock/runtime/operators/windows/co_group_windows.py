@@ -42,7 +42,7 @@ class CoGroupWindowOperator(BuffersInputs, KeyedWindowOperator):
 
     @property
     def wants_parts_by_time(self) -> bool:
-        """Whether parts of a key must be in order of time; its lists at the end of input are not."""
+        """True if parts of a key must be in order of time; its lists at the end of input are not."""
         return not self._fires_at_end
 
     def continue_key(self, number: int, values: list[Any], timestamps: list[int] | None) -> None:

@@ -149,7 +149,7 @@ class KeyedWindowOperator(KeyedFoldOperator):
 
     @property
     def is_foldable(self) -> bool:
-        """Whether the input may be folded in the table: windows at the end of the input fire in this run."""
+        """True if the input may be folded in the table: windows at the end of the input fire in this run."""
         return self.table is not None and (self._window.end_of_stream is None or self._fires_at_end)
 
     def panes_of(
@@ -246,7 +246,7 @@ class KeyedWindowOperator(KeyedFoldOperator):
 
     @property
     def _fires_at_end(self) -> bool:
-        """Whether the windows fire at the end of the input, and the run reaches it."""
+        """True if the windows fire at the end of the input, and the run reaches it."""
         final, window = self._final_watermark, self._window.end_of_stream
         if final is None or window is None or Place.RECEIVER_GROUP not in self.folding.places:
             return False

@@ -35,7 +35,7 @@ from penstock.wire.frame import FrameHeader, FrameKind, decode_records, encode_s
 from penstock.wire.record_segments import pack_segment
 
 REST = 1 << 15
-"""What is added to the input of records that are no results, so that they come behind those."""
+"""Suffix of the input of records that are no results, so that they come behind those."""
 
 BLOCK_RECORDS = 1024
 """Records per block, at most."""
@@ -85,17 +85,17 @@ class RunWriter:
 
     @property
     def by_time(self) -> bool:
-        """Whether the operator is given the parts of a key in order of time."""
+        """True if the operator is given the parts of a key in order of time."""
         return self.operator.takes_keys_in_parts and self.operator.wants_parts_by_time
 
     @property
     def buffered_bytes(self) -> int:
-        """What the records take that wait to be written."""
+        """Memory of the records that wait to be written."""
         return self._buffered * self._bytes_each
 
     @property
     def memory_records(self) -> int:
-        """How many records fit in memory, at least one."""
+        """Number of records that fit in memory, at least one."""
         return max(1, self._memory_bytes // self._bytes_each)
 
     @property

@@ -1,4 +1,4 @@
-"""When the epochs of a live run begin: at once, after the interval, or when there is something to do."""
+"""Begin of the epochs of a live run: at once, after the interval, or when there is something to do."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class EpochPace:
 
     @property
     def is_first(self) -> bool:
-        """Whether no epoch has begun in this process."""
+        """True if no epoch has begun in this process."""
         return self._began is None
 
     def begin(self) -> None:

@@ -22,14 +22,14 @@ from penstock.spark.sources.listing.file_readings import FileReading
 from penstock.spark.sources.split_advance import Budgets, SplitReading
 
 Part = SplitReading | FileReading
-"""What the run reads of one part of a source."""
+"""Part of a source that the run reads."""
 
 P = TypeVar("P", SplitReading, FileReading)
 
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """What an epoch reads of one source by positions.
+    """Records of one source by positions that an epoch reads.
 
     Attributes:
         reading: The source.
@@ -179,7 +179,7 @@ class EpochPlanner:
 
     @property
     def may_block(self) -> bool:
-        """Whether planning asks a source that may take long to answer."""
+        """True if planning asks a source that may take long to answer."""
         return bool(self.files) or any(each.tail is not None for each in self.readings)
 
     def open(self, at: EpochPositions) -> None:

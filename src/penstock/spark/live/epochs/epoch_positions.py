@@ -13,7 +13,7 @@ Row = dict[str, Any]
 
 
 class FirstPart(Protocol):
-    """What a run reads first of a source."""
+    """First part of a source that a run reads."""
 
     @property
     def source(self) -> int:

@@ -42,12 +42,12 @@ class EpochSavepoints:
 
     @property
     def has_stopped(self) -> bool:
-        """Whether the job was stopped with a savepoint, after which it must not commit."""
+        """True if the job was stopped with a savepoint, after which it must not commit."""
         return self._savepoints.has_stopped
 
     @property
     def is_held(self) -> bool:
-        """Whether the run must not commit: the job stops, or will when other pipelines are ready."""
+        """True if the run must not commit: the job stops, or will when other pipelines are ready."""
         return self._savepoints.is_held(self._run.pipeline)
 
     def next(self) -> SavepointRequest | None:

@@ -1,4 +1,4 @@
-"""How much work the epochs of a live run are, and so how many tasks are worth their start."""
+"""Amount of work of the epochs of a live run, and so the number of tasks that are worth their start."""
 
 from __future__ import annotations
 

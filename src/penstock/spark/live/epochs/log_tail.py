@@ -1,4 +1,4 @@
-"""What the driver knows of a log in a live run: its splits and heads, and how many records there are between.
+"""View of a log in the driver of a live run: its splits and heads, and the number of records between.
 
 Discovery has a cost, so splits and heads are looked up again only after a multiple of the time that the last
 look took. An idle job asks less often (`EpochPace.idle`).
@@ -55,7 +55,7 @@ class LogTail:
 
     @property
     def is_endless(self) -> bool:
-        """Whether splits may be added."""
+        """True if splits may be added."""
         return not self._source.is_bounded
 
     def readable(self, at: Sequence[int], names: Sequence[str]) -> Readable:

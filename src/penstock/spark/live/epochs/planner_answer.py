@@ -1,4 +1,4 @@
-"""What the loop asks the planner between two epochs, in one call: sources may block in each part of it."""
+"""One call of the loop to the planner between two epochs: sources may block in each part of it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from penstock.spark.live.epochs.epoch_positions import EpochPositions, PlannedEp
 
 @dataclass(frozen=True, slots=True)
 class PlannerAnswer:
-    """What the loop does next.
+    """Next action of the loop.
 
     Attributes:
         planned: The next epoch; None if there is nothing to do.

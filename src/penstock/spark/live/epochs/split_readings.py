@@ -1,4 +1,4 @@
-"""How a live run reads the sources whose positions the driver decides."""
+"""Reading of the sources whose positions the driver decides, in a live run."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""How a loop of epochs reads files: the driver plans them, Spark reads them, workers make records."""
+"""Files in a loop of epochs: the driver plans them, Spark reads them, workers make records."""

@@ -1,4 +1,4 @@
-"""How the files of a live run are read in a loop of epochs."""
+"""Reading of the files of a live run in a loop of epochs."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Which files a source has now, and which of them a live run reads in which order."""
+"""The files of a source now, and their order in a live run."""

@@ -1,4 +1,4 @@
-"""How a loop of epochs reads the files of one source: positions are numbers of files.
+"""Reading of the files of one source in a loop of epochs: positions are numbers of files.
 
 | kind | its files | position of a file |
 |---|---|---|
@@ -35,7 +35,7 @@ _SHARE = 10
 
 @dataclass(frozen=True, slots=True)
 class FileCaps:
-    """How many files an epoch takes.
+    """Limits of the files of an epoch.
 
     Attributes:
         usual: Usual greatest number.
@@ -85,7 +85,7 @@ class FileReading(ABC):
 
     @property
     def awaits_files(self) -> bool:
-        """Whether nothing can be read yet, so that it needs no share of an epoch."""
+        """True if nothing can be read yet, so that it needs no share of an epoch."""
         return False
 
     @property
@@ -217,7 +217,7 @@ def reading_order(files: Mapping[str, tuple[int, int]]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Lister:
-    """How the files of a directory are found.
+    """Lister of the files of a directory.
 
     Attributes:
         listed: Returns the files there are, those whose names it gets True for.

@@ -66,7 +66,7 @@ class FrameWriter:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all files are there."""
+        """True if all files are there."""
         return is_written(self._target)
 
     def start(self) -> None:

@@ -37,7 +37,7 @@ def is_hidden(name: str) -> bool:
 
 @dataclass(slots=True)
 class _Walk:
-    """What was found below one root.
+    """Files and directories below one root.
 
     Attributes:
         root: A directory.

@@ -54,7 +54,7 @@ class WrittenReading(PinnedReading):
 
     @property
     def awaits_files(self) -> bool:
-        """Whether files are being written.
+        """True if files are being written.
 
         Raises:
             BaseException: What went wrong with that.

@@ -85,7 +85,7 @@ class _GeneratedColumn:
 
     @property
     def end_of_sequence(self) -> int | None:
-        """How many rows a sequence gives, None if the column is none."""
+        """Number of rows that a sequence gives, None if the column is none."""
         if self.given.get("kind") != "sequence":
             return None
         first, last = self.get("start", INTEGER, None), self.get("end", INTEGER, None)

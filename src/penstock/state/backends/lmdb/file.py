@@ -42,7 +42,7 @@ Identity: TypeAlias = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """Whose a copy is and how far it is; see the module.
+    """Owner and position of a copy; see the module.
 
     Attributes:
         owner: Who may use it.

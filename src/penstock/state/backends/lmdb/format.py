@@ -1,4 +1,4 @@
-"""What is stored in an LMDB copy of keyed state, byte by byte.
+"""Format of an LMDB copy of keyed state, byte by byte.
 
 Four databases:
 
@@ -220,7 +220,7 @@ class StoredTable:
 
     @property
     def is_nested(self) -> bool:
-        """Whether its entries have subkeys."""
+        """True if its entries have subkeys."""
         return StateSchema.parse(self.schemas[0]).kind.is_nested
 
 

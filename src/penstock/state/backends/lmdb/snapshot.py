@@ -48,7 +48,7 @@ _Entry = tuple[str, Any, Any, Any]
 
 @dataclass(slots=True)
 class _TableChanges:
-    """What a micro-batch did to one state in one key group; by key behind the table's prefix.
+    """Changes of a micro-batch to one state in one key group; by key behind the table's prefix.
 
     Attributes:
         written: What a key with subkeys begins with, to key, to entry; all
@@ -97,7 +97,7 @@ class _TableChanges:
 
 
 class Overlay:
-    """What is laid over the stored entries of a key group, from blobs in order.
+    """Changes over the stored entries of a key group, from blobs in order.
 
     Attributes:
         changes: What there is of each state.

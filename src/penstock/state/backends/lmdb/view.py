@@ -1,4 +1,4 @@
-"""What one micro-batch sees of an LMDB copy: one read transaction, whatever others do.
+"""View of one micro-batch of an LMDB copy: one read transaction, whatever others do.
 
 Restoring a deferred key group goes on to a later transaction, in which the file holds the same in
 another way. What was read, or is being read, from an earlier one stays right.
@@ -39,7 +39,7 @@ Stored = tuple[bytes, bytes]
 """Key and value of an entry in the database."""
 
 Intact = Callable[[bytes, bytes], bool]
-"""Whether key and value are what was written."""
+"""True if key and value are what was written."""
 
 
 class View:

@@ -72,7 +72,7 @@ class EntryWriter:
 
     @property
     def is_full(self) -> bool:
-        """Whether the transaction is large enough."""
+        """True if the transaction is large enough."""
         return (
             self._n_entries >= _ENTRIES_PER_TRANSACTION or self._n_bytes >= _BYTES_PER_TRANSACTION
         )

@@ -1,0 +1,48 @@
+"""First lines of docstrings are noun phrases or imperatives."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+SOURCE = Path(__file__).parents[1] / "src" / "penstock"
+CLAUSES = frozenset(
+    {"What", "Who", "Whose", "Whether", "Of", "How", "Where", "Which", "When", "If"}
+)
+"""Words that begin a clause without a noun."""
+
+
+def texts(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Yield line and text of each docstring of a module, classes, functions and attributes."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            before: ast.stmt | None = node
+            for each in node.body:
+                is_text = isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant)
+                if is_text and isinstance(before, ast.Assign | ast.AnnAssign | type(node)):
+                    value = each.value.value  # type: ignore[attr-defined]
+                    if isinstance(value, str):
+                        yield each.lineno, value
+                before = each
+
+
+def clauses(source: str) -> list[int]:
+    """Return the lines of docstrings that begin with a clause."""
+    return [
+        line for line, text in texts(ast.parse(source)) if text.split()[0].rstrip(",.:;") in CLAUSES
+    ]
+
+
+def test_no_docstring_begins_with_a_clause() -> None:
+    found = [
+        f"{path.relative_to(SOURCE)}:{line}"
+        for path in sorted(SOURCE.rglob("*.py"))
+        for line in clauses(path.read_text())
+    ]
+    assert found == []
+
+
+def test_clauses_are_found() -> None:
+    source = '"""What."""\nA = 1\n"""Of a."""\n\n\nclass B:\n    """Rows."""\n\n    c: int\n    """How many."""\n'
+    assert clauses(source) == [1, 3, 10]
