@@ -8,9 +8,27 @@ from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "src" / "penstock"
 CLAUSES = frozenset(
-    {"What", "Who", "Whose", "Whether", "Of", "How", "Where", "Which", "When", "If"}
+    [
+        "What",
+        "Who",
+        "Whose",
+        "Whether",
+        "Of",
+        "How",
+        "Where",
+        "Which",
+        "When",
+        "Why",
+        "If",
+        "Everything",
+        "Something",
+        "Says",
+        "Tells",
+        "Asks",
+        "Knows",
+    ]
 )
-"""Words that begin a clause without a noun."""
+"""Words that begin a clause without a noun, or a sentence in which a thing speaks."""
 
 
 def texts(tree: ast.Module) -> Iterator[tuple[int, str]]:

@@ -1,4 +1,4 @@
-"""Asks the driver of a job in another process, through its checkpoint directory, as `penstock savepoint` does."""
+"""Requests to the driver of a job in another process, through its checkpoint directory, as `penstock savepoint` does."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ class KeyedAggregate:
 
     @property
     def exact_because(self) -> str | None:
-        """Why the results are the same in any grouping and order; completes "because …". None if they may differ.
+        """Reason why the results are the same in any grouping and order; completes "because …". None if they may differ.
 
         Sums of floats depend on the order, and of 0.0 and -0.0 the first is the least.
         """

@@ -83,7 +83,7 @@ class ExpressionChain:
 
     @property
     def unprojected_because(self) -> str | None:
-        """Why Spark SQL has not the same answer for every record; None if it has."""
+        """Reason why Spark SQL does not have the same answer for every record; None if it has."""
         made = [expression for step in self.steps for expression in _expressions_of(step)]
         if any(map(adds_decimals, made)):
             return "Spark SQL adds decimals with a digit less"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class KeptOutside:
-    """Something that a source or sink has made in another system.
+    """Object that a source or sink has made in another system.
 
     Attributes:
         what: What it is and where, in words without secrets.

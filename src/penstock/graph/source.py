@@ -79,7 +79,7 @@ class Source(ShownAsCard):
 
     @property
     def unprojected_because(self) -> str | None:
-        """Why Spark SQL does not compute on its columns in a batch run; None if it can."""
+        """Reason why Spark SQL does not compute on its columns in a batch run; None if it can."""
         return "Spark does not read it as columns"
 
     @property

@@ -1,1 +1,1 @@
-"""Tells other systems of a job: OpenTelemetry, and the log. All of it is made of events."""
+"""Reports of a job to other systems: OpenTelemetry, and the log. All of it is made of events."""

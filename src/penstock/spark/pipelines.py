@@ -17,7 +17,7 @@ from penstock.spark.session.job_settings import POOL
 
 
 class Stop(threading.Event):
-    """Is set if the job is cancelled, or a pipeline of it has failed."""
+    """Signal that is set if the job is cancelled, or a pipeline of it has failed."""
 
     def __init__(self, job: threading.Event) -> None:
         super().__init__()

@@ -283,4 +283,4 @@ Statement = (
     | Describe
     | Show
 )
-"""Everything a script consists of."""
+"""Any statement of a script."""

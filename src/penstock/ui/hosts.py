@@ -1,4 +1,4 @@
-"""By which names the server may be called.
+"""Names by which the server may be called.
 
 A page of somebody else's can make a browser call a name that suddenly means 127.0.0.1, and would read the answer as its
 own (DNS rebinding). The browser then sends that name as `Host`, so names that are not ours are refused. An address

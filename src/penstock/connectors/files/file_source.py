@@ -350,7 +350,7 @@ class FileSource(Source):
 
     @property
     def unprojected_because(self) -> str | None:
-        """Why Spark SQL does not compute on its columns: it would check only those that it needs, or not hold all values."""
+        """Reason why Spark SQL does not compute on its columns: it would check only those that it needs, or not hold all values."""
         if self.format not in _TEXTS:
             return None
         form = self.by_lines

@@ -1,4 +1,4 @@
-"""Tells when tables of values by key have as many entries as fit in memory."""
+"""Limit at which tables of values by key have as many entries as fit in memory."""
 
 from __future__ import annotations
 

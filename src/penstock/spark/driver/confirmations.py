@@ -1,4 +1,4 @@
-"""Tells logs which positions the job will not read again, after the commit of a batch run or epoch.
+"""Confirmations to logs of the positions that the job will not read again, after the commit of a batch run or epoch.
 
     commit ─▶ note(positions) ─▶ the thread calls `confirm` with the newest positions
                                   it raised: an event, and the next call a second later

@@ -62,7 +62,7 @@ class LineForm:
 
     @property
     def uncolumned_because(self) -> str | None:
-        """Why no column of Spark holds all values of a field; None if columns hold the values of all."""
+        """Reason why no column of Spark holds all values of a field; None if columns hold the values of all."""
         if self.type_info is None:
             return "its lines have no columns"
         for name, kind in zip(self.type_info.field_names, self.type_info.field_types, strict=True):

@@ -1,4 +1,4 @@
-"""Tells when the frames of a key group would take too much memory once they are objects.
+"""Limit of the memory that the frames of a key group would take as objects.
 
 Nothing is done per record. Frames are counted in bytes; only where that is a considerable part of
 the limit are records looked at, a few of one frame per input, and again when a key group holds
