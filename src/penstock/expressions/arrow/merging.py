@@ -143,7 +143,8 @@ def _sum_of_decimals(wide: dict[str, Any], name: str, how: str, asked: list[_Ker
 
 
 def _extreme_float(wide: dict[str, Any], name: str, how: str, asked: list[_Kernel]) -> _Finish:
-    # NULL is not NaN. Filled here, so that no result depends on how a version's `any` takes NULL.
+    # Filled, because up to version 24 `any` of groups reads the flags of a slice with NULL from the wrong place,
+    # and the flags of the second batch are a slice.
     lost = pc.fill_null(pc.is_nan(wide[name]), False)  # noqa: FBT003
     if not pc.any(lost).as_py():
         return _plain(wide, name, how, asked)
