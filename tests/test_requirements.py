@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 from scripts.hash_requirements import is_used, with_digests
 
@@ -139,6 +140,49 @@ def test_what_the_pinned_packages_need_is_pinned_too(name):
         for needed in map(Requirement, distribution(package).requires or []):
             if needed.marker is None or needed.marker.evaluate({"extra": ""}):
                 assert canonicalize_name(needed.name) in pinned, f"{package} needs {needed}"
+
+
+USERS = [
+    requirement
+    for name, declared in DECLARED.items()
+    if name not in {"demo", "dev"}
+    for requirement in map(Requirement, declared)
+]
+"""What an installation without tools of a checkout may have."""
+
+
+def replacing(name):
+    """Return package to version of a file that is installed over the pins."""
+    return dict(canonical(line) for line in lines(name))
+
+
+def canonical(line):
+    package, _, version = line.partition("==")
+    return canonicalize_name(package), Version(version)
+
+
+@pytest.mark.parametrize("name", ["lowest", "newest"])
+def test_what_replaces_pins_has_digests_and_differs_from_them(name):
+    pinned = {each: Version(version) for each, version in pins("dev").items()}
+    for line, *digests in entries(name):
+        assert digests, line
+        package, version = canonical(line)
+        assert version < pinned[package] if name == "lowest" else version > pinned[package], line
+
+
+def test_every_lower_bound_is_that_of_a_row_of_the_matrix():
+    installed = {each: Version(version) for each, version in pins("dev").items()}
+    installed |= replacing("lowest")
+    for requirement in USERS:
+        [bound] = [each.version for each in requirement.specifier if each.operator == ">="]
+        assert installed[canonicalize_name(requirement.name)] == Version(bound), requirement
+
+
+def test_the_newest_versions_are_within_the_bounds():
+    newest = replacing("newest")
+    for requirement in USERS:
+        version = newest.get(canonicalize_name(requirement.name))
+        assert version is None or version in requirement.specifier, requirement
 
 
 def test_no_package_is_pinned_twice():

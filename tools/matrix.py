@@ -1,10 +1,12 @@
 """Run a selection of tests with each Python and each Spark that are to be supported and can be had here.
 
-    python -m tools.matrix [--full] [PYTHON/SPARK ...]         e.g. 3.12/4.3; all without names
+    python -m tools.matrix [--full] [ROW ...]         e.g. 3.12/4.3, lowest; all without names
 
 Interpreters are looked for on the PATH and among those of pyenv; none is installed. Each pair has an environment in
 build/matrix, made of the pinned requirements, whose Spark is replaced by that of `requirements/spark-VERSION.txt`.
 Tests without Spark run once for each Python, with the pinned Spark.
+Two rows more have the lowest version of every library that pyproject.toml allows, and the newest: `requirements/lowest.txt`
+and `newest.txt` are installed over the pins, and tests of every system run too.
 The last line of a pair says what was seen; a pair whose interpreter is not here is said too.
 """
 
@@ -41,17 +43,44 @@ WITH_SPARK = (
     "tests/spark/test_switch.py",
 )
 """Both kinds of run, savepoints, workers with files, executors of their own: what depends on Spark and pickles."""
+OF_LIBRARIES = (
+    *("tests/connectors", "tests/expressions", "tests/filesystem"),
+    *("tests/notebook", "tests/reporters", "tests/sql", "tests/ui"),
+)
+"""What calls the libraries of Penstock and of its extras; the systems are real."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A Python and a Spark, each by its first two numbers."""
+    """A Python and a Spark, each by its first two numbers, and which versions of libraries.
+
+    Attributes:
+        python: Version of Python.
+        spark: Version of Spark.
+        libraries: `lowest` or `newest`; the pinned ones if empty.
+    """
 
     python: tuple[int, int]
     spark: tuple[int, int]
+    libraries: str = ""
 
     def __str__(self) -> str:
-        return "/".join(".".join(map(str, each)) for each in (self.python, self.spark))
+        numbers = "/".join(".".join(map(str, each)) for each in (self.python, self.spark))
+        return self.libraries or numbers
+
+    @property
+    def replaced(self) -> str | None:
+        """Name of the file of requirements that is installed over the pins, None without one."""
+        spark = f"spark-{'.'.join(map(str, self.spark))}"
+        return self.libraries or (None if self.spark == PINNED_SPARK else spark)
+
+    def selections(self) -> list[list[str]]:
+        """Return what pytest runs, with its marker: each a process of its own."""
+        others = OF_LIBRARIES if self.libraries else ()
+        made = [["-m", "spark and not fuzz and not faults", *WITH_SPARK, *others]]
+        if self.libraries or self.spark == PINNED_SPARK:
+            made.append(["-m", "not spark and not fuzz and not faults", *WITHOUT_SPARK, *others])
+        return made
 
     @property
     def directory(self) -> Path:
@@ -61,7 +90,8 @@ class Pair:
 
 def pairs() -> list[Pair]:
     """Return all pairs. Those that have passed are `TESTED` in `penstock/doctor/software.py`, for `penstock doctor`."""
-    return [Pair(python, spark) for python in PYTHONS for spark in SPARKS]
+    lowest, newest = Pair(PYTHONS[0], SPARKS[0], "lowest"), Pair(PYTHONS[-1], SPARKS[-1], "newest")
+    return [*(Pair(python, spark) for python in PYTHONS for spark in SPARKS), lowest, newest]
 
 
 def interpreter(version: tuple[int, int]) -> Path | None:
@@ -86,10 +116,10 @@ def make_environment(pair: Pair, python: Path) -> Path:
         dev = str(ROOT / "requirements" / "dev.txt")
         _run([*script, dev], PYTHON=str(python))
         pip = [str(made), "-m", "pip", "install", "--disable-pip-version-check", "--quiet"]
-        if pair.spark != PINNED_SPARK:
-            name = "spark-" + ".".join(map(str, pair.spark)) + ".txt"
-            file = str(ROOT / "requirements" / name)
+        if pair.replaced is not None:
+            file = str(ROOT / "requirements" / f"{pair.replaced}.txt")
             _run([*pip, "--no-deps", "--require-hashes", "-r", file])
+            _run([str(made), "-m", "pip", "check", "--disable-pip-version-check"])
         _run([*pip, "--no-deps", "--no-build-isolation", "-e", str(ROOT)])
         stamp.touch()
     return made
@@ -98,13 +128,10 @@ def make_environment(pair: Pair, python: Path) -> Path:
 def tested(pair: Pair, python: Path, *, full: bool) -> bool:
     """Run the tests of a pair; return whether they passed."""
     made = make_environment(pair, python)
-    selections = [["-m", "spark and not fuzz and not faults", *(() if full else WITH_SPARK)]]
-    if pair.spark == PINNED_SPARK:
-        without = ["-m", "not spark and not fuzz and not faults", *(() if full else WITHOUT_SPARK)]
-        selections.append(without)
     passed = True
-    for selection in selections:
-        command = [str(made), "-m", "pytest", "-q", "-n", "2", "--dist", "worksteal", *selection]
+    for selection in pair.selections():
+        chosen = selection[:2] if full else selection
+        command = [str(made), "-m", "pytest", "-q", "-n", "2", "--dist", "worksteal", *chosen]
         workers = {"PYSPARK_PYTHON": str(made), "PYSPARK_DRIVER_PYTHON": str(made)}
         done = subprocess.run(command, cwd=ROOT, check=False, env={**os.environ, **workers})  # noqa: S603
         passed = passed and done.returncode == 0
@@ -118,9 +145,7 @@ def _run(command: Sequence[str], **variables: str) -> None:
 def main() -> int:
     """Run the pairs that were asked for; return 1 if tests of one failed."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument(
-        "pairs", nargs="*", choices=[*map(str, pairs()), []], metavar="PYTHON/SPARK"
-    )
+    parser.add_argument("pairs", nargs="*", choices=[*map(str, pairs()), []], metavar="ROW")
     parser.add_argument("--full", action="store_true", help="all tests, and not a selection")
     asked = parser.parse_args()
     results: dict[str, str] = {}
@@ -132,7 +157,7 @@ def main() -> int:
             results[str(pair)] = "not run: no such Python here"
         else:
             results[str(pair)] = "passed" if tested(pair, python, full=asked.full) else "FAILED"
-        sys.stdout.write(f"Python/Spark {pair}: {results[str(pair)]}\n")
+        sys.stdout.write(f"{pair}: {results[str(pair)]}\n")
         sys.stdout.flush()
     return 1 if "FAILED" in results.values() else 0
 

@@ -16,6 +16,7 @@ import pytest
 
 from penstock.doctor.software import LEAST_SPARK, TESTED
 from tools.matrix import (
+    OF_LIBRARIES,
     PINNED_SPARK,
     PYTHONS,
     ROOT,
@@ -58,7 +59,9 @@ def test_another_python_reads_the_package_without_a_warning(
     assert len(list(made.rglob("*.pyc"))) == len(list((ROOT / "src").rglob("*.py")))
 
 
-@pytest.mark.parametrize("pair", [pair for pair in pairs() if pair.python in OTHERS], ids=str)
+@pytest.mark.parametrize(
+    "pair", [pair for pair in pairs() if pair.python in OTHERS and not pair.libraries], ids=str
+)
 def test_a_subset_runs_in_an_environment_that_was_made(pair: Pair) -> None:
     if not (pair.directory / ".complete").exists():
         pytest.skip(f"make test-matrix pairs={pair} was not run here")
@@ -103,4 +106,14 @@ def test_the_page_says_of_each_pair_whether_it_passed() -> None:
 
 
 def test_what_the_matrix_runs_is_there() -> None:
-    assert [name for name in (*WITHOUT_SPARK, *WITH_SPARK) if not (ROOT / name).exists()] == []
+    named = (*WITHOUT_SPARK, *WITH_SPARK, *OF_LIBRARIES)
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+def test_rows_of_bounds_have_the_ends_of_what_is_supported():
+    lowest, newest = pairs()[-2:]
+    assert (str(lowest), lowest.python, lowest.spark) == ("lowest", PYTHONS[0], SPARKS[0])
+    assert (str(newest), newest.python, newest.spark) == ("newest", PYTHONS[-1], SPARKS[-1])
+    for row in (lowest, newest):
+        assert (ROOT / "requirements" / f"{row.replaced}.txt").exists()
+        assert all(set(OF_LIBRARIES) < set(selection) for selection in row.selections())
