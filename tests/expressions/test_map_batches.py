@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -83,7 +84,21 @@ class Model(MapBatchFunction):
         return {"name": batch["name"], "twice": batch["n"] * self.factor}
 
 
-@pytest.mark.parametrize("function", [plain, as_table, in_pandas, in_polars, in_numpy, Model()])
+class Called:
+    def __call__(self, batch: dict[str, np.ndarray]) -> Any:
+        assert type(batch) is dict
+        return in_numpy(batch)
+
+
+def times(factor: int, batch: dict[str, np.ndarray]) -> Any:
+    assert type(batch) is dict
+    return {"name": batch["name"], "twice": batch["n"] * factor}
+
+
+FUNCTIONS = [plain, as_table, in_pandas, in_polars, in_numpy, Model(), Called(), partial(times, 2)]
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
 @pytest.mark.parametrize("mode", ["BATCH", "STREAMING"])
 def test_every_form_in_every_mode(function: Any, mode: str) -> None:
     stream = stream_of(ROWS, {"execution.runtime-mode": mode})

@@ -84,15 +84,7 @@ def form_of(function: Callable[..., Any], operation: str) -> Form:
     Raises:
         ArgumentError: The annotation is none of the forms.
     """
-    try:
-        hints = typing.get_type_hints(function)
-    except (NameError, TypeError):  # a name that is imported for type checkers only; a built-in
-        hints = dict(getattr(function, "__annotations__", {}))
-    try:
-        names = list(inspect.signature(function).parameters)
-    except (TypeError, ValueError):
-        names = []
-    asked = hints.get(names[0]) if names else None
+    asked = _first_annotation(function)
     if asked is None or asked is Any:
         return arrow_form
     found = _form(asked)
@@ -103,6 +95,18 @@ def form_of(function: Callable[..., Any], operation: str) -> Form:
             "dict[str, numpy.ndarray].",
         )
     return found
+
+
+def _first_annotation(function: Callable[..., Any]) -> Any:
+    """Return the annotation of the first parameter, also of a partial function and of an object's `__call__`."""
+    try:
+        found = inspect.signature(function, eval_str=True)
+    except NameError:  # a name that is imported for type checkers only
+        found = inspect.signature(function)
+    except (TypeError, ValueError):  # a built-in
+        return None
+    first = next(iter(found.parameters.values()), None)
+    return None if first is None or first.annotation is first.empty else first.annotation
 
 
 def _form(asked: Any) -> Form | None:
