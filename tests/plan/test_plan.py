@@ -283,7 +283,7 @@ def test_the_modes_are_those_of_flink():
 
 
 GOLDEN_TEXT = """\
-mode STREAMING, parallelism 2, 128 key groups
+mode STREAMING, mixed (history as a batch, then live), parallelism 2, 128 key groups
 
 runs
   0 history (batch): reads source 0 (a collection of 2), then hands its state over

@@ -336,10 +336,21 @@ class PhysicalPlan(ShownAsCard):
         later = runs[runs.index(run) + 1 :]
         return self.backlog_sources(later[0]) if later else frozenset()
 
+    @property
+    def mode_text(self) -> str:
+        """The mode in force, for people, and whether the job is mixed."""
+        if self.mode is None:
+            return "undecided"
+        is_mixed = {run.kind for run in self.runs} == set(RunKind)
+        return (
+            f"{self.mode.name}, mixed (history as a batch, then live)"
+            if is_mixed
+            else self.mode.name
+        )
+
     def _card(self) -> Card:
-        mode = None if self.mode is None else self.mode.name
         facts = {
-            "mode": mode,
+            "mode": self.mode_text,
             "parallelism": self.options.parallelism,
             "key groups": self.options.max_parallelism,
         }

@@ -16,10 +16,9 @@ from penstock.program.run_settings import RunKind
 
 def render_text(plan: PhysicalPlan) -> str:
     """Return runs, levels, channels and the reason of each decision."""
-    mode = plan.mode.name if plan.mode else "undecided"
     lines = [
         (
-            f"mode {mode}, parallelism {plan.options.parallelism}, "
+            f"mode {plan.mode_text}, parallelism {plan.options.parallelism}, "
             f"{plan.options.max_parallelism} key groups"
         ),
         "",
