@@ -321,3 +321,12 @@ def test_plan_estimates_what_more_records_and_keys_take(penstock, tmp_path):
     assert estimated("1e9", "1e3")["time"][1] in {"min", "h"}
     both = penstock("plan", str(script), "--estimate", "--json")
     assert both.exit_code == 2
+
+
+@pytest.mark.parametrize("named", [[], ["totals"]])
+def test_state_show_names_the_command_that_lists_states(penstock, named):
+    result = penstock("state", "show", "/a directory", *named)
+    assert result.exit_code == 2
+    assert "penstock state ls '/a directory'" in " ".join(result.stderr.split()).replace(
+        " │ │ ", " "
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_module
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -49,10 +50,10 @@ StatePath = Annotated[
     ),
 ]
 Uid = Annotated[
-    str, typer.Argument(metavar="UID", show_default=False, help="The uid of the operator.")
+    str | None, typer.Argument(metavar="UID", show_default=False, help="The uid of the operator.")
 ]
 StateName = Annotated[
-    str, typer.Argument(metavar="NAME", show_default=False, help="The name of its state.")
+    str | None, typer.Argument(metavar="NAME", show_default=False, help="The name of its state.")
 ]
 Verbose = Annotated[
     bool, typer.Option("--verbose", "-v", help="Show whole tracebacks and Spark's log.")
@@ -79,8 +80,8 @@ def ls(path: StatePath, *, json: Json = False, verbose: Verbose = False) -> None
 )
 def show(
     path: StatePath,
-    uid: Uid,
-    name: StateName,
+    uid: Uid = None,
+    name: StateName = None,
     *,
     key: Annotated[
         str | None,
@@ -95,7 +96,7 @@ def show(
     json: Json = False,
     verbose: Verbose = False,
 ) -> None:
-    """Show the entries of one state, in order of the keys' text.
+    """Show the entries of one state, in order of the keys' text; `state ls` lists UID and NAME.
 
     Values are shown as JSON, or as Python prints them if they have none. Those that have
     outlived their time-to-live and are not removed yet are shown too.
@@ -103,6 +104,11 @@ def show(
     Only open what your own jobs wrote: reading state runs code stored in it. Classes of stored
     values must be importable: put the directory of the job's modules on PYTHONPATH.
     """
+    if uid is None or name is None:
+        raise typer.BadParameter(
+            f"which state? This lists them: penstock state ls {shlex.quote(str(path))}",
+            param_hint="'UID NAME'" if uid is None else "'NAME'",
+        )
 
     def action() -> None:
         small = resolve_name(SMALL_STATE)(path)
