@@ -193,6 +193,26 @@ def test_a_page_of_400_pixels_does_not_scroll_sideways(chromium: Any, scheme: st
             summary.click()
         assert page.evaluate("document.documentElement.scrollWidth") <= 400
         assert page.locator("#graph").evaluate("(e) => e.clientWidth") <= 400
+        # At once: the graph is drawn anew with every report.
+        is_whole = page.locator("#graph").evaluate("""(graph) => {
+            const place = graph.getBoundingClientRect();
+            return [...graph.querySelectorAll(".node")].map((node) => {
+                const box = node.getBoundingClientRect();
+                return place.left <= box.left && box.right <= place.right;
+            });
+        }""")
+        assert is_whole == [True] * 8
+
+
+def test_a_graph_that_is_too_wide_opens_at_its_left(chromium: Any) -> None:
+    view = large_job()
+    with served(view) as server, watched_page(chromium, server.url, width=400) as page:
+        page.wait_for_selector("#graph svg")
+        hidden, left = page.locator("#graph").evaluate(
+            "(e) => [e.scrollWidth - e.clientWidth, e.scrollLeft]"
+        )
+        assert hidden > 0
+        assert left == 0
 
 
 def luminance(colour: str) -> float:

@@ -194,6 +194,7 @@ function showGraph(status) {
   const shares = shareOf(status);
   const hot = new Set(status.operators.filter(isHot).map((each) => each.uid));
   const made = drawn("svg", { viewBox: `0 0 ${layout.width} ${layout.height}`, width: layout.width, height: layout.height, role: "img" });
+  made.style.setProperty("--width", layout.width + "px"); // as wide as its place, down to a share that can be read
   made.append(drawn("title", {}, "Graph of the job"));
   for (const edge of layout.edges) {
     const points = edge.points.map(([x, y]) => x + "," + y).join(" ");
@@ -222,7 +223,6 @@ function showGraph(status) {
   const isFirst = !byId("graph").querySelector("svg");
   fill("graph", [made]);
   if (isFirst) performance.mark("drawn"); // for measuring
-  if (isFirst) byId("graph").scrollLeft = (byId("graph").scrollWidth - byId("graph").clientWidth) / 2;
 }
 
 // What an operator emits, or a source has read, is on each way out of it; of a side output it is known if there is one way in.
