@@ -93,6 +93,32 @@ def test_nothing_comes_from_another_host(site: Path) -> None:
     assert not any('class="mermaid"' in text for text in pages.values())
 
 
+_CODE_BLOCKS = """() => [...document.querySelectorAll(".md-content pre > code")].map(block => {
+    const style = getComputedStyle(block);
+    const padding = parseFloat(style.paddingTop) + parseFloat(style.paddingBottom);
+    const lines = block.textContent.replace(/\\n$/, "").split("\\n");
+    return {
+        hidden: block.scrollWidth - block.clientWidth,
+        longest: Math.max(...lines.map(line => line.length)),
+        wrapped: Math.round((block.clientHeight - padding) / parseFloat(style.lineHeight)) - lines.length,
+    };
+})"""
+
+
+def test_code_is_not_cut_beside_the_navigation(site: Path, chromium: Any) -> None:
+    page = chromium.new_page()
+    page.set_viewport_size({"width": 1300, "height": 900})
+    blocks = []
+    for name in ("start/first-job", "operations", "sql-scripts", "cookbook/state"):
+        page.goto((site / "html" / f"{name}.html").as_uri())
+        blocks += page.evaluate(_CODE_BLOCKS)
+    page.close()
+    assert [each for each in blocks if each["hidden"] > 1] == []
+    fitting = [each for each in blocks if each["longest"] <= 100]
+    assert max(each["longest"] for each in fitting) > 95
+    assert [each for each in fitting if each["wrapped"]] == []
+
+
 def test_anchors_of_the_readme_are_there(site: Path) -> None:
     for page in ("README.md", "CHANGELOG.md"):
         for path, anchor in _LINK.findall((TOP / page).read_text(encoding="utf-8")):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from functools import reduce
 from itertools import pairwise, product
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -16,7 +17,7 @@ from penstock.types import Row, Types
 
 NAN = math.nan
 PARTS = Types.ROW_NAMED(["k", "low", "high"], [Types.LONG(), Types.DOUBLE(), Types.DOUBLE()])
-EXTREMES = KeyedAggregate(PARTS, (None, "min", "max"), ExpressionChain(PARTS, ()))
+EXTREMES: Any = KeyedAggregate(PARTS, (None, "min", "max"), ExpressionChain(PARTS, ()))
 
 
 def expected(records: list[Row]) -> dict[int, str]:

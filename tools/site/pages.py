@@ -22,7 +22,7 @@ _LANGUAGES = {
     ".service": "ini",
     ".toml": "toml",
 }
-STYLE = Path(__file__).with_name("narrow.css")
+STYLE = Path(__file__).with_name("widths.css")
 """What the theme's style sheet lacks; `zensical.toml` names it."""
 
 _FOLDERS = ("api",)
