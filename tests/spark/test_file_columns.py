@@ -83,7 +83,7 @@ REFUSED: dict[str, tuple[FileSource, Callable[[Path], None], str, str]] = {
     ),
     "zipped": (FileSource.json("in", ONE), other_case, "1.json.gz", "line 2"),
     "csv": (
-        FileSource.csv("in", ONE, options={"multiLine": "true"}),
+        FileSource.csv("in", options={"multiLine": "true"}),
         open_quote,
         "1.csv",
         "1 quotes",
@@ -117,12 +117,12 @@ def test_a_file_that_would_lose_something_is_refused(
     schema = StructType(fields if name.startswith("line") else fields[:1])
     columns = FileColumns(session, source, schema, None)
     with pytest.raises(SourceError) as caught:
-        columns.check([path.as_uri()])
+        columns.check({path.as_uri(): path.stat().st_size})
     assert path.as_uri() in caught.value.problem
     assert told in caught.value.problem
     # More files than are opened one by one, where Spark has to.
     with pytest.raises(SourceError):
-        columns.check([path.as_uri()] * 9)
+        columns.check({path.as_uri().replace("file:", "file:" + "/" * n): 9 for n in range(9)})
 
 
 FITTING: dict[str, tuple[FileSource, Callable[[Path], object], str]] = {
@@ -143,7 +143,7 @@ def test_a_file_that_loses_nothing_is_not(session: SparkSession, tmp_path: Path,
     source, write, file = FITTING[name]
     write(tmp_path / file)
     schema = StructType([StructField("a", LongType())])
-    FileColumns(session, source, schema, None).check([(tmp_path / file).as_uri()])
+    FileColumns(session, source, schema, None).check({(tmp_path / file).as_uri(): 9})
 
 
 @pytest.mark.parametrize("live", [False, True])

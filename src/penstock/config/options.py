@@ -9,6 +9,7 @@ from penstock.config.accepted_options import ACCEPTED_OPTIONS, ACCEPTED_PREFIXES
 from penstock.config.backlog_options import BACKLOG_OPTIONS
 from penstock.config.batch_options import BATCH_OPTIONS
 from penstock.config.execution_mode import RuntimeExecutionMode
+from penstock.config.file_options import FILE_OPTIONS
 from penstock.config.join_options import JOIN_OPTIONS
 from penstock.config.live_options import LIVE_OPTIONS
 from penstock.config.logging_options import LOGGING_OPTIONS
@@ -297,6 +298,7 @@ ALL_OPTIONS: tuple[ConfigOption[Any], ...] = (
     *REPORTER_OPTIONS,
     *BATCH_OPTIONS,
     *BACKLOG_OPTIONS,
+    *FILE_OPTIONS,
     *TIME_OPTIONS,
     *JOIN_OPTIONS,
     *STATE_OPTIONS,

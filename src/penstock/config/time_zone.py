@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from penstock.config.parse import Parser
 from penstock.errors import ConfigError
 
-_OFFSET = re.compile(r"GMT([+-])(\d\d?):?([0-5]\d)?")
+_OFFSET = re.compile(r"(?:GMT|UTC)?([+-])(\d\d?):?([0-5]\d)?")
 _FURTHEST = timedelta(hours=18)
 
 
@@ -19,7 +19,7 @@ def zone_named(name: str) -> tzinfo:
     """Return a zone.
 
     Args:
-        name: `UTC`, a name such as `Europe/Berlin`, or an offset such as `GMT-08:00`.
+        name: `UTC`, a name such as `Europe/Berlin`, or an offset such as `-08:00` or `GMT-08:00`.
 
     Raises:
         ConfigError: There is none of that name.

@@ -13,6 +13,7 @@ from penstock.errors import ArgumentError
 from penstock.graph.dataset import Dataset, files_at
 from penstock.graph.endpoints import Source
 from penstock.types import Duration, RowTypeInfo, TypeInformation, Types
+from penstock.types.column_forms import has_form_of_columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,6 +364,12 @@ class FileSource(Source):
         """The form of its lines, if workers make the records; None if Spark's reader does."""
         form = line_form(self.format, self.type_info, self.options, self.path)
         return form if isinstance(form, LineForm) else None
+
+    @property
+    def has_declared_form(self) -> bool:  # type: ignore[override]
+        """Whether its records have the declared form; columns have another one for some types."""
+        declared = self.type_info
+        return declared is None or self.by_lines is not None or has_form_of_columns(declared)
 
     @property
     def _reader(self) -> str:

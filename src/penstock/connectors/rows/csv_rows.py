@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from datetime import UTC, tzinfo
 from typing import Any, ClassVar, Self
 
+from penstock.config.time_zone import zone_named
 from penstock.connectors.rows.json_rows import checked_row_type
 from penstock.connectors.rows.serialization import DeserializationSchema, SerializationSchema
 from penstock.errors import ArgumentError, DecodeError, TypeMismatchError
 from penstock.types import Row, RowTypeInfo, TypeInformation
 from penstock.types.row import row_factory
-from penstock.wire.text import CsvForm, CsvLines, csv_lines, shown, text_of
+from penstock.wire.text import CsvForm, CsvLines, TextRules, csv_lines, shown, text_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,7 @@ class CsvRowDeserializationSchema(DeserializationSchema):
         row_type: Type of the rows; fields are matched by position.
         form: The syntax.
         errors_skip: Return None for a line that cannot be read; otherwise it is an error.
+        zone: Zone of a timestamp without one, where the type is a point in time.
 
     Example:
         >>> row_type = Types.ROW([Types.STRING(), Types.INT()])
@@ -69,11 +72,13 @@ class CsvRowDeserializationSchema(DeserializationSchema):
     row_type: RowTypeInfo
     form: CsvForm
     errors_skip: bool = False
+    zone: tzinfo = UTC
     _lines: CsvLines = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Make the codec of the lines."""
-        object.__setattr__(self, "_lines", csv_lines(self.row_type, self.form))
+        lines = csv_lines(self.row_type, self.form, TextRules(zone=self.zone))
+        object.__setattr__(self, "_lines", lines)
 
     def deserialize(self, message: bytes | str) -> Row | None:
         """Return the row in `message`; None for a comment, and for errors that are ignored."""
@@ -186,11 +191,15 @@ class CsvRowDeserializationSchemaBuilder(_Builder):
         Row(f0='a|b', f1=[1, 2])
         >>> schema.deserialize(b"# note") is schema.deserialize(b"a|x") is None
         True
+        >>> builder = CsvRowDeserializationSchema.Builder(Types.ROW([Types.INSTANT()]))
+        >>> builder.set_time_zone("+05:30").build().deserialize(b"1970-01-01 05:30:00")
+        Row(f0=Instant<0, 0>)
     """
 
     def __init__(self, type_info: TypeInformation) -> None:
         super().__init__(type_info)
         self._errors_skip = False
+        self._zone: tzinfo = UTC
 
     def set_field_delimiter(self, delimiter: str) -> Self:
         """Set the delimiter of fields to `delimiter`, one character."""
@@ -212,9 +221,18 @@ class CsvRowDeserializationSchemaBuilder(_Builder):
         self._errors_skip = bool(ignore_parse_errors)
         return self
 
+    def set_time_zone(self, zone: str) -> Self:
+        """Read timestamps without a zone in `zone`, where the type is a point in time; without this call in UTC.
+
+        Raises:
+            ConfigError: There is no such zone.
+        """
+        self._zone = zone_named(zone)
+        return self
+
     def build(self) -> CsvRowDeserializationSchema:
         """Return the schema."""
-        return CsvRowDeserializationSchema(self._type, self._form, self._errors_skip)
+        return CsvRowDeserializationSchema(self._type, self._form, self._errors_skip, self._zone)
 
 
 CsvRowDeserializationSchema.Builder = CsvRowDeserializationSchemaBuilder

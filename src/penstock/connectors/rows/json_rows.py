@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import UTC, tzinfo
 from typing import Any, ClassVar
 
+from penstock.config.time_zone import zone_named
 from penstock.connectors.rows.serialization import DeserializationSchema, SerializationSchema
 from penstock.errors import ArgumentError, DecodeError, TypeMismatchError
 from penstock.types import Row, RowTypeInfo, TypeInformation, Types
-from penstock.wire.text import JsonCodec, json_codec, shown
+from penstock.wire.text import JsonCodec, TextRules, json_codec, shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +95,7 @@ class JsonRowDeserializationSchema(DeserializationSchema):
         row_type: Type of the rows. Fields of the object that it lacks are left out.
         missing_fails: A field that the object lacks is an error, not None.
         errors_skip: What cannot be read becomes None instead of an error.
+        zone: Zone of a timestamp without one, where the type is a point in time.
 
     Example:
         >>> row_type = Types.ROW_NAMED(["name", "n"], [Types.STRING(), Types.INT()])
@@ -105,11 +108,13 @@ class JsonRowDeserializationSchema(DeserializationSchema):
     row_type: RowTypeInfo
     missing_fails: bool = False
     errors_skip: bool = False
+    zone: tzinfo = UTC
     _codec: JsonCodec = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Make the codec of the rows."""
-        codec = json_codec(self.row_type, missing_fails=self.missing_fails)
+        rules = TextRules(zone=self.zone)
+        codec = json_codec(self.row_type, rules, missing_fails=self.missing_fails)
         object.__setattr__(self, "_codec", codec)
 
     @staticmethod
@@ -149,12 +154,17 @@ class JsonRowDeserializationSchemaBuilder:
         Row(n=None)
         >>> builder.fail_on_missing_field().build().deserialize(b'{"n": 1}')
         Row(n=Decimal('1'))
+        >>> builder = JsonRowDeserializationSchema.builder().type_info(Types.ROW([Types.INSTANT()]))
+        >>> schema = builder.set_time_zone("Asia/Kolkata").build()
+        >>> schema.deserialize(b'{"f0": "1970-01-01 05:30:00"}')
+        Row(f0=Instant<0, 0>)
     """
 
     def __init__(self) -> None:
         self._type: RowTypeInfo | None = None
         self._missing_fails = False
         self._errors_skip = False
+        self._zone: tzinfo = UTC
 
     def type_info(self, type_info: TypeInformation) -> JsonRowDeserializationSchemaBuilder:
         """Set the type of the rows to `type_info`.
@@ -192,6 +202,15 @@ class JsonRowDeserializationSchemaBuilder:
         self._errors_skip = True
         return self
 
+    def set_time_zone(self, zone: str) -> JsonRowDeserializationSchemaBuilder:
+        """Read timestamps without a zone in `zone`, where the type is a point in time; without this call in UTC.
+
+        Raises:
+            ConfigError: There is no such zone.
+        """
+        self._zone = zone_named(zone)
+        return self
+
     def build(self) -> JsonRowDeserializationSchema:
         """Return the schema.
 
@@ -204,7 +223,7 @@ class JsonRowDeserializationSchemaBuilder:
                 hint="Call one of them.",
             )
         return JsonRowDeserializationSchema(
-            checked_row_type(self._type), self._missing_fails, self._errors_skip
+            checked_row_type(self._type), self._missing_fails, self._errors_skip, self._zone
         )
 
 

@@ -291,7 +291,13 @@ class JobContext:
                     made = _passed(source.parts[part], restored.read.get(key))
                 else:
                     parallelism = self.plan.options.parallelism
-                    pinning = Pinning(self.session, parallelism, source.origin, self.patiently)
+                    pinning = Pinning(
+                        self.session,
+                        parallelism,
+                        source.origin,
+                        self.patiently,
+                        self.configuration,
+                    )
                     made = row_of(source.parts[part]).pin(pinning, source.parts[part])
                 if made.splits is not None:
                     splits[name] = made.splits

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from penstock.spark.sources.file_columns import FileColumns, check_of
+from penstock.spark.sources.file_columns import FileColumns
 from penstock.spark.sources.file_reads import row_schema
+from penstock.spark.sources.pinned_files import facts_of
 from penstock.spark.sources.read_context import ReadContext
 from penstock.spark.sources.table import files_of
 
@@ -20,10 +21,11 @@ class LiveColumns:
             context: Read context of the run.
         """
         self._context = context
+        self._begun: set[tuple[int, int]] = set()
         self._parts = [
             (source, part, files)
             for source, part, described in context.parts()
-            if (files := files_of(described)) is not None and check_of(files) is not None
+            if (files := files_of(described)) is not None
         ]
 
     def check(self, files: Mapping[int, set[str]]) -> None:
@@ -40,4 +42,6 @@ class LiveColumns:
                 schema = row_schema(self._context, source, part, described)
                 origin = self._context.plan.source(source).origin
                 columns = FileColumns(self._context.session, described, schema, origin)
-                columns.check(sorted(files[source]))
+                columns.check(
+                    {uri: facts_of(self._context.session, uri)[0] for uri in sorted(files[source])}
+                )

@@ -5,7 +5,7 @@
 | Parquet, ORC | the schema of every file | a column that the inferred schema has not | declare the type; `mergeSchema` |
 | JSON | the first 16 KiB of every file | a field that differs from a column by case only | declare what the files have |
 | | | of an inferred schema: any field it has not | declare the type |
-| CSV with `multiLine` | every file, if it is local | a quote that is left open | close it |
+| CSV of Spark's reader with `multiLine` | every file, if it is local | a quote that is left open | close it |
 | other CSV | every line (`open_quotes`) | a quote that is left open | close it, `mode=PERMISSIVE` |
 
 Files of history are checked before they are read, a live file before results of it become visible. Spark
@@ -30,14 +30,18 @@ from pyspark.sql.types import StructType
 from penstock.connectors.files.file_source import FileSource
 from penstock.errors import CallSite, SourceError
 from penstock.spark.sources.file_options import reader_options
-from penstock.spark.sources.file_paths import hadoop_path, load_path, local_file
+from penstock.spark.sources.file_paths import load_path, local_file
 from penstock.spark.sources.open_quotes import looks_for_open_quotes, open_quote
+from penstock.spark.sources.unreadable_files import (
+    HEAD_BYTES,
+    Refused,
+    head_of,
+    is_compressed,
+    unreadable,
+)
 
-_HEAD_BYTES = 16 << 10
 _MANY = 8
 """From this number of files on, a Spark job checks them."""
-
-_COMPRESSED = frozenset({".gz", ".bz2", ".zst", ".zstd", ".lz4", ".snappy", ".deflate", ".xz"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,23 +60,29 @@ class FileColumns:
     schema: StructType
     origin: CallSite | None
 
-    def check(self, uris: Iterable[str]) -> None:
-        """Refuse files that would lose columns.
+    def check(self, sizes: Mapping[str, int]) -> None:
+        """Refuse files that would lose columns, or be read as empty.
+
+        Args:
+            sizes: URI to number of bytes.
 
         Raises:
             SourceError: There is such a file; the error names it and its column.
         """
-        check = check_of(self.source)
+        for uri, size in sizes.items():
+            self._refuse(unreadable(self.session, self.source, uri, size))
+        check, files = _check_of(self.source), list(sizes)
         if check is None:
             return
-        files = list(uris)
         if check is _columns and self._all_fit(files):
             return
         # One job checks lines, whatever the number of files.
         for looked_at in [files] if check is _lines else [[uri] for uri in files]:
-            refused = check(self, *looked_at)
-            if refused is not None:
-                raise SourceError(refused[0], hint=refused[1], origin=self.origin)
+            self._refuse(check(self, *looked_at))
+
+    def _refuse(self, refused: Refused) -> None:
+        if refused is not None:
+            raise SourceError(refused[0], hint=refused[1], origin=self.origin)
 
     def _all_fit(self, files: list[str]) -> bool:
         """Return whether one Spark job has found no bad file; False for local files, which are cheap to open."""
@@ -87,16 +97,28 @@ class FileColumns:
 
     def unknown(self, names: Iterable[str]) -> str | None:
         """Return the first of some names that is no column, with Spark's comparison of names."""
-        exact = self.session.conf.get("spark.sql.caseSensitive") == "true"
-        known = set(self.schema.names if exact else map(str.lower, self.schema.names))
-        return next((n for n in names if (n if exact else n.lower()) not in known), None)
+        known = set(map(self.compared, self.schema.names))
+        return next((name for name in names if self.compared(name) not in known), None)
+
+    def compared(self, name: str) -> str:
+        """Return the form in which names of columns are compared: those of JSON with their case."""
+        is_exact = self.source.format == "json" or (
+            self.session.conf.get("spark.sql.caseSensitive") == "true"
+        )
+        return name if is_exact else name.lower()
+
+    def names_of(self, uri: str) -> list[str] | None:
+        """Return the names of columns that a file has; None if it is not known, or it has no record."""
+        opened = _OPENED.get(self.source.format)
+        if opened is not None:
+            return opened(self.session, uri)
+        if self.source.format != "json":
+            return None
+        records = [record for _, record in _records(head_of(self.session, uri) or b"")]
+        return list({name: None for record in records for name in record}) or None
 
 
-_Refused = tuple[str, str] | None
-"""Problem and hint."""
-
-
-def check_of(source: FileSource) -> Callable[..., _Refused] | None:
+def _check_of(source: FileSource) -> Callable[..., Refused] | None:
     """Return the check for files of a source, None if Spark cannot silently lose their columns."""
     options = {name.lower(): value.lower() for name, value in source.options.items()}
     several_lines = options.get("multiline") == "true"
@@ -105,11 +127,11 @@ def check_of(source: FileSource) -> Callable[..., _Refused] | None:
     if source.format == "json" and not several_lines:
         return _fields
     if source.format == "csv" and several_lines:
-        return _quotes
+        return _quotes if source.by_lines is None else None
     return _lines if source.by_lines is None and looks_for_open_quotes(source) else None
 
 
-def _columns(columns: FileColumns, uri: str) -> _Refused:
+def _columns(columns: FileColumns, uri: str) -> Refused:
     try:
         names = _OPENED[columns.source.format](columns.session, uri)
     except (OSError, pa.ArrowException):
@@ -147,11 +169,11 @@ _OPENED: Mapping[str, Callable[[SparkSession, str], list[str]]] = {
 }
 
 
-def _fields(columns: FileColumns, uri: str) -> _Refused:
+def _fields(columns: FileColumns, uri: str) -> Refused:
     known = columns.schema.names
     by_case = {name.lower(): name for name in known}
     inferred = columns.source.type_info is None
-    for number, record in _records(_head(columns.session, uri)):
+    for number, record in _records(head_of(columns.session, uri) or b""):
         for name in record.keys() - set(known):
             twin = by_case.get(name.lower())
             if twin is not None and twin not in record:
@@ -179,7 +201,7 @@ def _fields(columns: FileColumns, uri: str) -> _Refused:
 def _records(head: bytes) -> Iterable[tuple[int, dict[str, Any]]]:
     """Yield number and fields of the complete lines at the beginning of a file that are objects."""
     lines = head.split(b"\n")
-    whole = lines if len(head) < _HEAD_BYTES else lines[:-1]
+    whole = lines if len(head) < HEAD_BYTES else lines[:-1]
     for number, line in enumerate(whole, 1):
         try:
             record = json.loads(line)
@@ -189,27 +211,11 @@ def _records(head: bytes) -> Iterable[tuple[int, dict[str, Any]]]:
             yield number, record
 
 
-def _head(session: SparkSession, uri: str) -> bytes:
-    local = local_file(uri)
-    if local is not None and local.suffix not in _COMPRESSED:
-        with local.open("rb") as file:
-            return file.read(_HEAD_BYTES)
-    conf, path = hadoop_path(session, uri)
-    jvm: Any = session._jvm  # noqa: SLF001
-    codec = jvm.org.apache.hadoop.io.compress.CompressionCodecFactory(conf).getCodec(path)
-    stream = path.getFileSystem(conf).open(path)
-    try:
-        plain = stream if codec is None else codec.createInputStream(stream)
-        return bytes(plain.readNBytes(_HEAD_BYTES))
-    finally:
-        stream.close()
-
-
-def _quotes(columns: FileColumns, uri: str) -> _Refused:
+def _quotes(columns: FileColumns, uri: str) -> Refused:
     local = local_file(uri)
     lower_case = {name.lower(): value for name, value in reader_options(columns.source).items()}
     quote = lower_case.get("quote", '"')
-    if local is None or local.suffix in _COMPRESSED or lower_case.get("escape") != quote:
+    if local is None or is_compressed(local) or lower_case.get("escape") != quote:
         return None
     with local.open("rb") as file:
         count = sum(part.count(quote.encode()) for part in iter(partial(file.read, 1 << 24), b""))
@@ -221,7 +227,7 @@ def _quotes(columns: FileColumns, uri: str) -> _Refused:
     )
 
 
-def _lines(columns: FileColumns, *uris: str) -> _Refused:
+def _lines(columns: FileColumns, *uris: str) -> Refused:
     found = open_quote(columns.session, columns.source, columns.schema, uris)
     if found is None:
         return None

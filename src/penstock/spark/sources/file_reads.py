@@ -12,7 +12,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
+from penstock.config.file_options import MISSING_COLUMNS
 from penstock.config.options import MAX_FILES_PER_BATCH
+from penstock.connectors.column_positions import chosen
 from penstock.connectors.files.file_source import FileSource
 from penstock.errors import SourceError
 from penstock.spark.failures.translation import translate
@@ -32,6 +34,7 @@ from penstock.spark.sources.file_paths import (
 from penstock.spark.sources.line_reads import is_read_by_lines, line_options, lines_of
 from penstock.spark.sources.listing.file_readings import reading_order
 from penstock.spark.sources.listing.partition_groups import rows_by_partitions
+from penstock.spark.sources.missing_columns import note_missing_columns
 from penstock.spark.sources.narrow_columns import narrowed, widened
 from penstock.spark.sources.pinned_files import PinnedFiles, declared_schema, pin_files, reader
 from penstock.spark.sources.read_context import SOURCE_OPTION, ReadContext
@@ -54,7 +57,10 @@ def pin_bounded(pinning: Pinning, part: FileSource) -> PinnedPart:
     """
     pinned = pin_files(pinning.session, part, pinning.origin)
     schema = StructType.fromJson(json.loads(pinned.schema))
-    FileColumns(pinning.session, part, schema, pinning.origin).check(pinned.files)
+    sizes = {uri: size for uri, (size, _) in pinned.files.items()}
+    columns = FileColumns(pinning.session, part, schema, pinning.origin)
+    columns.check(sizes)
+    note_missing_columns(columns, sizes, pinning.configuration.get(MISSING_COLUMNS))
     return PinnedPart(files=pinned)
 
 
@@ -71,13 +77,13 @@ def pinned_rows(context: ReadContext, source: int, part: int, described: FileSou
 
 def rows_of_pinned(session: SparkSession, described: FileSource, pinned: PinnedFiles) -> DataFrame:
     """Return the rows of pinned files of a source."""
-    schema = StructType.fromJson(json.loads(pinned.schema))
+    schema = declared_schema(described) or StructType.fromJson(json.loads(pinned.schema))
     if not pinned.files:
         return session.createDataFrame([], schema)
     options = base_path(described.path) | reader_options(described)
     if is_read_by_lines(described):
-        made = session.read.options(**line_options(reader_options(described)))
-        return lines_of(made.text([load_path(uri) for uri in sorted(pinned.files)]))
+        made = session.read.format("text").options(**line_options(described))
+        return lines_of(made.load([load_path(uri) for uri in sorted(pinned.files)]))
     wide = widened(described.format, schema)
     made = session.read.format(described.format).options(**options).schema(wide)
 
@@ -92,7 +98,7 @@ def streamed_rows(context: ReadContext, source: int, part: int, described: FileS
     schema = row_schema(context, source, part, described)
     base = base_path(described.path) if is_literal(described.path) else {}
     of_lines = is_read_by_lines(described)
-    options = line_options(reader_options(described)) if of_lines else reader_options(described)
+    options = line_options(described) if of_lines else reader_options(described)
     made = (
         context.session.readStream.format("text" if of_lines else described.format)
         .options(**base | options | stream_options(context, source))
@@ -104,7 +110,7 @@ def streamed_rows(context: ReadContext, source: int, part: int, described: FileS
     stream = lines_of(stream) if of_lines else stream
     path = sf.col("file") if of_lines else stream.metadataColumn("_metadata").getField("file_path")
     narrow: Callable[[DataFrame], DataFrame]
-    narrow = (lambda frame: frame) if of_lines else partial(narrowed, schema=schema)
+    narrow = (lambda frame: frame) if of_lines else partial(_columns_of, schema=schema)
     if source in context.as_trees:
         deepest = max(depths_of(described.path)) + 1
         stream = stream.where(is_not_deeper(path, deepest))
@@ -117,6 +123,12 @@ def streamed_rows(context: ReadContext, source: int, part: int, described: FileS
         return narrow(stream)
     read_already = [metadata_path(uri) for uri in inside]
     return narrow(stream.where(~path.isin(read_already)))
+
+
+def _columns_of(frame: DataFrame, schema: StructType) -> DataFrame:
+    """Return the columns of a schema, without those of directories that it has not."""
+    found = narrowed(frame, schema)
+    return found if found.schema.names == schema.names else chosen(found, schema.names)
 
 
 def files_per_batch(context: ReadContext, source: int) -> int:

@@ -15,8 +15,10 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
 from penstock.connectors.column_positions import column_name
+from penstock.connectors.files.file_source import FileSource
 from penstock.connectors.files.lines.decoder import LineDecoder
 from penstock.errors import CallSite
+from penstock.spark.sources.file_options import reader_options
 from penstock.spark.worker.line_columns import LineColumns
 from penstock.types import RowTypeInfo
 from penstock.types.arrow import arrow_schema
@@ -43,9 +45,12 @@ def decoder_of(source: Any, origin: CallSite | None) -> LineDecoder | None:
     return None if form is None else LineDecoder(form, origin)
 
 
-def line_options(options: dict[str, str]) -> dict[str, str]:
-    """Return those options of a reader that are about files and the ends of lines."""
-    return {name: value for name, value in options.items() if name.lower() in _OPTIONS}
+def line_options(source: FileSource) -> dict[str, str]:
+    """Return the options with which Spark reads the lines of a source: those about files and the ends of lines."""
+    form = source.by_lines
+    whole = {"wholetext": "true"} if form is not None and form.is_whole else {}
+    options = reader_options(source).items()
+    return {name: value for name, value in options if name.lower() in _OPTIONS} | whole
 
 
 def lines_of(frame: DataFrame) -> DataFrame:

@@ -100,6 +100,7 @@ def fixed_schema(
         StateError: The record is damaged, or missing although files were read.
         OSError: It cannot be recorded.
     """
+    del uris
     path = file_log_directory(context.directory, source) / _SCHEMA
     if path.exists():
         return _recorded_schema(path)
@@ -109,8 +110,6 @@ def fixed_schema(
             hint="Restore the checkpoint directory from a copy, or start the job in a new one.",
         )
     schema = row_schema(context, source, part, described)
-    if declared_schema(described) is not None:
-        schema = _loaded(context, described, schema, uris).schema  # also the partitions
     try:
         put_verified(path, schema.jsonValue(), context.fence)
     except FileExistsError:  # an earlier driver, which woke up, was faster
@@ -130,8 +129,9 @@ def rows_of_files(
 ) -> DataFrame:
     """Return the rows of files, with the columns of a schema."""
     if is_read_by_lines(described):
-        reader = context.session.read.options(**line_options(reader_options(described)))
-        return lines_of(reader.text([load_path(uri) for uri in uris]))
+        reader = context.session.read.format("text").options(**line_options(described))
+        return lines_of(reader.load([load_path(uri) for uri in uris]))
+    schema = declared_schema(described) or schema  # an earlier version recorded partitions, too
     return rows_by_partitions(partial(_loaded, context, described, schema), described, schema, uris)
 
 

@@ -15,6 +15,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from penstock.config.configuration import Configuration
 from penstock.errors import CallSite
 from penstock.filesystem.stored_path import JobPath, mounted
 from penstock.spark.sources.listing.file_log import logged_files
@@ -56,12 +57,14 @@ class Pinning:
         parallelism: Number of subtasks.
         origin: The user's line that made the source.
         patiently: Calls a function that may block, until the job is cancelled.
+        configuration: Configuration of the job.
     """
 
     session: SparkSession
     parallelism: int
     origin: CallSite | None
     patiently: Callable[[Callable[[], Any]], Any]
+    configuration: Configuration
 
 
 @dataclass(frozen=True, slots=True)

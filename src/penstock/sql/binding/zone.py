@@ -8,17 +8,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from datetime import tzinfo
 from typing import Any
 
+from penstock.config.time_zone import zone_named
 from penstock.sql.column_types import SqlType
 
 LOCAL_TIME_ZONE = "table.local-time-zone"
-_ZONE: ContextVar[str] = ContextVar(LOCAL_TIME_ZONE, default="UTC")
+_ZONE: ContextVar[str | None] = ContextVar(LOCAL_TIME_ZONE, default=None)
 
 
 def session_zone() -> str:
     """Return the name of the zone."""
-    return _ZONE.get()
+    return _ZONE.get() or "UTC"
+
+
+def zone_of_texts() -> tzinfo | None:
+    """Return the zone of a TIMESTAMP_LTZ in a message whose text has none; None if the session names none."""
+    name = _ZONE.get()
+    return None if name is None else zone_named(name)
 
 
 @contextmanager
@@ -28,7 +36,7 @@ def in_zone_of(environment: Any) -> Iterator[None]:
     Args:
         environment: The `StreamExecutionEnvironment`.
     """
-    token = _ZONE.set(environment.get_configuration().get_string(LOCAL_TIME_ZONE, None) or "UTC")
+    token = _ZONE.set(environment.get_configuration().get_string(LOCAL_TIME_ZONE, None) or None)
     try:
         yield
     finally:

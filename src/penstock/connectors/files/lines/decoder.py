@@ -7,9 +7,10 @@ The lines of a piece of a file are adjacent, in their order. A piece that begins
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from datetime import tzinfo
+from itertools import islice, pairwise
 from typing import Any
 from urllib.parse import unquote
 
@@ -18,15 +19,18 @@ import pyarrow.compute as pc
 
 from penstock.connectors.files.lines.columns import fast_columns
 from penstock.connectors.files.lines.form import LineForm, names_of_path, record_reader
+from penstock.connectors.files.lines.whole import whole_records
 from penstock.errors import CallSite, SourceError
 from penstock.types.arrow import arrow_columns, arrow_schema
 from penstock.types.information import RowTypeInfo, TypeInformation
 from penstock.types.row import row_factory
-from penstock.wire.text import TextError, csv_codec
+from penstock.wire.text import TextError, TextRules, csv_codec
 from penstock.wire.text.csv_codec import CsvSyntax
 
-_NULL = "__HIVE_DEFAULT_PARTITION__"
+_RECORDS = 8192
+"""Records of a file that is read whole, at a time."""
 
+_NULL = "__HIVE_DEFAULT_PARTITION__"
 _HINTS = {
     "csv": "Correct the file, or the declared type; or set options={'mode': 'PERMISSIVE'}: Spark's reader then makes None of it.",
     "json": "Correct the file, or the declared type; or set options={'mode': 'PERMISSIVE'}: Spark's reader then makes None of it.",
@@ -83,30 +87,44 @@ class LineDecoder:
             if (path, start) != (self._piece.path, self._piece.start):
                 self._piece = _Piece(path, start)
             lines = values.slice(first, last - first).to_pylist()
-            made = self._of_piece(lines)
-            if made is not None:
-                yield made
+            for numbers, some in self._numbered(lines):
+                made = self._of_piece(numbers, some)
+                if made is not None:
+                    yield made
 
-    def _of_piece(self, lines: list[bytes]) -> pa.RecordBatch | list[Any] | None:
+    def _numbered(self, lines: list[bytes]) -> Iterator[tuple[Sequence[int], list[bytes]]]:
+        """Yield the lines of a piece with their numbers, or the records of a file that is a row."""
+        if not self.form.is_whole:
+            first = self._piece.lines + 1
+            self._piece.lines += len(lines)
+            yield range(first, first + len(lines)), lines
+            return
+        find = whole_records(self.form.format, self.form.csv)
+        for whole in lines:
+            records = find(whole)
+            while some := list(islice(records, _RECORDS)):
+                yield [number for number, _ in some], [record for _, record in some]
+
+    def _of_piece(
+        self, numbers: Sequence[int], lines: list[bytes]
+    ) -> pa.RecordBatch | list[Any] | None:
         piece, form = self._piece, self.form
-        number, piece.lines = piece.lines + 1, piece.lines + len(lines)
         if form.format == "text":
-            return self._texts(lines, number)
+            return self._texts(lines, numbers[0])
         fields = self._fields_of(piece.path)
-        if form.header and number == 1 and piece.start == 0:
+        if form.header and numbers[0] == 1 and piece.start == 0:
             self._check_header(lines[0], fields)
-            lines, number = lines[1:], 2
-        numbered = None
+            lines, numbers = lines[1:], numbers[1:]
         if b"" in lines and (form.format == "json" or len(fields.names) > 1):
-            numbered = [(n, line) for n, line in enumerate(lines, number) if line]
-            lines = [line for _, line in numbered]
+            numbers = [number for number, line in zip(numbers, lines, strict=True) if line]
+            lines = [line for line in lines if line]
         if not lines:
             return None
         columns = None if fields.fast is None else fields.fast(lines)
         if columns is not None:
             return fields.with_partitions(columns)
         records = []
-        for at, line in numbered or enumerate(lines, number):
+        for at, line in zip(numbers, lines, strict=True):
             try:
                 records.append(fields.record(self._text(line)))
             except TextError as cause:
@@ -211,7 +229,7 @@ class _FieldsOfFile:
         self.all_names = list(form.type_info.field_names)
         types = dict(zip(self.all_names, form.type_info.field_types, strict=True))
         self._fixed = {
-            name: None if text is None else _fixed(types[name], name, text)
+            name: None if text is None else _fixed(types[name], name, text, form.zone)
             for name, text in partitions.items()
         }
         self.names = [name for name in self.all_names if name not in partitions]
@@ -247,8 +265,8 @@ class _FieldsOfFile:
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def _fixed(type_info: TypeInformation, name: str, text: str) -> Any:
+def _fixed(type_info: TypeInformation, name: str, text: str, zone: tzinfo) -> Any:
     try:
-        return csv_codec(type_info).read(text, is_quoted=True)
+        return csv_codec(type_info, rules=TextRules(zone=zone)).read(text, is_quoted=True)
     except TextError as cause:
         raise TextError(f"field {name!r}: {cause}") from None

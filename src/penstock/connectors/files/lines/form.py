@@ -11,23 +11,30 @@ import codecs
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, tzinfo
 from typing import Any
 
+from penstock.config.time_zone import zone_named
 from penstock.errors import ArgumentError
-from penstock.types import RowTypeInfo, TypeInformation
-from penstock.types.information import BasicTypeInfo
-from penstock.wire.text import CsvForm, TextError, csv_lines, json_codec
+from penstock.types import RowTypeInfo
+from penstock.types.column_forms import keeps_values_in_columns
+from penstock.wire.text import CsvForm, TextError, TextRules, csv_lines, json_codec
 
 _SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?")
 _READ_BY_LINES = frozenset({"csv", "json", "text"})
 _HARMLESS = frozenset(
     {"mode", "recursivefilelookup", "pathglobfilter", "modifiedafter", "modifiedbefore", "linesep"}
     | {"ignoremissingfiles", "ignorecorruptfiles", "basepath", "encoding", "charset"}
-    | {"columnnameofcorruptrecord", "maxfilesize", "compression", "inferschema"}
+    | {
+        "columnnameofcorruptrecord",
+        "maxfilesize",
+        "compression",
+        "inferschema",
+        "multiline",
+        "timezone",
+    }
 )
 _NO_PARTITIONS = 1 << 30
-_UNLIKE_COLUMNS = frozenset({"Instant", "BigInteger", "BigDecimal", "Char"})
-"""Basic types whose values in a column have another form than the declared one."""
 _OF_CSV = frozenset(
     {"sep", "delimiter", "quote", "escape", "header", "enforceschema", "nullvalue"}
     | {"unescapedquotehandling"}
@@ -45,6 +52,8 @@ class LineForm:
         csv: The syntax of CSV.
         header: Whether the first line of a file of CSV has the names of the columns.
         skips_header: Whether the header is not compared with the declared names.
+        zone: Zone of a timestamp without one, where the type is a point in time.
+        is_whole: Whether files are read whole, because records may have several lines.
         depth: Number of names of the path of the source; directories below may be partitions.
 
     Example:
@@ -58,6 +67,8 @@ class LineForm:
     csv: CsvForm = field(default_factory=CsvForm)
     header: bool = False
     skips_header: bool = False
+    zone: tzinfo = UTC
+    is_whole: bool = False
     depth: int = 0
 
     @property
@@ -66,18 +77,9 @@ class LineForm:
         if self.type_info is None:
             return "its lines have no columns"
         for name, kind in zip(self.type_info.field_names, self.type_info.field_types, strict=True):
-            if not _is_like_column(kind):
+            if not keeps_values_in_columns(kind):
                 return f"a column of Spark does not hold all values of its field {name!r}, {kind!r}"
         return None
-
-
-def _is_like_column(type_info: TypeInformation) -> bool:
-    if isinstance(type_info, BasicTypeInfo):
-        return type_info.name not in _UNLIKE_COLUMNS
-    if isinstance(type_info, RowTypeInfo):
-        return all(map(_is_like_column, type_info.field_types))
-    inside = [getattr(type_info, name, None) for name in ("element_type", "key_type", "value_type")]
-    return all(_is_like_column(each) for each in inside if each is not None)
 
 
 def names_of_path(path: str) -> list[str]:
@@ -105,7 +107,9 @@ def line_form(
         return refused or "its encoding has line ends of several bytes, or is not known"
     is_tree = said.get("recursivefilelookup", "").lower() == "true"
     depth = _NO_PARTITIONS if is_tree else len(names_of_path(path))
-    form = LineForm(format_name, type_info, encoding, depth=depth)
+    is_whole = said.get("multiline", "").lower() == "true"
+    zone = zone_named(said.get("timezone", "UTC"))
+    form = LineForm(format_name, type_info, encoding, zone=zone, is_whole=is_whole, depth=depth)
     return _csv(form, said) if format_name == "csv" else form
 
 
@@ -117,7 +121,10 @@ def _refused(
         return f"{format_name} files have no lines"
     if type_info is None and format_name != "text":
         return "its columns are inferred"
-    other = said.keys() - (_HARMLESS | (_OF_CSV if format_name == "csv" else frozenset()))
+    known = _HARMLESS | (_OF_CSV if format_name == "csv" else frozenset())
+    if said.get("multiline", "").lower() == "true":
+        known -= {"linesep", "encoding", "charset"}
+    other = said.keys() - known
     if other:
         return f"the option {min(other)} is Spark's"
     if said.get("mode", "FAILFAST").upper() != "FAILFAST":
@@ -137,13 +144,14 @@ def record_reader(form: LineForm, type_info: RowTypeInfo) -> Callable[[str], Seq
         form: The form of the lines.
         type_info: The fields that are in the lines.
     """
+    rules = TextRules(zone=form.zone)
     if form.format == "json":
-        return _object_reader(type_info)
-    return csv_lines(type_info, form.csv).read
+        return _object_reader(type_info, rules)
+    return csv_lines(type_info, form.csv, rules).read
 
 
-def _object_reader(type_info: RowTypeInfo) -> Callable[[str], Sequence[Any]]:
-    codec = json_codec(type_info)
+def _object_reader(type_info: RowTypeInfo, rules: TextRules) -> Callable[[str], Sequence[Any]]:
+    codec = json_codec(type_info, rules)
 
     def read(line: str) -> Sequence[Any]:
         found = codec.read(line)

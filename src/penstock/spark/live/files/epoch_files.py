@@ -18,18 +18,20 @@ from functools import partial
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
+from penstock.config.file_options import MISSING_COLUMNS
 from penstock.connectors.column_positions import by_position
 from penstock.errors import SourceError
 from penstock.graph.endpoints import Source
 from penstock.spark.live.epochs.epoch_job import EpochJob, FileRows, Stage, arrow_schema_of
 from penstock.spark.live.epochs.epoch_stages import EpochStages
 from penstock.spark.live.planned_files import changed_file
-from penstock.spark.sources.file_columns import FileColumns, check_of
+from penstock.spark.sources.file_columns import FileColumns
 from penstock.spark.sources.file_paths import plain
 from penstock.spark.sources.line_reads import decoder_of
 from penstock.spark.sources.listing.file_listing import listed_now
 from penstock.spark.sources.listing.file_log import PinnedFile
 from penstock.spark.sources.listing.file_readings import FileReading
+from penstock.spark.sources.missing_columns import note_missing_columns
 from penstock.spark.sources.read_context import ReadContext
 from penstock.spark.sources.source_reads import columns_task, in_tasks
 from penstock.spark.sources.source_row import FilesInLoop
@@ -166,14 +168,19 @@ class EpochFiles:
 
     def _rows(self, key: Part, uris: list[str], first: int) -> FileRows:
         source = self._sources[key]
+        is_first = source.schema is None
         if source.schema is None:
             decide = source.how.schema
             source.schema = decide(self._reads, *key, source.described, uris, first)
             source.stage = self._spark.wrap(self._stage(key, source, uris))
         described = files_of(source.described)
-        if described is not None and not described.is_bounded and check_of(described) is not None:
+        if described is not None and not described.is_bounded:
             origin = self._reads.plan.source(key[0]).origin
-            FileColumns(self._reads.session, described, source.schema, origin).check(uris)
+            columns = FileColumns(self._reads.session, described, source.schema, origin)
+            columns.check({uri: self._read[uri][0] for uri in uris})
+            if is_first:
+                action = self._reads.configuration.get(MISSING_COLUMNS)
+                note_missing_columns(columns, uris, action)
         rows = partial(self._frame, key, source, uris)
         return FileRows(rows, source.stage, source.batch_records)
 

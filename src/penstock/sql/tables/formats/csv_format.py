@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import tzinfo
 from typing import Any
 
 from penstock.errors import DecodeError, TypeMismatchError
@@ -12,28 +13,31 @@ from penstock.types import RowTypeInfo
 from penstock.wire.text import CsvForm, CsvLines, TextError, csv_lines, shown, text_of
 
 
-def _lines(fields: Fields, form: CsvForm) -> CsvLines:
+def _lines(fields: Fields, form: CsvForm, zone: tzinfo | None = None) -> CsvLines:
     for _, kind in fields:
         check(kind, "CSV")
     row_type = RowTypeInfo([kind.type_info for _, kind in fields], [name for name, _ in fields])
-    return csv_lines(row_type, form, rules())
+    return csv_lines(row_type, form, rules(zone=zone))
 
 
 class CsvDecoder:
     """Makes the values of a row of a line. Fields are columns by their position."""
 
-    def __init__(self, fields: Fields, form: CsvForm, *, skips_errors: bool) -> None:
+    def __init__(
+        self, fields: Fields, form: CsvForm, *, skips_errors: bool, zone: tzinfo | None = None
+    ) -> None:
         """Prepare for rows of a type.
 
         Args:
             fields: The columns.
             form: The syntax.
             skips_errors: Take NULL for a field, and nothing for a line, that cannot be read.
+            zone: Zone of a TIMESTAMP_LTZ whose text has none; None makes it an error.
         """
-        self._arguments = (tuple(fields), form, skips_errors)
+        self._arguments = (tuple(fields), form, skips_errors, zone)
         self._comments = form.comments
         self._skips_errors = skips_errors
-        self._lines = _lines(fields, form)
+        self._lines = _lines(fields, form, zone)
         codecs = zip(self._lines.fields, fields, strict=True)
         self._readers = [(name, finished(codec.read, kind)) for (name, codec), (_, kind) in codecs]
 
@@ -70,8 +74,13 @@ class CsvDecoder:
             raise TextError(f"column {name!r}: {cause}") from None
 
 
-def _decoder(fields: Fields, form: CsvForm, skips_errors: bool) -> CsvDecoder:  # noqa: FBT001 - of a pickle
-    return CsvDecoder(fields, form, skips_errors=skips_errors)
+def _decoder(
+    fields: Fields,
+    form: CsvForm,
+    skips_errors: bool,  # noqa: FBT001 - of a pickle
+    zone: tzinfo | None,
+) -> CsvDecoder:
+    return CsvDecoder(fields, form, skips_errors=skips_errors, zone=zone)
 
 
 class CsvEncoder:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import tzinfo
 from typing import Any
 
 from penstock.errors import DecodeError
@@ -17,18 +18,26 @@ class JsonDecoder:
     Numbers and booleans may be texts. A STRING of something else is the JSON of it.
     """
 
-    def __init__(self, fields: Fields, *, skips_errors: bool, fails_on_missing: bool) -> None:
+    def __init__(
+        self,
+        fields: Fields,
+        *,
+        skips_errors: bool,
+        fails_on_missing: bool,
+        zone: tzinfo | None = None,
+    ) -> None:
         """Prepare for rows of a type.
 
         Args:
             fields: The columns.
             skips_errors: Take NULL for a value, and nothing for a message, that cannot be read.
             fails_on_missing: Refuse an object without one of the columns.
+            zone: Zone of a TIMESTAMP_LTZ whose text has none; None makes it an error.
         """
-        self._arguments = (tuple(fields), skips_errors, fails_on_missing)
+        self._arguments = (tuple(fields), skips_errors, fails_on_missing, zone)
         self._skips_errors = skips_errors
         self._fails_on_missing = fails_on_missing
-        self._readers = [(name, _reader(kind)) for name, kind in fields]
+        self._readers = [(name, _reader(kind, zone)) for name, kind in fields]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _decoder, self._arguments
@@ -74,13 +83,20 @@ class JsonDecoder:
             raise TextError(f"column {name!r}: {cause}") from None
 
 
-def _decoder(fields: Fields, skips_errors: bool, fails_on_missing: bool) -> JsonDecoder:  # noqa: FBT001 - of a pickle
-    return JsonDecoder(fields, skips_errors=skips_errors, fails_on_missing=fails_on_missing)
+def _decoder(
+    fields: Fields,
+    skips_errors: bool,  # noqa: FBT001 - of a pickle
+    fails_on_missing: bool,  # noqa: FBT001
+    zone: tzinfo | None,
+) -> JsonDecoder:
+    return JsonDecoder(
+        fields, skips_errors=skips_errors, fails_on_missing=fails_on_missing, zone=zone
+    )
 
 
-def _reader(kind: Any) -> Callable[[Any], Any]:
+def _reader(kind: Any, zone: tzinfo | None) -> Callable[[Any], Any]:
     check(kind, "JSON")
-    return finished(json_codec(kind.type_info, rules()).reads, kind)
+    return finished(json_codec(kind.type_info, rules(zone=zone)).reads, kind)
 
 
 class JsonEncoder:

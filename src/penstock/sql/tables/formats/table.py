@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from penstock.config.parse import BOOLEAN, STRING
+from penstock.sql.binding.zone import zone_of_texts
 from penstock.sql.tables.formats.csv_format import (
     CsvDecoder,
     CsvEncoder,
@@ -113,12 +114,12 @@ def _json_decoder(fields: Fields, options: TableOptions) -> JsonDecoder:
         raise options.wrong(
             f"has both {_JSON[0].key!r} and {_FAILS_ON_MISSING.key!r}", "Remove one of them."
         )
-    return JsonDecoder(fields, skips_errors=skips, fails_on_missing=fails)
+    return JsonDecoder(fields, skips_errors=skips, fails_on_missing=fails, zone=zone_of_texts())
 
 
 def _debezium_decoder(fields: Fields, options: TableOptions) -> DebeziumDecoder:
     skips = options.value(_DEBEZIUM[0])
-    rows = JsonDecoder(fields, skips_errors=skips, fails_on_missing=False)
+    rows = JsonDecoder(fields, skips_errors=skips, fails_on_missing=False, zone=zone_of_texts())
     return DebeziumDecoder(rows, skips_errors=skips)
 
 
@@ -168,7 +169,10 @@ FORMATS: Mapping[str, Format] = {
             "a line of fields, which are the columns in order",
             (*_CSV.values(), _CSV_UNQUOTED, _CSV_COMMENTS, _CSV_SKIPS),
             lambda fields, options: CsvDecoder(
-                fields, _csv_form(options), skips_errors=options.value(_CSV_SKIPS)
+                fields,
+                _csv_form(options),
+                skips_errors=options.value(_CSV_SKIPS),
+                zone=zone_of_texts(),
             ),
             lambda fields, options: CsvEncoder(fields, _csv_form(options)),
         ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import tzinfo
 from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from typing import Any
 
@@ -17,13 +18,14 @@ Fields = Sequence[tuple[str, SqlType]]
 _EXACT = Context(prec=100)
 
 
-def rules(*, is_iso: bool = False) -> TextRules:
-    """Return Flink's rules: TIMESTAMP_LTZ has its zone in the text.
+def rules(*, is_iso: bool = False, zone: tzinfo | None = None) -> TextRules:
+    """Return Flink's rules.
 
     Args:
         is_iso: Whether timestamps are written with a T between date and time, and not a space.
+        zone: Zone of a TIMESTAMP_LTZ whose text has none; None makes it an error.
     """
-    return TextRules(zone=None, as_flink=True, between="T" if is_iso else " ")
+    return TextRules(zone=zone, as_flink=True, between="T" if is_iso else " ")
 
 
 def check(kind: SqlType, form: str) -> None:
