@@ -13,7 +13,7 @@ import json
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from itertools import accumulate, repeat
 from pathlib import Path
@@ -24,6 +24,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from penstock.connectors.postgres.address import PostgresAddress, library
+from penstock.connectors.postgres.beyond import ERROR
 from penstock.connectors.postgres.client import new_session
 from penstock.connectors.postgres.column_values import loaded_column
 from penstock.connectors.postgres.values import Column, SourceTable, TableName, TableRows
@@ -263,8 +264,14 @@ def _group_of(version: _Version, number: int) -> pa.Table:
         return file.read_row_group(number)
 
 
-def captured_rows(path: Path, start: int, end: int) -> TableRows:
+def captured_rows(path: Path, start: int, end: int, beyond: str = ERROR) -> TableRows:
     """Return the rows `[start, end)` of a file, or the first ones of them.
+
+    Args:
+        path: The file.
+        start: The first row.
+        end: Behind the last row.
+        beyond: How values are read that Python has not.
 
     Raises:
         SourceError: Python has no such value.
@@ -275,10 +282,11 @@ def captured_rows(path: Path, start: int, end: int) -> TableRows:
     begin = file.bounds[number - 1] if number else 0
     until = min(end, file.bounds[number])
     part = _group_of(version, number).slice(start - begin, until - start)
+    columns = tuple(replace(column, beyond=beyond) for column in file.columns)
     values = [
-        loaded_column(column, part.column(at).to_pylist()) for at, column in enumerate(file.columns)
+        loaded_column(column, part.column(at).to_pylist()) for at, column in enumerate(columns)
     ]
-    return TableRows(file.table, file.columns, values, file.lsn, file.timestamp_ms)
+    return TableRows(file.table, columns, values, file.lsn, file.timestamp_ms)
 
 
 def table_names(texts: Sequence[str]) -> tuple[TableName, ...]:

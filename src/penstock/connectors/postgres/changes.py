@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from penstock.connectors.postgres.address import PostgresAddress, library
+from penstock.connectors.postgres.beyond import ERROR
 from penstock.connectors.postgres.column_values import base_types
 from penstock.connectors.postgres.pgoutput import Decoder
 from penstock.connectors.postgres.positions import text_of
@@ -36,7 +37,7 @@ select data from pg_logical_slot_peek_binary_changes(
 class ChangeReader:
     """Reads ranges of one slot with one connection."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - settings, which have names
         self,
         connection: Any,
         address: PostgresAddress,
@@ -46,6 +47,7 @@ class ChangeReader:
         *,
         ignores_truncate: bool,
         owns_publication: bool,
+        beyond: str = ERROR,
     ) -> None:
         """Begin.
 
@@ -57,6 +59,7 @@ class ChangeReader:
             tables: The tables that are read, by number.
             ignores_truncate: Whether a TRUNCATE is passed over.
             owns_publication: Whether the publication was made for these tables only.
+            beyond: How values are read that Python has not.
         """
         self._connection = connection
         self._address = address
@@ -65,6 +68,7 @@ class ChangeReader:
         self._tables = tables
         self._ignores_truncate = ignores_truncate
         self._owns_publication = owns_publication
+        self._beyond = beyond
 
     def read(self, start: int, end: int) -> tuple[list[Run], int]:
         """Return the changes of `(start, end]`, or those of its first transactions, and where they end.
@@ -118,7 +122,7 @@ class ChangeReader:
                 hint="Add the key again, and start in a new checkpoint directory with another slot.",
             ).permanent()
         relation = replace(relation, schema=named.schema, name=named.name)
-        return _reader_of(_Connected(self._connection, self._address), relation)
+        return _reader_of(_Connected(self._connection, self._address), relation, self._beyond)
 
     def _renamed(self, relation: Relation) -> SourceError:
         table = f"{relation.schema}.{relation.name}"
@@ -153,9 +157,9 @@ class _Connected:
 
 
 @lru_cache(maxsize=256)
-def _reader_of(connected: _Connected, relation: Relation) -> TableReader:
+def _reader_of(connected: _Connected, relation: Relation, beyond: str) -> TableReader:
     types = [column.type_oid for column in relation.columns]
     bases = base_types(connected.connection, types)
     is_full = relation.identity == "f"
     key = key_columns(connected.connection, relation.oid) if is_full else None
-    return TableReader.of(relation, [bases[oid] for oid in types], key)
+    return TableReader.of(relation, [bases[oid] for oid in types], key, beyond)

@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from penstock.connectors.postgres.address import library
+from penstock.connectors.postgres.beyond import ERROR, load_context
 from penstock.connectors.postgres.values import Column
 from penstock.errors import SourceError
 
@@ -28,12 +29,18 @@ where t.typtype <> 'd'"""
 
 
 @lru_cache(maxsize=1024)
-def loader(type_oid: int) -> Load:
-    """Return what makes a value of a type of its text."""
-    found = library().adapters.get_loader(type_oid, library().pq.Format.TEXT)
+def loader(type_oid: int, beyond: str = ERROR) -> Load:
+    """Return what makes a value of a type of its text.
+
+    Args:
+        type_oid: The type.
+        beyond: One of `POLICIES`, for values that Python has not.
+    """
+    context = load_context(beyond)
+    found = context.adapters.get_loader(type_oid, library().pq.Format.TEXT)
     if found is None:
         return bytes.decode
-    load: Load = found(type_oid, None).load
+    load: Load = found(type_oid, context).load
     return load
 
 
@@ -57,7 +64,7 @@ def loaded_column(column: Column, texts: Sequence[bytes | None]) -> list[Any]:
     Raises:
         SourceError: Python has no such value.
     """
-    load = loader(column.type_oid)
+    load = loader(column.type_oid, column.beyond)
     try:
         return [None if text is None else load(text) for text in texts]
     except Exception as cause:
@@ -88,7 +95,7 @@ def loaded_row(
 
 
 def _refused(column: Column, texts: Sequence[bytes | None], cause: Exception) -> SourceError:
-    load = loader(column.type_oid)
+    load = loader(column.type_oid, column.beyond)
     for text in texts:
         if text is None:
             continue
@@ -99,5 +106,6 @@ def _refused(column: Column, texts: Sequence[bytes | None], cause: Exception) ->
             break
     return SourceError(
         f"a value of column {column.name!r} is none in Python: {cause}",
-        hint="Leave the column out of the publication, or make the column one of text.",
+        hint="Read it as None, or as the nearest value that Python has: set_values_beyond_python('none') or ('clamp'). "
+        "Or leave the column out of the publication.",
     )

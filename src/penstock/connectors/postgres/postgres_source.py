@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from penstock.connectors.postgres.address import PostgresAddress, library
+from penstock.connectors.postgres.beyond import ERROR
 from penstock.connectors.postgres.capture import Capture, captured_rows
 from penstock.connectors.postgres.changes import ChangeReader
 from penstock.connectors.postgres.client import (
@@ -81,6 +82,7 @@ class PostgresSource(LogSource):
         connections: How many capture at the same time.
         is_truncate_ignored: Whether a TRUNCATE of a table is passed over.
         kinds: Kinds of changes that are published.
+        beyond: How dates and times are read that Python has not: `error`, `none` or `clamp`.
         accepted: Text of a publication that was changed, with which the job goes on all the same.
         records_per_second: Limit of the rate of a live run; None reads as fast as it can.
 
@@ -101,6 +103,7 @@ class PostgresSource(LogSource):
     is_truncate_ignored: bool = False
     kinds: tuple[str, ...] = KINDS
     accepted: str = ""
+    beyond: str = ERROR
     records_per_second: int | None = None
 
     kind: ClassVar[str] = "postgres"
@@ -166,7 +169,7 @@ class PostgresSource(LogSource):
 
     def read_snapshot(self, file: Path, start: int, end: int) -> LogBatch:
         """Return rows of a captured file; see `LogSource.read_snapshot`."""
-        rows = captured_rows(file, start, end)
+        rows = captured_rows(file, start, end, self.beyond)
         records, times = self.deserializer.deserialized_rows(rows)
         return LogBatch(records, start + len(rows), times)
 
@@ -342,6 +345,7 @@ class PostgresSource(LogSource):
                 table_oids(connection, self.tables),
                 ignores_truncate=self.is_truncate_ignored,
                 owns_publication=not self.publication,
+                beyond=self.beyond,
             ).read(start, end)
 
     def _advance(self, position: int) -> None:

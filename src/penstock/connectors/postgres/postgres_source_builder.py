@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from penstock.connectors.postgres.address import PostgresAddress, check_installed
+from penstock.connectors.postgres.beyond import ERROR, POLICIES
 from penstock.connectors.postgres.deserializing import (
     ChangeDeserializer,
     ChangeFunction,
@@ -63,6 +64,7 @@ class PostgresSourceBuilder(Generic[S]):
         self._is_truncate_ignored = False
         self._kinds: tuple[str, ...] = KINDS
         self._accepted = ""
+        self._beyond = ERROR
         self._records_per_second: int | None = None
 
     def set_dsn(self, dsn: str) -> PostgresSourceBuilder[S]:
@@ -222,6 +224,27 @@ class PostgresSourceBuilder(Generic[S]):
         self._kinds = tuple(kind for kind in KINDS if kind in kinds)
         return self
 
+    def set_values_beyond_python(self, policy: str) -> PostgresSourceBuilder[S]:
+        """Set how dates and times are read that Python has not: `infinity`, years before 1 and after 9999, `24:00:00`.
+
+        Args:
+            policy: `error` fails the job, which is the default; `none` reads None; `clamp` reads the nearest value of Python.
+
+        Raises:
+            ArgumentError: It is another one.
+
+        Example:
+            >>> from penstock.datastream.connectors.postgres import PostgresSource
+            >>> builder = PostgresSource.builder().set_values_beyond_python("clamp")
+        """
+        if policy not in POLICIES:
+            raise ArgumentError.here(
+                f"values beyond Python's are {policy!r}",
+                hint=f"Pass one of {', '.join(POLICIES)}.",
+            )
+        self._beyond = policy
+        return self
+
     def set_publication_accepted(self, publication: str) -> PostgresSourceBuilder[S]:
         """Go on with a publication that was changed while the job knew it: nothing was missed, or that is accepted.
 
@@ -272,6 +295,7 @@ class PostgresSourceBuilder(Generic[S]):
             is_truncate_ignored=self._is_truncate_ignored,
             kinds=self._kinds_read(),
             accepted=self._accepted,
+            beyond=self._beyond,
             records_per_second=self._records_per_second,
         )
 

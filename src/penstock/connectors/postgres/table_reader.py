@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from penstock.connectors.postgres.beyond import ERROR
 from penstock.connectors.postgres.column_values import Load, loaded_row, loader
 from penstock.connectors.postgres.relations import Malformed, Relation
 from penstock.connectors.postgres.values import Change, Column, TableName, TableRows
@@ -81,23 +82,30 @@ class TableReader:
     heads: Mapping[bytes, RowKind]
 
     @classmethod
-    def of(cls, relation: Relation, types: Sequence[int], key: Sequence[str] | None) -> TableReader:
+    def of(
+        cls,
+        relation: Relation,
+        types: Sequence[int],
+        key: Sequence[str] | None,
+        beyond: str = ERROR,
+    ) -> TableReader:
         """Return the reader of a relation.
 
         Args:
             relation: The relation.
             types: Base types of its columns.
             key: Names of the columns of its key, if that is not its replica identity.
+            beyond: How values are read that Python has not.
         """
         columns = tuple(
-            Column(c.name, oid, c.is_key if key is None else c.name in key)
+            Column(c.name, oid, c.is_key if key is None else c.name in key, beyond)
             for c, oid in zip(relation.columns, types, strict=True)
         )
         return cls(
             str(TableName(relation.schema, relation.name)),
             columns,
             tuple(at for at, column in enumerate(columns) if column.is_key),
-            tuple(loader(column.type_oid) for column in columns),
+            tuple(loader(column.type_oid, beyond) for column in columns),
             relation.identity == "f",
             tuple(column.name for column in columns),
             {

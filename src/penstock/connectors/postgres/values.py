@@ -54,11 +54,13 @@ class Column:
         name: Its name.
         type_oid: Number of its type in the catalogue; of a domain that of its base type.
         is_key: Whether it is of the key.
+        beyond: How values are read that Python has not, see `beyond.POLICIES`.
     """
 
     name: str
     type_oid: int
     is_key: bool
+    beyond: str = "error"
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ def unreadable(session: SparkSession, source: FileSource, uri: str, size: int) -
         return None
     if suffix in _UNKNOWN:
         return f"{uri} is compressed in a way that Spark does not read ({suffix})", _HINT
-    if suffix in _FRAMED and size > _EMPTY_FRAME and head_of(session, uri) == b"":
+    if suffix in _FRAMED and size > _EMPTY_FRAME and not head_of(session, uri):
         found = f"{uri} has {size} bytes and no lines: it was not compressed as Hadoop does"
         return found, _HINT
     return None
