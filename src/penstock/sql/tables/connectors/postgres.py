@@ -5,6 +5,7 @@ from __future__ import annotations
 from penstock.config import parse
 from penstock.connectors.delivery import DeliveryGuarantee
 from penstock.connectors.postgres.address import PostgresAddress
+from penstock.connectors.postgres.beyond import ERROR, POLICIES
 from penstock.connectors.postgres.postgres_sink import PostgresSink
 from penstock.connectors.postgres.postgres_source import PostgresSource
 from penstock.sql.tables.definition import (
@@ -50,6 +51,13 @@ _PUBLICATION = TableOption(
     parse.STRING,
     "A publication that is there; without it one is made.",
 )
+_BEYOND = TableOption(
+    "scan.values-beyond-python",
+    parse.STRING,
+    "Ours. Dates and times such as `infinity` and `24:00:00`: an error, NULL, or the nearest that there is.",
+    default=ERROR,
+    choices=POLICIES,
+)
 
 
 def _address(table: TableDefinition) -> PostgresAddress:
@@ -61,6 +69,7 @@ def _address(table: TableDefinition) -> PostgresAddress:
 def _source(table: TableDefinition) -> TableSource:
     builder = PostgresSource.builder().set_dsn(_address(table).dsn)
     builder.set_tables(table.options.value(_TABLE)).set_upserts(table.row_type).set_bounded()
+    builder.set_values_beyond_python(table.options.value(_BEYOND))
     return TableSource(builder.build())
 
 
@@ -86,6 +95,7 @@ def _changes(table: TableDefinition) -> TableSource:
     address = PostgresAddress.of_jdbc(url, options.get(_USER), options.get(_PASSWORD))
     builder = PostgresSource.builder().set_dsn(address.dsn).set_slot(options.value(_SLOT))
     builder.set_tables(f"{options.value(_SCHEMA)}.{options.value(_TABLE)}")
+    builder.set_values_beyond_python(options.value(_BEYOND))
     publication = options.get(_PUBLICATION)
     if publication is not None:
         builder.set_publication(publication)
@@ -95,7 +105,7 @@ def _changes(table: TableDefinition) -> TableSource:
 JDBC = Connector(
     "jdbc",
     "a table of PostgreSQL: read as it is when the job starts; written as rows come, or by key if it has a PRIMARY KEY",
-    (_URL, _TABLE, _USER, _PASSWORD, _DRIVER, _GUARANTEE),
+    (_URL, _TABLE, _USER, _PASSWORD, _DRIVER, _GUARANTEE, _BEYOND),
     _source,
     _sink,
 )
@@ -104,7 +114,7 @@ POSTGRES_CDC = Connector(
     "a table of PostgreSQL and its changes: a snapshot, which is history, then the log of the database",
     (
         *(_HOST, _PORT, _DATABASE, _SCHEMA, _TABLE, _USER, _PASSWORD, _SLOT, _PLUGIN),
-        _PUBLICATION,
+        *(_PUBLICATION, _BEYOND),
     ),
     _changes,
     None,
