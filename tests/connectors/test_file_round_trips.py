@@ -11,10 +11,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from penstock.common import Types
+from penstock.common import Row, Types
 from penstock.connectors.files.file_source import FileSource
 from penstock.connectors.files.lines.decoder import LineDecoder
 from penstock.datastream.connectors import FileSink
+from penstock.errors import GraphError, SourceError
 from penstock.types import Instant, RowTypeInfo
 from penstock.wire.row_columns import rows_of
 from tests.connectors.test_file_sink import MakeContext, written
@@ -42,6 +43,11 @@ EDGES: dict[str, tuple[Any, list[Any]]] = {
 NESTED: dict[str, tuple[Any, list[Any]]] = {
     "bytes": (Types.PRIMITIVE_ARRAY(Types.BYTE()), [b"", b"\x00\xff"]),
     "list": (Types.LIST(Types.STRING()), [[], ["", "a;b"]]),
+    "tuple": (Types.TUPLE([Types.INT(), Types.STRING()]), [(1, ""), (2, "a")]),
+    "row": (
+        Types.ROW_NAMED(["n", "at"], [Types.BIG_INT(), Types.INSTANT()]),
+        [Row(n=10**40, at=Instant(0, 1)), Row(n=None, at=None)],
+    ),
     "map": (Types.MAP(Types.INT(), Types.DOUBLE()), [{}, {1: 0.5, -2: math.inf}]),
     "line ends": (Types.STRING(), ["\n", "a\r\nb", "\r"]),
 }
@@ -51,7 +57,8 @@ def read(source: FileSource, path: Path) -> list[tuple[Any, ...]]:
     """Return the records of a file, as a task of the source makes them."""
     form = source.by_lines
     assert form is not None
-    lines = path.read_bytes().split(b"\n")[:-1]
+    data = path.read_bytes()
+    lines = [data] if form.is_whole else data.split(b"\n")[:-1]
     batch = pa.RecordBatch.from_arrays(
         [
             pa.array(lines, pa.binary()),
@@ -71,6 +78,8 @@ CASES = [
     *(("json", *EDGES[name]) for name in EDGES),
     *(("json", *NESTED[name]) for name in NESTED),
     *(("csv", *EDGES[name]) for name in EDGES),
+    ("csv", *NESTED["bytes"]),
+    ("csv", *NESTED["line ends"]),
 ]
 
 
@@ -93,4 +102,18 @@ def test_what_is_written_is_read(
     sink = {"json": FileSink.json, "csv": FileSink.csv}[kind](tmp_path / "out")
     (path,) = written(sink, make_context(row), records)
     source = {"json": FileSource.json, "csv": FileSource.csv}[kind](tmp_path / "out", row)
+    if kind == "csv" and values is NESTED["line ends"][1]:
+        with pytest.raises(SourceError, match="line 2") as caught:
+            read(source, path)
+        assert "multiLine" in caught.value.hint
+        source = FileSource.csv(tmp_path / "out", row, options={"multiLine": "true"})
     assert repr(read(source, path)) == repr(records)
+
+
+@pytest.mark.parametrize("name", ["list", "tuple", "row", "map"])
+def test_what_csv_has_no_form_for_is_refused_before_it_is_written(
+    tmp_path: Path, name: str
+) -> None:
+    row = Types.ROW_NAMED(["a"], [NESTED[name][0]])
+    with pytest.raises(GraphError, match="CSV has no form for field 'a'"):
+        FileSink.csv(tmp_path / "out").check(row, None)

@@ -89,3 +89,25 @@ def test_a_file_of_text_without_bytes_has_no_records(
     (tmp_path / "in" / "b.gz").write_bytes(gzip.compress(b""))
     found: list[Any] = read(environment, SOURCES[name](tmp_path / "in"), "batch", 1)
     assert found == []
+
+
+TEXTS = {
+    "suffix": ["3D", "1"],
+    "nan": ["NaN", "1.5"],
+    "zip": ["007", "8"],
+    "big": ["9007199254740993", "0.5"],
+    "time": ["10:00", "11:00"],
+    "much": ["1e400", "1"],
+    "plus": ["+5", "1"],
+}
+NUMBERS = {"price": ["1.50", "2"], "n": ["1", "-2"], "long": ["12345678901", "0"]}
+
+
+def test_inferred_columns_of_csv_lose_nothing(environment: Environment, tmp_path: Path) -> None:
+    columns = TEXTS | NUMBERS
+    rows = [",".join(columns), *map(",".join, zip(*columns.values(), strict=True))]
+    (tmp_path / "a.csv").write_text("\n".join(rows) + "\n")
+    found = read(environment, FileSource.csv(tmp_path / "a.csv"), "batch", 2)
+    wanted = [[texts[at] for texts in TEXTS.values()] for at in range(2)]
+    assert [list(row)[: len(TEXTS)] for row in found] == wanted
+    assert [list(row)[len(TEXTS) :] for row in found] == [[1.5, 1, 12345678901], [2.0, -2, 0]]

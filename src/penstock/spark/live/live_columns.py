@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from penstock.spark.sources.file_columns import FileColumns
+from penstock.spark.sources.file_paths import facts_of
 from penstock.spark.sources.file_reads import row_schema
-from penstock.spark.sources.pinned_files import facts_of
 from penstock.spark.sources.read_context import ReadContext
 from penstock.spark.sources.table import files_of
 

@@ -30,9 +30,8 @@ from penstock.errors import SourceError
 from penstock.filesystem.stored_path import mounted
 from penstock.spark.driver.run_context import JobContext
 from penstock.spark.job.run_outline import RunOutline, SourceOutline
-from penstock.spark.sources.file_paths import depth_of, depths_of, plain
+from penstock.spark.sources.file_paths import depth_of, depths_of, facts_of, plain
 from penstock.spark.sources.listing.file_statuses import file_relations, statuses
-from penstock.spark.sources.pinned_files import facts_of
 from penstock.spark.sources.read_context import SOURCE_OPTION, Pinned
 from penstock.spark.sources.source_row import FileStream
 from penstock.spark.sources.stream_positions import (

@@ -4,6 +4,7 @@
 |---|---|---|---|
 | all | ignoreMissingFiles, ignoreCorruptFiles | false | leave out files, if the session is set so |
 | csv, json | mode | FAILFAST | make None of a value that does not fit |
+| csv, json | timeZone | UTC | read a time without a zone in that of the session |
 | csv, json | columnNameOfCorruptRecord | a name no file has | refuse a number called `_corrupt_record` |
 | csv | enforceSchema | false | ignore the header, and mix columns in another order |
 | csv | escape | the quote | keep both quotes of a doubled one, and those around the value |
@@ -19,7 +20,7 @@ from collections.abc import Mapping
 from penstock.connectors.files.file_source import FileSource
 
 _LOUD = {"ignoreMissingFiles": "false", "ignoreCorruptFiles": "false"}
-_BOTH = {"mode": "FAILFAST", "columnNameOfCorruptRecord": "\ue000 no column"}
+_BOTH = {"mode": "FAILFAST", "timeZone": "UTC", "columnNameOfCorruptRecord": "\ue000 no column"}
 _CSV = {"enforceSchema": "false", "unescapedQuoteHandling": "RAISE_ERROR"}
 _DEFAULTS: Mapping[str, Mapping[str, str]] = {"json": _BOTH, "csv": _BOTH | _CSV}
 

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as sf
 
@@ -89,6 +90,27 @@ def hadoop_path(session: SparkSession, uri: str) -> tuple[Any, Any]:
     java_session: Any = session._jsparkSession  # noqa: SLF001
     conf = java_session.sessionState().newHadoopConf()
     return conf, jvm.org.apache.hadoop.fs.Path(jvm.java.net.URI(uri))
+
+
+def facts_of(session: SparkSession, uri: str) -> tuple[int, int]:
+    """Return size and modification time, in milliseconds, of a file.
+
+    Raises:
+        OSError: It is missing (FileNotFoundError), or cannot be accessed.
+    """
+    local = local_file(uri)
+    if local is not None:
+        found = local.stat()
+        return found.st_size, found.st_mtime_ns // 1_000_000
+    conf, path = hadoop_path(session, uri)
+    try:
+        status = path.getFileSystem(conf).getFileStatus(path)
+    except Py4JJavaError as cause:
+        name = cause.java_exception.getClass().getSimpleName()
+        message = str(cause.java_exception.getMessage())
+        made = FileNotFoundError if name == "FileNotFoundException" else OSError
+        raise made(message) from cause
+    return int(status.getLen()), int(status.getModificationTime())
 
 
 def local_path(path: str) -> Path | None:

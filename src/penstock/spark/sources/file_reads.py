@@ -31,6 +31,7 @@ from penstock.spark.sources.file_paths import (
     plain,
     stream_path,
 )
+from penstock.spark.sources.inference import strict_schema
 from penstock.spark.sources.line_reads import is_read_by_lines, line_options, lines_of
 from penstock.spark.sources.listing.file_readings import reading_order
 from penstock.spark.sources.listing.partition_groups import rows_by_partitions
@@ -47,6 +48,7 @@ from penstock.spark.sources.source_row import (
     ResumedPart,
     StreamReading,
 )
+from penstock.spark.sources.unreadable_files import check_before_inference
 
 
 def pin_bounded(pinning: Pinning, part: FileSource) -> PinnedPart:
@@ -165,9 +167,16 @@ def row_schema(context: ReadContext, source: int, part: int, described: FileSour
         if (source, number) in known and known[source, number].schema:
             return StructType.fromJson(json.loads(known[source, number].schema))
     try:
-        inferred: StructType = (
-            reader(context.session, described).load(stream_path(described.path)).schema
+        check_before_inference(context.session, described, context.plan.source(source).origin)
+        path = stream_path(described.path)
+        inferred = strict_schema(
+            context.session,
+            described,
+            path,
+            reader(context.session, described).load(path).schema,
         )
+    except SourceError:
+        raise
     except Exception as cause:
         raise SourceError(
             f"the columns of {described.describe()} are unknown: "

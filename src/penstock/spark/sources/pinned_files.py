@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import islice
 
-from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
@@ -19,7 +18,9 @@ from penstock.errors import CallSite, HistoryChangedError, PenstockError, Source
 from penstock.spark.failures.known_failures import has_colon
 from penstock.spark.failures.translation import recognised, translate
 from penstock.spark.sources.file_options import reader_options
-from penstock.spark.sources.file_paths import hadoop_path, local_file, names_with_colon, stream_path
+from penstock.spark.sources.file_paths import facts_of, names_with_colon, stream_path
+from penstock.spark.sources.inference import strict_schema
+from penstock.spark.sources.unreadable_files import check_before_inference
 from penstock.types.arrow import arrow_schema
 
 
@@ -59,9 +60,13 @@ def pin_files(session: SparkSession, source: FileSource, origin: CallSite | None
             read.
     """
     try:
-        frame = reader(session, source).load(stream_path(source.path))
+        check_before_inference(session, source, origin)
+        path = stream_path(source.path)
+        frame = reader(session, source).load(path)
         uris = sorted(frame.inputFiles())
-        schema = frame.schema.json()
+        schema = strict_schema(session, source, path, frame.schema).json()
+    except SourceError:
+        raise
     except Exception as cause:
         raise _unreadable(source, cause, origin) from cause
     return PinnedFiles({uri: _facts(session, uri, source) for uri in uris}, schema)
@@ -103,27 +108,6 @@ def declared_schema(source: FileSource) -> StructType | None:
     if source.type_info is None:
         return None
     return from_arrow_schema(arrow_schema(source.type_info), prefer_timestamp_ntz=True)
-
-
-def facts_of(session: SparkSession, uri: str) -> tuple[int, int]:
-    """Return size and modification time, in milliseconds, of a file.
-
-    Raises:
-        OSError: It is missing (FileNotFoundError), or cannot be accessed.
-    """
-    local = local_file(uri)
-    if local is not None:
-        found = local.stat()
-        return found.st_size, found.st_mtime_ns // 1_000_000
-    conf, path = hadoop_path(session, uri)
-    try:
-        status = path.getFileSystem(conf).getFileStatus(path)
-    except Py4JJavaError as cause:
-        name = cause.java_exception.getClass().getSimpleName()
-        message = str(cause.java_exception.getMessage())
-        made = FileNotFoundError if name == "FileNotFoundException" else OSError
-        raise made(message) from cause
-    return int(status.getLen()), int(status.getModificationTime())
 
 
 def _facts(session: SparkSession, uri: str, source: FileSource) -> tuple[int, int]:

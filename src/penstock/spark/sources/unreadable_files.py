@@ -4,11 +4,12 @@
 |---|---|---|
 | Parquet, ORC, Avro | no bytes | no records |
 | lines | a suffix of another compression (`.xz`, `.zip`) | takes the bytes for text |
-| lines, `.lz4` and `.snappy` | bytes but no text: frames of other tools than Hadoop | no records |
+| lines, `.lz4` and `.snappy` | frames of other tools than Hadoop | no records, or a failure of its memory |
 """
 
 from __future__ import annotations
 
+import struct
 from pathlib import PurePath, PurePosixPath
 from typing import Any
 
@@ -17,14 +18,22 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from penstock.connectors.files.file_source import FileSource
-from penstock.spark.sources.file_paths import hadoop_path, local_file, plain
+from penstock.errors import CallSite, SourceError
+from penstock.spark.sources.file_paths import (
+    facts_of,
+    hadoop_path,
+    local_file,
+    plain,
+    stream_path,
+)
 
 HEAD_BYTES = 16 << 10
 _COMPRESSED = frozenset({".gz", ".bz2", ".zst", ".zstd", ".lz4", ".snappy", ".deflate", ".xz"})
 _UNKNOWN = frozenset({".xz", ".zip", ".br", ".7z", ".rar", ".lzo", ".lzma"})
 _OF_ARROW = frozenset({".gz", ".bz2", ".zst"})
 _FRAMED = frozenset({".lz4", ".snappy"})
-_EMPTY_FRAME = 8
+_BLOCK_HEAD = struct.Struct(">II")
+"""Sizes of Hadoop's block, before it is compressed and then."""
 _OF_BYTES = frozenset({"parquet", "orc", "avro"})
 _OF_LINES = frozenset({"csv", "json", "text"})
 _HINT = "Decompress it, or compress it with gzip, bzip2 or zstd (.gz, .bz2, .zst)."
@@ -50,10 +59,29 @@ def unreadable(session: SparkSession, source: FileSource, uri: str, size: int) -
         return None
     if suffix in _UNKNOWN:
         return f"{uri} is compressed in a way that Spark does not read ({suffix})", _HINT
-    if suffix in _FRAMED and size > _EMPTY_FRAME and not head_of(session, uri):
-        found = f"{uri} has {size} bytes and no lines: it was not compressed as Hadoop does"
-        return found, _HINT
+    if suffix in _FRAMED and size > _BLOCK_HEAD.size:
+        _, length = _BLOCK_HEAD.unpack(_raw(session, uri, _BLOCK_HEAD.size))
+        if length > size - _BLOCK_HEAD.size:
+            return f"{uri} is compressed, and not as Hadoop does it: Spark finds no lines", _HINT
     return None
+
+
+def check_before_inference(
+    session: SparkSession, source: FileSource, origin: CallSite | None
+) -> None:
+    """Refuse files from which Spark must not infer columns: it fails, or takes up all memory.
+
+    Raises:
+        SourceError: There is such a file; the error names it.
+    """
+    if source.type_info is not None or source.format not in _OF_LINES:
+        return
+    listed = session.read.format("text").load(stream_path(source.path)).inputFiles()
+    for uri in listed:
+        if PurePosixPath(plain(uri)).suffix.lower() in _UNKNOWN | _FRAMED:
+            refused = unreadable(session, source, uri, facts_of(session, uri)[0])
+            if refused is not None:
+                raise SourceError(refused[0], hint=refused[1], origin=origin)
 
 
 def is_compressed(path: PurePath) -> bool:
@@ -71,6 +99,19 @@ def head_of(session: SparkSession, uri: str) -> bytes | None:
         return _decompressed(session, uri)
     except (OSError, pa.ArrowException, Py4JJavaError):
         return None
+
+
+def _raw(session: SparkSession, uri: str, size: int) -> bytes:
+    local = local_file(uri)
+    if local is not None:
+        with local.open("rb") as file:
+            return file.read(size)
+    conf, path = hadoop_path(session, uri)
+    stream = path.getFileSystem(conf).open(path)
+    try:
+        return bytes(stream.readNBytes(size))
+    finally:
+        stream.close()
 
 
 def _decompressed(session: SparkSession, uri: str) -> bytes:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from penstock.errors import TypeMismatchError
 from penstock.sql.column_types import SqlType
 from penstock.sql.scalars.arithmetic import to_scale
 from penstock.types.row import Row, RowKind, row_factory
@@ -87,8 +88,27 @@ class TextOfRow:
     encode: Callable[..., Any]
     is_changelog: bool
 
-    def __call__(self, row: Row) -> Any:
-        """Return the text."""
-        if self.is_changelog:
-            return self.encode(list(row), row.get_row_kind())
-        return self.encode(list(row))
+    def __call__(self, row: Row) -> str:
+        """Return the text.
+
+        Raises:
+            TypeMismatchError: It would be read as another row, or as none.
+        """
+        values = list(row)
+        found = (
+            self.encode(values, row.get_row_kind()) if self.is_changelog else self.encode(values)
+        )
+        try:
+            text = found.decode() if isinstance(found, bytes) else found
+        except UnicodeDecodeError:
+            raise _no_line(values, "its bytes are no text in UTF-8") from None
+        if text is None or "\n" in text or "\r" in text:
+            raise _no_line(values, "NULL has no text" if text is None else "its text has line ends")
+        return str(text)
+
+
+def _no_line(values: list[Any], why: str) -> TypeMismatchError:
+    return TypeMismatchError(
+        f"the row {tuple(values)!r} is no line of a file: {why}",
+        hint="Write Parquet or JSON, or replace line ends, such as with REPLACE.",
+    )

@@ -32,7 +32,8 @@ _RECORDS = 8192
 
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 _HINTS = {
-    "csv": "Correct the file, or the declared type; or set options={'mode': 'PERMISSIVE'}: Spark's reader then makes None of it.",
+    "csv": "Correct the file, or the declared type. Values with line ends need options={'multiLine': 'true'}; with "
+    "{'mode': 'PERMISSIVE'} Spark's reader makes None of what it cannot read.",
     "json": "Correct the file, or the declared type; or set options={'mode': 'PERMISSIVE'}: Spark's reader then makes None of it.",
     "text": "Name the encoding of the files: options={'encoding': 'latin-1'}.",
 }

@@ -13,6 +13,7 @@ from penstock.connectors.files.file_source import FileSource
 from penstock.errors import SourceError
 from penstock.spark.failures.translation import translate
 from penstock.spark.sources.file_paths import (
+    facts_of,
     has_glob,
     is_literal,
     local_file,
@@ -28,7 +29,6 @@ from penstock.spark.sources.listing.local_listing import (
     list_local,
     listed_file,
 )
-from penstock.spark.sources.pinned_files import facts_of
 
 _FILTERS = frozenset({"pathglobfilter", "modifiedbefore", "modifiedafter"})
 """Options with which Spark's listing leaves files out."""
