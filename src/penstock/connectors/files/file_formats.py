@@ -14,18 +14,18 @@ from penstock.connectors.files.file_writers import (
     LineRecordFile,
     ParquetRecordFile,
     RecordFile,
-    has_csv_texts,
+    is_written_of_column,
 )
-from penstock.connectors.files.json_columns import JsonRowFile, has_json_texts
+from penstock.connectors.files.json_columns import JsonRowFile
 from penstock.connectors.files.writable_columns import is_whole_column
 from penstock.connectors.python.print_sink import text_form
-from penstock.connectors.rows.json_form import json_text
 from penstock.errors import ArgumentError, CallSite, GraphError
 from penstock.graph.endpoints import SinkContext
 from penstock.types.arrow import arrow_schema
 from penstock.types.inferred import described
 from penstock.types.information import TypeInformation
 from penstock.types.records import RowTypeInfo, TupleTypeInfo
+from penstock.wire.text.any_json import json_text
 
 
 class FileFormat(Enum):
@@ -119,8 +119,8 @@ def _check_flat_columns(type_info: TypeInformation, origin: CallSite | None) -> 
 
 SPECS: dict[FileFormat, FormatSpec] = {
     FileFormat.PARQUET: FormatSpec("parquet", ParquetRecordFile, _check_columns, is_whole_column),
-    FileFormat.CSV: FormatSpec("csv", CsvRecordFile, _check_flat_columns, has_csv_texts),
-    FileFormat.JSON: FormatSpec("json", _open_json, _check_anything, has_json_texts),
+    FileFormat.CSV: FormatSpec("csv", CsvRecordFile, _check_flat_columns, is_written_of_column),
+    FileFormat.JSON: FormatSpec("json", _open_json, _check_anything, is_written_of_column),
     FileFormat.TEXT: FormatSpec("txt", _open_text, _check_anything, _never),
     FileFormat.PRINTED: FormatSpec("txt", _open_printed, _check_anything, _never),
 }

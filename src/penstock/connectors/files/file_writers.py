@@ -191,8 +191,8 @@ _FROM_COLUMNS = _PLAIN | {"Float", "SqlTimestamp", "TimestampLtz"}
 """Basic types whose values in a column are those of the records."""
 
 
-def has_csv_texts(type_info: TypeInformation) -> bool:
-    """Return whether the values of a column become fields without their record."""
+def is_written_of_column(type_info: TypeInformation) -> bool:
+    """Return whether the values of a column become text without their record."""
     return getattr(type_info, "name", None) in _FROM_COLUMNS
 
 

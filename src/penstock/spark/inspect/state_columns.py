@@ -23,7 +23,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.connectors.rows.json_form import json_text
 from penstock.errors import ArgumentError, StateError, TypeMismatchError
 from penstock.state.log.blob import Section
 from penstock.state.replay import GroupReplay
@@ -33,6 +32,7 @@ from penstock.state.schema.plain import plain_codec
 from penstock.types import PickledBytesTypeInfo, RowTypeInfo, TypeInformation, Types
 from penstock.types.arrow import arrow_columns, arrow_type
 from penstock.types.value_serializer import StoredForm
+from penstock.wire.text.any_json import json_text
 
 SUBKEY_COLUMNS: dict[StateKind, str] = {
     StateKind.LIST: "list_index",

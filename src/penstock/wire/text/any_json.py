@@ -1,8 +1,7 @@
-"""The JSON text of a record."""
+"""The JSON text of a value without a declared type: what it has in common with declared ones is written as these are."""
 
 from __future__ import annotations
 
-import base64
 import dataclasses
 import datetime as dt
 import json
@@ -10,34 +9,39 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
+from penstock.types import TypeInformation, Types
 from penstock.types.row import Row, class_of, schemas_of
 from penstock.types.time import Instant
+from penstock.wire.text.rules import TextRules
+from penstock.wire.text.scalars import writer
 
 
-def _row_to_json(row: Row) -> Any:
+def _row(row: Row) -> Any:
     return list(row) if None in schemas_of((row,)) else row.as_dict()
 
 
-def _instant_to_json(instant: Instant) -> str:
-    second = dt.datetime.fromtimestamp(instant.seconds, dt.UTC)
-    fraction = f".{instant.nanos:09d}" if instant.nanos else ""
-    return f"{second.replace(tzinfo=None).isoformat()}{fraction}Z"
+def _as(type_info: TypeInformation) -> Callable[[Any], str]:
+    write = writer(type_info, TextRules())
+    assert write is not None, "it is a scalar"
+    return write
 
 
-JSON_FORMS: dict[type, Callable[[Any], Any]] = {
-    Row: _row_to_json,
-    dt.datetime: dt.datetime.isoformat,
-    dt.date: dt.date.isoformat,
-    dt.time: dt.time.isoformat,
-    Decimal: str,
-    Instant: _instant_to_json,
-    bytes: lambda data: base64.b64encode(data).decode(),
+_plain, _zoned = _as(Types.SQL_TIMESTAMP()), _as(Types.TIMESTAMP_LTZ())
+
+_FORMS: dict[type, Callable[[Any], Any]] = {
+    Row: _row,
+    dt.datetime: lambda moment: (_plain if moment.tzinfo is None else _zoned)(moment),
+    dt.date: _as(Types.SQL_DATE()),
+    dt.time: _as(Types.SQL_TIME()),
+    Decimal: _as(Types.BIG_DEC()),
+    Instant: _as(Types.INSTANT()),
+    bytes: _as(Types.PRIMITIVE_ARRAY(Types.BYTE())),
 }
 """Type to the JSON value of its values, for types that JSON lacks."""
 
 
 def _to_json(value: Any) -> Any:
-    form = JSON_FORMS.get(class_of(value))
+    form = _FORMS.get(class_of(value))
     if form is None and dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     if form is None:
@@ -52,5 +56,5 @@ json_text: Callable[[Any], str] = json.JSONEncoder(
 
 Raises:
     TypeError: It contains a value without a JSON form.
-    ValueError: A number in it is NaN or infinite, or it contains itself.
+    ValueError: A number in it is NaN or infinite, or it contains itself; or a TextError, which is one.
 """

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from json.encoder import encode_basestring
+from math import isfinite
 from typing import Any
 
 from penstock.errors import ArgumentError
@@ -23,6 +24,7 @@ from penstock.types import (
 )
 from penstock.types.containers import BasicArrayTypeInfo, ObjectArrayTypeInfo
 from penstock.types.row import row_factory
+from penstock.wire.text.any_json import json_text
 from penstock.wire.text.json_tree import JsonNumber, SpannedDict, SpannedList, parse_json
 from penstock.wire.text.rules import TextError, TextRules
 from penstock.wire.text.scalars import reader, scalar_of, writer
@@ -79,6 +81,11 @@ class JsonCodec:
     def reads(self) -> Read:
         """From a parsed value to the declared form."""
         return self._read
+
+    @property
+    def writes(self) -> Write:
+        """From a value in its declared form, but None, to text."""
+        return self._write
 
 
 def _again(type_info: TypeInformation, rules: TextRules, missing_fails: bool) -> JsonCodec:  # noqa: FBT001 - of a pickle
@@ -311,7 +318,9 @@ def _scalar_writer(kind: TypeInformation, write: Write, rules: TextRules) -> Wri
     scalar = scalar_of(kind)
     assert scalar is not None
     if scalar.json == "float":
-        return lambda value: text if (text := write(value))[-1] not in "Ny" else f'"{text}"'
+        return lambda value: repr(value) if isfinite(value) else f'"{write(value)}"'
+    if scalar.json == "any":
+        return lambda value: encode_basestring(value if value.isascii() else write(value))
     is_bare = scalar.json in {"number", "boolean"} or (scalar.json == "either" and rules.as_flink)
     return write if is_bare else lambda value: encode_basestring(write(value))
 
@@ -349,11 +358,8 @@ def _map_writer(kind: MapTypeInfo, rules: TextRules) -> Write:
     return write
 
 
-_plain_text = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
-
-
 def _write_any(value: Any) -> str:
     try:
-        return _plain_text(value)
+        return json_text(value)
     except (TypeError, ValueError, RecursionError) as cause:
         raise TextError(str(cause)) from None

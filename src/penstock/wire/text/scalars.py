@@ -18,7 +18,7 @@ from penstock.wire.text import moments
 from penstock.wire.text.rules import TextError, TextRules, check_characters
 
 Read = Callable[[str, TextRules], Any]
-Write = Callable[[Any, TextRules], str]
+Write = Callable[[Any], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +27,14 @@ class Scalar:
 
     Attributes:
         read: From text to value; raises TextError.
-        write: From a value in its declared form to text; raises TextError.
+        write: Given rules, the function from a value in its declared form to text, which raises TextError.
         json: JSON value: a `string`, `number` or `boolean`; `either` is a number or a string of one, `float` a number or the
             name of one that JSON lacks, `any` the text of every value.
         may_be_empty: Whether the empty text is a value.
     """
 
     read: Read
-    write: Write
+    write: Callable[[TextRules], Write]
     json: str = "string"
     may_be_empty: bool = False
 
@@ -128,8 +128,7 @@ def _float(text: str, rules: TextRules) -> float:
         raise TextError(f"{text} is out of range for 32 bits") from None
 
 
-def _write_double(value: float, rules: TextRules) -> str:
-    del rules
+def _write_double(value: float) -> str:
     if math.isfinite(value):
         return repr(value)
     return "NaN" if math.isnan(value) else f"{'-' if value < 0 else ''}Infinity"
@@ -155,8 +154,7 @@ def _char(text: str, rules: TextRules) -> str:
     return text
 
 
-def _write_string(value: str, rules: TextRules) -> str:
-    del rules
+def _write_string(value: str) -> str:
     if not value.isascii():
         check_characters(value)
     return value
@@ -170,13 +168,11 @@ def _bytes(text: str, rules: TextRules) -> bytes:
         raise TextError(f"{text!r} is no base64: {cause}") from None
 
 
-def _write_bytes(value: bytes, rules: TextRules) -> str:
-    del rules
+def _write_bytes(value: bytes) -> str:
     return base64.b64encode(value).decode()
 
 
-def _write_whole(value: int, rules: TextRules) -> str:
-    del rules
+def _write_whole(value: int) -> str:
     try:
         return str(value)
     except ValueError:
@@ -187,28 +183,36 @@ def _plain(read: Callable[[str], Any]) -> Read:
     return lambda text, _: read(text)
 
 
-def _write_decimal(value: Decimal, rules: TextRules) -> str:
-    return f"{value:f}" if rules.as_flink else str(value)
+def _always(write: Write) -> Callable[[TextRules], Write]:
+    return lambda _: write
 
 
-_BYTES = Scalar(_bytes, _write_bytes, may_be_empty=True)
+def _by_rules(write: Callable[[Any, TextRules], str]) -> Callable[[TextRules], Write]:
+    return lambda rules: lambda value: write(value, rules)
+
+
+def _write_decimal(rules: TextRules) -> Write:
+    return "{:f}".format if rules.as_flink else str
+
+
+_BYTES = Scalar(_bytes, _always(_write_bytes), may_be_empty=True)
 SCALARS: Mapping[str, Scalar] = {
-    "String": Scalar(_string, _write_string, "any", may_be_empty=True),
-    "Char": Scalar(_char, _write_string),
-    "Boolean": Scalar(_boolean, lambda value, _: "true" if value else "false", "boolean"),
-    "Byte": Scalar(_ranged(8), _write_whole, "number"),
-    "Short": Scalar(_ranged(16), _write_whole, "number"),
-    "Integer": Scalar(_ranged(32), _write_whole, "number"),
-    "Long": Scalar(_ranged(64), _write_whole, "number"),
-    "BigInteger": Scalar(_whole, _write_whole, "number"),
+    "String": Scalar(_string, _always(_write_string), "any", may_be_empty=True),
+    "Char": Scalar(_char, _always(_write_string)),
+    "Boolean": Scalar(_boolean, _always(lambda value: "true" if value else "false"), "boolean"),
+    "Byte": Scalar(_ranged(8), _always(str), "number"),
+    "Short": Scalar(_ranged(16), _always(str), "number"),
+    "Integer": Scalar(_ranged(32), _always(str), "number"),
+    "Long": Scalar(_ranged(64), _always(str), "number"),
+    "BigInteger": Scalar(_whole, _always(_write_whole), "number"),
     "BigDecimal": Scalar(_decimal, _write_decimal, "either"),
-    "Float": Scalar(_float, _write_double, "float"),
-    "Double": Scalar(_double, _write_double, "float"),
-    "SqlDate": Scalar(_plain(moments.read_date), lambda value, _: dt.date.isoformat(value)),
-    "SqlTime": Scalar(_plain(moments.read_time), lambda value, _: moments.write_time(value)),
-    "SqlTimestamp": Scalar(_plain(moments.read_timestamp), moments.write_timestamp),
-    "TimestampLtz": Scalar(moments.read_utc, moments.write_utc),
-    "Instant": Scalar(moments.read_instant, moments.write_instant),
+    "Float": Scalar(_float, _always(_write_double), "float"),
+    "Double": Scalar(_double, _always(_write_double), "float"),
+    "SqlDate": Scalar(_plain(moments.read_date), _always(dt.date.isoformat)),
+    "SqlTime": Scalar(_plain(moments.read_time), _always(moments.write_time)),
+    "SqlTimestamp": Scalar(_plain(moments.read_timestamp), _by_rules(moments.write_timestamp)),
+    "TimestampLtz": Scalar(moments.read_utc, _by_rules(moments.write_utc)),
+    "Instant": Scalar(moments.read_instant, _by_rules(moments.write_instant)),
 }
 """Name of every basic type to its texts."""
 
@@ -234,7 +238,4 @@ def reader(type_info: TypeInformation, rules: TextRules) -> Callable[[str], Any]
 def writer(type_info: TypeInformation, rules: TextRules) -> Callable[[Any], str] | None:
     """Return the function from the value of a scalar to its text, None of another type."""
     scalar = scalar_of(type_info)
-    if scalar is None:
-        return None
-    write = scalar.write
-    return lambda value: write(value, rules)
+    return None if scalar is None else scalar.write(rules)
