@@ -428,3 +428,54 @@ def test_a_start_that_is_refused_leaves_the_directory_as_it_was(job, tmp_path, e
     assert not list((tmp_path / "two").glob("**/*"))
     corrected = typed_job(job("two", **recovery), tmp_path / "out4", Types.DOUBLE())
     corrected.get_job_execution_result().result()
+
+
+class RunningTotal(KeyedProcessFunction):
+    """Emits the sum per key, which is the last field of a declared row."""
+
+    def __init__(self, row: Any) -> None:
+        self.row = row
+
+    def open(self, runtime_context: Any) -> None:
+        self.state = runtime_context.get_state(ValueStateDescriptor("sum", self.row))
+
+    def process_element(self, value: Any, ctx: Any) -> Iterable[Any]:
+        name = self.row.field_names[-1]
+        stored = self.state.value()
+        total = value[1] + (0 if stored is None else stored.as_dict()[name] or 0)
+        self.state.update(self.row.coerce({name: total}))
+        yield f"{value[0]} {total}"
+
+
+def total_job(env: StreamExecutionEnvironment, out: Path, *row: Any) -> JobClient:
+    source = DataGeneratorSource(lambda i: (i % 6, i * 10), count=COUNT)
+    numbers = env.from_source(source, STRATEGY, "numbers")
+    kept = RunningTotal(Types.ROW_NAMED(*row))
+    totals = numbers.key_by(lambda t: t[0]).process(kept, Types.STRING()).uid("totals")
+    totals.sink_to(FileSink.text(out)).uid("out")
+    return env.execute_async("totals")
+
+
+def test_a_field_that_was_renamed_keeps_its_values(job, tmp_path):
+    def lines() -> list[str]:
+        files = (path for path in tmp_path.glob("out?/[!._]*") if path.is_file())
+        return [line for path in files for line in path.read_text().splitlines()]
+
+    two = [Types.STRING(), Types.LONG()]
+    client = total_job(job("one"), tmp_path / "out1", ["note", "total"], two)
+    wait_for(client, lambda: bool(lines()))
+    savepoint = client.stop_with_savepoint(False, str(tmp_path / "saved")).result()
+    assert 0 < len(lines()) < COUNT
+    silent = total_job(job("two", **{RECOVERY: savepoint}), tmp_path / "out2", ["note", "sum"], two)
+    with pytest.raises(StateMigrationError, match="no longer has 'total', and has 'sum'"):
+        silent.get_job_execution_result().result()
+    renamed = {"total": "sum", "note": None}
+    declared = job("two", **{RECOVERY: savepoint})
+    client = total_job(declared, tmp_path / "out2", ["new", "sum"], two, renamed)
+    client.get_job_execution_result().result()
+    sums: Counter[int] = Counter()
+    expected = []
+    for i in range(COUNT):
+        sums[i % 6] += i * 10
+        expected.append(f"{i % 6} {sums[i % 6]}")
+    assert sorted(lines()) == sorted(expected)

@@ -68,10 +68,17 @@ def _rows(draw: st.DrawFn, row: RowTypeInfo, fresh: str) -> RowTypeInfo:
         return Types.ROW([draw(_changed(field, fresh)) for field in fields.values()])
     kept = draw(st.lists(st.sampled_from(row.field_names), unique=True))
     found = {name: draw(_changed(fields[name], fresh)) for name in kept}
+    moved = draw(st.lists(st.sampled_from(kept), unique=True)) if kept else []
+    renamed: dict[str, str | None] = {name: None for name in row.field_names if name not in kept}
+    for name in moved:
+        renamed[name] = f"{fresh}-{name}"
+        found[f"{fresh}-{name}"] = found.pop(name)
     for number in range(draw(st.integers(0 if kept else 1, 2))):
         found[f"{fresh}{number}"] = draw(TYPES)
     names = draw(st.permutations(list(found)))
-    return Types.ROW_NAMED(names, [found[name] for name in names])
+    # What earlier versions renamed stays declared.
+    renamed = {k: v for k, v in row.renamed if k not in found} | renamed
+    return Types.ROW_NAMED(names, [found[name] for name in names], renamed)
 
 
 _CHANGES: dict[type, Callable[[Any, str], st.SearchStrategy[TypeInformation]]] = {
@@ -105,8 +112,9 @@ def _expected(old: Any, new: Any, value: Any) -> Any:
         return made[new.name](value) if new.name in made else value
     if isinstance(new, RowTypeInfo):
         was, fields = dict(zip(old.field_names, old.field_types, strict=True)), value.as_dict()
+        before = {_last_name(name, dict(new.renamed)): name for name in old.field_names}
         row = Row(**{
-            name: _expected(was[name], now, fields[name]) if name in was else None
+            name: _expected(was[before[name]], now, fields[before[name]]) if name in before else None
             for name, now in zip(new.field_names, new.field_types, strict=True)
         })  # fmt: skip
         row.set_row_kind(value.get_row_kind())
@@ -116,6 +124,13 @@ def _expected(old: Any, new: Any, value: Any) -> Any:
     if isinstance(new, MapTypeInfo):
         return {k: _expected(old.value_type, new.value_type, v) for k, v in value.items()}
     return [_expected(old.element_type, new.element_type, element) for element in value]
+
+
+def _last_name(name: str, renamed: dict[str, str | None]) -> str | None:
+    now: str | None = name
+    while now in renamed:
+        now = renamed[now]
+    return now
 
 
 # --- helpers ----------------------------------------------------------------------------------

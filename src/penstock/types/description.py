@@ -4,6 +4,7 @@
     basic, e.g. Types.LONG()          its name, "Long"
     Types.PICKLED_BYTE_ARRAY()        "Pickled"; so is an inferred type, which is not enforced
     Types.ROW_NAMED(["a"], [LONG])    {"row": [["a", "Long"]]}
+      with renamed={"b": "a"}         {"renamed": {"b": "a"}, "row": [["a", "Long"]]}
     Types.TUPLE([LONG, STRING])       {"tuple": ["Long", "String"]}
     Types.LIST(LONG)                  {"list": "Long"}, and so for the three arrays
     Types.MAP(STRING, LONG)           {"map": ["String", "Long"]}
@@ -39,6 +40,7 @@ from penstock.types.user_types import StoredUserType, user_type_of
 
 _PICKLED = "Pickled"
 _USER = "user"
+_ROW, _RENAMED = "row", "renamed"
 _PAIR = 2
 
 
@@ -69,6 +71,8 @@ def describe_type(type_info: TypeInformation) -> Any:
     leaf = _LEAVES.get(type(type_info))
     if leaf is not None:
         return leaf(type_info)
+    if isinstance(type_info, RowTypeInfo) and type_info.renamed:
+        return {_RENAMED: dict(type_info.renamed), _ROW: _row_components(type_info)}
     rule = _RULES.get(type(type_info))
     if rule is None:
         stored = user_type_of(type_info)
@@ -101,6 +105,8 @@ def _type_of(description: Any) -> TypeInformation:
         rule = _BY_TAG.get(tag)
         if rule is not None:
             return rule.build(components)
+    elif isinstance(description, dict) and description.keys() == {_RENAMED, _ROW}:
+        return _row_of(description[_ROW], description[_RENAMED])
     raise _unknown(description)
 
 
@@ -122,9 +128,13 @@ def _row_components(row: RowTypeInfo) -> list[list[Any]]:
     return [[name, describe_type(field)] for name, field in pairs]
 
 
-def _row_of(components: Any) -> RowTypeInfo:
+def _row_of(components: Any, renamed: Any = None) -> RowTypeInfo:
     fields = [_list_of(field, _PAIR) for field in _list_of(components)]
-    return RowTypeInfo([_type_of(field) for _, field in fields], [name for name, _ in fields])
+    if not isinstance(renamed, dict | None):
+        raise _unknown(renamed)
+    return RowTypeInfo(
+        [_type_of(field) for _, field in fields], [name for name, _ in fields], renamed
+    )
 
 
 def _tuple_components(tuple_type: TupleTypeInfo) -> list[Any]:
@@ -171,7 +181,7 @@ _LEAVES: dict[type, Callable[[TypeInformation], str]] = {
 }
 
 _RULES: dict[type, _DescriptionRule] = {
-    RowTypeInfo: _DescriptionRule("row", _row_components, _row_of),
+    RowTypeInfo: _DescriptionRule(_ROW, _row_components, _row_of),
     TupleTypeInfo: _DescriptionRule("tuple", _tuple_components, _tuple_of),
     ListTypeInfo: _sequences("list", ListTypeInfo),
     BasicArrayTypeInfo: _sequences("basic_array", BasicArrayTypeInfo),

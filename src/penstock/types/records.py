@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from penstock.types.base import (
     fit_column,
     same_objects,
 )
+from penstock.types.renamed_fields import Renamed, checked_renamed
 from penstock.types.row import Row, RowKind, names_of, only_rows, row_factory, schemas_of
 from penstock.types.shapes import bulk_values, record_values, tuple_values
 from penstock.types.value_serializer import StoredForm, ValueSerializer
@@ -26,6 +27,7 @@ class RowTypeInfo(TypeInformation[Row]):
         field_types: Type of each field.
         field_names: Name of each field, distinct; `f0`, `f1`, ... if none were given. Every
             coerced row holds this very tuple.
+        renamed: Earlier names of fields, for rows that were stored by earlier versions of the program.
 
     Example:
         >>> order = Types.ROW_NAMED(["customer", "amount"], [Types.STRING(), Types.INT()])
@@ -35,17 +37,19 @@ class RowTypeInfo(TypeInformation[Row]):
 
     field_types: tuple[TypeInformation, ...]
     field_names: tuple[str, ...]
+    renamed: Renamed
 
     def __init__(
         self,
         field_types: Sequence[TypeInformation],
         field_names: Sequence[str] | None = None,
+        renamed: Mapping[str, str | None] | None = None,
     ) -> None:
         """Declare the fields.
 
         Raises:
-            ArgumentError: There are no fields, a type is none, or the names are not distinct
-                strings, one per type.
+            ArgumentError: There are no fields, a type is none, the names are not distinct
+                strings, one per type, or `renamed` leads to no field.
         """
         types = _checked_types("Row", field_types)
         names = _default_names(len(types)) if field_names is None else tuple(field_names)
@@ -57,6 +61,7 @@ class RowTypeInfo(TypeInformation[Row]):
             )
         object.__setattr__(self, "field_types", types)
         object.__setattr__(self, "field_names", names)
+        object.__setattr__(self, "renamed", checked_renamed(names, renamed))
 
     def get_field_names(self) -> list[str]:
         """Return the names in order."""

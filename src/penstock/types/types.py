@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
 
@@ -132,10 +132,23 @@ class Types:
 
     @staticmethod
     def ROW_NAMED(
-        field_names: Sequence[str], field_types: Sequence[TypeInformation]
+        field_names: Sequence[str],
+        field_types: Sequence[TypeInformation],
+        renamed: Mapping[str, str | None] | None = None,
     ) -> RowTypeInfo:
-        """Rows with these field names; fields may be None."""
-        return RowTypeInfo(field_types, field_names)
+        """Rows with these field names; fields may be None.
+
+        Args:
+            field_names: Name of each field.
+            field_types: Type of each field.
+            renamed: (beyond PyFlink) Earlier name of a field to its name now, None for a field that was removed: how state
+                that an earlier version of the program stored is read.
+
+        Example:
+            >>> Types.ROW_NAMED(["totals"], [Types.LONG()], renamed={"total": "totals", "note": None})
+            Row(totals: Long)
+        """
+        return RowTypeInfo(field_types, field_names, renamed)
 
     @staticmethod
     def TUPLE(field_types: Sequence[TypeInformation]) -> TupleTypeInfo:

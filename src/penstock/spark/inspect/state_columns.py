@@ -27,7 +27,7 @@ from penstock.errors import ArgumentError, StateError, TypeMismatchError
 from penstock.state.log.blob import Section
 from penstock.state.replay import GroupReplay
 from penstock.state.schema.entry_schema import StateKind, StateSchema
-from penstock.state.schema.evolution import migration
+from penstock.state.schema.evolution import common_schema, migration
 from penstock.state.schema.plain import plain_codec
 from penstock.types import PickledBytesTypeInfo, RowTypeInfo, TypeInformation, Types
 from penstock.types.arrow import arrow_columns, arrow_type
@@ -196,18 +196,7 @@ def newest_schema(texts: Iterable[str], subject: str) -> StateSchema:
     """
     # The stored form is irrelevant here: values are shown as plain ones.
     parsed = map(StateSchema.parse, sorted(texts))
-    schemas = [replace(schema, form=StoredForm.PLAIN) for schema in parsed]
-    refused: StateError | None = None
-    for wanted in schemas:
-        try:
-            for other in schemas:
-                migration(other, wanted, subject)
-        except StateError as cause:
-            refused = cause
-        else:
-            return wanted
-    assert refused is not None
-    raise refused
+    return common_schema([replace(schema, form=StoredForm.PLAIN) for schema in parsed], subject)
 
 
 @dataclass(frozen=True, slots=True)

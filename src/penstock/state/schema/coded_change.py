@@ -12,6 +12,7 @@ from typing import Any
 
 from penstock.state.schema.entry_schema import StateSchema
 from penstock.state.schema.plain import plain_codec
+from penstock.state.schema.row_fields import compare_fields
 from penstock.state.schema.stored_form import stored_codec, stored_type
 from penstock.types import (
     BasicTypeInfo,
@@ -86,7 +87,7 @@ def _basic_reads(old: BasicTypeInfo, new: BasicTypeInfo) -> bool:
 
 def _row_reads(old: RowTypeInfo, new: RowTypeInfo) -> bool:
     n_old = len(old.field_names)
-    if new.field_names[:n_old] != old.field_names:
+    if compare_fields(old, new).origins[:n_old] != tuple(range(n_old)):
         return False
     return all(map(_reads, old.field_types, new.field_types))
 

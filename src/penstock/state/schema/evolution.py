@@ -3,6 +3,7 @@
 Between two versions of a program the declared type of a state may change in these ways:
 
 * a row with names gets fields (they are None), loses fields, or has another order of fields;
+* fields of a row have new names, which its type declares (`penstock.types.renamed_fields`);
 * a number becomes wider: Byte, Short, Integer, Long, BigInteger in this direction; Float to
   Double; Byte, Short and Integer to Double; any integer to BigDecimal;
 * the same inside rows, tuples, lists, arrays and values of maps;
@@ -10,8 +11,9 @@ Between two versions of a program the declared type of a state may change in the
 
 Rows of parts of aggregates (`StateSchema.is_part`) get no fields: a part that is new was not computed of earlier records.
 
-Any other change is refused. A renamed field counts as one removed and one new field. If a removed
-field is added again, it is None in entries that were rewritten in between.
+Any other change is refused, also that of a row which gets and loses fields at once: a field that was renamed without
+a word would be lost (`penstock.state.schema.row_fields`). If a removed field is added again, it is None in entries that
+were rewritten in between.
 
 The migration converts plain values (see `penstock.state.schema.plain`), many at a time. Coded rows are
 decoded, converted and encoded again, unless their bytes decode to the same value with the new type.
@@ -26,11 +28,12 @@ from decimal import Decimal
 from itertools import combinations
 from typing import Any
 
-from penstock.errors import StateMigrationError
+from penstock.errors import StateError, StateMigrationError
 from penstock.state.schema.coded_change import Migration, between_forms
 from penstock.state.schema.entry_schema import StateKind, StateSchema
 from penstock.state.schema.own_states import described
 from penstock.state.schema.plain import in_lists, in_maps, in_tuples, present, split_kinds
+from penstock.state.schema.row_fields import RowFields, compare_fields
 from penstock.types import (
     BasicArrayTypeInfo,
     BasicTypeInfo,
@@ -68,6 +71,8 @@ def migration(
     new: StateSchema,
     subject: str,
     now_ms: Callable[[], int] = wall_clock_ms,
+    *,
+    keeps_all: bool = False,
 ) -> Migration | None:
     """Return the migration of stored values of `old` to those of `new`; None if they stay.
 
@@ -77,15 +82,18 @@ def migration(
         subject: Name of the state in messages, e.g. `state 'profile' of operator 'enrich'`.
         now_ms: Clock in milliseconds, read once per call of the migration; for values that
             get a time-to-live.
+        keeps_all: Refuse changes that remove something.
 
     Raises:
         StateMigrationError: The change is not allowed; the error names the field.
     """
-    place = _Place(subject)
+    place = _Place(subject, keeps_all=keeps_all)
     if old.kind is not new.kind:
         raise place.refusal(f"was of kind {old.kind.value}, is of kind {new.kind.value}")
-    if _type_text(old.subkey_type) != _type_text(new.subkey_type):
+    if _key_text(old.subkey_type) != _key_text(new.subkey_type):
         raise place.refusal(f"had keys of type {old.subkey_type!r}, has {new.subkey_type!r}")
+    if keeps_all and old.has_ttl and not new.has_ttl:
+        raise place.refusal("has no time-to-live any more")
     if new.is_part is not None:
         _check_parts(old.value_type, new.value_type, new.is_part, place)
     change = _of_elements(old, new, place, now_ms)
@@ -103,8 +111,37 @@ def migration_of(old: StateSchema, new: StateSchema, operator: str, state: str) 
     return migration(old, new, f"{described(state)} of operator {operator!r}")
 
 
-def _type_text(type_info: TypeInformation | None) -> Any:
-    return None if type_info is None else describe_type(type_info)
+def common_schema(schemas: Sequence[StateSchema], subject: str) -> StateSchema:
+    """Return the one of several stored schemas as which entries of all of them are read, the one that loses least.
+
+    Raises:
+        StateMigrationError: There is none.
+    """
+    refused: StateError | None = None
+    for keeps_all in (True, False):
+        for wanted in schemas:
+            try:
+                for each in schemas:
+                    migration(each, wanted, subject, keeps_all=keeps_all)
+            except StateError as cause:
+                refused = cause
+            else:
+                return wanted
+    assert refused is not None
+    raise refused
+
+
+def _key_text(type_info: TypeInformation | None) -> Any:
+    return None if type_info is None else describe_type(_without_renamed(type_info))
+
+
+def _without_renamed(key_type: TypeInformation) -> TypeInformation:
+    """Return the type of keys; those with other names are other keys, so a renaming has no meaning for them."""
+    if isinstance(key_type, RowTypeInfo):
+        return RowTypeInfo(list(map(_without_renamed, key_type.field_types)), key_type.field_names)
+    if isinstance(key_type, TupleTypeInfo):
+        return TupleTypeInfo(list(map(_without_renamed, key_type.field_types)))
+    return key_type
 
 
 def _check_parts(
@@ -167,6 +204,7 @@ class _Place:
 
     subject: str
     path: tuple[str, ...] = ()
+    keeps_all: bool = False
 
     def inside(self, name: str) -> _Place:
         """Return the place of a component: a field, `f0`, `element`, `key` or `value`."""
@@ -180,6 +218,41 @@ class _Place:
     def not_readable(self, old: TypeInformation, new: TypeInformation) -> StateMigrationError:
         """Return the error with the old and the new type of this place."""
         return self.refusal(f"was {old!r}, is {new!r}")
+
+    def check_fields(self, fields: RowFields) -> None:
+        """Check that no values of fields are lost in silence.
+
+        Raises:
+            StateMigrationError: They would be.
+        """
+        if fields.merged:
+            one, other = map(repr, fields.merged[:2])
+            raise self.refusal(
+                f"has both {one} and {other}, which are one field of the new type",
+                f"Declare what became of each: renamed={{{one}: None}} in the row's type if {one} was removed.",
+            )
+        gone = _quoted(fields.removed)
+        if fields.removed and fields.added:
+            raise self.refusal(
+                f"no longer has {gone}, and has {_quoted(fields.added)}, which it had not",
+                f"If {gone} was renamed, declare it: {_declared(fields.removed, fields.added)}; if it was removed and its "
+                f"values may go: {_declared(fields.removed, ())}. Or keep the new type in a state with a new name.",
+            )
+        if self.keeps_all and len(fields.origins) - len(fields.added) < fields.n_stored:
+            raise self.refusal(f"no longer has {gone}")
+
+
+def _quoted(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names))
+
+
+def _declared(removed: Sequence[str], added: Sequence[str]) -> str:
+    """Return the declaration of what became of fields that were removed; `added` are new ones, if they were renamed."""
+    if added and len(removed) == len(added) == 1:
+        now = repr(added[0])
+    else:
+        now = "'the new name'" if added else "None"
+    return f"Types.ROW_NAMED(…, renamed={{{', '.join(f'{name!r}: {now}' for name in removed)}}})"
 
 
 def _change(old: TypeInformation, new: TypeInformation, place: _Place) -> Migration | None:
@@ -217,17 +290,17 @@ def _basic_change(old: BasicTypeInfo, new: BasicTypeInfo, place: _Place) -> Migr
 
 
 def _row_change(old: RowTypeInfo, new: RowTypeInfo, place: _Place) -> Migration | None:
-    known = {name: position for position, name in enumerate(old.field_names)}
     if (_is_unnamed(old) or _is_unnamed(new)) and old.field_names != new.field_names:
         raise place.not_readable(old, new)
-    origins = [known.get(name) for name in new.field_names]
+    fields = compare_fields(old, new)
+    place.check_fields(fields)
+    origins, n_old = fields.origins, fields.n_stored
     changes = [
         None if at is None else _change(old.field_types[at], field, place.inside(name))
         for at, name, field in zip(origins, new.field_names, new.field_types, strict=True)
     ]
-    if old.field_names == new.field_names and not any(changes):
+    if origins == tuple(range(n_old)) and not any(changes):
         return None
-    n_old = len(known)
 
     def migrate(plain: list[Any]) -> list[Any]:
         rows, kinds = split_kinds(plain, n_old)
@@ -270,7 +343,7 @@ def _primitive_change(
 
 
 def _map_change(old: MapTypeInfo, new: MapTypeInfo, place: _Place) -> Migration | None:
-    if old.key_type != new.key_type:
+    if _key_text(old.key_type) != _key_text(new.key_type):
         raise place.inside("key").not_readable(old.key_type, new.key_type)
     change = _change(old.value_type, new.value_type, place.inside("value"))
     return change and in_maps(None, change)

@@ -28,7 +28,8 @@ from penstock.state.log.blob import (
 from penstock.state.log.change_log import ChangeLog, Position
 from penstock.state.log.state_format import StateFormat
 from penstock.state.schema.entry_schema import BROADCAST_GROUP, StateKind, StateSchema
-from penstock.state.schema.evolution import migration_of
+from penstock.state.schema.evolution import common_schema, migration_of
+from penstock.state.schema.own_states import described
 from penstock.types import TypeInformation
 
 Address = tuple[str, str]
@@ -232,11 +233,13 @@ class HashBackend:
             self._tables[operator, section.state] = table
         values = section.values
         if section.schema != table.schema.text():
-            if table.is_claimed:
-                change = migration_of(stored, table.schema, operator, section.state)
-                values = values if change is None else change(values)
-            else:
-                table.adopt(stored, migration_of(table.schema, stored, operator, section.state))
+            if not table.is_claimed:
+                # Blobs of a state that is declared later are in no order of schemas.
+                subject = f"{described(section.state)} of operator {operator!r}"
+                wide = common_schema([stored, table.schema], subject)
+                table.adopt(wide, migration_of(table.schema, wide, operator, section.state))
+            change = migration_of(stored, table.schema, operator, section.state)
+            values = values if change is None else change(values)
         if table.codec is not None:
             values = table.codec.from_plain(values)
         table.quiet_part(key_group).apply(section, values)
