@@ -32,7 +32,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "graph": _BASE | {"expressions", "program", "types", "config", "filesystem", "notebook"},
     "connectors": _BASE | {"graph", "program", "types", "config", "filesystem", "wire"},
     "plan": _BASE
-    | {"program", "graph", "types", "config", "connectors", "expressions", "wire", "notebook"},
+    | {"program", "graph", "types", "config", "connectors", "expressions", "wire", "notebook", "version"},
     "runtime": _BASE | {"expressions", "program", "state", "wire", "types", "metrics"},
     "api": _BASE
     | {

@@ -10,6 +10,7 @@ from penstock.events.job_events import (
     AdmissionChanged,
     BatchProgress,
     ConfirmFailed,
+    FunctionChanged,
     JobEvent,
     MetricsReported,
     MicroBatch,
@@ -72,6 +73,10 @@ SENTENCES = [
     (
         Restarting(2, 3, 1.0, "'count' raised"),
         "history: restarting (2 of 3) in 1.0 s because 'count' raised",
+    ),
+    (
+        FunctionChanged("SUM", "totals", "the last start"),
+        "SUM (uid totals) has another function than in the last start; state that the earlier one made is kept",
     ),
     (
         Repeating(2, 4),

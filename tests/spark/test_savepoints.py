@@ -456,7 +456,7 @@ def total_job(env: StreamExecutionEnvironment, out: Path, *row: Any) -> JobClien
     return env.execute_async("totals")
 
 
-def test_a_field_that_was_renamed_keeps_its_values(job, tmp_path):
+def test_a_field_that_was_renamed_keeps_its_values(job, tmp_path, caplog):
     def lines() -> list[str]:
         files = (path for path in tmp_path.glob("out?/[!._]*") if path.is_file())
         return [line for path in files for line in path.read_text().splitlines()]
@@ -471,8 +471,12 @@ def test_a_field_that_was_renamed_keeps_its_values(job, tmp_path):
         silent.get_job_execution_result().result()
     renamed = {"total": "sum", "note": None}
     declared = job("two", **{RECOVERY: savepoint})
+    caplog.clear()
     client = total_job(declared, tmp_path / "out2", ["new", "sum"], two, renamed)
     client.get_job_execution_result().result()
+    told = [record.getMessage() for record in caplog.records if "another" in record.getMessage()]
+    (line,) = told  # its type is a part of the function
+    assert f"(uid totals) has another function than in savepoint {savepoint}" in line
     sums: Counter[int] = Counter()
     expected = []
     for i in range(COUNT):

@@ -29,10 +29,13 @@ from penstock.config.execution_mode import RuntimeExecutionMode
 from penstock.config.options import TARGET
 from penstock.config.overrides import set_process_overrides
 from penstock.errors import ArgumentError, PenstockError
+from penstock.events.sentences import changed_function
+from penstock.plan.compat.function_digest import changed_functions
 from penstock.plan.explain.estimate import estimate, render_estimate
 from penstock.plan.explain.render import render_mermaid, render_text
 from penstock.plan.explain.unnamed_state import describe_unnamed_state
 from penstock.plan.physical import PhysicalPlan
+from penstock.spark.driver.changed_functions import recorded_functions
 
 
 class PlanForm(Enum):
@@ -99,7 +102,8 @@ def plan(  # noqa: PLR0913 - the options of a command line
     """Print the plan of a program's first job, without starting Spark.
 
     The program runs up to its first execute(); what it prints goes to stderr, so that stdout is
-    the plan alone. Operators that keep state and have no uid are listed on stderr.
+    the plan alone. Operators that keep state and have no uid are listed on stderr, and so are those whose
+    functions have changed since the state was made with which the job would start.
     """
     if mermaid + json + (svg is not None) + estimated > 1:
         raise typer.BadParameter(
@@ -112,7 +116,8 @@ def plan(  # noqa: PLR0913 - the options of a command line
     console = Console(stderr=True)
 
     def action() -> int:
-        planned = plan_of(script, arguments)
+        ready = planned_by(script, arguments)
+        planned = ready.plan
         if estimated:
             typer.echo(render_estimate(estimate(planned, int(records), int(keys))), nl=False)
             return 0
@@ -123,9 +128,18 @@ def plan(  # noqa: PLR0913 - the options of a command line
         unnamed = describe_unnamed_state(planned)
         if unnamed is not None and planned.mode is not RuntimeExecutionMode.BATCH:
             console.print(Text(unnamed, style="yellow"), soft_wrap=True)
+        _print_changes(ready, console)
         return 0
 
     raise typer.Exit(exit_status(action, console, verbose=verbose))
+
+
+def _print_changes(ready: PlanReady, console: Console) -> None:
+    known = recorded_functions(ready.configuration)
+    if known is not None:
+        for op in changed_functions(ready.plan, known.digests):
+            text = changed_function(op.name, op.uid, known.place)
+            console.print(Text(text, style="yellow"), soft_wrap=True)
 
 
 def _write(path: Path, text: str) -> None:
@@ -139,6 +153,11 @@ def _write(path: Path, text: str) -> None:
 
 
 def plan_of(script: Path, arguments: list[str] | None) -> PhysicalPlan:
+    """Return the plan of a program; see `planned_by`."""
+    return planned_by(script, arguments).plan
+
+
+def planned_by(script: Path, arguments: list[str] | None) -> PlanReady:
     """Run a program up to its first execute(), and return its plan; the target has to be `plan`.
 
     Raises:
@@ -148,7 +167,7 @@ def plan_of(script: Path, arguments: list[str] | None) -> PhysicalPlan:
         with redirect_stdout(sys.stderr):
             run_script(script, arguments)
     except PlanReady as ready:
-        return ready.plan
+        return ready
     except SystemExit as ended:
         if ended.code:
             raise

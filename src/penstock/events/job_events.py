@@ -257,6 +257,21 @@ class Resumed(JobEventBase):
 
 
 @dataclass(frozen=True, slots=True)
+class FunctionChanged(JobEventBase):
+    """An operator has another function than the one that made its state. It is no error.
+
+    Attributes:
+        operator: Name of the operator.
+        uid: Its uid.
+        since: Where the earlier function is recorded: the last start, or a savepoint.
+    """
+
+    operator: str
+    uid: str
+    since: str
+
+
+@dataclass(frozen=True, slots=True)
 class Repeating(JobEventBase):
     """The job repeats the work since its last commit: Spark lost output that is not deterministic.
 
@@ -357,6 +372,7 @@ JobEvent = (
     | AdmissionChanged
     | Resumed
     | Repeating
+    | FunctionChanged
     | Restarting
     | SavepointTaken
     | SavepointFailed
@@ -394,6 +410,7 @@ EVENTS: Mapping[type[JobEvent], EventKind] = {
     Switched: _MILESTONE,
     AdmissionChanged: _MILESTONE,
     Resumed: _MILESTONE,
+    FunctionChanged: _TROUBLE,
     Repeating: _MILESTONE,
     Restarting: _MILESTONE,
     SavepointTaken: _MILESTONE,

@@ -15,6 +15,7 @@ from penstock.events.job_events import (
     AdmissionChanged,
     BatchProgress,
     ConfirmFailed,
+    FunctionChanged,
     JobEnded,
     JobEvent,
     JobStarted,
@@ -139,6 +140,17 @@ def _(event: AdmissionChanged, run: str) -> str:
 @sentence.register
 def _(event: Resumed, run: str) -> str:  # noqa: ARG001
     return f"resumed: {event.step}"
+
+
+@sentence.register
+def _(event: FunctionChanged, run: str) -> str:  # noqa: ARG001
+    return changed_function(event.operator, event.uid, event.since)
+
+
+def changed_function(operator: str, uid: str, since: str) -> str:
+    """Return the sentence about an operator whose function has changed."""
+    named = operator if operator == uid else f"{operator} (uid {uid})"
+    return f"{named} has another function than in {since}; state that the earlier one made is kept"
 
 
 @sentence.register

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from penstock.graph.endpoints import Source
-from penstock.plan.compat.code_digest import code_digest
+from penstock.plan.compat.function_digest import job_digest
 from penstock.plan.compat.identity import source_uids
 from penstock.plan.folding.choice import with_folds
 from penstock.plan.hand_over import HandOver
@@ -104,7 +104,7 @@ def _settings(
         backlog_behind=plan.backlog_behind(run),
         timed_sources=timed_sources(plan),
         backlog_lag_ms=plan.options.backlog_lag_ms,
-        code=None if plan.options.ignores_key_kinds else code_digest(plan),
+        code=None if plan.options.ignores_key_kinds else job_digest(plan),
     )
 
 

@@ -95,7 +95,7 @@ class RunSettings:
         state_compression: Compression of state: `none`, `lz4` or `zstd`.
         group_order_from: Least number of records of a subtask and micro-batch that are sorted by key
             group: sorting fewer costs more than it saves.
-        code: Digest of the functions of the job (`penstock.plan.compat.code_digest`); None does not
+        code: Digest of the functions of the job (`penstock.plan.compat.function_digest`); None does not
             compare kinds of keys.
     """
 

@@ -28,6 +28,7 @@ from penstock.notebook.card import Card, ShownAsCard
 from penstock.plan.phases.backlog import decide_cuts, with_cuts
 from penstock.plan.physical import PhysicalPlan
 from penstock.program.run_settings import RunKind
+from penstock.spark.driver.changed_functions import compare_with_last_start
 from penstock.spark.driver.dependencies import (
     ship_dependencies,
     worker_executable,
@@ -119,6 +120,7 @@ class SparkJobClient(ShownAsCard):
         """
         self._status = JobStatus.RUNNING
         self._job.events.publish(begun)
+        compare_with_last_start(self._directory, self._job.events)
         CONTROLS.add(self._directory.job_id, self._control())
         self._thread.start()
 

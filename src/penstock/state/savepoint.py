@@ -49,12 +49,14 @@ class OperatorRecord:
         name: For people.
         kind: Name of its row in the catalogue of operators.
         is_generated: Whether the uid is generated, because the user set none.
+        digest: Of its functions (`penstock.plan.compat.function_digest`); empty if an earlier version made the record.
     """
 
     uid: str
     name: str
     kind: str
     is_generated: bool = False
+    digest: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,11 +15,13 @@ class PlanReady(BaseException):
 
     Attributes:
         plan: The plan.
+        configuration: The configuration of the job.
     """
 
-    def __init__(self, plan: PhysicalPlan) -> None:
+    def __init__(self, plan: PhysicalPlan, configuration: Configuration) -> None:
         super().__init__("planned")
         self.plan = plan
+        self.configuration = configuration
 
 
 class PlanOnlyExecutor:
@@ -31,4 +33,4 @@ class PlanOnlyExecutor:
         Raises:
             PlanReady: Always.
         """
-        raise PlanReady(plan)
+        raise PlanReady(plan, configuration)

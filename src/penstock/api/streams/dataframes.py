@@ -79,7 +79,7 @@ def dataframe_of(stream: StreamEnds[Any], job_name: str | None, directory: str |
     refused = _job_because(plan, directory)
     if environment.get_configuration().get(TARGET) == PLAN_ONLY:
         decisions = (*plan.decisions, dataframe_decision(refused))
-        raise PlanReady(replace(plan, decisions=decisions))
+        raise PlanReady(replace(plan, decisions=decisions), environment.get_configuration())
     if refused is None:
         return _computed_by_spark(stream, plan)
     path = directory

@@ -20,6 +20,7 @@ from penstock.filesystem.object_path import ObjectPath
 from penstock.filesystem.stored_path import JobPath
 from penstock.filesystem.stores import store_of
 from penstock.plan.physical import PhysicalPlan
+from penstock.spark.driver.changed_functions import functions_of, publish_changes
 from penstock.spark.driver.recovery import match_savepoint
 from penstock.spark.driver.restored import Restored
 from penstock.spark.job.job_directory import JobDirectory
@@ -72,6 +73,7 @@ def restore(
     directory.record(_STEP, restored.to_json())
     failpoint("restore.recorded")
     events.publish(Resumed(f"savepoint {place} of job {savepoint.job_name!r}"))
+    publish_changes(plan, functions_of(savepoint, place), events)
     return restored
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from penstock.filesystem.stored_path import JobPath
 from penstock.graph.snapshot_part import SnapshotPart
+from penstock.plan.compat.function_digest import function_digests
 from penstock.plan.compat.identity import channel_ends, source_uids
 from penstock.plan.physical import PhysicalPlan, RunPlan
 from penstock.runtime.task.report import Report
@@ -185,7 +186,7 @@ class RunOutline:
 
 def outline_of(plan: PhysicalPlan, run: RunPlan, job_id: str, job_name: str) -> RunOutline:
     """Return the outline of a live run."""
-    uids = source_uids(plan)
+    uids, digests = source_uids(plan), function_digests(plan)
     unnamed = {node.id for node in plan.graph.nodes if node.uid is None}
     sources: dict[int, SourceOutline] = {
         source.id: SourceOutline(
@@ -224,7 +225,7 @@ def outline_of(plan: PhysicalPlan, run: RunPlan, job_id: str, job_name: str) -> 
         parallelism=plan.options.parallelism,
         max_parallelism=plan.options.max_parallelism,
         operators=tuple(
-            OperatorRecord(op.uid, op.name, op.kind.name, op.id in unnamed)
+            OperatorRecord(op.uid, op.name, op.kind.name, op.id in unnamed, digests[op.uid])
             for level in plan.levels
             for op in level.operators
         ),

@@ -1,0 +1,264 @@
+"""Digests of the functions of operators: equal for the same program in every process, another one if it changed.
+
+A pickle would not do: cloudpickle names the classes of a script anew in every process, and sets have no order. So a
+digest covers what functions consist of:
+
+    function          its instructions; the values of its closure, of its defaults and of the globals that it names; of modules
+                      of the program the members that it names
+    class             its methods, properties and attributes, and those of its bases
+    object            its class, and its state as `pickle` would save it
+    set, dict         their elements, in the order of their digests
+
+Of libraries, this package among them, only names count. Lines, comments, docstrings and annotations do not count. What a
+function imports while it runs, reads from files or learns from elsewhere is not seen.
+"""
+
+from __future__ import annotations
+
+import copyreg
+import sys
+import sysconfig
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property, partial
+from hashlib import sha256
+from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR, CO_VARARGS, CO_VARKEYWORDS
+from pathlib import Path
+from types import (
+    BuiltinFunctionType,
+    CodeType,
+    FunctionType,
+    GetSetDescriptorType,
+    MemberDescriptorType,
+    MethodType,
+    ModuleType,
+    WrapperDescriptorType,
+)
+from typing import Any
+
+from penstock.errors import CallSite
+from penstock.plan.compat.instructions import Instructions
+from penstock.plan.physical import PhysicalPlan
+from penstock.program.operator_spec import OperatorSpec
+from penstock.version import __version__
+
+_LIBRARIES = (
+    *{sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")},
+    # The digest must not depend on where the package is installed.
+    str(Path(__file__).parents[2]),
+    "<frozen ",
+)
+_PLAIN = frozenset({int, float, complex, str, bytes, bool, *map(type, (None, ..., NotImplemented))})
+_JOB_BYTES = 7  # fits in a signed 64-bit integer
+_DIGEST_DIGITS = 16
+_FLAGS = CO_VARARGS | CO_VARKEYWORDS | CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR
+_WRITTEN_BY = f"{sys.version_info.major}.{sys.version_info.minor} {__version__} "
+"""Instructions differ between versions of Python, and the objects of operators between versions of Penstock."""
+
+_NO_BEHAVIOUR = frozenset({
+    "__abstractmethods__", "__annotate__", "__annotate_func__", "__annotations__", "__annotations_cache__",
+    "__dataclass_fields__", "__dict__", "__doc__", "__firstlineno__", "__module__", "__orig_bases__", "__parameters__",
+    "__static_attributes__", "__type_params__", "__weakref__", "_abc_impl",
+})  # fmt: skip
+"""Members of classes that do not count."""
+
+
+def function_digests(plan: PhysicalPlan) -> dict[str, str]:
+    """Return uid to the digest of the functions of each operator."""
+    return {
+        op.uid: _WRITTEN_BY + _of_operator(op).hex()[:_DIGEST_DIGITS] for op in _operators(plan)
+    }
+
+
+def job_digest(plan: PhysicalPlan) -> int:
+    """Return one digest of the functions of all operators."""
+    found = sha256()
+    for op in _operators(plan):
+        found.update(_of_operator(op))
+    return int.from_bytes(found.digest()[:_JOB_BYTES], "big")
+
+
+def changed_functions(plan: PhysicalPlan, known: Mapping[str, str]) -> tuple[OperatorSpec, ...]:
+    """Return the operators whose functions differ from recorded ones, upstream first.
+
+    Args:
+        plan: The plan.
+        known: Of `function_digests`, of an earlier plan. Those of other versions of Python or Penstock are not compared.
+    """
+    now = function_digests(plan)
+    return tuple(
+        op
+        for op in _operators(plan)
+        if known.get(op.uid, "").startswith(_WRITTEN_BY) and known[op.uid] != now[op.uid]
+    )
+
+
+def _operators(plan: PhysicalPlan) -> Iterator[OperatorSpec]:
+    return (op for level in plan.levels for op in level.operators)
+
+
+def _of_operator(op: OperatorSpec) -> bytes:
+    asked = (op.function, op.method, op.key_selectors, op.timestamps)
+    try:
+        return digest((*asked, op.window, op.batches, op.async_io, op.interval, op.join))
+    except RecursionError:  # nested deeper than Python calls: equal to all that are
+        return _hash("too deep")
+
+
+def digest(value: Any) -> bytes:
+    """Return the digest of a value, 32 bytes."""
+    return _Walk().digest(value)
+
+
+class _Walk:
+    """Digests of the objects that one value refers to, each computed once."""
+
+    def __init__(self) -> None:
+        # The objects stay referenced, so that no later one gets the `id` of another.
+        self._known: dict[int, tuple[Any, bytes]] = {}
+        self._open: set[int] = set()
+
+    def digest(self, value: Any) -> bytes:
+        """Return the digest of a value."""
+        if type(value) in _PLAIN:
+            return _hash(type(value).__name__, repr(value))
+        known = self._known.get(id(value))
+        if known is not None:
+            return known[1]
+        if id(value) in self._open:  # it refers to itself
+            return _hash("again", type(value).__qualname__, getattr(value, "__qualname__", ""))
+        self._open.add(id(value))
+        try:
+            found = self._of(value)
+        finally:
+            self._open.discard(id(value))
+        self._known[id(value)] = (value, found)
+        return found
+
+    def _of(self, value: Any) -> bytes:
+        label = type(value).__qualname__
+        if isinstance(value, (set, frozenset)):
+            return self._unordered(label, ((each,) for each in value), type(value))
+        if type(value) is dict:
+            return self._unordered(label, value.items())
+        if type(value) in {tuple, list}:
+            return _hash(label, *map(self.digest, value))
+        for kind, parts in _PARTS.items():
+            if isinstance(value, kind):
+                return _hash(label, *map(self.digest, parts(value)))
+        return self._of_object(value)
+
+    def _unordered(self, label: str, items: Iterable[tuple[Any, ...]], *more: Any) -> bytes:
+        found = sorted(b"".join(map(self.digest, item)) for item in items)
+        return _hash(label, *found, *map(self.digest, more))
+
+    def _of_object(self, value: Any) -> bytes:
+        try:
+            reduce = copyreg.dispatch_table.get(type(value))
+            saved = value.__reduce_ex__(4) if reduce is None else reduce(value)
+        except Exception:  # noqa: BLE001 - of what cannot be pickled the class counts
+            return _hash("opaque", self.digest(type(value)))
+        if isinstance(saved, str):
+            return _hash("global", saved)
+        made, arguments, *rest = saved
+        state, items, pairs = [*rest, None, None, None][:3]
+        return _hash(
+            "object",
+            self.digest(type(value)),
+            *map(self.digest, (made, arguments, state, list(items or ()))),
+            self._unordered("pairs", pairs or ()),
+        )
+
+
+def _hash(*parts: str | bytes) -> bytes:
+    found = sha256()
+    for part in parts:
+        data = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
+        found.update(b"%d:" % len(data))
+        found.update(data)
+    return found.digest()
+
+
+def _of_function(function: FunctionType) -> Iterable[Any]:
+    code = function.__code__
+    if code.co_filename.startswith(_LIBRARIES):
+        return (function.__module__, function.__qualname__)
+    return (
+        code,
+        function.__defaults__,
+        function.__kwdefaults__,
+        function.__dict__,
+        *map(_content, function.__closure__ or ()),
+        *_named(Instructions.of(code), function.__globals__),
+    )
+
+
+def _content(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not filled yet
+        return None
+
+
+def _named(code: Instructions, names: Mapping[str, Any]) -> Iterator[Any]:
+    """Yield what the globals that code names refer to; of modules of the program, the members that it names."""
+    for name, *members in code.globals:
+        if name not in names:
+            continue  # of `builtins`, or not there yet
+        value = names[name]
+        while isinstance(value, ModuleType) and members and not _is_of_a_library(value.__name__):
+            value = vars(value).get(members.pop(0))
+        yield value
+    for inner in code.inner:
+        yield from _named(inner, names)
+
+
+def _is_of_a_library(module: str) -> bool:
+    if module == "__main__" or module in sys.builtin_module_names:
+        # `penstock run` is the main module of the process, and the program's classes are of one of that name.
+        return module != "__main__"
+    path: str | None = getattr(sys.modules.get(module), "__file__", None)
+    return path is not None and path.startswith(_LIBRARIES)
+
+
+def _of_class(cls: type) -> Iterable[Any]:
+    if _is_of_a_library(cls.__module__):
+        return (cls.__module__, cls.__qualname__)
+    members = (
+        (name, each) for name, each in sorted(vars(cls).items()) if name not in _NO_BEHAVIOUR
+    )
+    return (cls.__qualname__, *cls.__bases__, *(part for member in members for part in member))
+
+
+def _of_code(code: CodeType) -> Iterable[Any]:
+    found = Instructions.of(code)
+    counts = (
+        code.co_argcount,
+        code.co_posonlyargcount,
+        code.co_kwonlyargcount,
+        code.co_flags & _FLAGS,
+    )
+    return (found.steps, found.handlers, code.co_varnames, counts)
+
+
+def _name(value: Any) -> Iterable[Any]:
+    return (value.__qualname__,)
+
+
+_PARTS: dict[type | tuple[type, ...], Callable[[Any], Iterable[Any]]] = {
+    CallSite: lambda _: (),  # a line of the program, which moves
+    MethodType: lambda method: (method.__func__, method.__self__),
+    CodeType: _of_code,
+    FunctionType: _of_function,
+    type: _of_class,
+    ModuleType: lambda module: (module.__name__,),
+    BuiltinFunctionType: lambda f: (
+        f.__qualname__,
+        None if isinstance(f.__self__, ModuleType) else f.__self__,
+    ),
+    (GetSetDescriptorType, MemberDescriptorType, WrapperDescriptorType): _name,
+    (staticmethod, classmethod): lambda wrapped: (wrapped.__func__,),
+    property: lambda each: (each.fget, each.fset, each.fdel),
+    cached_property: lambda each: (each.func,),
+    partial: lambda each: (each.func, each.args, each.keywords),
+}
+"""Class of objects to the parts that are digested; of others it is what `pickle` would save."""
