@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 from hypothesis import strategies as st
 
-from penstock.common import Row, Types
+from penstock.common import Configuration, Row, Types
+from penstock.datastream import KeyedProcessFunction
 from penstock.datastream.state import MapStateDescriptor
 from penstock.errors import TypeMismatchError
+from penstock.testing import OperatorHarness
 from tests.state.handle_world import BACKENDS, HandleMachine, World, script_test, step
 
 SIZE = Types.ROW_NAMED(["n"], [Types.INT()])
@@ -152,3 +154,71 @@ def test_pairs_may_be_removed_while_they_are_listed(world):
     for subkey in state:
         state.remove(subkey)
     assert state.is_empty()
+
+
+class Puts(KeyedProcessFunction):
+    """Puts each record as a key into a map, under one key of the stream or under itself; None emits the map."""
+
+    def __init__(self, *types):
+        self.types = types
+
+    def open(self, runtime_context):
+        self.map = runtime_context.get_map_state(MapStateDescriptor("m", *self.types))
+
+    def process_element(self, value, ctx):
+        if value is None:
+            yield list(self.map.items()), self.map.keys(), list(self.map)
+        else:
+            self.map.put(value, repr(value))
+
+
+EQUAL = [1, True, 1.0]
+
+
+@pytest.mark.parametrize("coded", [False, True])
+@pytest.mark.parametrize("backend", ["hashmap", "lmdb"])
+@pytest.mark.parametrize("restarts", [False, True])
+@pytest.mark.parametrize("first", EQUAL)
+@pytest.mark.parametrize("last", EQUAL)
+def test_equal_keys_are_one_pair_in_one_of_their_forms(backend, coded, restarts, first, last):
+    """Which of the forms is shown is an exception of the law (semantics.md)."""
+    settings = Configuration().set_boolean("table.exec.enable-coded-rowdata", coded)
+
+    def opened(function, snapshot=None):
+        return OperatorHarness.of(
+            function,
+            key_selector=lambda _: "k",
+            backend=backend,
+            configuration=settings,
+            snapshot=snapshot,
+        )
+
+    harness = opened(Puts())
+    harness.push(first)
+    if restarts:
+        snapshot = harness.snapshot()
+        harness.close()
+        harness = opened(Puts(), snapshot)
+    harness.push(last)
+    ((items, keys, iterated),) = harness.push(None)
+    assert items == [(1, repr(last))]
+    assert keys == iterated == [1]
+    assert {type(key) for key in (items[0][0], *keys)} <= {type(first), type(last)}
+    harness.close()
+
+
+@pytest.mark.parametrize("backend", ["hashmap", "lmdb"])
+def test_a_declared_type_of_keys_has_one_form(backend):
+    typed = Puts(Types.DOUBLE(), Types.STRING())
+    for given in (1, 1.0):
+        with OperatorHarness.of(typed, key_selector=lambda _: "k", backend=backend) as harness:
+            harness.push(given)
+            ((items, _, _),) = harness.push(None)
+            assert (items, type(items[0][0])) == ([(1.0, repr(given))], float)
+    whole = Puts(Types.LONG(), Types.STRING())
+    for given in (True, 1.0):
+        with (
+            OperatorHarness.of(whole, key_selector=lambda _: "k", backend=backend) as harness,
+            pytest.raises(TypeMismatchError),
+        ):
+            harness.push(given)

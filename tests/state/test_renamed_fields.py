@@ -41,7 +41,7 @@ RENAMED = Types.ROW_NAMED(*FIELDS, renamed={"total": "totals"})
 REMOVED = Types.ROW_NAMED(*FIELDS, renamed={"total": None})
 
 
-def amount(row: Any) -> int | None:
+def amount(row: Any) -> Any:
     """Return the second field, under whichever name."""
     fields = row.as_dict()
     return fields["totals"] if "totals" in fields else fields["total"]
