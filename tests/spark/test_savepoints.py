@@ -477,9 +477,10 @@ def test_a_field_that_was_renamed_keeps_its_values(job, tmp_path, caplog):
     told = [record.getMessage() for record in caplog.records if "another" in record.getMessage()]
     (line,) = told  # its type is a part of the function
     assert f"(uid totals) has another function than in savepoint {savepoint}" in line
-    sums: Counter[int] = Counter()
-    expected = []
-    for i in range(COUNT):
-        sums[i % 6] += i * 10
-        expected.append(f"{i % 6} {sums[i % 6]}")
-    assert sorted(lines()) == sorted(expected)
+    reached: Counter[int] = Counter()
+    for line in lines():
+        key, total = map(int, line.split())
+        reached[key] = max(reached[key], total)
+    assert len(lines()) == COUNT
+    # The order of a key's records is that of its splits, but not the last sum.
+    assert reached == {key: sum(i * 10 for i in range(key, COUNT, 6)) for key in range(6)}

@@ -51,6 +51,7 @@ from penstock.types.row import Row, row_factory, rows_of_one_schema, rows_to_val
 from penstock.user_failure import raise_interrupt, words_of
 from penstock.wire.record_segments import join_segments, split_segments
 from penstock.wire.row_columns import from_bytes, rows_of, to_pieces
+from penstock.wire.unpickling import unpickled
 
 VERSION = 1
 
@@ -269,7 +270,7 @@ def _decode_segments(header: FrameHeader, frame: bytes, at: int) -> tuple[list[A
             values += some_values
             if header.has_keys:
                 keys += some_keys or ()
-    except MemoryError:
+    except (MemoryError, DecodeError):
         raise
     except BaseException as cause:  # unpickling damaged bytes can raise anything
         raise_interrupt(cause)
@@ -322,8 +323,8 @@ def load_payload(frame: bytes) -> Any:
 
 def _load(frame: bytes, at: int) -> Any:
     try:
-        return pickle.loads(memoryview(frame)[at:])
-    except MemoryError:
+        return unpickled(memoryview(frame)[at:])
+    except (MemoryError, DecodeError):
         raise
     except BaseException as cause:  # unpickling damaged bytes can raise anything
         raise_interrupt(cause)

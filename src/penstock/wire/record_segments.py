@@ -20,6 +20,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from penstock.types.row import Row, row_factory, rows_of_one_schema, rows_to_values
+from penstock.wire.unpickling import unpickled
 
 _SIZE = struct.Struct(">I")
 
@@ -59,13 +60,14 @@ def split_segments(payload: memoryview) -> Iterator[Segment]:
     """Yield the keys and values of each segment.
 
     Raises:
+        DecodeError: A class of the records refuses what it has pickled.
         Exception: The payload is damaged.
     """
     at = 0
     while at < len(payload):
         (size,) = _SIZE.unpack_from(payload, at)
         at += _SIZE.size
-        keys, values, shared = pickle.loads(payload[at : at + size])
+        keys, values, shared = unpickled(payload[at : at + size])
         at += size
         if shared is not None:
             (fields,) = shared

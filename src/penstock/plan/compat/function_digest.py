@@ -106,10 +106,10 @@ def _of_operator(op: OperatorSpec) -> bytes:
 
 def digest(value: Any) -> bytes:
     """Return the digest of a value, 32 bytes."""
-    return _Walk().digest(value)
+    return _Digests().digest(value)
 
 
-class _Walk:
+class _Digests:
     """Digests of the objects that one value refers to, each computed once."""
 
     def __init__(self) -> None:

@@ -6,7 +6,7 @@ import pickle
 from collections.abc import Iterator
 from typing import Any
 
-from penstock.errors import CallSite, KeyTypeError, PenstockError, UserCodeError
+from penstock.errors import CallSite, DecodeError, KeyTypeError, PenstockError, UserCodeError
 from penstock.runtime.fold.sender_fold import SenderFold
 from penstock.types.list_key import CHANGED_HINT
 from penstock.user_failure import (
@@ -65,6 +65,19 @@ def unpicklable(cause: BaseException, values: list[Any], origin: CallSite | None
         "files in them.",
         origin=origin,
     )
+
+
+def not_taken(refused: DecodeError, taker: str, created: CallSite | None) -> DecodeError:
+    """Return the error about records that cannot be decoded, with the name of what was to take them.
+
+    Args:
+        refused: The error of a frame.
+        taker: The operator or sink, e.g. `operator 'totals'`.
+        created: The user's line that created it.
+    """
+    problem = f"the input of {taker} cannot be read: {refused.problem}"
+    made = DecodeError(problem, hint=refused.hint, origin=refused.origin or created)
+    return made.permanent(refused.is_permanent)
 
 
 def _can_be_pickled(value: Any) -> bool:

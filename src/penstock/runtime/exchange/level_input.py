@@ -8,9 +8,10 @@ from itertools import chain, repeat
 from operator import itemgetter
 from typing import Any, cast
 
-from penstock.errors import StateError
+from penstock.errors import DecodeError, StateError
 from penstock.program.level import LevelProgram
 from penstock.program.partitioning import StreamPartitioner
+from penstock.runtime.exchange.channel_errors import not_taken
 from penstock.runtime.exchange.column_records import ColumnRecords
 from penstock.runtime.exchange.group_order import KeyedRows, rows_of_columns
 from penstock.runtime.exchange.results_first import ResultsFirst
@@ -56,6 +57,7 @@ class LevelInput:
             for spec in program.inputs
         }
         self._settings = program.settings
+        self._operators = {spec.id: spec for spec in program.operators}
         self._columnar = {
             spec.id
             for spec in program.operators
@@ -197,6 +199,15 @@ class LevelInput:
         return values, stamps
 
     def _decoded(
+        self, target: InputTarget, frames: list[tuple[FrameHeader, bytes]]
+    ) -> tuple[list[Any], list[int] | None]:
+        try:
+            return self._decoded_here(target, frames)
+        except DecodeError as refused:
+            spec = self._operators[target[0]]
+            raise not_taken(refused, f"operator {spec.name!r}", spec.origin) from refused
+
+    def _decoded_here(
         self, target: InputTarget, frames: list[tuple[FrameHeader, bytes]]
     ) -> tuple[list[Any], list[int] | None]:
         if all(header.has_columns for header, _ in frames):

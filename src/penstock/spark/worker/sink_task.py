@@ -17,12 +17,13 @@ from typing import Any, Protocol, Self
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from penstock.errors import PenstockError, StateError
+from penstock.errors import DecodeError, PenstockError, StateError
 from penstock.failpoint import failpoint
 from penstock.filesystem.stored_path import JobPath
 from penstock.graph.endpoints import Sink, SinkContext, SinkWriter
 from penstock.graph.sink_calls import open_writer
 from penstock.metrics.task_clock import DECODE, OTHER, SINKS, START, STATE, WRITE, TaskClock
+from penstock.runtime.exchange.channel_errors import not_taken
 from penstock.runtime.task.garbage_collection import rare_for_records
 from penstock.runtime.task.latency import SourceMarker
 from penstock.runtime.task.output_frames import Row
@@ -35,7 +36,14 @@ from penstock.spark.worker.task_epoch import task_epoch
 from penstock.state.log.blob import key_group_of, operator_of
 from penstock.state.schema.entry_schema import BROADCAST_GROUP
 from penstock.state.schema.evolution import wall_clock_ms
-from penstock.wire.frame import FrameKind, decode_columns, decode_records, payload_of, read_header
+from penstock.wire.frame import (
+    FrameHeader,
+    FrameKind,
+    decode_columns,
+    decode_records,
+    payload_of,
+    read_header,
+)
 from penstock.wire.job_files import NewFile, new_file
 
 MESSAGE_DDL = "message BINARY"
@@ -173,12 +181,19 @@ class SinkStaging:
             clock.switch(WRITE)
             if batch is None or not writer.write_columns(batch):
                 clock.switch(DECODE)
-                values, _ = decode_records(header, frame)
+                values = self._values_of(header, frame)
                 clock.switch(WRITE)
                 writer.write(values)
             sink = self._described.sink_of_channel[header.channel]
             report.sink_records[sink] = report.sink_records.get(sink, 0) + header.count
             clock.switch(before)
+
+    def _values_of(self, header: FrameHeader, frame: bytes) -> list[Any]:
+        try:
+            return decode_records(header, frame)[0]
+        except DecodeError as refused:
+            context = self._sinks[self._described.sink_of_channel[header.channel]][1]
+            raise not_taken(refused, f"sink {context.sink_id!r}", None) from refused
 
     def finish(self) -> None:
         """Complete the message.
