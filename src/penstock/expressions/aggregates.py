@@ -103,6 +103,24 @@ def name_of_key(column: str) -> str:
     return quoted_name(column) if column.endswith((")", "`")) else column
 
 
+def part_in_words(name: str) -> str:
+    """Return what a part is, for people who know the aggregates only.
+
+    >>> part_in_words("sum(delay)"), part_in_words("squares(delay)")
+    ('the sum of delay', 'the sum of the squares of delay, which variance and stddev need,')
+    """
+    kind, _, rest = name.partition("(")
+    return _PARTS_IN_WORDS.get(kind, "{}").format(
+        rest.removesuffix(")") if kind in _PARTS_IN_WORDS else name
+    )
+
+
+_PARTS_IN_WORDS = {
+    "sum": "the sum of {}",
+    "squares": "the sum of the squares of {}, which variance and stddev need,",
+}
+
+
 def is_name_of_part(name: str) -> bool:
     """Return whether a field of a record of parts is a part, and no column of the key."""
     return name.endswith(")")

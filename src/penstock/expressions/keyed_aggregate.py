@@ -9,15 +9,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from penstock.errors import ArgumentError
+from penstock.errors import ArgumentError, ExpressionError
 from penstock.expressions.aggregates import (
     AggregateExpression,
     aggregate_of,
     name_of_key,
     name_of_part,
+    part_in_words,
 )
 from penstock.expressions.kinds import COMPUTED, DECIMAL, FLOATS, INSTANT, TypingError
-from penstock.expressions.merging import Merge, merge_of
+from penstock.expressions.merging import A_SUM, Merge, merge_of
 from penstock.expressions.steps import ExpressionChain, SelectStep
 from penstock.expressions.tree import Expression, Field
 from penstock.expressions.typing import RecordType, typed
@@ -61,17 +62,23 @@ class KeyedAggregate:
         return KeyedAggregate, (self.parts, self.merges, self.results)
 
     def __call__(self, earlier: Row, later: Row) -> Row:
-        """Return the record of parts of both; NULL is no value."""
-        merged = [
-            left
-            if merge is None or right is None
-            else right
-            if left is None
-            else merge(left, right)
-            for merge, left, right in zip(
-                self._merges, values_of_row(earlier), values_of_row(later), strict=True
-            )
-        ]
+        """Return the record of parts of both; NULL is no value.
+
+        Raises:
+            ExpressionError: A sum leaves its type; names it.
+        """
+        both = zip(self._merges, values_of_row(earlier), values_of_row(later), strict=True)
+        merged: list[Any] = []
+        try:
+            for merge, left, right in both:
+                if merge is None or right is None:
+                    merged.append(left)
+                else:
+                    merged.append(right if left is None else merge(left, right))
+        except ExpressionError as refused:
+            named = part_in_words(self.parts.field_names[len(merged)])
+            problem = refused.problem.replace(A_SUM, named, 1)
+            raise ExpressionError(problem, hint=refused.hint) from None
         return row_like(earlier, merged)
 
     def reduce(self, earlier: Row, later: Row) -> Row:

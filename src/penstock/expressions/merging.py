@@ -17,6 +17,9 @@ _WIDE = Context(prec=76)
 _DECIMAL = Decimal(10) ** 20
 _HINT = "Aggregate fewer or smaller values, or cast to a wider type before, such as DOUBLE."
 
+A_SUM = "a sum"
+"""The subject of an error about a sum; who knows which one it is puts its name there."""
+
 Merge = Callable[[Any, Any], Any]
 """From the part of earlier records and that of later ones, neither None, to that of both."""
 
@@ -50,7 +53,7 @@ def _sum_of_decimals(left: Decimal, right: Decimal) -> Decimal:
 
 
 def _overflow(total: Any, limit: str) -> ExpressionError:
-    return ExpressionError(f"a sum is {total}, which is more than {limit}", hint=_HINT)
+    return ExpressionError(f"{A_SUM} is {total}, which is more than {limit}", hint=_HINT)
 
 
 def _least_float(left: float, right: float) -> float:

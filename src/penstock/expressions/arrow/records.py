@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.errors import ArgumentError, CallSite, ExpressionError
+from penstock.expressions.aggregates import is_name_of_part, part_in_words
 from penstock.expressions.arrow.evaluation import Batch, Evaluate, evaluation
 from penstock.expressions.steps import ExpressionChain, SelectStep, WhereStep
 from penstock.expressions.tree import Expression, Field
@@ -310,7 +311,12 @@ class ChainEvaluation:
     ) -> _Column:
         assert expression.type_info is not None, "the tree has types"
         if evaluate is not None:
-            return _Column(name, expression.type_info, None, evaluate(batch))
+            try:
+                return _Column(name, expression.type_info, None, evaluate(batch))
+            except pa.ArrowException as refused:
+                if not is_name_of_part(name):
+                    raise
+                raise type(refused)(f"{part_in_words(name).rstrip(',')}: {refused}") from refused
         assert isinstance(expression, Field)
         found = self._column(table, expression.name)
         return _Column(name, found.type_info, found.values, found.array)

@@ -9,8 +9,10 @@ from itertools import chain
 from operator import length_hint
 from typing import Any
 
+from penstock.errors import ExpressionError
 from penstock.program.folding.fold import Fold
 from penstock.state.backends.base import ABSENT
+from penstock.user_failure import failing_record, short
 
 
 def fold_keys(
@@ -82,6 +84,18 @@ def fold_one(fold: Fold, before: Any, values: Iterator[Any]) -> Any:
 def result_of(fold: Fold, accumulator: Any) -> Any:
     """Return the result of an accumulator."""
     return accumulator if fold.result is None else fold.result(accumulator)
+
+
+def failing_place(
+    cause: BaseException, values: list[Any], position: Iterator[Any], key: Any
+) -> str:
+    """Return the text of the record that could not be folded, with its key.
+
+    What aggregates of columns cannot add are parts, which the program has not seen: their key alone is named.
+    """
+    if isinstance(cause, ExpressionError):
+        return f"key {short(key)}"
+    return f"{failing_record(values, position)}, key {short(key)}"
 
 
 def failing_key(keys: list[Any], values: list[Any], position: Iterator[Any]) -> Any:

@@ -16,10 +16,10 @@ import pyarrow as pa
 from penstock.errors import CallSite
 from penstock.expressions.arrow.merging import CannotMergeError, ColumnMerge
 from penstock.expressions.keyed_aggregate import KeyedAggregate
-from penstock.runtime.fold.loops import failing_key, reduce_by_key
+from penstock.runtime.fold.loops import failing_key, failing_place, reduce_by_key
 from penstock.types.arrow import arrow_columns
 from penstock.types.arrow_lists import columns_to_lists
-from penstock.user_failure import failing_record, failure_at, short
+from penstock.user_failure import failure_at
 from penstock.wire.row_columns import rows_of
 
 Panes = npt.NDArray[np.int64]
@@ -90,7 +90,7 @@ class PartsMerge:
             reduce_by_key(table, addresses, position, self._aggregate)
         except BaseException as cause:
             key = failing_key(keys, values, position)
-            where = f"{failing_record(values, position)}, key {short(key)}"
+            where = failing_place(cause, values, position, key)
             raise failure_at(self._subject, where, cause, self._origin) from cause
         made = self.of_records(list(table.values()))
         if panes is None:

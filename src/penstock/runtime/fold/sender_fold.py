@@ -26,9 +26,10 @@ from penstock.metrics.values import CounterValue, MetricValue
 from penstock.program.folding.fold import ChannelFold, Fold
 from penstock.runtime.flow.coercion import coercing_function
 from penstock.runtime.fold.fold_table import Entries, FoldTable
+from penstock.runtime.fold.loops import failing_place
 from penstock.runtime.fold.panes import pane_starts
 from penstock.runtime.fold.session_table import SessionTable
-from penstock.user_failure import failing_record, failure_at, short
+from penstock.user_failure import failure_at
 from penstock.wire.elements import MIN_TIMESTAMP
 
 Batch = tuple[list[Any], list[Any], list[int] | None]
@@ -138,7 +139,7 @@ class SenderFold:
             values: The batch.
             position: The iterator over `values` that was being consumed.
         """
-        where = f"{failing_record(values, position)}, key {short(key)}"
+        where = failing_place(cause, values, position, key)
         return failure_at(self._subject, where, cause, self._spec.origin)
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from penstock.errors import ExpressionError, PenstockError
 from penstock.expressions.aggregates import is_name_of_part
 from penstock.expressions.arrow.records import ChainEvaluation
 from penstock.expressions.keyed_aggregate import KeyedAggregate
@@ -23,9 +24,10 @@ from penstock.program.operator_spec import OperatorSpec
 from penstock.runtime.exchange.column_records import ColumnRecords
 from penstock.runtime.flow.output import Output
 from penstock.runtime.fold.fold_table import Entries
-from penstock.runtime.fold.loops import fold_one
+from penstock.runtime.fold.loops import failing_place, fold_one
 from penstock.runtime.fold.parts_merge import PartsMerge
 from penstock.runtime.functions.context import KeyedScope, OperatorContext
+from penstock.runtime.operators.base import NO_KEY
 from penstock.runtime.operators.expressions import WriteColumns
 from penstock.runtime.operators.keyed import FLUSH_RECORDS
 from penstock.runtime.operators.keyed_fold import KeyedFoldOperator
@@ -35,6 +37,7 @@ from penstock.state.handles.parts import Parts
 from penstock.state.schema.entry_schema import StateKind, StateSchema
 from penstock.state.schema.own_states import REDUCE_AGGREGATE
 from penstock.types.row import row_factory
+from penstock.user_failure import failure_at
 
 FEW_RECORDS = 128
 """Records of a micro-batch that Python merges sooner than kernels have begun."""
@@ -112,6 +115,21 @@ class KeyedAggregateOperator(KeyedFoldOperator):
             self._merged[key] = fold_one(self._fold, before, position)
         except BaseException as cause:
             raise self.failed(cause, values, position, key=key) from cause
+
+    def failed(
+        self,
+        cause: BaseException,
+        values: list[Any],
+        position: Iterator[Any],
+        *,
+        key: Any = NO_KEY,
+        of_input: str = "",
+    ) -> PenstockError:
+        """Return the error about a key; its records are parts, which the program has not seen."""
+        if not isinstance(cause, ExpressionError):
+            return super().failed(cause, values, position, key=key, of_input=of_input)
+        where = failing_place(cause, values, position, key)
+        return failure_at(f"operator {self.spec.name!r}", where, cause, self.spec.origin)
 
     def end_key(self, watermark: int) -> None:
         """Finish a few thousand keys of a batch run together: a kernel costs as much for one as for a hundred."""
