@@ -186,6 +186,11 @@ def raise_interrupt(cause: BaseException) -> None:
         raise cause
 
 
+def is_of_program(filename: str) -> bool:
+    """Return whether a file is the program's, and of no library."""
+    return not filename.startswith((_PACKAGE, *_LIBRARIES, "<frozen "))
+
+
 def has_user_frame(cause: BaseException) -> bool:
     """Return whether code of the user's is in the traceback."""
     return _frames(cause)[1] is not None
@@ -216,11 +221,7 @@ def _frames(cause: BaseException) -> tuple[list[traceback.FrameSummary], CallSit
     If all frames are those of libraries, it returns all of them, and None.
     """
     frames = [frame for frame in _extracted(cause) if not frame.filename.startswith(_PACKAGE)]
-    own = [
-        index
-        for index, frame in enumerate(frames)
-        if not frame.filename.startswith((*_LIBRARIES, "<frozen "))
-    ]
+    own = [index for index, frame in enumerate(frames) if is_of_program(frame.filename)]
     if not own:
         return frames, None
     last = frames[own[-1]]

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from penstock.errors import JobFailedError, PenstockError, encodable, without_wire
+from penstock.spark.failures.crashed_workers import crashed_worker
 from penstock.spark.failures.final_failures import report_to_driver
 from penstock.spark.failures.java_causes import java_causes
 from penstock.spark.failures.known_failures import KNOWN_FAILURES, MEMORY
@@ -82,6 +83,9 @@ def recognised(error: BaseException, doing: str) -> PenstockError | None:
     ours = PenstockError.from_wire(text)
     if ours is not None:
         return ours
+    crashed = crashed_worker(text, doing)
+    if crashed is not None:
+        return crashed
     causes = java_causes(error)
     for known in KNOWN_FAILURES:
         found = known.found(causes, text)

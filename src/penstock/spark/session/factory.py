@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import atexit
 import os
+import re
 import subprocess
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from py4j.java_gateway import JavaGateway
 from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 from pyspark.sql.utils import is_remote
@@ -27,6 +29,7 @@ from penstock.spark.session.exit_files import start_forgetting
 from penstock.spark.session.java_runtime import find_java, java_option
 from penstock.spark.session.job_settings import RUNTIME, keep_settings
 from penstock.spark.session.jvm_output import pass_on
+from penstock.spark.session.lost_jvm import lost_jvm
 from penstock.spark.session.secret_settings import on_command_line
 from penstock.spark.session.settings import JAVA_OPTIONS, TEMPORARY_FILES, check_settings
 from penstock.spark.session.temporary_directory import TemporaryDirectory
@@ -35,12 +38,17 @@ from penstock.spark.session.worker_sockets import socket_settings
 _GATEWAY = "PYSPARK_GATEWAY_PORT"
 """Environment variable of a process that spark-submit started, also in cluster mode: its JVM's port."""
 
+_CALLING = re.compile(r"An error occurred while calling [^:]*:\s*")
+"""What py4j puts before Java's message."""
+
 _STATIC = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.memory": "2g",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
+    # A crash of an extension module then names the program's line.
+    "spark.python.worker.faulthandler.enabled": "true",
     # The next free slot is for the pipeline that has the fewest tasks.
     "spark.scheduler.mode": "FAIR",
     # Listing many paths with one task per path takes longer than listing them in the driver.
@@ -83,10 +91,27 @@ def get_session(
     if session is None and SparkContext._active_spark_context is not None:  # noqa: SLF001
         session = SparkSession.builder.getOrCreate()  # active in another thread
     if session is None:
-        session = _make_session(configuration, tasks_beside, computes=computes, meanwhile=meanwhile)
+        with _starting():
+            session = _make_session(
+                configuration, tasks_beside, computes=computes, meanwhile=meanwhile
+            )
     else:
         check_settings(session, configuration)
     return session
+
+
+@contextmanager
+def _starting() -> Iterator[None]:
+    """Raise our error where Spark's JVM ends, or refuses its settings, before there is a session."""
+    try:
+        yield
+    except (Py4JError, PySparkException, OSError) as error:
+        reason = lost_jvm(error) or _CALLING.sub("", str(error)).strip().partition("\n")[0]
+        raise EnvironmentSetupError(
+            f"Spark has not started: {reason}",
+            hint="Look at what Java printed; spark.driver.memory must fit in the machine, and every spark.* setting be one of "
+            "Spark's. `penstock doctor` tries the same.",
+        ) from error
 
 
 def get_state_session() -> SparkSession:
