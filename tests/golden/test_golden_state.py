@@ -64,10 +64,13 @@ def test_a_type_that_has_grown_reads_what_was_stored(backend):
     grown = Types.ROW_NAMED(
         ["address", "vip", "age"],
         [
-            Types.ROW_NAMED(["zip", "country"], [Types.LONG(), Types.STRING()]),
+            Types.ROW_NAMED(
+                ["zip", "country"], [Types.LONG(), Types.STRING()], renamed={"city": None}
+            ),
             Types.BOOLEAN(),
             Types.LONG(),
         ],
+        renamed={"name": None},
     )
     table = backend.table("users", "profile", ValueStateDescriptor("profile", grown).schema())
     for number, key in enumerate(KEYS):

@@ -11,7 +11,7 @@ from penstock.errors import DecodeError
 from penstock.user_failure import failure_as, has_user_frame, raise_interrupt
 
 _OF_DAMAGE = (pickle.UnpicklingError, EOFError, struct.error, UnicodeDecodeError, MemoryError)
-"""What `pickle` raises if bytes are missing or wrong."""
+"""Exceptions of `pickle` about bytes that are missing or wrong."""
 
 
 def unpickled(data: bytes | memoryview) -> Any:

@@ -39,7 +39,7 @@ _GATEWAY = "PYSPARK_GATEWAY_PORT"
 """Environment variable of a process that spark-submit started, also in cluster mode: its JVM's port."""
 
 _CALLING = re.compile(r"An error occurred while calling [^:]*:\s*")
-"""What py4j puts before Java's message."""
+"""The prefix that py4j adds to Java's message."""
 
 _STATIC = {
     "spark.ui.enabled": "false",
