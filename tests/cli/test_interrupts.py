@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import penstock
+from penstock.cli import main as command
 from penstock.cli.interrupts import sigterm_as_interrupt
 
 SOURCE = Path(penstock.__file__).parent.parent
@@ -78,3 +80,22 @@ def test_previous_handler_is_put_back():
     with sigterm_as_interrupt():
         assert signal.getsignal(signal.SIGTERM) is not before
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_an_interrupt_before_there_is_a_command_has_a_status_only(monkeypatch):
+    def interrupted():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "enable_completion", interrupted)
+    with pytest.raises(SystemExit) as ended:
+        command.main()
+    assert ended.value.code == 130
+
+
+def test_py4j_logs_no_interrupt(caplog):
+    with sigterm_as_interrupt():
+        logging.getLogger().error("KeyboardInterrupt while sending command.")
+        logging.getLogger().error("another")
+    assert [record.getMessage() for record in caplog.records] == ["another"]
+    logging.getLogger().error("KeyboardInterrupt while sending command.")
+    assert len(caplog.records) == 2

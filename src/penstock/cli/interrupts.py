@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 import traceback
 from collections.abc import Iterator
@@ -12,6 +13,9 @@ from types import FrameType
 from penstock.api.environment.environment import StreamExecutionEnvironment
 from penstock.config.configuration import Configuration
 from penstock.config.options import CHECKPOINT_DIR
+
+_OF_PY4J = "KeyboardInterrupt while sending command."
+"""The message of py4j about an interrupt during a call of the JVM."""
 
 
 @dataclass(slots=True)
@@ -30,9 +34,16 @@ class StopSignal:
         return 128 + self.number
 
 
+def _is_about_the_job(record: logging.LogRecord) -> bool:
+    return record.msg != _OF_PY4J
+
+
 @contextmanager
 def sigterm_as_interrupt() -> Iterator[StopSignal]:
-    """Raise KeyboardInterrupt on SIGTERM in the main thread, where this must be called."""
+    """Raise KeyboardInterrupt on SIGTERM in the main thread, where this must be called.
+
+    Of an interrupt py4j would log its own frames, before the line that the user reads.
+    """
     received = StopSignal()
 
     def interrupt(number: int, _: FrameType | None) -> None:
@@ -40,9 +51,12 @@ def sigterm_as_interrupt() -> Iterator[StopSignal]:
         raise KeyboardInterrupt
 
     previous = signal.signal(signal.SIGTERM, interrupt)
+    root = logging.getLogger()
+    root.addFilter(_is_about_the_job)
     try:
         yield received
     finally:
+        root.removeFilter(_is_about_the_job)
         signal.signal(signal.SIGTERM, previous or signal.SIG_DFL)
 
 

@@ -115,7 +115,14 @@ def penstock(
     """
 
 
+_INTERRUPTED = 130
+"""The status that a shell expects after Ctrl-C, 128 + SIGINT."""
+
+
 def main() -> None:
     """Run the command line and exit with its status."""
-    enable_completion()
-    command_line(wanted(sys.argv[1:]))()
+    try:
+        enable_completion()
+        command_line(wanted(sys.argv[1:]))()
+    except KeyboardInterrupt:  # before there is a command: modules are imported
+        sys.exit(_INTERRUPTED)
