@@ -32,7 +32,17 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "graph": _BASE | {"expressions", "program", "types", "config", "filesystem", "notebook"},
     "connectors": _BASE | {"graph", "program", "types", "config", "filesystem", "wire"},
     "plan": _BASE
-    | {"program", "graph", "types", "config", "connectors", "expressions", "wire", "notebook", "version"},
+    | {
+        "program",
+        "graph",
+        "types",
+        "config",
+        "connectors",
+        "expressions",
+        "wire",
+        "notebook",
+        "version",
+    },
     "runtime": _BASE | {"expressions", "program", "state", "wire", "types", "metrics"},
     "api": _BASE
     | {
@@ -130,7 +140,9 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
         "keyed_aggregate": frozenset({"aggregates", "kinds", "merging", "steps", "tree", "typing"}),
         "paned": frozenset({"keyed_aggregate", "kinds", "steps", "tree", "typing"}),
         "field_totals": frozenset({"keyed_aggregate", "kinds", "steps", "tree", "typing"}),
-        "arrow": frozenset({"aggregates", "functions", "keyed_aggregate", "kinds", "steps", "tree"}),
+        "arrow": frozenset(
+            {"aggregates", "functions", "keyed_aggregate", "kinds", "steps", "tree"}
+        ),
     },
     "wire": {
         "atomic_file": frozenset(),

@@ -50,7 +50,13 @@ def test_operator_class_and_line_are_named(name: str, mode: dict[str, str]) -> N
         return objects.key_by(lambda _: 1).process(_Passes()).name("takes")
 
     with pytest.raises(DecodeError) as refused:
-        run_in_process(job(mode | {"pipeline.object-reuse": "true"}, CollectionSource.of([("a", 1), ("a", 2)]), build))
+        run_in_process(
+            job(
+                mode | {"pipeline.object-reuse": "true"},
+                CollectionSource.of([("a", 1), ("a", 2)]),
+                build,
+            )
+        )
     problem = refused.value.problem
     assert "operator 'takes'" in problem
     assert f"class {__name__}.{made.__name__} was pickled and cannot be unpickled" in problem
