@@ -64,14 +64,12 @@ class TimedQuery:
         text: With `{e}` and `{f}` where windows of a table are read.
         windows: Of them; None if it reads tables, or sessions.
         session_gap: Of sessions by `k`; None if there are none.
-        is_never_over: Whether late rows count, as in partitions that are not of a window.
         for_duckdb: The text of DuckDB; None is the same.
     """
 
     text: str
     windows: WindowKind | None = None
     session_gap: int | None = None
-    is_never_over: bool = False
     for_duckdb: str | None = None
 
     @property
@@ -285,12 +283,39 @@ class TimedMaker(QueryMaker):
         asof = f"SELECT {made} FROM e AS l ASOF {kind} f AS r ON l.k = r.k AND l.ts >= r.ts"
         return TimedQuery(text, for_duckdb=asof)
 
+    def over(self) -> TimedQuery:
+        """Return rows with values of rows before them, in order of time."""
+        return self._timed_over()
+
     def _timed_over(self) -> TimedQuery:
         rng = self._rng
-        call = rng.choice(("SUM(a)", "COUNT(*)", "MIN(a)", "MAX(k)", "COUNT(x)"))
-        distance = rng.choice(("UNBOUNDED", "INTERVAL '5' SECOND", "INTERVAL '0' SECOND"))
-        over = f"PARTITION BY k ORDER BY ts RANGE BETWEEN {distance} PRECEDING AND CURRENT ROW"
-        return TimedQuery(f"SELECT k, ts, {call} OVER ({over}) AS o FROM e", is_never_over=True)
+        by = rng.choice(("PARTITION BY k ", "PARTITION BY k ", ""))
+        made = [self._one_over(by) for _ in range(rng.choice((1, 1, 2)))]
+        shown = ", ".join(f"{each} AS o{at}" for at, each in enumerate(made))
+        where = rng.choice(("", "", " WHERE a IS NOT NULL"))
+        text = f"SELECT k, ts, {shown} FROM e{where}"
+        if rng.random() < 0.2:
+            text = f"SELECT k, ts, o0 FROM ({text}) AS i WHERE o0 IS NOT NULL"
+        return TimedQuery(text)
+
+    def _one_over(self, by: str) -> str:
+        rng = self._rng
+        if rng.random() < 0.4:
+            call = rng.choice(("SUM(a)", "COUNT(*)", "MIN(a)", "MAX(k)", "COUNT(x)"))
+            distance = rng.choice(("UNBOUNDED", "INTERVAL '5' SECOND", "INTERVAL '0' SECOND"))
+            frame = f" RANGE BETWEEN {distance} PRECEDING AND CURRENT ROW"
+            return f"{call} OVER ({by}ORDER BY ts{rng.choice((frame, frame, ''))})"
+        if rng.random() < 0.3:
+            call = rng.choice(("RANK()", "DENSE_RANK()", "COUNT(DISTINCT a)", "MAX(a)"))
+            return f"{call} OVER ({by}ORDER BY ts, a DESC NULLS LAST)"
+        # The values of rows that are equal in the order would depend on their order.
+        total = "ORDER BY ts, " + ", ".join(f"{each} NULLS FIRST" for each in ("k", "a", "x"))
+        if rng.random() < 0.4:
+            call = rng.choice(("ROW_NUMBER()", "LAG(a)", "LAG(a, 3, -9)", "FIRST_VALUE(a)"))
+            return f"{call} OVER ({by}{total})"
+        call = rng.choice(("SUM(a)", "MIN(a)", "COUNT(x)", "FIRST_VALUE(k)", "LAST_VALUE(a)"))
+        rows = rng.choice(("UNBOUNDED", "0", "2", "7"))
+        return f"{call} OVER ({by}{total} ROWS BETWEEN {rows} PRECEDING AND CURRENT ROW)"
 
 
 def in_windows(query: TimedQuery, arrived: Sequence[Event]) -> list[tuple[Event, int, int]]:
@@ -351,8 +376,6 @@ def duckdb_answer(query: TimedQuery, arrived: Sequence[Event]) -> list[tuple[Any
             f"CREATE TABLE {name} (k VARCHAR, a INTEGER, x DOUBLE, ts TIMESTAMP{more})"
         )
         mine = [each for each in arrived if each.table == name]
-        if query.is_never_over:
-            mine = [on_time(each) for each in mine]
         if is_windowed:
             rows = [
                 (*each.values, at(start), at(end)) for each, start, end in in_windows(query, mine)

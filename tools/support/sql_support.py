@@ -78,7 +78,14 @@ CONSTRUCTS: Mapping[str, str] = {
         " FROM TABLE(TUMBLE(TABLE a, DESCRIPTOR(ts), INTERVAL '5' SECOND))) WHERE r <= 3"
     ),
     "deduplication": _NUMBERED.format("r = 1"),
-    "OVER, WINDOW": "SELECT SUM(n) OVER w FROM a WINDOW w AS (PARTITION BY k ORDER BY ts)",
+    "OVER, WINDOW": "SELECT SUM(n) OVER w FROM a WINDOW w AS (PARTITION BY k ORDER BY n)",
+    "OVER in order of event time": "SELECT SUM(n) OVER (PARTITION BY k ORDER BY ts) FROM a",
+    "the same of the last rows": (
+        "SELECT SUM(n) OVER (ORDER BY ts ROWS BETWEEN 2 PRECEDING AND CURRENT ROW), LAG(n) OVER (ORDER BY ts) FROM a"
+    ),
+    "the same of the last seconds": (
+        "SELECT SUM(n) OVER (ORDER BY ts RANGE BETWEEN INTERVAL '9' SECOND PRECEDING AND CURRENT ROW) FROM a"
+    ),
     "UNNEST": "SELECT tag FROM c CROSS JOIN UNNEST(tags) AS t (tag)",
     "elements, fields, ARRAY[…], MAP[…]": "SELECT tags[1], made.x, ARRAY[n], MAP[k, n]['x'] FROM c",
     "STATE_TTL": "SELECT /*+ STATE_TTL('a' = '1 d') */ COUNT(*) FROM a",

@@ -196,13 +196,8 @@ class GroupAggregateFunction:
         self._part_rows = RowMaker(names)
         for at, each in enumerate(self._aggregates):
             if each.keeps_values:
-                key = (
-                    Types.STRING()
-                    if each.call.source.name in FLOATS
-                    else each.call.source.type_info
-                )
-                values = MapStateDescriptor(f"values-{at}", key, Types.LONG())
-                each.values = runtime_context.get_map_state(expiring(values, spec.ttl_ms))
+                values = expiring(values_state(at, each.call), spec.ttl_ms)
+                each.values = runtime_context.get_map_state(values)
 
     def process_changes(self, key: Any, rows: list[Row]) -> list[Row]:
         """Return the changes that rows of a group make."""
@@ -270,6 +265,13 @@ def keeps_values(call: AggregateCall, *, is_insert_only: bool) -> bool:
     if call.function in OF_VALUES:
         return not is_insert_only
     return call.is_distinct or call.function in OF_COUNTS
+
+
+def values_state(at: int, call: AggregateCall) -> MapStateDescriptor:
+    """Return the state of the values of an aggregate: value, of a float its text, to count."""
+    is_float = call.source.name in FLOATS
+    key = Types.STRING() if is_float else call.source.type_info
+    return MapStateDescriptor(f"values-{at}", key, Types.LONG())
 
 
 def _accumulator(call: AggregateCall) -> Accumulator:

@@ -61,8 +61,52 @@ class OverCall:
     offset: int = 1
     default: int | None = None
 
+    @property
+    def is_running(self) -> bool:
+        """Whether rows need not be kept for later ones: each adds to what those before it made."""
+        function = self.call.function
+        if function in POSITIONAL and function != "FIRST_VALUE":
+            return function in RANKS
+        return self.frame.preceding is None and not self.frame.is_whole
+
     def __str__(self) -> str:
         return f"{self.call} OVER"
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """How far frames reach back, in order of an event time.
+
+    Attributes:
+        rows: How many rows before a row.
+        ms: For how many milliseconds before it; None if no frame is one of time.
+        runs: Whether a function runs on from the begin of the partition.
+    """
+
+    rows: int
+    ms: int | None
+    runs: bool
+
+    @property
+    def is_endless(self) -> bool:
+        """Whether something is kept of a partition whatever the watermark is."""
+        return self.runs or bool(self.rows)
+
+
+def reach_of(calls: Sequence[OverCall]) -> Reach:
+    """Return how far the frames of functions reach back."""
+    rows, ms = 0, None
+    for each in calls:
+        frame = each.frame
+        if each.call.function == "LAG":
+            rows = max(rows, each.offset)
+        elif each.is_running or frame.preceding is None:
+            continue
+        elif frame.counts_rows:
+            rows = max(rows, frame.preceding)
+        else:
+            ms = max(ms or 0, frame.preceding)
+    return Reach(rows, ms, any(each.is_running for each in calls))
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,29 +285,25 @@ def _neighbour(direction: int) -> Callable[[OverCall, Rows, Bounds], list[Any]]:
     return made
 
 
-def _rank(_: OverCall, rows: Rows, bounds: Bounds) -> list[int]:
-    """Return one more than the number of rows before the first that is equal in the order."""
-    made, first = [], 0
+def _ranked(over: OverCall, rows: Rows, bounds: Bounds) -> list[int]:
+    number, made = RANKS[over.call.function], []
+    first = groups = 0
     for at in range(len(rows)):
         if at and bounds[at][1] != bounds[at - 1][1]:
-            first = at
-        made.append(first + 1)
+            first, groups = at, groups + 1
+        made.append(number(first, groups, at - first))
     return made
 
 
-def _dense_rank(_: OverCall, rows: Rows, bounds: Bounds) -> list[int]:
-    made, rank = [], 0
-    for at in range(len(rows)):
-        if not at or bounds[at][1] != bounds[at - 1][1]:
-            rank += 1
-        made.append(rank)
-    return made
-
+RANKS: dict[str, Callable[[int, int, int], int]] = {
+    "ROW_NUMBER": lambda rows, _, at: rows + at + 1,
+    "RANK": lambda rows, _, __: rows + 1,
+    "DENSE_RANK": lambda _, groups, __: groups + 1,
+}
+"""Function to the number of a row: of the rows and the groups of peers before, and its place among its peers."""
 
 POSITIONAL: dict[str, Callable[[OverCall, Rows, Bounds], list[Any]]] = {
-    "ROW_NUMBER": lambda _, rows, __: list(range(1, len(rows) + 1)),
-    "RANK": _rank,
-    "DENSE_RANK": _dense_rank,
+    **dict.fromkeys(RANKS, _ranked),
     "LAG": _neighbour(-1),
     "LEAD": _neighbour(1),
     "FIRST_VALUE": lambda over, rows, bounds: [

@@ -8,6 +8,7 @@ from penstock.sql.column_types import BIGINT
 from penstock.sql.functions.group_aggregate import AggregateCall
 from penstock.sql.functions.late_watermark import LateWatermark
 from penstock.sql.functions.over import Frame, OverCall, OverFunction, OverSpec
+from penstock.sql.functions.timed_over import TimedOver
 from penstock.sql.lowering.evaluated import Rows, row_type
 from penstock.sql.lowering.keyed import by_columns, changes_of, total_order
 from penstock.sql.relations.keyed import RowNumber
@@ -46,5 +47,9 @@ def _over(lowering: Any, relation: Over | RowNumber, calls: tuple[OverCall, ...]
         ttl_ms=lowering.ttl_ms,
     )
     rows = by_columns(lowering.stream(relation.input), relation.partition)
-    made = changes_of(rows, OverFunction(spec), relation.columns, "over")
+    if relation.time is None:
+        made = changes_of(rows, OverFunction(spec), relation.columns, "over")
+    else:
+        operator = TimedOver(spec, relation.time, row_type(relation.input.columns))
+        made = rows.transform("over", row_type(relation.columns), operator)
     return lowering.stateful(made, relation)  # type: ignore[no-any-return]

@@ -14,6 +14,7 @@ from penstock.sql.catalogue import Changelog, SqlColumn
 from penstock.sql.column_types import BOOLEAN
 from penstock.sql.relations.joins import Join, JoinType, joined
 from penstock.sql.relations.keyed import Rank, RowNumber
+from penstock.sql.relations.ordered import Delayed
 from penstock.sql.relations.tree import Filter, Project, SqlRelation
 from penstock.sql.scalars.tree import (
     Constant,
@@ -170,12 +171,14 @@ def _bounded(numbered: RowNumber, conditions: Sequence[Scalar]) -> SqlRelation:
         return _filter(numbered, conditions)
     partition = frozenset(numbered.partition)
     window_end = _window_end(numbered)
-    columns = numbered.columns
+    columns = tuple(replace(each, is_time=False) for each in numbered.columns)
+    # First rows of rows that change come at once: they wait for no watermark.
+    source = numbered.input.input if isinstance(numbered.input, Delayed) else numbered.input
     if window_end is not None:
-        inside = (replace(each, is_time=each.window == "time") for each in numbered.input.columns)
+        inside = (replace(each, is_time=each.window == "time") for each in source.columns)
         columns = (*inside, columns[number])
     ranked = Rank(
-        input=numbered.input,
+        input=source,
         partition=numbered.partition,
         order=numbered.order,
         start=start,

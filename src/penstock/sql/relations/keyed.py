@@ -131,10 +131,18 @@ class RowNumber(OneInput):
     Attributes:
         partition: Positions of the columns of the partition.
         order: Of ORDER BY.
+        time: Position of the event time, if rows come when the watermark has reached theirs.
     """
 
     partition: tuple[int, ...]
     order: tuple[SortColumn, ...]
+    time: int | None = None
+
+    @property
+    def state(self) -> str | None:
+        """What it keeps, in words, if no bound makes first rows of it."""
+        timed = "the rows ahead of the watermark, an accumulator per partition"
+        return "all rows of each partition" if self.time is None else timed
 
     def __str__(self) -> str:
         return f"Row number by {names_at(self.columns, self.partition)}"

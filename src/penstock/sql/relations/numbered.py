@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sqlglot import exp
-
 from penstock.sql.binding.binder import Binder
 from penstock.sql.binding.conversions import converted
 from penstock.sql.binding.intervals import milliseconds
@@ -20,9 +18,10 @@ from penstock.sql.place import unsupported, wrong
 from penstock.sql.relations.aggregates import bound_aggregate, is_aggregate, nodes_of
 from penstock.sql.relations.conditions import projected
 from penstock.sql.relations.keyed import RowNumber, distinct_names
-from penstock.sql.relations.ordered import Over
+from penstock.sql.relations.ordered import Over, in_time
 from penstock.sql.relations.tree import SqlRelation
 from penstock.sql.scalars.tree import InputColumn, Scalar
+from penstock.sql.sqlglot_source import exp
 
 _UNORDERED = frozenset({"ARRAY", "MAP", "ROW", "ANY"})
 
@@ -58,22 +57,47 @@ def _numbered(
         _check_arguments("ROW_NUMBER", node.this, window)
         return _row_number(node, relation, partition, sort, binder)
     relation, call = over_call(node, window, relation, sort, binder)
+    time = _time_of(relation, sort, call)
     at = len(relation.columns)
-    columns = distinct_names([*_plain(relation), SqlColumn("$over", call.call.result)])
+    columns = distinct_names([*_plain(relation, time), SqlColumn("$over", call.call.result)])
     binder.given[id(node)] = InputColumn(at, call.call.result, columns[at].name)
     return Over(
-        input=relation,
+        input=relation if time is None else in_time(relation, time),
         partition=partition,
         order=sort,
         calls=(call,),
+        time=time,
         columns=columns,
         keys=relation.keys,
-        changelog=Changelog.RETRACT,
+        changelog=Changelog.RETRACT if time is None else Changelog.INSERT_ONLY,
     )
 
 
-def _plain(relation: SqlRelation) -> list[SqlColumn]:
-    return [SqlColumn(each.name, each.type) for each in relation.columns]
+def _time_of(
+    relation: SqlRelation, sort: tuple[SortColumn, ...], call: OverCall | None = None
+) -> int | None:
+    """Return the event time that rows are in ascending order of, None if a later row may change a value.
+
+    Then a row has its values when the watermark has reached its time: LEAD alone reads rows behind it.
+
+    Args:
+        relation: The rows.
+        sort: Of ORDER BY.
+        call: The function; None is ROW_NUMBER.
+    """
+    if not sort or sort[0].is_descending or not relation.is_insert_only:
+        return None
+    is_ahead = call is not None and (call.call.function == "LEAD" or call.frame.is_whole)
+    at = sort[0].position
+    return at if relation.columns[at].is_time and not is_ahead else None
+
+
+def _plain(relation: SqlRelation, time: int | None) -> list[SqlColumn]:
+    """Return the columns, of which the time alone stays an event time: rows wait for theirs, and others may have passed."""
+    return [
+        SqlColumn(each.name, each.type, is_time=at == time)
+        for at, each in enumerate(relation.columns)
+    ]
 
 
 def _row_number(
@@ -83,16 +107,17 @@ def _row_number(
     sort: tuple[SortColumn, ...],
     binder: Binder,
 ) -> SqlRelation:
-    at = len(relation.columns)
-    columns = distinct_names([*_plain(relation), SqlColumn("$number", BIGINT)])
+    at, time = len(relation.columns), _time_of(relation, sort)
+    columns = distinct_names([*_plain(relation, time), SqlColumn("$number", BIGINT)])
     binder.given[id(node)] = InputColumn(at, BIGINT, columns[at].name)
     return RowNumber(
-        input=relation,
+        input=relation if time is None else in_time(relation, time),
         partition=partition,
         order=sort,
+        time=time,
         columns=columns,
         keys=frozenset({frozenset({*partition, at})}),
-        changelog=Changelog.RETRACT,
+        changelog=Changelog.RETRACT if time is None else Changelog.INSERT_ONLY,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from penstock.sql.functions.over import OverCall
+from penstock.sql.functions.over import OverCall, Reach, reach_of
 from penstock.sql.functions.ranking import SortColumn
 from penstock.sql.relations.tree import OneInput, SqlRelation, TwoInputs, names_at
 
@@ -17,20 +17,39 @@ class Over(OneInput):
         partition: Positions of the columns of the partition.
         order: Of ORDER BY.
         calls: The functions.
+        time: Position of the event time, if rows come when the watermark has reached theirs; None if they come at once, and
+            change.
     """
 
     partition: tuple[int, ...]
     order: tuple[SortColumn, ...]
     calls: tuple[OverCall, ...]
+    time: int | None = None
 
     @property
     def state(self) -> str | None:
         """The kept state, in words."""
-        return "all rows of each partition"
+        return "all rows of each partition" if self.time is None else _kept(reach_of(self.calls))
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether the watermark says when what it keeps is forgotten."""
+        return self.time is not None and not reach_of(self.calls).is_endless
 
     def __str__(self) -> str:
         by = names_at(self.columns, self.partition) or "nothing"
         return f"Over {by}: {', '.join(map(str, self.calls))}"
+
+
+def _kept(reach: Reach) -> str:
+    kept = ["the rows ahead of the watermark"]
+    if reach.rows:
+        kept.append(f"the last {reach.rows} of each partition")
+    if reach.ms:
+        kept.append(f"those of the last {reach.ms} ms")
+    if reach.runs:
+        kept.append("an accumulator per partition")
+    return ", ".join(kept)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

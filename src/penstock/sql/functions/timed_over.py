@@ -1,0 +1,222 @@
+"""OVER of rows in order of their event time: each row is emitted once, when the watermark has reached its time.
+
+State of a partition:
+
+    ahead       rows whose time the watermark has not reached
+    passed      rows that frames still reach: the last ones, or those of the last milliseconds
+    running     rows and peers so far, and the parts of what frames without a begin have
+    values-<i>  value -> count, of such a function with DISTINCT
+
+All rows that are due are applied at once, at the first of their timers: a frame costs one walk along its rows, however
+many times are due. Peers have one time, so they are due together. A row behind the watermark is late, and dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from penstock.api.functions.context import RuntimeContext
+from penstock.api.functions.stream_operators import OneInputStreamOperator
+from penstock.api.state.descriptors import (
+    ListStateDescriptor,
+    ValueStateDescriptor,
+)
+from penstock.sql.functions.changes import RowMaker
+from penstock.sql.functions.group_aggregate import RunningAggregate, keeps_values, values_state
+from penstock.sql.functions.over import (
+    RANKS,
+    OverCall,
+    OverSpec,
+    Rows,
+    bounds_of,
+    reach_of,
+    values_over,
+)
+from penstock.sql.functions.ranking import RowSorter
+from penstock.sql.functions.state_ttl import expiring
+from penstock.sql.scalars.times import millis_of
+from penstock.types import TypeInformation, Types
+from penstock.types.records import RowTypeInfo
+from penstock.types.row import Row, values_of_row
+
+
+class _Running:
+    """A function whose frames begin with the partition: it needs what it made of the rows so far, not the rows."""
+
+    def __init__(self, over: OverCall) -> None:
+        self.over = over
+        self.aggregate: RunningAggregate | None = None
+        self.types: tuple[TypeInformation, ...] = ()
+        call = over.call
+        if call.function == "FIRST_VALUE":
+            self.types = (call.result.type_info,)
+        elif call.function not in RANKS:
+            is_kept = keeps_values(call, is_insert_only=True)
+            self.aggregate = RunningAggregate(call, keeps_values=is_kept)
+            self.types = self.aggregate.types
+
+    def start(self) -> list[Any]:
+        """Return the parts of no rows."""
+        return [None] * len(self.types) if self.aggregate is None else self.aggregate.start()
+
+    def results(
+        self, parts: list[Any], peers: Sequence[Sequence[Any]], rows: int, groups: int
+    ) -> list[Any]:
+        """Add peers, and return their values.
+
+        Args:
+            parts: What is kept of the rows before; it is changed.
+            peers: Rows that are equal in the order.
+            rows: The number of rows before.
+            groups: The number of groups of peers before.
+        """
+        aggregate, count = self.aggregate, len(peers)
+        if aggregate is None:
+            number = RANKS.get(self.over.call.function)
+            if number is not None:
+                return [number(rows, groups, at) for at in range(count)]
+            if not rows:
+                parts[0] = peers[0][self.over.call.arguments[0]]
+            return [parts[0]] * count
+        if not self.over.frame.counts_rows:
+            aggregate.apply(parts, [(list(each), 1) for each in peers])
+            return [aggregate.result(parts)] * count
+        made = []
+        for each in peers:
+            aggregate.apply(parts, [(list(each), 1)])
+            made.append(aggregate.result(parts))
+        return made
+
+
+class TimedOver(OneInputStreamOperator[Row, Row]):
+    """Emits rows with the values of functions, each when the watermark has reached its time."""
+
+    def __init__(self, spec: OverSpec, time: int, kind: RowTypeInfo) -> None:
+        """Make the operator.
+
+        Args:
+            spec: The functions; `order` begins with the time, ascending.
+            time: Position of the event time.
+            kind: Type of the rows.
+        """
+        self._spec = spec
+        self._time = time
+        self._kind = kind
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        """Get hold of the state."""
+        spec = self._spec
+        self._maker, self._inside = RowMaker(spec.names), RowMaker(self._kind.field_names)
+        self._sorter = RowSorter(spec.order)
+        self._peers = RowSorter(spec.order[: spec.ordered])
+        self._reach = reach_of(spec.calls)
+        self._running = {
+            at: _Running(each) for at, each in enumerate(spec.calls) if each.is_running
+        }
+        ttl_ms = spec.ttl_ms if self._reach.is_endless else None
+        get = runtime_context
+        self._ahead = get.get_list_state(ListStateDescriptor("ahead", self._kind))
+        self._passed = get.get_list_state(
+            expiring(ListStateDescriptor("passed", self._kind), ttl_ms)
+        )
+        types = [kind for each in self._running.values() for kind in each.types]
+        names = ["rows", "groups", *(f"p{at}" for at in range(len(types)))]
+        parts = Types.ROW_NAMED(names, [Types.LONG(), Types.LONG(), *types])
+        self._so_far = get.get_state(expiring(ValueStateDescriptor("running", parts), ttl_ms))
+        self._part_rows = RowMaker(names)
+        for at, each in self._running.items():
+            if each.aggregate is not None and each.aggregate.keeps_values:
+                values = values_state(at, each.over.call)
+                each.aggregate.values = get.get_map_state(expiring(values, ttl_ms))
+        self._late = get.get_metrics_group().counter("numLateRecordsDropped")
+
+    def process_element(self, value: Row, ctx: Any) -> None:
+        """Keep a row until its time has come; one without a time has no place in the order."""
+        moment = value[self._time]
+        if moment is None:
+            return
+        timers, time = self.keys.timer_service(), millis_of(moment)
+        if time <= timers.current_watermark():
+            self._late.inc()
+            return
+        self._ahead.add(value)
+        timers.register_event_time_timer(time)
+
+    def on_timer(self, timestamp: int, ctx: Any) -> None:
+        """Emit the rows that are due, and forget those that no frame reaches any more."""
+        watermark = ctx.timer_service().current_watermark()
+        passed: Rows = [tuple(values_of_row(each)) for each in self._passed.get() or ()]
+        ahead = list(self._ahead.get() or ())
+        due = [tuple(values_of_row(each)) for each in ahead if self._millis(each) <= watermark]
+        if due:
+            due.sort(key=self._sorter.key)
+            self._set(self._ahead, [each for each in ahead if self._millis(each) > watermark])
+            self._emit(passed, due)
+        rows = [*passed, *due]
+        kept = self._kept(rows, watermark)
+        if len(kept) < len(rows) or due:
+            self._set(self._passed, self._inside.rows([list(each) for each in kept]))
+
+    def _millis(self, row: Row | Sequence[Any]) -> int:
+        return millis_of(row[self._time])
+
+    def _emit(self, passed: Rows, due: Rows) -> None:
+        rows = [*passed, *due]
+        made: list[Sequence[Any]] = [()] * len(self._spec.calls)
+        for at, each in enumerate(self._spec.calls):
+            if at not in self._running:
+                bounds = bounds_of(each.frame, rows, self._spec.order, self._peers)
+                made[at] = values_over(each, rows, bounds)[len(passed) :]
+        if self._running:
+            for at, values in zip(self._running, self._added(due), strict=True):
+                made[at] = values
+        results = [[*row, *more] for row, more in zip(due, zip(*made, strict=True), strict=True)]
+        for row in self._maker.rows(results):
+            self.output.collect(row, self._millis(row))
+
+    def _added(self, due: Rows) -> list[list[Any]]:
+        """Add rows to the functions that run on, and return their values."""
+        stored = self._so_far.value()
+        rows, groups, *flat = (0, 0) if stored is None else values_of_row(stored)
+        running = list(self._running.values())
+        known: list[list[Any]] = []
+        for each in running:
+            width = len(each.types)
+            known.append(each.start() if stored is None else flat[:width])
+            flat = flat[width:]
+        made: list[list[Any]] = [[] for _ in running]
+        for peers in self._groups(due):
+            for each, parts, values in zip(running, known, made, strict=True):
+                values.extend(each.results(parts, peers, rows, groups))
+            rows, groups = rows + len(peers), groups + 1
+        state = [rows, groups, *(part for parts in known for part in parts)]
+        self._so_far.update(self._part_rows.rows([state])[0])
+        return made
+
+    def _groups(self, due: Rows) -> Iterator[Rows]:
+        """Yield the rows that are equal in the order."""
+        first = 0
+        for at in range(1, len(due) + 1):
+            if at == len(due) or self._peers.compare(due[at - 1], due[at]):
+                yield due[first:at]
+                first = at
+
+    def _kept(self, rows: Rows, watermark: int) -> Rows:
+        """Return the rows that frames of later rows reach; a timer comes when none does by its time."""
+        reach = self._reach
+        first = max(len(rows) - reach.rows, 0)
+        if reach.ms is not None:
+            while first and self._millis(rows[first - 1]) > watermark - reach.ms:
+                first -= 1
+            if first < len(rows) - reach.rows:
+                last = self._millis(rows[len(rows) - reach.rows - 1])
+                self.keys.timer_service().register_event_time_timer(last + reach.ms)
+        return rows[first:]
+
+    @staticmethod
+    def _set(state: Any, rows: list[Row]) -> None:
+        if rows:
+            state.update(rows)
+        else:
+            state.clear()
