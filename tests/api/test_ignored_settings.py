@@ -6,7 +6,14 @@ import pytest
 
 from penstock.api.environment import ignored_settings
 from penstock.common import Configuration
-from penstock.config.accepted_options import ACCEPTED_PREFIXES, IGNORED_PREFIXES
+from penstock.config.accepted_options import (
+    ACCEPTED_PREFIXES,
+    IGNORED_PREFIXES,
+    REFUSED_KEYS,
+)
+from penstock.datastream import StreamExecutionEnvironment
+from penstock.errors import ConfigError, SqlError
+from penstock.testing import collect
 
 REPORTER = {
     "metrics.reporter.prom.port": "9249",
@@ -28,3 +35,29 @@ def test_reporters_are_told_of_once(monkeypatch, caplog):
 @pytest.mark.parametrize("prefix", IGNORED_PREFIXES)
 def test_each_of_them_says_what_holds_instead(prefix):
     assert prefix in ACCEPTED_PREFIXES
+
+
+@pytest.mark.parametrize("key", REFUSED_KEYS)
+def test_a_key_that_would_change_results_is_refused(key):
+    env = StreamExecutionEnvironment.get_execution_environment(Configuration.from_dict({key: "x"}))
+    with pytest.raises(ConfigError, match=f"{key}.*would change results") as caught:
+        collect(env.from_collection([1]))
+    assert REFUSED_KEYS[key] in str(caught.value)
+    with pytest.raises(SqlError, match="would change results"):
+        StreamExecutionEnvironment.get_execution_environment().execute_sql(f"SET '{key}' = 'x'")
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "table.exec.sink.not-null-enforcer",
+        "table.exec.source.idle-timeout",
+        "table.exec.legacy-cast-behaviour",
+        "table.exec.sink.upsert-materialize",
+        "table.sql-dialect",
+        "execution.runtime-mod",
+    ],
+)
+def test_a_key_that_nobody_reads_is_refused(key):
+    with pytest.raises(SqlError, match="unknown configuration key"):
+        StreamExecutionEnvironment.get_execution_environment().execute_sql(f"SET '{key}' = 'x'")

@@ -1,4 +1,8 @@
-"""Flink's options without effect. Programs may set them and read them back."""
+"""Flink's options without effect. Programs may set them and read them back.
+
+None of them changes results: they are about speed, memory, guarantees that are stronger here, and where processes run. One that would
+change results is refused, or implemented.
+"""
 
 from __future__ import annotations
 
@@ -228,12 +232,11 @@ ACCEPTED_PREFIXES: dict[str, str] = {
     "execution.shutdown-on-": f"{_NOTHING}the program is the client.",
     "execution.batch-shuffle-mode": f"{_NOTHING}Spark shuffles.",
     "execution.sorted-inputs.enabled": f"{_NOTHING}a batch run always sorts by key.",
-    "fs.": f"{_NOTHING}use `spark.hadoop.fs.…`.",
+    "fs.": f"{_NOTHING}credentials and the like: use `spark.hadoop.fs.…`.",
     "s3.": f"{_NOTHING}use `spark.hadoop.fs.s3a.…`.",
     "metrics.reporter": "Accepted. Reporters for Prometheus, for OpenTelemetry over HTTP and for the log work; of others the log says "
     "what to set instead.",
     "metrics.scope.": f"{_NOTHING}metrics are named by the uid of their operator.",
-    "pipeline.time-characteristic": f"{_NOTHING}strategies and windows say which time counts.",
     "pipeline.vertex-": f"{_NOTHING}plans have a form of their own.",
     "pipeline.watermark-alignment.": f"{_NOTHING}splits of a source are read side by side.",
     "state.checkpoints.num-retained": f"{_NOTHING}the last completed one counts.",
@@ -242,5 +245,11 @@ ACCEPTED_PREFIXES: dict[str, str] = {
 }
 """Prefix of Flink's keys that are accepted to a sentence about their effect."""
 
-IGNORED_PREFIXES = ("python.profile.",)
+REFUSED_KEYS: dict[str, str] = {
+    "pipeline.time-characteristic": "Strategies and windows of the program say which time counts: remove it.",
+    "fs.default-scheme": "Write the scheme in the paths of the program: remove it.",
+}
+"""Flink's keys that change results, or what is read, and are not implemented, to what is to be done instead."""
+
+IGNORED_PREFIXES = ("python.profile.", "security.")
 """Prefixes whose effect a user would expect: a job logs that it ignores such settings."""

@@ -16,6 +16,7 @@ from collections.abc import Set as AbstractSet
 from difflib import get_close_matches
 from typing import Any, NamedTuple, TypeVar
 
+from penstock.config.accepted_options import REFUSED_KEYS
 from penstock.config.option import ConfigOption
 from penstock.config.options import ALL_OPTIONS, OPEN_PREFIXES, RULES
 from penstock.config.overrides import process_overrides
@@ -386,6 +387,9 @@ def _parsed(found: _Found, parse: Callable[[str], T]) -> T:
 
 
 def _check_known(key: str, layer: str) -> None:
+    instead = REFUSED_KEYS.get(key)
+    if instead is not None:
+        raise ConfigError(f"{key!r} (from {layer}) would change results", hint=instead)
     if key in _KNOWN_KEYS or key.startswith(tuple(OPEN_PREFIXES)):
         return
     nearest = get_close_matches(key, _KNOWN_KEYS, n=1)

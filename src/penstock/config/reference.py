@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 
+from penstock.config.accepted_options import REFUSED_KEYS
 from penstock.config.option import ANY_VALUE, ConfigOption, T
 from penstock.config.options import ALL_OPTIONS, OPEN_PREFIXES, RULES
 from penstock.config.parse import to_text
@@ -46,6 +47,15 @@ without one is in milliseconds.
 | Prefix | Meaning |
 |---|---|
 {prefixes}
+
+## Options without effect
+
+No option that is *accepted, without effect* can change results, and none decides what is read or written: they are about speed,
+memory, processes, and guarantees that are stronger here. Options of Flink that would change results are refused:
+
+| Key | Instead |
+|---|---|
+{refused}
 """
 
 
@@ -55,6 +65,7 @@ def render_reference() -> str:
         options="\n".join(map(_row, ALL_OPTIONS)),
         rules="\n".join(f"* {rule.requirement}." for rule in RULES),
         prefixes="\n".join(f"| `{prefix}` | {text} |" for prefix, text in OPEN_PREFIXES.items()),
+        refused="\n".join(f"| `{key}` | {text} |" for key, text in REFUSED_KEYS.items()),
     )
 
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from penstock.cli.porting.remarks import Remark, Weight
+from penstock.config.accepted_options import REFUSED_KEYS
 from penstock.config.options import ALL_OPTIONS, OPEN_PREFIXES
 from penstock.errors import did_you_mean
 
@@ -100,7 +101,10 @@ def _option(key: ast.expr, *, by_name: bool) -> Iterator[Remark]:
     if not isinstance(key, ast.Constant) or not isinstance(key.value, str):
         return
     option, text = _OPTIONS.get(key.value), key.value
-    if option is None and not text.startswith(tuple(OPEN_PREFIXES)):
+    if text in REFUSED_KEYS:
+        said = f"option {text!r} would change results. {REFUSED_KEYS[text]}"
+        yield Remark(key.lineno, Weight.BY_HAND, said)
+    elif option is None and not text.startswith(tuple(OPEN_PREFIXES)):
         # `set` is a method of other objects, too.
         if by_name or text.startswith(_prefixes()):
             nearest = did_you_mean(text, tuple(_OPTIONS)) or "."
