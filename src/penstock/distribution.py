@@ -38,7 +38,7 @@ REQUIREMENTS: dict[str, tuple[str, ...]] = {
     "google": ("google-cloud-storage>=3",),
     "otel": ("opentelemetry-sdk>=1.45", "opentelemetry-exporter-otlp-proto-http>=1.45"),
     "openlineage": ("openlineage-python>=1.54",),
-    "sql": ("sqlglot>=30.30,<31",),
+    "sql": ("sqlglot>=30.24,<30.31",),
     "ui": ("starlette>=1", "uvicorn>=0.40", "prometheus-client>=0.22", "graphlay>=0.3.1"),
 }
 """Argument of pip for each extra if the package itself is there."""

@@ -12,6 +12,9 @@ import re
 import sys
 import sysconfig
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
@@ -21,6 +24,7 @@ from typing import Any, ClassVar, Self
 from penstock.cell_names import with_names_of_cells
 
 _PACKAGE = str(Path(__file__).parent)
+_COMMANDS = str(Path(__file__).parent / "cli")
 _LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
 _WIRE = re.compile(r"<<penstock-error:([A-Za-z0-9+/=]+)>>")
 
@@ -51,20 +55,40 @@ class CallSite:
 
     @classmethod
     def of_caller(cls) -> CallSite | None:
-        """Return the innermost frame outside Penstock, or None if there is none."""
+        """Return the innermost frame outside Penstock, or None if there is none.
+
+        While a script is carried out it is the line of the script. What calls the command line is a library.
+        """
+        line = _SCRIPT_LINE.get()
+        if line is not None:
+            return line
         frame = sys._getframe(1)
         while frame is not None:
             filename = frame.f_code.co_filename
+            if filename.startswith(_COMMANDS):
+                return None
             if not filename.startswith((_PACKAGE, "<string>")):  # a dataclass __init__
                 return cls(filename, frame.f_lineno, frame.f_code.co_name)
             frame = frame.f_back  # type: ignore[assignment]
         return None
+
+    @contextmanager
+    def as_line_of_user(self) -> Iterator[None]:
+        """Be the line of the user for what is called meanwhile: a statement of a script."""
+        token = _SCRIPT_LINE.set(self)
+        try:
+            yield
+        finally:
+            _SCRIPT_LINE.reset(token)
 
     @classmethod
     def of_definition(cls, function: Any) -> CallSite | None:
         """Return the line that defines a function or method, None if it is not defined in Python."""
         code = getattr(function, "__code__", None)
         return None if code is None else cls(code.co_filename, code.co_firstlineno, code.co_name)
+
+
+_SCRIPT_LINE: ContextVar[CallSite | None] = ContextVar("script_line", default=None)
 
 
 class PenstockError(Exception):

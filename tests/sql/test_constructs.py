@@ -7,7 +7,6 @@ import re
 from pathlib import Path
 
 import pytest
-from sqlglot import exp
 
 from penstock.common import Types
 from penstock.datastream import StreamExecutionEnvironment
@@ -27,6 +26,7 @@ from penstock.sql.scalars.columns import _MADE
 from penstock.sql.scalars.evaluation import _SPECIAL
 from penstock.sql.scalars.functions import FUNCTIONS as COMPUTED
 from penstock.sql.scalars.functions import INFIX, LOGIC
+from penstock.sql.sqlglot_source import exp
 from penstock.sql.streams import StreamCatalogue, StreamTable
 
 NODES = sorted(

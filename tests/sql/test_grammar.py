@@ -10,13 +10,13 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-from sqlglot import exp
 
 from penstock.errors import SqlError
 from penstock.sql.column_types import BIGINT, BYTES, STRING, TIMESTAMP, TIMESTAMP_LTZ
 from penstock.sql.dialect import TableArgument, hints_of
 from penstock.sql.grammar import parse_query, parse_script
 from penstock.sql.place import TextPlace, place_of
+from penstock.sql.sqlglot_source import exp
 from penstock.sql.statements import (
     ColumnKind,
     CreateTable,

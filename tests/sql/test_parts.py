@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 
 import pytest
-from sqlglot import exp
 
 from penstock.common import Configuration, Row, Types
 from penstock.datastream import StreamExecutionEnvironment
@@ -21,6 +20,7 @@ from penstock.sql.grammar import parse_query
 from penstock.sql.queries import relation_of
 from penstock.sql.relations.aggregates import _OTHER_NAMES, _RESULTS, UNORDERED
 from penstock.sql.relations.select import QueryTranslator
+from penstock.sql.sqlglot_source import exp
 from penstock.sql.streams import StreamCatalogue, StreamTable
 from penstock.testing import collect
 from tests.sql.generated import materialized

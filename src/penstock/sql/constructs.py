@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sqlglot import exp
-
 from penstock.sql.dialect import TableArgument
 from penstock.sql.place import unsupported
+from penstock.sql.sqlglot_source import exp
 
 _BOTH = frozenset({"this", "expression"})
 _ONE = frozenset({"this"})

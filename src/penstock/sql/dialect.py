@@ -18,15 +18,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
-from sqlglot import exp
-from sqlglot.dialects.presto import Presto
-from sqlglot.errors import TokenError
-from sqlglot.parser import Parser
-from sqlglot.parsers.presto import PrestoParser
-from sqlglot.tokenizer_core import Token, TokenType
-
 from penstock.errors import SqlError
 from penstock.sql.place import TextPlace
+from penstock.sql.sqlglot_source import (
+    Parser,
+    Presto,
+    PrestoParser,
+    Token,
+    TokenError,
+    TokenType,
+    exp,
+)
 
 _WITH_KEYWORDS = (
     *("CAST", "TRY_CAST", "EXTRACT", "TRIM", "SUBSTRING", "POSITION", "CEIL", "FLOOR", "OVERLAY"),

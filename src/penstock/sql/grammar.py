@@ -6,14 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from sqlglot import exp
-from sqlglot.errors import ParseError
-from sqlglot.tokenizer_core import TokenType
-
 from penstock.errors import SqlError
+from penstock.sql.advice import KINDS, LIKE_OPTIONS, STATEMENTS
 from penstock.sql.column_types import SqlType
 from penstock.sql.dialect import options_of, tokens_of
-from penstock.sql.place import TextPlace
+from penstock.sql.place import TextPlace, wrong_at
+from penstock.sql.sqlglot_source import ParseError, TokenType, exp
 from penstock.sql.statements import (
     ColumnDefinition,
     ColumnKind,
@@ -36,6 +34,7 @@ from penstock.sql.type_names import of_sqlglot
 
 _NO_DETAILS = frozenset({"ESTIMATED_COST", "JSON_EXECUTION_PLAN", "PLAN_ADVICE"})
 """Details of EXPLAIN that there are in Flink. CHANGELOG_MODE is always told."""
+_LIKE_WORDS = frozenset({"INCLUDING", "EXCLUDING", "OVERWRITING"})
 _SHOWN = ("TABLES", "VIEWS", "FUNCTIONS")
 
 
@@ -56,6 +55,8 @@ def parse_script(text: str, file: str | None = None) -> tuple[Statement, ...]:
     try:
         return StatementParser(text, file).script()
     except SqlError as error:
+        if file is not None:
+            raise
         # Raised below frames of sqlglot, which are not the user's.
         raise SqlError.here(error.problem, hint=error.hint) from error
 
@@ -143,7 +144,8 @@ class StatementParser(TextParser):
             if self._words(*words.split()):
                 return read(self, place)
         words = " ".join(token.text.upper() for token in (self._curr, self._next) if token)
-        raise self._unsupported(f"the statement {words}", place)
+        hint = STATEMENTS.get(self._curr.text.upper())
+        raise self._unsupported(f"the statement {words}", place, hint)
 
     # CREATE and DROP
 
@@ -155,7 +157,7 @@ class StatementParser(TextParser):
         kind = self._curr.text.upper()
         read = self._CREATED.get(kind)
         if read is None:
-            raise self._unsupported(f"CREATE {kind}", place)
+            raise self._unsupported(f"CREATE {kind}", place, KINDS.get(kind))
         self._advance()
         return read(self, place, is_replacing=is_replacing)
 
@@ -172,6 +174,9 @@ class StatementParser(TextParser):
         partitioned_by = self._names() if self._words("PARTITIONED", "BY") else ()
         options = self._options() if self._words("WITH") else ()
         like = self._name() if self._words("LIKE") else None
+        behind = self._curr.text.upper()
+        if like is not None and (behind == "(" or behind in _LIKE_WORDS):
+            raise self._unsupported("an option of LIKE", self._place(), LIKE_OPTIONS)
         if self._words("AS"):
             hint = "Declare the columns, then INSERT INTO the table."
             raise self._unsupported("CREATE TABLE … AS SELECT", place, hint)
@@ -245,7 +250,7 @@ class StatementParser(TextParser):
 
     @staticmethod
     def _twice(what: str, place: TextPlace) -> SqlError:
-        return SqlError(f"the table has {what} twice ({place})", hint="Remove one of them.")
+        return wrong_at(f"the table has {what} twice", place, hint="Remove one of them.")
 
     def _not_enforced(self, place: TextPlace) -> None:
         if not self._words("NOT", "ENFORCED"):
@@ -280,7 +285,7 @@ class StatementParser(TextParser):
         self._words("SYSTEM")
         kind = self._curr.text.upper()
         if kind not in self._CREATED:
-            raise self._unsupported(f"DROP {kind}", place)
+            raise self._unsupported(f"DROP {kind}", place, KINDS.get(kind))
         self._advance()
         if_exists = self._words("IF", "EXISTS")
         return Drop(kind, self._name(), if_exists, place)
@@ -356,6 +361,13 @@ class StatementParser(TextParser):
         return Explain(found, place)
 
     def _describe(self, place: TextPlace) -> Describe:
+        begin = self._index
+        if self._words("EXTENDED"):
+            if self._curr and self._curr.token_type is not TokenType.SEMICOLON:
+                raise self._unsupported(
+                    "EXTENDED of DESCRIBE", place, "Write DESCRIBE and the name."
+                )
+            self._retreat(begin)
         return Describe(self._name(), place)
 
     def _show(self, place: TextPlace) -> Show:
@@ -368,7 +380,7 @@ class StatementParser(TextParser):
         self._words("USER")
         what = self._curr.text.upper()
         if what not in _SHOWN:
-            raise self._unsupported(f"SHOW {what}", place)
+            raise self._unsupported(f"SHOW {what}", place, KINDS.get(what))
         self._advance()
         return Show(what, None, place)
 

@@ -126,13 +126,15 @@ class SqlJob:
                 (statement, table, final_rows(each)) for statement, table, each in self._writes
             ]
         for each in self._writes:
-            _check_accepted(*each, is_batch=is_batch)
+            with each[0].place.as_line_of_user():
+                _check_accepted(*each, is_batch=is_batch)
         for relation in self._shown:
             self.stream(relation).sink_to(DiscardingSink()).name("rows")
         for statement, table, relation in self._writes:
             changelog = Changelog.INSERT_ONLY if is_batch else relation.changelog
             name = ".".join(statement.target)
-            table.write(self.stream(relation), changelog, _key_of(relation), name)
+            with statement.place.as_line_of_user():
+                table.write(self.stream(relation), changelog, _key_of(relation), name)
 
     def schema_of(self, name: Name, place: TextPlace) -> TableSchema:
         """Return what the rows of a table or view are.
@@ -198,6 +200,10 @@ class SqlJob:
 
     def _insertion(self, statement: Insert) -> tuple[SqlTable, SqlRelation]:
         """Return the table, and the rows with its columns and types."""
+        with statement.place.as_line_of_user():
+            return self._bound(statement)
+
+    def _bound(self, statement: Insert) -> tuple[SqlTable, SqlRelation]:
         table = self._found(statement.target, statement.place)
         if isinstance(table, SqlView):
             raise SqlError.here(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from penstock.errors import SqlError
+from penstock.errors import CallSite, SqlError
 
 if TYPE_CHECKING:
-    from sqlglot import exp
+    from penstock.sql.sqlglot_source import exp
 
 _LONGEST = 120
 
@@ -31,6 +32,16 @@ class TextPlace:
     def __str__(self) -> str:
         where = f"line {self.line}, column {self.column}"
         return where if self.file is None else f"{self.file}, {where}"
+
+    @property
+    def script_line(self) -> CallSite | None:
+        """The line of the script, None if the text is not from a file."""
+        return None if self.file is None else CallSite(self.file, self.line, "SQL")
+
+    def as_line_of_user(self) -> AbstractContextManager[None]:
+        """Be the line of the user for what is called meanwhile, if the text is from a file."""
+        line = self.script_line
+        return nullcontext() if line is None else line.as_line_of_user()
 
     def behind(self, start: TextPlace) -> TextPlace:
         """Return a place relative to `start` as one of the text that `start` is in."""
@@ -63,7 +74,14 @@ def wrong(problem: str, node: exp.Expr | None, *, hint: str) -> SqlError:
         node: The part; its text and place are named.
         hint: What to do about it, in the imperative.
     """
-    return SqlError.here(f"{problem}{_shown(node)}", hint=hint)
+    place = None if node is None else place_of(node)
+    line = None if place is None else place.script_line
+    return SqlError(f"{problem}{_shown(node)}", hint=hint, origin=line or CallSite.of_caller())
+
+
+def wrong_at(problem: str, place: TextPlace, *, hint: str) -> SqlError:
+    """Return the error of a place in a text, with the line of the script if it is from a file."""
+    return SqlError(f"{problem} ({place})", hint=hint, origin=place.script_line)
 
 
 def unsupported(construct: str, node: exp.Expr | None, *, hint: str | None = None) -> SqlError:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
@@ -182,7 +183,7 @@ class SqlSession:
         parts: list[str] = []
         for statement in parse_script(script, file):
             if isinstance(statement, Select | Insert | StatementSet):
-                with in_zone_of(self.environment):
+                with self._binding(statement):
                     parts.append(job.explained(statement))
                     job.add_all(statement)
             else:
@@ -201,8 +202,14 @@ class SqlSession:
 
     def apply(self, statement: Statement) -> SqlResult:
         """Carry out one statement; an INSERT is added to the job that runs next."""
-        with in_zone_of(self.environment):
+        with self._binding(statement):
             return _APPLY[type(statement)](self, statement)
+
+    @contextmanager
+    def _binding(self, statement: Statement) -> Iterator[None]:
+        """Bind a statement: in the zone of the session, and errors have its line."""
+        with in_zone_of(self.environment), statement.place.as_line_of_user():
+            yield
 
     def _run(self, show: Callable[[SqlResult], None] | None) -> SqlResult | None:
         """Run the job of the INSERTs so far, if there are some."""

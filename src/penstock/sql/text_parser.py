@@ -5,14 +5,11 @@ from __future__ import annotations
 import re
 from typing import TypeVar
 
-from sqlglot import exp
-from sqlglot.errors import ParseError
-from sqlglot.tokenizer_core import Token, TokenType
-
 from penstock.errors import SqlError
 from penstock.sql.constructs import check_parts
 from penstock.sql.dialect import Flink, FlinkParser, tokens_of
-from penstock.sql.place import TextPlace
+from penstock.sql.place import TextPlace, wrong_at
+from penstock.sql.sqlglot_source import ParseError, Token, TokenType, exp
 from penstock.sql.statements import Name
 
 BEGIN_QUERY = frozenset({TokenType.SELECT, TokenType.WITH, TokenType.VALUES, TokenType.L_PAREN})
@@ -54,8 +51,8 @@ class TextParser(FlinkParser):
             place = self._place()
             found.append(self._identifier())
             if found[-1] in found[:-1]:
-                raise SqlError(
-                    f"the name {found[-1]!r} is there twice ({place})", hint="Remove one of them."
+                raise wrong_at(
+                    f"the name {found[-1]!r} is there twice", place, hint="Remove one of them."
                 )
         self._expect(")")
         return tuple(found)
@@ -149,15 +146,17 @@ class TextParser(FlinkParser):
         return node
 
     def _unsupported(self, construct: str, place: TextPlace, hint: str | None = None) -> SqlError:
-        return SqlError(
-            f"{construct} is not supported ({place})",
+        return wrong_at(
+            f"{construct} is not supported",
+            place,
             hint=hint or "Write it without: docs/sql.md says what there is.",
         )
 
     def _fail(self, expected: str, token: Token | None = None) -> SqlError:
         found = token or self._curr
-        raise SqlError(
-            f"expected {expected} instead of {_shown(found)} ({self._place(found)})",
+        raise wrong_at(
+            f"expected {expected} instead of {_shown(found)}",
+            self._place(found),
             hint=_ADVICE.get(found.text, _GENERAL_ADVICE),
         )
 
@@ -170,8 +169,9 @@ class TextParser(FlinkParser):
         said = error["description"].partition(" but got <Token")[0]
         if missing:
             said = f"{missing[1].upper()} is not complete"
-        return SqlError(
-            f"{said}, before or at {_shown_text(text)} ({place})",
+        return wrong_at(
+            f"{said}, before or at {_shown_text(text)}",
+            place,
             hint=_ADVICE.get(text, _GENERAL_ADVICE),
         )
 

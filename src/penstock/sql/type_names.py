@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from sqlglot import exp
-
 from penstock.sql.column_types import (
     BIGINT,
     BOOLEAN,
@@ -24,6 +22,7 @@ from penstock.sql.column_types import (
     row,
 )
 from penstock.sql.place import unsupported
+from penstock.sql.sqlglot_source import exp
 
 _KIND = exp.DType
 _OF_SQLGLOT: dict[exp.DType, SqlType] = {

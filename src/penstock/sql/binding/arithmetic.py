@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sqlglot import exp
-
 from penstock.sql.binding import conversions as types
 from penstock.sql.column_types import INT, NULL, NUMBERS, SqlType, as_decimal
 from penstock.sql.place import wrong
 from penstock.sql.scalars.tree import Constant, Scalar, ScalarCall
+from penstock.sql.sqlglot_source import exp
 
 
 def arithmetic(

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from sqlglot import exp
-
 from penstock.sql.binding.conversions import converted
 from penstock.sql.binding.scope import Scope
 from penstock.sql.catalogue import SqlCatalogue
 from penstock.sql.column_types import BOOLEAN, NULL
 from penstock.sql.place import unsupported, wrong
 from penstock.sql.scalars.tree import Scalar
+from penstock.sql.sqlglot_source import exp
 
 Build = Callable[["Binder", exp.Expr], Scalar]
 """Makes the scalar expression of a node."""

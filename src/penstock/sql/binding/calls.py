@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlglot import exp
-
 from penstock.errors import ExpressionError, SqlError, did_you_mean
+from penstock.sql.advice import WINDOW_FUNCTIONS
 from penstock.sql.binding import conversions as types
 from penstock.sql.binding.arithmetic import arithmetic
 from penstock.sql.binding.binder import Binder
@@ -35,6 +34,7 @@ from penstock.sql.scalars.functions import USER
 from penstock.sql.scalars.patterns import Style, pattern_of
 from penstock.sql.scalars.times import MILLIS, MONTHS, PARTS
 from penstock.sql.scalars.tree import Constant, Scalar, ScalarCall
+from penstock.sql.sqlglot_source import exp
 
 Arguments = Sequence[Scalar]
 Rule = Callable[[str, Arguments, exp.Expr], Scalar]
@@ -426,6 +426,10 @@ def anonymous(binder: Binder, node: exp.Expr) -> Scalar:
         raise unsupported("ROW(…)", node, hint="Select the fields as columns.")
     if name in _SPANS:
         return _span(binder, name, node)
+    if name in WINDOW_FUNCTIONS:
+        raise unsupported(
+            f"the window function {name} of GROUP BY", node, hint=WINDOW_FUNCTIONS[name]
+        )
     if name not in FUNCTIONS:
         near = did_you_mean(name, tuple(FUNCTIONS))
         raise wrong(

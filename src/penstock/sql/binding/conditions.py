@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from sqlglot import exp
-
 from penstock.sql.binding import conversions as types
 from penstock.sql.binding.binder import Binder, Build
 from penstock.sql.binding.calls import call_named
 from penstock.sql.column_types import BOOLEAN, NULL
 from penstock.sql.place import unsupported, wrong
 from penstock.sql.scalars.tree import Constant, Scalar, ScalarCall
+from penstock.sql.sqlglot_source import exp
 
 _MOST_MEMBERS = 10_000
 

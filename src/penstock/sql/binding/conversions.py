@@ -14,8 +14,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce
 
-from sqlglot import exp
-
 from penstock.errors import ExpressionError
 from penstock.sql.binding.zone import zone_parameters
 from penstock.sql.column_types import (
@@ -36,6 +34,7 @@ from penstock.sql.place import wrong
 from penstock.sql.scalars.casts import cast
 from penstock.sql.scalars.evaluation import value_of
 from penstock.sql.scalars.tree import Constant, Scalar, ScalarCall
+from penstock.sql.sqlglot_source import exp
 
 _FROM_TEXT = frozenset({"DATE", "TIME", *TIMESTAMPS})
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from decimal import Decimal, InvalidOperation
 
-from sqlglot import exp
-
 from penstock.sql.binding.binder import Binder
 from penstock.sql.binding.conversions import folded
 from penstock.sql.column_types import BIGINT, INT, TIMESTAMPS
 from penstock.sql.place import unsupported, wrong
 from penstock.sql.scalars.times import MILLIS, MONTHS
 from penstock.sql.scalars.tree import Constant, Scalar, ScalarCall
+from penstock.sql.sqlglot_source import exp
 
 _UNITS = {**{f"{unit}S": unit for unit in (*MILLIS, *MONTHS)}, "WEEKS": "WEEK"}
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 
-from sqlglot import exp
-
 from penstock.sql.binding import conditions
 from penstock.sql.binding import conversions as types
 from penstock.sql.binding.arithmetic import arithmetic
@@ -34,6 +32,7 @@ from penstock.sql.place import unsupported, wrong
 from penstock.sql.scalars.casts import cast
 from penstock.sql.scalars.times import FLOORED, PARTS
 from penstock.sql.scalars.tree import Constant, Scalar, ScalarCall
+from penstock.sql.sqlglot_source import exp
 from penstock.sql.type_names import of_sqlglot
 
 _INTS = ((31, INT), (63, BIGINT))

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from sqlglot import exp
-
 from penstock.errors import did_you_mean
 from penstock.sql.catalogue import SqlColumn
 from penstock.sql.place import wrong
 from penstock.sql.scalars.tree import InputColumn, Scalar, ScalarCall
+from penstock.sql.sqlglot_source import exp
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from sqlglot import exp
-
 from penstock.sql.binding.binder import Binder, Build
 from penstock.sql.binding.scope import Scope
 from penstock.sql.catalogue import FunctionKind, SqlCatalogue
@@ -16,6 +14,7 @@ from penstock.sql.functions.group_aggregate import AggregateCall
 from penstock.sql.place import unsupported, wrong
 from penstock.sql.scalars.functions import USER
 from penstock.sql.scalars.tree import Constant, InputColumn, Scalar
+from penstock.sql.sqlglot_source import exp
 
 _RESULTS = {
     "COUNT": lambda _: BIGINT,

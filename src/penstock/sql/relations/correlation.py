@@ -13,8 +13,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sqlglot import exp
-
 from penstock.sql.binding.binder import Binder
 from penstock.sql.binding.conditions import compared
 from penstock.sql.binding.operators import BUILDERS
@@ -26,6 +24,7 @@ from penstock.sql.relations.from_clause import FromClause, joined_on
 from penstock.sql.relations.joins import JoinType
 from penstock.sql.relations.tree import SqlRelation
 from penstock.sql.scalars.tree import Constant, InputColumn, Scalar, ScalarCall, conjuncts
+from penstock.sql.sqlglot_source import exp
 
 if TYPE_CHECKING:
     from penstock.sql.relations.select import QueryTranslator

@@ -11,8 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlglot import exp
-
 from penstock.sql.binding.binder import Binder
 from penstock.sql.binding.operators import BUILDERS
 from penstock.sql.binding.scope import Scope
@@ -25,6 +23,7 @@ from penstock.sql.relations.keyed import Rank
 from penstock.sql.relations.numbered import check_ordered, constant_number, sorted_by
 from penstock.sql.relations.tree import SqlRelation
 from penstock.sql.scalars.tree import InputColumn
+from penstock.sql.sqlglot_source import exp
 
 
 def orders_of_input(

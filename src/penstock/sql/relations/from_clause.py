@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from sqlglot import exp
-
 from penstock.sql.binding.binder import Binder
 from penstock.sql.binding.conditions import compared
 from penstock.sql.binding.operators import BUILDERS
@@ -35,6 +33,7 @@ from penstock.sql.scalars.tree import (
     conjuncts,
     shifted,
 )
+from penstock.sql.sqlglot_source import exp
 
 if TYPE_CHECKING:
     from penstock.sql.relations.select import QueryTranslator

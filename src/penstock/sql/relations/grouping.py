@@ -12,8 +12,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, product
 
-from sqlglot import exp
-
 from penstock.sql.binding.binder import Binder
 from penstock.sql.binding.operators import BUILDERS
 from penstock.sql.catalogue import SqlColumn
@@ -31,6 +29,7 @@ from penstock.sql.relations.conditions import projected
 from penstock.sql.relations.keyed import GroupBy, aggregated, distinct_names, union
 from penstock.sql.relations.tree import SqlRelation
 from penstock.sql.scalars.tree import Constant, InputColumn, Scalar, ScalarCall
+from penstock.sql.sqlglot_source import exp
 
 _SETS = (exp.GroupingSets, exp.Rollup, exp.Cube)
 _GROUPING = frozenset({"GROUPING", "GROUPING_ID"})

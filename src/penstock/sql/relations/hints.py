@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import timedelta
 
-from sqlglot import exp
-
 from penstock.config.parse import parse_duration
 from penstock.errors import ConfigError
 from penstock.sql.dialect import hints_of, options_of
 from penstock.sql.place import unsupported, wrong
+from penstock.sql.sqlglot_source import exp
 
 _MILLISECOND = timedelta(milliseconds=1)
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from sqlglot import exp
-
 from penstock.errors import did_you_mean
 from penstock.sql.binding.binder import Binder
 from penstock.sql.binding.operators import BUILDERS
@@ -28,6 +26,7 @@ from penstock.sql.relations.subqueries import is_existence, with_existence, with
 from penstock.sql.relations.tree import Scan, SqlRelation
 from penstock.sql.relations.values import constant_rows
 from penstock.sql.scalars.tree import InputColumn, Scalar
+from penstock.sql.sqlglot_source import exp
 
 _CLAUSES = frozenset(
     {

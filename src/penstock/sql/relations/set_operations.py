@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sqlglot import exp
-
 from penstock.sql.binding.conversions import common_type, converted
 from penstock.sql.catalogue import SqlColumn
 from penstock.sql.column_types import BIGINT, BOOLEAN, INT
@@ -16,6 +14,7 @@ from penstock.sql.relations.conditions import projected, where
 from penstock.sql.relations.keyed import aggregated, union
 from penstock.sql.relations.tree import Correlate, SqlRelation
 from penstock.sql.scalars.tree import Constant, InputColumn, Scalar, ScalarCall
+from penstock.sql.sqlglot_source import exp
 
 Sides = tuple[SqlRelation, SqlRelation]
 

@@ -17,8 +17,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from sqlglot import exp
-
 from penstock.sql.binding.binder import Binder
 from penstock.sql.binding.conditions import compared
 from penstock.sql.catalogue import SqlColumn
@@ -40,6 +38,7 @@ from penstock.sql.scalars.tree import (
     shifted,
     with_columns,
 )
+from penstock.sql.sqlglot_source import exp
 
 if TYPE_CHECKING:
     from penstock.sql.relations.select import QueryTranslator

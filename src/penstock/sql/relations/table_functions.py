@@ -6,8 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from sqlglot import exp
-
 from penstock.sql.binding.binder import Binder
 from penstock.sql.binding.intervals import milliseconds
 from penstock.sql.binding.operators import BUILDERS
@@ -21,6 +19,7 @@ from penstock.sql.place import unsupported, wrong
 from penstock.sql.relations.keyed import WindowTable, distinct_names
 from penstock.sql.relations.ordered import in_time
 from penstock.sql.relations.tree import Correlate, SqlRelation
+from penstock.sql.sqlglot_source import exp
 
 if TYPE_CHECKING:
     from penstock.sql.relations.select import QueryTranslator

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sqlglot import exp
-
 from penstock.sql.binding.scope import Scope
 from penstock.sql.catalogue import SqlColumn
 from penstock.sql.place import unsupported, wrong
@@ -19,6 +17,7 @@ from penstock.sql.relations.keyed import Normalize, Rank, distinct_names
 from penstock.sql.relations.ordered import TemporalJoin, in_time
 from penstock.sql.relations.tree import Project, Scan, SqlRelation
 from penstock.sql.scalars.tree import InputColumn, Scalar
+from penstock.sql.sqlglot_source import exp
 
 
 def is_temporal(node: exp.Expr) -> bool:

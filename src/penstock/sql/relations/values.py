@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from sqlglot import exp
-
 from penstock.sql.binding.binder import Binder
 from penstock.sql.binding.conversions import together
 from penstock.sql.catalogue import SqlColumn
@@ -11,6 +9,7 @@ from penstock.sql.column_types import BOOLEAN, NULL
 from penstock.sql.place import unsupported, wrong
 from penstock.sql.relations.tree import SqlRelation, Values
 from penstock.sql.scalars.tree import Constant
+from penstock.sql.sqlglot_source import exp
 
 
 def constant_rows(node: exp.Values, binder: Binder) -> SqlRelation:

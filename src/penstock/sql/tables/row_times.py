@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from sqlglot import exp
-
 from penstock.api.functions.watermark import WatermarkStrategy
 from penstock.sql.binding.intervals import milliseconds
 from penstock.sql.catalogue import SqlColumn
 from penstock.sql.column_types import TIMESTAMPS
 from penstock.sql.functions.row_time import TimeOfRow
 from penstock.sql.place import unsupported, wrong
+from penstock.sql.sqlglot_source import exp
 from penstock.sql.statements import WatermarkDefinition
 from penstock.types.time import Duration
 

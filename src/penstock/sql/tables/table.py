@@ -7,14 +7,13 @@ from dataclasses import replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from sqlglot import exp
-
 from penstock.api.functions.watermark import WatermarkStrategy
 from penstock.api.streams.data_stream import DataStream
 from penstock.sql.catalogue import Changelog, SqlCatalogue, TableSchema
 from penstock.sql.lowering.lower import Lowering
 from penstock.sql.relations.select import QueryTranslator
 from penstock.sql.relations.tree import SqlRelation
+from penstock.sql.sqlglot_source import exp
 from penstock.sql.statements import ColumnKind, CreateTable
 from penstock.sql.tables.definition import Connector, TableDefinition, Takes
 from penstock.sql.tables.keyed_writes import latest_by_key, without_former_rows
