@@ -252,19 +252,42 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
     },
     "sql": {
         "column_types": frozenset(),
-        "place": frozenset(),
-        "type_names": frozenset({"column_types", "place"}),
-        "statements": frozenset({"column_types", "place"}),
+        "sqlglot_source": frozenset(),
+        "advice": frozenset(),
+        "place": frozenset({"sqlglot_source"}),
+        "type_names": frozenset({"column_types", "place", "sqlglot_source"}),
+        "statements": frozenset({"column_types", "place", "sqlglot_source"}),
         "catalogue": frozenset({"column_types"}),
-        "dialect": frozenset({"place"}),
-        "constructs": frozenset({"dialect", "place"}),
-        "text_parser": frozenset({"constructs", "dialect", "place", "statements"}),
+        "dialect": frozenset({"place", "sqlglot_source"}),
+        "constructs": frozenset({"dialect", "place", "sqlglot_source"}),
+        "text_parser": frozenset(
+            {"constructs", "dialect", "place", "sqlglot_source", "statements"}
+        ),
         "grammar": frozenset(
-            {"column_types", "dialect", "place", "statements", "text_parser", "type_names"}
+            {
+                "advice",
+                "column_types",
+                "dialect",
+                "place",
+                "sqlglot_source",
+                "statements",
+                "text_parser",
+                "type_names",
+            }
         ),
         # What workers import: it knows nothing of sqlglot.
         "scalars": frozenset({"column_types"}),
-        "binding": frozenset({"catalogue", "column_types", "place", "scalars", "type_names"}),
+        "binding": frozenset(
+            {
+                "advice",
+                "catalogue",
+                "column_types",
+                "place",
+                "scalars",
+                "sqlglot_source",
+                "type_names",
+            }
+        ),
         "relations": frozenset(
             {
                 "binding",
@@ -274,6 +297,7 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
                 "functions",
                 "place",
                 "scalars",
+                "sqlglot_source",
                 "type_names",
             }
         ),
@@ -294,6 +318,7 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
                 "place",
                 "relations",
                 "scalars",
+                "sqlglot_source",
                 "statements",
             }
         ),
