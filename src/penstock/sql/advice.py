@@ -46,4 +46,4 @@ STATEMENTS = {
 """First word of a statement to what is written in its place."""
 
 KINDS = dict.fromkeys(("CATALOG", "DATABASE", "CATALOGS", "DATABASES"), _ALONE)
-"""What cannot be created, dropped or shown, to what is written in its place."""
+"""Kinds that cannot be created, dropped or shown, to what is written in its place."""

@@ -1,4 +1,4 @@
-"""What is used of sqlglot, as classes that can be derived from.
+"""The used parts of sqlglot, as classes that can be derived from.
 
 The compiled build of sqlglot (`sqlglot[c]`) puts extension modules beside the sources, and their classes refuse to be
 derived from. Then the sources are imported once more under another name, where they find each other: the program may use the

@@ -63,7 +63,7 @@ class OverCall:
 
     @property
     def is_running(self) -> bool:
-        """Whether rows need not be kept for later ones: each adds to what those before it made."""
+        """True if rows need not be kept for later ones: each adds to what those before it made."""
         function = self.call.function
         if function in POSITIONAL and function != "FIRST_VALUE":
             return function in RANKS
@@ -75,7 +75,7 @@ class OverCall:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """How far frames reach back, in order of an event time.
+    """The distance that frames reach back, in order of an event time.
 
     Attributes:
         rows: How many rows before a row.
@@ -89,7 +89,7 @@ class Reach:
 
     @property
     def is_endless(self) -> bool:
-        """Whether something is kept of a partition whatever the watermark is."""
+        """True if something is kept of a partition whatever the watermark is."""
         return self.runs or bool(self.rows)
 
 

@@ -140,7 +140,7 @@ class RowNumber(OneInput):
 
     @property
     def state(self) -> str | None:
-        """What it keeps, in words, if no bound makes first rows of it."""
+        """The kept state, in words, if no bound makes first rows of it."""
         timed = "the rows ahead of the watermark, an accumulator per partition"
         return "all rows of each partition" if self.time is None else timed
 

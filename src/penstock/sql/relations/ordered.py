@@ -33,7 +33,7 @@ class Over(OneInput):
 
     @property
     def is_bounded(self) -> bool:
-        """Whether the watermark says when what it keeps is forgotten."""
+        """True if the watermark says when what it keeps is forgotten."""
         return self.time is not None and not reach_of(self.calls).is_endless
 
     def __str__(self) -> str:
