@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from examples.redis.server import RedisProcess
+from penstock.connectors.redis import staged_writes
+from penstock.connectors.redis.staged_writes import RecordWrites
 from penstock.datastream.connectors import Committer, SinkContext
 from penstock.datastream.connectors.redis import RedisSink
 from penstock.errors import ArgumentError, JobFencedError, SinkError
@@ -185,6 +189,56 @@ def test_bytes_and_large_records_arrive_as_they_are(valkey: Server, context: Sin
     started(sink, context).commit("1", staged(sink, context, binary, wide))
     found = [fields for _, fields in valkey.client.xrange(name)]
     assert found == [binary, {key.encode(): str(value).encode() for key, value in wide.items()}]
+
+
+@pytest.fixture
+def longest(valkey: Server) -> Iterator[int]:
+    """A server that takes arguments of a megabyte."""
+    before = valkey.client.config_get("proto-max-bulk-len")["proto-max-bulk-len"]
+    valkey.client.config_set("proto-max-bulk-len", 1 << 20)
+    yield 1 << 20
+    valkey.client.config_set("proto-max-bulk-len", before)
+
+
+def test_an_epoch_that_is_longer_than_an_argument_is_committed_in_pieces(
+    valkey: Server, context: SinkContext, longest: int
+) -> None:
+    name = valkey.name()
+    sink = RedisSink.to_stream(valkey.url, name)
+    records = [{"n": str(n), "text": "x" * (longest // 3)} for n in range(10)]
+    started(sink, context).commit("1", staged(sink, context, *records))
+    assert valkey.entries(name) == records
+
+
+def test_a_record_that_the_server_would_refuse_is_refused_where_it_is_staged(
+    valkey: Server, context: SinkContext, longest: int
+) -> None:
+    sink = RedisSink.to_stream(valkey.url, valkey.name())
+    started(sink, context)
+    writer = sink.create_writer(context)
+    writer.write([{"a": "x" * (longest - 100)}])
+    with pytest.raises(SinkError, match="takes 1,048,576"):
+        writer.write([{"a": "x" * longest}])
+    writer.abort()
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.binary(max_size=9),
+            st.dictionaries(st.text(max_size=3), st.text(max_size=9), min_size=1, max_size=3),
+        )
+    ),
+    st.integers(1, 60),
+)
+def test_pieces_are_the_writes_and_as_long_as_they_may_be(
+    records: list[tuple[bytes, dict[str, str]]], most: int
+) -> None:
+    writes = [RecordWrites(key=lambda r: r[0], fields=lambda r: r[1]).write_of(r) for r in records]
+    longest = max([most, *(len(each or b"") for each in writes)])
+    found = list(staged_writes.pieces(b"".join(each or b"" for each in writes), most))
+    assert b"".join(found) == b"".join(each or b"" for each in writes)
+    assert all(0 < len(each) <= longest for each in found)
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,10 @@ check_installed, library = _LIBRARY.check_installed, _LIBRARY.load
 _SCHEMES = ("redis", "rediss", "unix")
 _TIMEOUT_SECONDS = 30.0
 _RETRIES = 3
+_LONGEST = "proto-max-bulk-len"
+_DEFAULT_LONGEST = 512 << 20
+SURE_BYTES = 1 << 20
+"""What every server takes as one argument: it can be told no less."""
 
 _clients: OfThisProcess = OfThisProcess()
 
@@ -97,6 +101,18 @@ def _new_client(address: RedisAddress) -> Any:
         socket_connect_timeout=_TIMEOUT_SECONDS,
         retry=retry,
     )
+
+
+def longest_argument(address: RedisAddress) -> int:
+    """Return how many bytes a server takes as one argument; its default where it does not answer the question."""
+    client = client_of(address)
+    try:
+        found = client.config_get(_LONGEST)
+    except (
+        library().ResponseError
+    ):  # the login may not ask, or the server of a provider has no such command
+        found = {}
+    return int(found.get(_LONGEST, _DEFAULT_LONGEST))
 
 
 @contextmanager

@@ -13,8 +13,14 @@ from typing import Any
 
 from penstock.connectors.epoch_marks import EpochMark, EpochMarks
 from penstock.connectors.os_errors import sink_errors
-from penstock.connectors.redis.client import RedisAddress, client_of, redis_errors
-from penstock.connectors.redis.staged_writes import directory_of, staging_of
+from penstock.connectors.redis.client import (
+    SURE_BYTES,
+    RedisAddress,
+    client_of,
+    longest_argument,
+    redis_errors,
+)
+from penstock.connectors.redis.staged_writes import directory_of, pieces, staging_of
 from penstock.connectors.staged_bytes import Staged, open_staged, remove_staged
 from penstock.errors import SinkError
 from penstock.failpoint import failpoint
@@ -133,7 +139,7 @@ class RedisCommitter(Committer):
             client_of(self._address).delete(self._key)
 
     def _write(self, staged: list[Staged], mark: EpochMark) -> None:
-        files = [self._content(each) for each in staged]
+        files = self._arguments([self._content(each) for each in staged])
         failpoint("redis.read")
         before = "" if self._compared is None else str(self._compared)
         most = "" if self._most_entries is None else str(self._most_entries)
@@ -142,6 +148,14 @@ class RedisCommitter(Committer):
             client_of(self._address).eval(
                 _SCRIPT, 1, self._key, before, str(mark.value), most, *files
             )
+
+    def _arguments(self, files: list[bytes]) -> list[bytes]:
+        """Return the contents of files in pieces that the server takes."""
+        if all(len(each) <= SURE_BYTES for each in files):
+            return files
+        with self._errors("ask for the longest argument"):
+            most = longest_argument(self._address)
+        return [piece for each in files for piece in pieces(each, most)]
 
     def _content(self, staged: Staged) -> bytes:
         directory, context = staging_of(self._context), self._context

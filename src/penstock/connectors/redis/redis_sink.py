@@ -97,7 +97,7 @@ class RedisSink(Sink):
 
     def create_writer(self, context: SinkContext) -> SinkWriter:
         """Return a writer of staged records, for the task of `context`."""
-        return StagedWriteWriter(self.writes, context)
+        return StagedWriteWriter(self.writes, self.address, context)
 
     def create_committer(self, context: SinkContext) -> Committer:
         """Return the committer that writes epochs."""

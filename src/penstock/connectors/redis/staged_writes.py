@@ -1,18 +1,24 @@
 """Writes that wait for their epoch: one file per task in the job's directory, or none if they are few (`staged_bytes`).
 
-They have the form that the server's script reads. A write is `kind, key, count, (field, value) * count`: the kind one byte, the count and every length four bytes, big
+They have the form that the server's script reads, in pieces that the server takes as an argument. A write is `kind, key, count, (field, value) * count`: the kind one byte, the count and every length four bytes, big
 endian. No pickle: the server reads it.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
+from penstock.connectors.redis.client import (
+    SURE_BYTES,
+    RedisAddress,
+    longest_argument,
+    redis_errors,
+)
 from penstock.connectors.staged_bytes import StagedBytesWriter
 from penstock.errors import PenstockError, SinkError
 from penstock.failpoint import failpoint
@@ -142,10 +148,11 @@ class StagedWriteWriter(StagedBytesWriter):
     doing = "stage records"
     file_kind = "staged"
 
-    def __init__(self, writes: RecordWrites, context: SinkContext) -> None:
-        """Stage what records become, in the task of `context`."""
+    def __init__(self, writes: RecordWrites, address: RedisAddress, context: SinkContext) -> None:
+        """Stage what records become, in the task of `context`, for the server at `address`."""
         super().__init__(staging_of(context), context)
-        self._writes = writes
+        self._writes, self._address = writes, address
+        self._longest: int | None = None
 
     def write(self, values: list[Any]) -> None:
         """Stage records.
@@ -183,5 +190,47 @@ class StagedWriteWriter(StagedBytesWriter):
                     SinkError, failed, cause, self._context.origin, hint=hint
                 ) from cause
             if write is not None:
+                self._check_size(value, len(write))
                 made.append(write)
         return made
+
+    def _check_size(self, value: Any, size: int) -> None:
+        """Refuse a record that the server would refuse: then the epoch would be decided, and could not be committed."""
+        if size <= SURE_BYTES:
+            return
+        context = self._context
+        if self._longest is None:
+            doing = f"ask for the longest argument for sink {context.name!r}"
+            with redis_errors(SinkError, self._address, doing, context.origin):
+                self._longest = longest_argument(self._address)
+        if size > self._longest:
+            raise SinkError(
+                f"sink {context.name!r} cannot write {short(value)}: it has {size:,} bytes, and the server "
+                f"at {self._address.shown} takes {self._longest:,}",
+                hint="Write a smaller record, or raise proto-max-bulk-len of the server.",
+                origin=context.origin,
+            )
+
+
+def pieces(data: bytes, most: int) -> Iterator[bytes]:
+    """Cut staged writes between two of them, so that a piece has at most so many bytes, or is one write."""
+    begin = end = 0
+    while end < len(data):
+        following = _behind(data, end)
+        if following - begin > most and end > begin:
+            yield data[begin:end]
+            begin = end
+        end = following
+    if end > begin:
+        yield data[begin:end]
+
+
+def _behind(data: bytes, at: int) -> int:
+    """Return the position behind the write that begins at one."""
+    at += 1
+    at += _LENGTH.size + _LENGTH.unpack_from(data, at)[0]
+    texts = 2 * _LENGTH.unpack_from(data, at)[0]
+    at += _LENGTH.size
+    for _ in range(texts):
+        at += _LENGTH.size + _LENGTH.unpack_from(data, at)[0]
+    return at
