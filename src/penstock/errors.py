@@ -83,9 +83,14 @@ class CallSite:
 
     @classmethod
     def of_definition(cls, function: Any) -> CallSite | None:
-        """Return the line that defines a function or method, None if it is not defined in Python."""
+        """Return the line of the program that defines a function or method.
+
+        None if the function is not defined in Python, or is one of Penstock's.
+        """
         code = getattr(function, "__code__", None)
-        return None if code is None else cls(code.co_filename, code.co_firstlineno, code.co_name)
+        if code is None or code.co_filename.startswith(_PACKAGE):
+            return None
+        return cls(code.co_filename, code.co_firstlineno, code.co_name)
 
 
 _SCRIPT_LINE: ContextVar[CallSite | None] = ContextVar("script_line", default=None)
@@ -123,6 +128,16 @@ class PenstockError(Exception):
     def here(cls, problem: str, *, hint: str) -> Self:
         """Return the error of a call that the program is making now, with its line."""
         return cls(problem, hint=hint, origin=CallSite.of_caller())
+
+    @staticmethod
+    @contextmanager
+    def at(origin: CallSite | None) -> Iterator[None]:
+        """Give errors that name no line of the program this one."""
+        try:
+            yield
+        except PenstockError as error:
+            error.origin = error.origin or origin
+            raise
 
     def permanent(self, is_permanent: bool = True) -> Self:  # noqa: FBT001, FBT002 - one word
         """Return the error, marked if another attempt would repeat it."""

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -447,3 +447,25 @@ def test_an_error_of_a_call_is_raised_where_it_is_waited_for() -> None:
 def test_a_batch_run_confirms_its_ends() -> None:
     pinned = Pinned(splits={(7, 0): [(0, 5), (2, 9)]}, names={(7, 0): ("a", "b")})
     assert ends_read(pinned) == {(7, 0): {"a": 5, "b": 9}}
+
+
+@dataclass(frozen=True)
+class LogOfBytes(WorldLog):
+    counts_records: ClassVar[bool] = False
+
+
+def test_bytes_are_not_called_records() -> None:
+    """Nobody knows how many records pending bytes are before some were read."""
+    content = {at * 1_000: ("k", at, at) for at in range(40)}
+    log, clock = LogOfBytes.of({"a": content}), Clock()
+    planner = planner_of(log, clock, most=10)
+    at = EpochPositions.before(planner.readings)
+    planned = planner.next(at, is_first=True)
+    assert planned is not None
+    assert planner.records_left(at) is None
+    assert planner.records_waiting(at) == {}
+    told = [planner.records_left(position) for position, _ in epochs(log, planner, at, clock)]
+    counted = [records for records in told if records is not None]
+    assert len(counted) > 2
+    assert max(counted) <= 40
+    assert told[-1] == 0

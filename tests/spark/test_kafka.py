@@ -231,5 +231,9 @@ def test_records_that_are_gone_before_they_were_read_stop_the_job(
     kafka.add(topic, *keys(10, 30))
     kafka.delete_before(topic, 0, 20)
     client = start(environment("streaming"), source(kafka, topic), out)
-    with pytest.raises(SourceError, match="begins at position 20, and the job has read up to 10"):
+    with pytest.raises(
+        SourceError, match="begins at position 20, and the job has read up to 10"
+    ) as lost:
         client.get_job_execution_result().result()
+    assert lost.value.origin is not None
+    assert lost.value.origin.filename == __file__

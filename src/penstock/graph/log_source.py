@@ -61,6 +61,10 @@ class LogSource(PositionedSource):
     """True if a position has at most one record. If not, records of one position, such as those of a
     transaction, are read together."""
 
+    counts_records: ClassVar[bool] = True
+    """False if positions, or what `cost` returns, are bytes: then nobody knows how many records are pending
+    before some were read. After that it is an estimate."""
+
     read_timeout_seconds: ClassVar[float] = 60.0
     """Time for which `read` may answer that records below the head are not there yet."""
 
@@ -273,7 +277,7 @@ class LogSource(PositionedSource):
             lost = lost_records(f"split {name!r} of {self._described()}", at, splits.get(name))
             if lost is not None:
                 origin = CallSite.of_definition(self.discover)
-                raise SourceError(lost.problem, hint=lost.hint, origin=origin)
+                raise SourceError(lost.problem, hint=lost.hint, origin=origin).permanent()
         return known_first(splits, known, is_again=is_again)
 
     @final

@@ -108,6 +108,7 @@ class PostgresSource(LogSource):
 
     kind: ClassVar[str] = "postgres"
     is_single: ClassVar[bool] = False
+    counts_records: ClassVar[bool] = False
     discovery_seconds: ClassVar[float] = 0.02
 
     @staticmethod

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from penstock.errors import SourceError
+from penstock.errors import PenstockError
 from penstock.failpoint import failpoint
 from penstock.filesystem.stored_path import JobPath, mounted
 from penstock.graph.snapshot_part import Captured, SnapshotPart, snapshot_part_of
@@ -70,12 +70,8 @@ def _captured(job: JobContext, source: int, part: SnapshotPart) -> Captured:
     create_directory(directory.parent, PRIVATE_DIRECTORY)
     create_directory(directory, PRIVATE_DIRECTORY)
     failpoint("snapshot.begins")
-    try:
+    with PenstockError.at(job.plan.source(source).origin):
         made: Captured = job.patiently(partial(part.capture, directory))
-    except SourceError as error:
-        origin = error.origin or job.plan.source(source).origin
-        failed = SourceError(error.problem, hint=error.hint, origin=origin)
-        raise failed.permanent(error.is_permanent) from error
     failpoint("snapshot.captured")
     return made
 

@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from penstock.errors import CallSite, PenstockError
+
 Bounds = Sequence[tuple[int, int | None]]
 """Start and end of every split; the end of an unbounded split is None."""
 
@@ -47,6 +49,10 @@ class Tail(Protocol):
     def is_endless(self) -> bool:
         """True if splits may be added, also where there is none."""
 
+    @property
+    def is_counted(self) -> bool:
+        """True if `records_left` and `records_waiting` are about records; until then they are bytes."""
+
     def readable(self, at: Sequence[int], names: Sequence[str]) -> Readable:
         """Return what can be read now, new splits behind the others; see `SplitReading.readable`."""
 
@@ -79,6 +85,7 @@ class SplitReading:
         tail: What is known of a source whose splits and heads are looked up; None for others.
         part: Index of the part of the source.
         is_history: Whether further parts follow.
+        origin: The user's line.
     """
 
     source: int
@@ -91,6 +98,7 @@ class SplitReading:
     tail: Tail | None = field(default=None, compare=False)
     part: int = 0
     is_history: bool = False
+    origin: CallSite | None = field(default=None, compare=False)
 
     @property
     def begin(self) -> tuple[int, ...]:
@@ -107,11 +115,12 @@ class SplitReading:
         Raises:
             SourceError: The source failed, or what is to be read next is gone.
         """
-        if self.tail is not None:
-            return self.tail.readable(at, names or ())
-        if self.head is None:
-            return Readable(tuple(at), self.splits)
-        heads = [self.head(split, position) for split, position in enumerate(at)]
+        with PenstockError.at(self.origin):
+            if self.tail is not None:
+                return self.tail.readable(at, names or ())
+            if self.head is None:
+                return Readable(tuple(at), self.splits)
+            heads = [self.head(split, position) for split, position in enumerate(at)]
         bounds = tuple(
             (start, stop if head is None else head if stop is None else min(head, stop))
             for (start, stop), head in zip(self.splits, heads, strict=True)
@@ -136,6 +145,10 @@ class SplitReading:
             return self.tail.records_left(at)
         ends = [stop for _, stop in self.splits if stop is not None]
         return sum(ends) - sum(at) if len(ends) == len(self.splits) else None
+
+    def is_counted(self, at: Sequence[int]) -> bool:
+        """Return whether `records_left` is about records, as far as it is known."""
+        return self.tail is None or self.tail.is_counted or not self.has_more(at)
 
     def stop(self, split: int) -> int | None:
         """Return the end of a split; splits that were found later have none."""

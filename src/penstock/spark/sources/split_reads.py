@@ -9,6 +9,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from penstock.errors import PenstockError
 from penstock.graph.log_source import LogSource
 from penstock.graph.source import PositionedSource
 from penstock.graph.split_source import SplitSource
@@ -40,7 +41,8 @@ def pin_splits(pinning: Pinning, part: SplitSource) -> PinnedPart:
     Raises:
         SourceError: The source failed.
     """
-    return PinnedPart(splits=part.exact_splits(pinning.parallelism))
+    with PenstockError.at(pinning.origin):
+        return PinnedPart(splits=part.exact_splits(pinning.parallelism))
 
 
 def has_values(part: PositionedSource) -> bool:
@@ -83,7 +85,8 @@ def pin_log(pinning: Pinning, part: LogSource) -> PinnedPart:
         SourceError: The source failed.
         JobCancelledError: The job was cancelled while the source was asked.
     """
-    start = pinning.patiently(lambda: part.exact_start(pinning.parallelism))
+    with PenstockError.at(pinning.origin):
+        start = pinning.patiently(lambda: part.exact_start(pinning.parallelism))
     return PinnedPart(splits=list(start.ranges), names=start.names)
 
 

@@ -258,9 +258,14 @@ class EpochPlanner:
         return min(waits, default=None)
 
     def records_left(self, at: EpochPositions) -> int | None:
-        """Return the pending records of all sources that know them, None if there is none."""
-        left = self._left(at, self.readings)
-        known = [each.records_left(at.at[each.source] if now else each.begin) for each, now in left]
+        """Return the pending records of all sources that know them; None if there is none, or one has counted bytes only."""
+        left = [
+            (each, at.at[each.source] if now else each.begin)
+            for each, now in self._left(at, self.readings)
+        ]
+        if not all(each.is_counted(positions) for each, positions in left):
+            return None
+        known = [each.records_left(positions) for each, positions in left]
         found = [records for records in known if records is not None]
         return sum(found) if found else None
 
@@ -277,6 +282,7 @@ class EpochPlanner:
                 for each, is_now in self._left(at, self.readings)
                 if is_now
                 and each.tail is not None
+                and each.tail.is_counted
                 and (waiting := each.tail.records_waiting(at.at[each.source]))
             }
         return self._waiting

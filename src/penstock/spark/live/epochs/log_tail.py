@@ -26,6 +26,8 @@ _SHARE = 10
 
 _MOST_GROWTH = 64
 _MOST_CUTS = 4
+_ENOUGH = 5
+"""Records of the last ranges from which the pending records of a source that counts bytes are estimated."""
 
 
 class LogTail:
@@ -52,11 +54,17 @@ class LogTail:
         self._records = self._units = 0.0
         self._planned_units = 0
         self._density = 1.0
+        self._is_counted = source.counts_records
 
     @property
     def is_endless(self) -> bool:
         """True if splits may be added."""
         return not self._source.is_bounded
+
+    @property
+    def is_counted(self) -> bool:
+        """True if pending input is known in records."""
+        return self._is_counted
 
     def readable(self, at: Sequence[int], names: Sequence[str]) -> Readable:
         """Return what can be read now; it looks splits and heads up if that is due.
@@ -115,6 +123,7 @@ class LogTail:
         self._units = self._units / 2 + self._planned_units
         measured = (self._records + 1) / (self._units + 1)
         self._density = max(measured, self._density / _MOST_GROWTH)
+        self._is_counted = self._is_counted or self._records >= _ENOUGH
 
     def _ids(self) -> tuple[str, ...]:
         return tuple(split.id for split in self._found)

@@ -54,6 +54,7 @@ def split_readings(plan: PhysicalPlan, run: RunPlan, pinned: Pinned) -> tuple[Sp
                 tail,
                 part,
                 (source, part) in history,
+                plan.source(source).origin,
             )
         )
     return tuple(readings)
