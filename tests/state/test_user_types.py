@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from dataclasses import dataclass
 from io import BytesIO
 from typing import Any
@@ -11,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.common import Row, TypeInformation, Types, TypeSerializer
+from penstock.common import Row, TypeInformation, Types
 from penstock.datastream import KeyedProcessFunction
 from penstock.datastream.state import (
     ListStateDescriptor,
@@ -23,75 +22,10 @@ from penstock.state.schema.entry_schema import StateKind, StateSchema
 from penstock.testing import OperatorHarness
 from penstock.types.description import describe_type, type_of
 from penstock.types.user_types import user_codec
+from tests.money import Money, MoneyType
 from tests.types.random_types import TYPES, exact, values_of
 
 BACKENDS = ["hashmap", "lmdb"]
-
-
-class Money:
-    """An amount that pickle refuses, so that only its serializer can have stored it."""
-
-    def __init__(self, cents: int) -> None:
-        self.cents = cents
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Money) and other.cents == self.cents
-
-    def __hash__(self) -> int:
-        return hash(self.cents)
-
-    def __reduce__(self) -> Any:
-        raise TypeError("money is not pickled")
-
-    def __repr__(self) -> str:
-        return f"Money({self.cents})"
-
-    def __deepcopy__(self, memo: Any) -> Money:
-        return Money(self.cents)
-
-
-class Cents(TypeSerializer[Money]):
-    """Version 1: four bytes."""
-
-    def serialize(self, element: Money, stream: BytesIO) -> None:
-        stream.write(struct.pack("<i", element.cents))
-
-    def deserialize(self, stream: BytesIO) -> Money:
-        return Money(struct.unpack("<i", stream.read())[0])
-
-
-class WideCents(TypeSerializer[Money]):
-    """Version 2: eight bytes; it reads version 1."""
-
-    version = 2
-
-    def serialize(self, element: Money, stream: BytesIO) -> None:
-        stream.write(struct.pack("<q", element.cents))
-
-    def deserialize(self, stream: BytesIO) -> Money:
-        return Money(struct.unpack("<q", stream.read())[0])
-
-    def restore(self, version: int) -> TypeSerializer[Money]:
-        return Cents() if version == 1 else super().restore(version)
-
-
-@dataclass(frozen=True)
-class MoneyType(TypeInformation[Money]):
-    """The type of amounts; only its name and currency are part of its `repr`."""
-
-    currency: str
-    wide: bool = False
-
-    def __repr__(self) -> str:
-        return f"MoneyType({self.currency})"
-
-    def coerce(self, value: Any) -> Money:
-        if not isinstance(value, Money):
-            raise ValueError(f"{value!r} is no amount")
-        return value
-
-    def create_serializer(self, config: Any = None) -> TypeSerializer[Money]:
-        return WideCents() if self.wide else Cents()
 
 
 class Totals(KeyedProcessFunction):

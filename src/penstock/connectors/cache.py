@@ -21,6 +21,7 @@ from penstock.errors import SourceError
 from penstock.filesystem.stored_path import JobPath
 from penstock.graph.endpoints import Committer, Sink, SinkContext, SinkWriter, Source, SplitSource
 from penstock.types.information import TypeInformation
+from penstock.types.record_form import record_form
 
 BLOCK_RECORDS = 2048
 """Records in a block."""
@@ -90,6 +91,7 @@ class _CacheWriter(PickledFileWriter):
 
     def __init__(self, directory: JobPath, context: SinkContext) -> None:
         super().__init__(directory, context)
+        self._form = record_form(context.type_info)
         self._waiting: list[Any] = []
         self._offsets: list[int] = []
 

@@ -6,7 +6,8 @@ import pickle
 from typing import Any, ClassVar
 
 from penstock.connectors.staged_bytes import StagedBytesWriter
-from penstock.errors import SinkError
+from penstock.errors import PenstockError, SinkError
+from penstock.types.record_form import RecordForm
 from penstock.user_failure import raise_interrupt, words_of
 
 
@@ -17,6 +18,8 @@ class PickledFileWriter(StagedBytesWriter):
     """The refused thing, with the name of the sink."""
 
     _record_count = 0
+    _form: RecordForm | None = None
+    """The form of the values; None pickles them as they are."""
 
     def _append_values(self, values: list[Any]) -> int:
         """Stage a list of values; return where it begins."""
@@ -31,9 +34,11 @@ class PickledFileWriter(StagedBytesWriter):
 
     def _pickled(self, values: list[Any]) -> bytes:
         try:
-            return pickle.dumps(values, 5)
+            return pickle.dumps(self._form.pack(values) if self._form else values, 5)
         except BaseException as cause:  # whatever a user's __reduce__ raises
             raise_interrupt(cause)
+            if isinstance(cause, PenstockError):  # a serializer of the program
+                raise
             raise SinkError(
                 f"{self.refusal.format(self._context.name)}: {words_of(cause)}",
                 hint="Map them to values that can be pickled first.",

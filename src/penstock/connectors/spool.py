@@ -23,6 +23,7 @@ from penstock.connectors.staged_bytes import KeptBytes, Staged, open_staged, rem
 from penstock.errors import SinkError
 from penstock.filesystem.stored_path import JobPath
 from penstock.graph.endpoints import Committer, SinkContext
+from penstock.types.record_form import record_form
 
 CHUNK_VALUES = 2048
 """Greatest number of values in a chunk."""
@@ -71,6 +72,7 @@ class SpoolWriter(PickledFileWriter):
     ) -> None:
         super().__init__(spool_directory(context), context)
         self._convert = convert
+        self._form = record_form(context.type_info) if convert is None else None
 
     def write(self, values: list[Any]) -> None:
         """Append `values`; they may be changed afterwards.

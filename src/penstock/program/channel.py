@@ -10,6 +10,7 @@ from typing import Any
 from penstock.errors import CallSite
 from penstock.program.folding.fold import ChannelFold
 from penstock.program.partitioning import StreamPartitioner
+from penstock.types.information import TypeInformation
 
 SINK_LEVEL = 255
 """Target level of the sink stage after the last level. It receives records of sinks, state and
@@ -76,6 +77,7 @@ class ChannelSpec:
         fold: The sender's part in the fold of the reader, in a run; None sends plain records.
         has_results: Whether its records are results of a bounded region, which a batch run gives its reader
             before records of other channels.
+        record_type: Type of its records if serializers of the program write them; None if they are pickled.
     """
 
     id: int
@@ -94,6 +96,7 @@ class ChannelSpec:
     fold: ChannelFold | None = None
     senders: int | None = None
     has_results: bool = False
+    record_type: TypeInformation | None = None
 
     @property
     def is_local(self) -> bool:

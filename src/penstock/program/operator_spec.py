@@ -72,6 +72,7 @@ class OperatorSpec:
         method: Name of the method to call on `function`; None calls it directly.
         origin: The user's line that created the operator.
         input_count: Number of inputs that it distinguishes.
+        input_types: Per input the type of its records, if serializers of the program write them; None pickles them.
         key_selectors: Value to key, per input, for keyed kinds; None for an input without
             a key.
         timestamps: For TIMESTAMPS.
@@ -102,6 +103,7 @@ class OperatorSpec:
     method: str | None
     origin: CallSite | None
     input_count: int = 1
+    input_types: tuple[TypeInformation | None, ...] = ()
     key_selectors: tuple[Callable[[Any], Any] | None, ...] = ()
     timestamps: TimestampSpec | None = None
     result_type: TypeInformation | None = None
@@ -126,6 +128,10 @@ class OperatorSpec:
     def takes_keys(self) -> bool:
         """True if its input is (key, value) pairs, which may be folded before the exchange."""
         return self.folding is not None and self.folding.takes_keys
+
+    def input_type(self, number: int) -> TypeInformation | None:
+        """Return the type of the records of an input if serializers of the program write them."""
+        return self.input_types[number] if number < len(self.input_types) else None
 
     @property
     def may_have_state(self) -> bool:

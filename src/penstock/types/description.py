@@ -92,6 +92,24 @@ def type_of(description: Any) -> TypeInformation:
         raise _unknown(description) from refused
 
 
+def has_serializers(type_info: TypeInformation) -> bool:
+    """Return whether serializers of the program write the values, or values inside them.
+
+    >>> has_serializers(ListTypeInfo(BasicTypeInfo("Long")))
+    False
+    """
+    try:
+        return _names_user_type(describe_type(type_info))
+    except ArgumentError:  # a type of the program without a serializer: its values are pickled
+        return False
+
+
+def _names_user_type(description: Any) -> bool:
+    if isinstance(description, dict):
+        return _USER in description or any(map(_names_user_type, description.values()))
+    return isinstance(description, list) and any(map(_names_user_type, description))
+
+
 def _type_of(description: Any) -> TypeInformation:
     if isinstance(description, str):
         if description == _PICKLED:

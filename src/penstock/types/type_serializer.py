@@ -14,7 +14,7 @@ class TypeSerializer(ABC, Generic[T]):
     """Writes values of one type, and reads them back.
 
     A type of the program returns one from `TypeInformation.create_serializer`. State of that type, also inside
-    rows, tuples, lists and maps, is then stored as these bytes. Each call gets a stream of its own, which
+    rows, tuples, lists and maps, is then stored as these bytes, and records of that type are sent as them. Each call gets a stream of its own, which
     holds one value and nothing else; None is stored without a call.
 
     Snapshots record `version`. When a program whose serializer has another version starts from a snapshot,

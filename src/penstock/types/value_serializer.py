@@ -27,9 +27,14 @@ Codec = tuple[Callable[[Any], bytes], Callable[[bytes], Any]]
 _CODECS: dict[StoredForm, Callable[[Any], Codec]] = {}
 
 
-def provide_codec(form: StoredForm, codec_of: Callable[[Any], Codec]) -> None:
+def provide_codec(form: StoredForm, make: Callable[[Any], Codec]) -> None:
     """Provide the codec of a form; the modules that have it stand above the types."""
-    _CODECS[form] = codec_of
+    _CODECS[form] = make
+
+
+def codec_of(type_info: Any, form: StoredForm) -> Codec:
+    """Return the codec of a type in a form."""
+    return _CODECS[form](type_info)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +64,7 @@ class ValueSerializer(TypeSerializer[Any]):
         Raises:
             ValueError: `element` is no value of the type.
         """
-        encode, _ = _CODECS[self.form](self.type_info)
+        encode, _ = codec_of(self.type_info, self.form)
         stream.write(encode(self.type_info.coerce(element)))
 
     def deserialize(self, stream: BytesIO) -> Any:
@@ -68,7 +73,7 @@ class ValueSerializer(TypeSerializer[Any]):
         Raises:
             DecodeError: They are the bytes of no value of the type.
         """
-        _, decode = _CODECS[self.form](self.type_info)
+        _, decode = codec_of(self.type_info, self.form)
         return decode(stream.read())
 
 

@@ -46,7 +46,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
-from penstock.errors import DecodeError
+from penstock.errors import DecodeError, PenstockError
+from penstock.types.record_form import RecordForm
 from penstock.types.row import Row, row_factory, rows_of_one_schema, rows_to_values
 from penstock.user_failure import raise_interrupt, words_of
 from penstock.wire.record_segments import join_segments, split_segments
@@ -115,9 +116,19 @@ class FrameHeader:
 
 
 def encode_records(
-    header: FrameHeader, values: list[Any], timestamps: Sequence[int] | None
+    header: FrameHeader,
+    values: list[Any],
+    timestamps: Sequence[int] | None,
+    form: RecordForm | None = None,
 ) -> bytes:
-    """Encode records; `header.count` and `header.flags` are ignored and set here."""
+    """Encode records; `header.count` and `header.flags` are ignored and set here.
+
+    Args:
+        header: The header.
+        values: The records.
+        timestamps: Of each record; None if they have none.
+        form: The form of the records; None pickles them.
+    """
     flags = 0
     stamps = b""
     if timestamps is not None:
@@ -126,7 +137,9 @@ def encode_records(
     payload: object = values
     # If the first record is no row, not all of them are: most batches skip the second check.
     shared = rows_of_one_schema(values) if values and isinstance(values[0], Row) else None
-    if shared is not None:
+    if form is not None:
+        payload = form.pack(values)
+    elif shared is not None:
         flags |= _ROWS
         payload = (*shared, rows_to_values(values))
     head = _HEADER.pack(
@@ -270,7 +283,7 @@ def _decode_segments(header: FrameHeader, frame: bytes, at: int) -> tuple[list[A
             values += some_values
             if header.has_keys:
                 keys += some_keys or ()
-    except (MemoryError, DecodeError):
+    except (MemoryError, PenstockError):
         raise
     except BaseException as cause:  # unpickling damaged bytes can raise anything
         raise_interrupt(cause)
@@ -324,7 +337,7 @@ def load_payload(frame: bytes) -> Any:
 def _load(frame: bytes, at: int) -> Any:
     try:
         return unpickled(memoryview(frame)[at:])
-    except (MemoryError, DecodeError):
+    except (MemoryError, PenstockError):
         raise
     except BaseException as cause:  # unpickling damaged bytes can raise anything
         raise_interrupt(cause)

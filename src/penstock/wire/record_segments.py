@@ -19,6 +19,7 @@ import struct
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from penstock.types.record_form import RecordForm
 from penstock.types.row import Row, row_factory, rows_of_one_schema, rows_to_values
 from penstock.wire.unpickling import unpickled
 
@@ -28,15 +29,18 @@ Segment = tuple[list[Any] | None, list[Any]]
 """(keys, values)."""
 
 
-def pack_segment(keys: list[Any] | None, values: list[Any]) -> bytes:
+def pack_segment(
+    keys: list[Any] | None, values: list[Any], form: RecordForm | None = None
+) -> bytes:
     """Return the segment of some records.
 
     Args:
         keys: One per value; None if the reader computes them.
         values: At least one.
+        form: The form of the values; None pickles them.
 
     Raises:
-        Exception: A value cannot be pickled.
+        Exception: A value cannot be pickled, or its serializer failed.
 
     Examples:
         >>> list(split_segments(memoryview(join_segments([pack_segment(["a", "b"], [1, 2])]))))
@@ -44,6 +48,8 @@ def pack_segment(keys: list[Any] | None, values: list[Any]) -> bytes:
         >>> list(split_segments(memoryview(join_segments([pack_segment(None, [1]), pack_segment(None, [2])]))))
         [(None, [1]), (None, [2])]
     """
+    if form is not None:
+        return pickle.dumps((keys, form.pack(values), None), 5)
     # If the first value is no row, not all of them are: most batches skip the second check.
     shared = rows_of_one_schema(values) if isinstance(values[0], Row) else None
     if shared is None:

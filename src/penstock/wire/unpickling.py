@@ -7,7 +7,7 @@ import pickle
 import struct
 from typing import Any
 
-from penstock.errors import DecodeError
+from penstock.errors import DecodeError, PenstockError
 from penstock.user_failure import failure_as, has_user_frame, raise_interrupt
 
 _OF_DAMAGE = (pickle.UnpicklingError, EOFError, struct.error, UnicodeDecodeError, MemoryError)
@@ -19,11 +19,12 @@ def unpickled(data: bytes | memoryview) -> Any:
 
     Raises:
         DecodeError: A class of the records refuses what it has pickled itself; the error names the class.
+        StateError: A serializer of the program failed.
         Exception: The bytes are damaged.
     """
     try:
         return pickle.loads(data)
-    except _OF_DAMAGE:
+    except (*_OF_DAMAGE, PenstockError):  # the latter of a serializer of the program
         raise
     except BaseException as cause:
         raise_interrupt(cause)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from penstock.errors import ArgumentError
 from penstock.graph.endpoints import SplitSource
 from penstock.types import TypeInformation, Types, find_mismatch
+from penstock.types.record_form import record_form
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,11 @@ class CollectionSource(SplitSource):
             )
         return cls(tuple(declared.coerce_batch(values)), declared)
 
+    def __reduce__(self) -> Any:
+        form = record_form(self.type_info)
+        values = self.values if form is None else form.pack(list(self.values))
+        return _unpickled, (type(self), values, self.type_info)
+
     @property
     def is_bounded(self) -> bool:
         """True if the source ends; a collection does."""
@@ -89,3 +95,9 @@ class CollectionSource(SplitSource):
     def describe(self) -> str:
         """Return the number of elements."""
         return f"a collection of {len(self.values)}"
+
+
+def _unpickled(
+    source: type[CollectionSource], values: Iterable[Any], type_info: TypeInformation
+) -> CollectionSource:
+    return source(tuple(values), type_info)

@@ -11,6 +11,9 @@ only if the results are the same:
 | SENDER         | the same, or sessions with one gap for all records; the function is associative, and for records with timestamps also commutative |
 | SOURCE_SQL     | the same, and those of `plan.folding.columns`                                |
 
+Values that a serializer of the program writes are not folded before they are received as a group: what the
+function keeps of them has no declared form.
+
 The user promises that a function is associative or commutative, or the declared type of a field proves
 it. Records without timestamps keep their order per key, so their function need not commute.
 """
@@ -32,6 +35,7 @@ from penstock.program.operator_kind import Emit
 from penstock.program.operator_spec import OperatorSpec
 from penstock.program.run_settings import RunKind
 from penstock.program.window_operation import PaneShape
+from penstock.types.description import has_serializers
 
 ASSOCIATIVE = "is_associative"
 COMMUTATIVE = "is_commutative"
@@ -221,6 +225,16 @@ def _is_turned_off(folding: Folding) -> str | None:
     return "execution.batch.combine is false"
 
 
+def _has_serializers(folding: Folding) -> str | None:
+    """Refuse accumulators of a type of the program, and those that hold records of one."""
+    declared = None if folding.fold is None else folding.fold.accumulator_type
+    types = [channel.record_type for channel in folding.fed]
+    if declared is not None and has_serializers(declared):
+        types.append(declared)
+    found = next((each for each in types if each is not None), None)
+    return None if found is None else f"a serializer of the program writes the values of {found!r}"
+
+
 def _needs_order(folding: Folding) -> str | None:
     if not folding.is_timed or folding.ignores_order:
         return None
@@ -268,6 +282,7 @@ _ASKED: dict[Place, tuple[_Ask, ...]] = {
     Place.RECEIVER_FRAME: (
         *_BY_KEY,
         _has_columns,
+        _has_serializers,
         _has_other_windows,
         _has_life_cycle,
         _is_rolling_by_time,
@@ -276,6 +291,7 @@ _ASKED: dict[Place, tuple[_Ask, ...]] = {
     Place.SENDER: (
         _is_live_by_record,
         *_ON_ARRIVAL,
+        _has_serializers,
         _needs_promise,
         _has_life_cycle,
         _is_rolling_by_time,

@@ -25,7 +25,8 @@ from penstock.plan.phases.edges import sources_of
 from penstock.plan.physical import Decision, PhysicalPlan
 from penstock.program.operators import KEY_BY, PARTITION, PROCESS, SIDE_OUTPUT, SINK, SOURCE, UNION
 from penstock.program.traverse import inputs_first
-from penstock.types import Types
+from penstock.types import TypeInformation, Types
+from penstock.types.description import has_serializers
 
 RESULTS_RUN = "results"
 """Name of the run that reads only the results of the bounded region. A savepoint of this run would lack
@@ -182,7 +183,7 @@ class _Cut:
             common = {
                 "uid": None,
                 "generated_uid": GeneratedUid(f"{name} kept-{number + 1}", is_numbered=True),
-                "type_info": Types.PICKLED_BYTE_ARRAY(),
+                "type_info": _stamped(node.type_info),
                 "origin": node.origin,
             }
             yield Node(
@@ -206,3 +207,10 @@ class _Cut:
 
 def _ends(source: Node) -> bool:
     return source.source is not None and source.source.is_bounded
+
+
+def _stamped(records: TypeInformation) -> TypeInformation:
+    """Return the type of pairs of a record and a timestamp; any object if records are pickled."""
+    if has_serializers(records):
+        return Types.TUPLE([records, Types.LONG()])
+    return Types.PICKLED_BYTE_ARRAY()

@@ -22,6 +22,7 @@ The reasons for an exchange, in order of precedence:
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
@@ -38,6 +39,7 @@ from penstock.program.operator_spec import OperatorSpec, SideOutput
 from penstock.program.operators import SIDE_OUTPUT, SINK, SOURCE, TIMESTAMPS
 from penstock.program.partitioning import StreamPartitioner
 from penstock.program.timestamps import TimestampSpec
+from penstock.types.description import has_serializers
 from penstock.types.information import TypeInformation
 
 
@@ -235,7 +237,33 @@ class _Assignment:
             target_name=node.name,
             senders=self._senders(edge.producer),
             has_results=self._has_results(edge, node),
+            record_type=self._record_type(edge),
         )
+
+    def _record_type(self, edge: Edge) -> TypeInformation | None:
+        """Return the type of the records of an edge if serializers of the program write them."""
+        declared = edge.producer.type_info
+        if edge.output_tag is not None:
+            declared = self._types_of_sides(edge.producer)[edge.output_tag]
+        return declared if has_serializers(declared) else None
+
+    def _types_of_sides(self, node: Node) -> dict[str, TypeInformation]:
+        """Return the tags of the side outputs of a node, with their types."""
+        return {
+            side.output_tag: side.type_info
+            for side in self._graph.of_kind(SIDE_OUTPUT)
+            if side.inputs == (node.id,) and side.output_tag is not None
+        }
+
+    def _input_types(self, node: Node) -> tuple[TypeInformation | None, ...]:
+        """Return `_record_type` of each input of a node; None if its edges differ."""
+        types: dict[int, set[TypeInformation | None]] = defaultdict(set)
+        for edge in self._edges[node.id]:
+            types[edge.target_input].add(self._record_type(edge))
+        found = tuple(
+            next(iter(some)) if len(some) == 1 else None for _, some in sorted(types.items())
+        )
+        return found if any(found) else ()
 
     def _has_results(self, edge: Edge, node: Node) -> bool:
         """Return whether an edge leads out of the bounded region, to an order that matters.
@@ -259,6 +287,7 @@ class _Assignment:
             origin=edge.origin_node.origin,
             sources=sources_of(self._graph, edge.producer),
             target_name=self._plan.sinks[sink].name,
+            record_type=self._record_type(edge),
         )
 
     def _operator(self, node: Node) -> OperatorSpec:
@@ -275,6 +304,7 @@ class _Assignment:
             key_selectors=key_selectors(self._graph, node),
             timestamps=_timestamps(node),
             result_type=_result_type(node),
+            input_types=self._input_types(node),
             chained_to=tuple(draft.chained_to.get(None, ())),
             channels=tuple(draft.channels.get(None, ())),
             side_outputs=tuple(self._side_outputs(node, draft)),
@@ -290,11 +320,7 @@ class _Assignment:
         )
 
     def _side_outputs(self, node: Node, draft: _Draft) -> Iterator[SideOutput]:
-        types = {
-            side.output_tag: side.type_info
-            for side in self._graph.of_kind(SIDE_OUTPUT)
-            if side.inputs == (node.id,)
-        }
+        types = self._types_of_sides(node)
         for tag in sorted({*draft.chained_to, *draft.channels} - {None}):  # type: ignore[type-var]
             assert tag is not None
             declared = types[tag]

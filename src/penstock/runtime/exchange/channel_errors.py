@@ -50,13 +50,15 @@ def named(refused: KeyTypeError, operator: str) -> KeyTypeError:
 
 
 def unpicklable(cause: BaseException, values: list[Any], origin: CallSite | None) -> PenstockError:
-    """Return the error about a batch with a record that cannot be pickled.
+    """Return the error about a batch with a record that cannot be pickled or serialized.
 
     Args:
         cause: The exception of pickling.
         values: The batch.
         origin: The user's line that created the edge.
     """
+    if isinstance(cause, PenstockError):
+        return type(cause)(cause.problem, hint=cause.hint, origin=cause.origin or origin)
     record = next((value for value in values if not _can_be_pickled(value)), values[0])
     return UserCodeError(
         f"the record {short(record)} of type {type(record).__name__} cannot be sent on: "

@@ -39,6 +39,7 @@ from penstock.runtime.exchange.selected_keys import SelectorCheck, by_value
 from penstock.runtime.fold.loops import failing_key
 from penstock.runtime.fold.sender_fold import SenderFold
 from penstock.runtime.time.channel_timeline import ChannelTimeline
+from penstock.types.record_form import record_form
 from penstock.wire.elements import BacklogStatus, ControlElement
 from penstock.wire.frame import (
     FrameHeader,
@@ -96,9 +97,10 @@ class ChannelWriter:
         self._parts = self._columns if isinstance(self._columns, PartsBuckets) else None
         is_folded = spec.fold is not None and self._parts is None
         self._fold = SenderFold(spec.fold) if is_folded and spec.fold is not None else None
+        self._form = record_form(spec.record_type)
         self._segments: SegmentBuckets | None = None
         if settings.kind is RunKind.BATCH and self._placed is None:
-            self._segments = SegmentBuckets(self._max_records, spec.origin)
+            self._segments = SegmentBuckets(self._max_records, spec.origin, self._form)
 
     def collect(self, values: list[Any], timestamps: list[int] | None) -> None:
         """Bucket a batch."""
@@ -383,7 +385,7 @@ class ChannelWriter:
         before = self._clock.switch(ENCODE)
         header = self._header(FrameKind.RECORDS, len(values))
         try:
-            frame = encode_records(header, values, timestamps)
+            frame = encode_records(header, values, timestamps, self._form)
         except BaseException as cause:  # whatever a user's __reduce__ raises
             raise unpicklable(cause, values, self._spec.origin) from cause
         self._emit(route, frame)

@@ -17,6 +17,7 @@ from typing import Any
 
 from penstock.errors import CallSite
 from penstock.runtime.exchange.channel_errors import unpicklable
+from penstock.types.record_form import RecordForm
 from penstock.wire.record_segments import pack_segment
 
 _OPEN_FRAMES = 2
@@ -47,16 +48,20 @@ class SegmentedFrame:
 class SegmentBuckets:
     """The buffered records of one channel in one task. Records of a route stay in order."""
 
-    def __init__(self, max_frame_records: int, origin: CallSite | None) -> None:
+    def __init__(
+        self, max_frame_records: int, origin: CallSite | None, form: RecordForm | None = None
+    ) -> None:
         """Begin empty.
 
         Args:
             max_frame_records: Greatest number of records of a frame.
             origin: The user's line that created the channel.
+            form: The form of the records; None pickles them.
         """
         self._most = max_frame_records
         self._most_open = _OPEN_FRAMES * max_frame_records
         self._origin = origin
+        self._form = form
         self._values: _Buckets = defaultdict(list)
         self._keys: _Buckets = defaultdict(list)
         self._stamps: _Buckets = defaultdict(list)
@@ -127,7 +132,7 @@ class SegmentBuckets:
         self, route: int, values: list[Any], keys: list[Any] | None, stamps: list[int] | None
     ) -> Iterator[SegmentedFrame]:
         try:
-            segment = pack_segment(keys, values)
+            segment = pack_segment(keys, values, self._form)
         except BaseException as cause:  # whatever a user's __reduce__ raises
             raise unpicklable(cause, values, self._origin) from cause
         frame = self._waiting.get(route)

@@ -28,6 +28,8 @@ from penstock.runtime.operators.base import Operator
 from penstock.runtime.operators.key_kinds import KindCheck
 from penstock.runtime.spill.spill_space import SpillSpace
 from penstock.runtime.spill.spilled_values import SpilledValues
+from penstock.types.information import TypeInformation
+from penstock.types.record_form import record_form
 
 Folded = tuple[list[Any], list[Any], list[int] | None]
 """(keys, accumulators, timestamps)."""
@@ -142,10 +144,10 @@ class KeyedOperator(Operator):
             self.end_key(self._final_watermark)
         self.flush()
 
-    def spilled_values(self) -> SpilledValues:
-        """Return an empty list that spills to disk; the caller closes it (batch run)."""
+    def spilled_values(self, type_info: TypeInformation) -> SpilledValues:
+        """Return an empty list of values of a type that spills to disk; the caller closes it (batch run)."""
         assert self.spill_space is not None, "keys come in parts in a batch run only"
-        return SpilledValues(self.spill_space, self.spilled)
+        return SpilledValues(self.spill_space, self.spilled, record_form(type_info))
 
     def keys_of(self, number: int, values: list[Any]) -> list[Any]:
         """Return the keys of records of input `number`.

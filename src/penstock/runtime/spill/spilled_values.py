@@ -23,6 +23,7 @@ from penstock.errors import SpillError
 from penstock.runtime.spill.record_size import bytes_per_record
 from penstock.runtime.spill.spill_space import SpillCounts, SpillSpace
 from penstock.runtime.spill.spill_store import Row, SpillStore
+from penstock.types.record_form import RecordForm
 from penstock.wire.frame import FrameHeader, FrameKind, decode_records, encode_records, read_header
 
 _FRAME_RECORDS = 4096
@@ -39,15 +40,19 @@ class SpilledValues:
     record that was read changes it for this reading only, or for all: copy it instead.
     """
 
-    def __init__(self, space: SpillSpace, counts: SpillCounts) -> None:
+    def __init__(
+        self, space: SpillSpace, counts: SpillCounts, form: RecordForm | None = None
+    ) -> None:
         """Start empty.
 
         Args:
             space: Where to spill.
             counts: Counts what is spilled.
+            form: The form of the records; None pickles them.
         """
         self._space = space
         self._counts = counts
+        self._form = form
         self._tail: list[Any] = []
         self._store: SpillStore | None = None
         self._in_store = 0
@@ -120,7 +125,10 @@ class SpilledValues:
     def _rows(self) -> Iterator[Row]:
         for at in range(0, len(self._tail), _FRAME_RECORDS):
             some = self._tail[at : at + _FRAME_RECORDS]
-            yield _ADDRESS.pack(self._in_store + at), encode_records(_HEADER, some, None)
+            yield (
+                _ADDRESS.pack(self._in_store + at),
+                encode_records(_HEADER, some, None, self._form),
+            )
 
     def _check_open(self) -> None:
         if self._is_closed:

@@ -18,6 +18,7 @@ from penstock.program.window_operation import WindowSpec
 from penstock.runtime.fold.loops import fold_one, result_of
 from penstock.runtime.spill.spilled_values import SpilledValues
 from penstock.state.backends.base import ABSENT
+from penstock.types.information import TypeInformation
 
 
 class GrowingContents(Protocol):
@@ -34,8 +35,8 @@ class GrowingContents(Protocol):
 
 
 class _All:
-    def __init__(self, make: Callable[[], SpilledValues]) -> None:
-        self._values = make()
+    def __init__(self, values: SpilledValues) -> None:
+        self._values = values
 
     def extend(self, records: Iterator[Any]) -> None:
         self._values.extend(records)
@@ -48,8 +49,8 @@ class _All:
 
 
 class _OfTwoInputs:
-    def __init__(self, make: Callable[[], SpilledValues]) -> None:
-        self._sides = [make(), make()]
+    def __init__(self, *sides: SpilledValues) -> None:
+        self._sides = sides
 
     def extend(self, records: Iterator[Any]) -> None:
         tagged = list(records)
@@ -82,15 +83,18 @@ class _Folded:
 
 
 def growing_contents(
-    fold: Fold | None, window: WindowSpec, make: Callable[[], SpilledValues]
+    fold: Fold | None, window: WindowSpec, make: Callable[[TypeInformation], SpilledValues]
 ) -> GrowingContents:
     """Return empty contents of one key.
 
     Args:
         fold: The fold; None if all records are stored.
         window: The window operation.
-        make: Returns an empty list that spills to disk.
+        make: Returns an empty list of values of a type that spills to disk.
     """
     if fold is not None:
         return _Folded(fold)
-    return _OfTwoInputs(make) if window.second_type is not None else _All(make)
+    first = make(window.kept_type)
+    return (
+        _All(first) if window.second_type is None else _OfTwoInputs(first, make(window.second_type))
+    )

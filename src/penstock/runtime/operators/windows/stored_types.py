@@ -8,6 +8,7 @@ from penstock.expressions.aggregates import is_name_of_part
 from penstock.expressions.keyed_aggregate import KeyedAggregate
 from penstock.program.operator_spec import OperatorSpec
 from penstock.types import TypeInformation, Types
+from penstock.types.description import has_serializers
 
 
 def stored_type(spec: OperatorSpec, declared: TypeInformation) -> TypeInformation:
@@ -17,11 +18,12 @@ def stored_type(spec: OperatorSpec, declared: TypeInformation) -> TypeInformatio
 
 
 def stamped_type(spec: OperatorSpec) -> TypeInformation:
-    """Return the type of what windows with an evictor store: any object, or a time and a row of parts of aggregates."""
+    """Return the type of what windows with an evictor store: any object, or a time and what has a stored form."""
     assert spec.window is not None
-    if is_part_of(spec) is None:
+    kept = spec.window.kept_type
+    if is_part_of(spec) is None and not has_serializers(kept):
         return Types.PICKLED_BYTE_ARRAY()
-    return Types.TUPLE([Types.LONG(), spec.window.kept_type])
+    return Types.TUPLE([Types.LONG(), kept])
 
 
 def is_part_of(spec: OperatorSpec) -> Callable[[str], bool] | None:

@@ -29,6 +29,8 @@ from typing import Any
 from penstock.runtime.operators.keyed import KeyedOperator
 from penstock.runtime.spill.record_size import bytes_per_record, record_overhead
 from penstock.runtime.spill.spill_store import Row, SpillStore
+from penstock.types import Types
+from penstock.types.record_form import RecordForm, record_form
 from penstock.wire.canonical.key_bytes import encode_key
 from penstock.wire.elements import MIN_TIMESTAMP
 from penstock.wire.frame import FrameHeader, FrameKind, decode_records, encode_segments
@@ -168,18 +170,24 @@ class RunWriter:
         if times is not None:
             order.sort(key=times.__getitem__)
         order.sort(key=keys.__getitem__)  # stable
-        prefix = OPERATOR.pack(self.operator.spec.id)
+        prefix, form = OPERATOR.pack(self.operator.spec.id), self._form_of(number)
         for block, at in enumerate(range(0, len(order), size)):
             some = order[at : at + size]
             time = 0 if times is None else times[some[0]] - MIN_TIMESTAMP
             place = PLACE.pack(time, number, self.runs, block)
-            segment = pack_segment([keys[n] for n in some], [values[n] for n in some])
+            segment = pack_segment([keys[n] for n in some], [values[n] for n in some], form)
             packed = () if stamps is None else (array("q", [stamps[n] for n in some]).tobytes(),)
             header = FrameHeader(0, 0, 0, 0, FrameKind.RECORDS, len(some))
             frame = encode_segments(header, [segment], packed, keyed=True)
             self.rows += 1
             self.size_bytes += len(frame)
             yield prefix + keys[some[0]] + place, frame
+
+    def _form_of(self, number: int) -> RecordForm | None:
+        declared = self.operator.spec.input_type(number % REST)
+        if declared is not None and number < REST:
+            declared = Types.TUPLE([declared, Types.LONG()])
+        return record_form(declared)
 
     def _keys_of(self, number: int, values: list[Any]) -> list[bytes]:
         if number < REST:
