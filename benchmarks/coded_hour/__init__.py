@@ -4,6 +4,5 @@
 
 A feed writes a file of each table every five seconds; two drivers read the same files, one with
 `table.exec.enable-coded-rowdata` and one without. Sampled are CPU time and resident memory of their processes, what state takes in the
-checkpoint and in the local copies, and how the local copies of state were used: up to date, behind, or made anew. In
-the end both joins are compared with one that is computed from the facts of the records.
+checkpoint and in the local copies. In the end both joins are compared with one that is computed from the facts of the records.
 """

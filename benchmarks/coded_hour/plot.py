@@ -9,7 +9,7 @@ from typing import Any
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from benchmarks.coded_hour.record import JOBS, HourRecord, hit_rate
+from benchmarks.coded_hour.record import JOBS, HourRecord
 from benchmarks.reporting.plots import SETTINGS
 
 _MIB = 1 << 20
@@ -22,8 +22,8 @@ _SMOOTHED = 12
 def draw(record: HourRecord, path: Path) -> None:
     """Write the picture; the ending of the path decides how."""
     with rc_context(SETTINGS):
-        figure = Figure(figsize=(8.0, 9.0), layout="constrained")
-        panels = figure.subplots(5, 1, sharex=True)
+        figure = Figure(figsize=(8.0, 7.2), layout="constrained")
+        panels = figure.subplots(4, 1, sharex=True)
         for job in JOBS:
             samples, colour = record.of(job), _COLOURS[job]
             minutes = [sample["seconds"] / _MINUTE for sample in samples]
@@ -37,15 +37,12 @@ def draw(record: HourRecord, path: Path) -> None:
             for panel, name in ((panels[2], "checkpoint_bytes"), (panels[3], "local_bytes")):
                 sizes = [sample[name] / _MIB for sample in samples]
                 panel.plot(minutes, sizes, color=colour, label=f"coded rows {job}", linewidth=0.9)
-            rates = [100 * hit_rate(sample) for sample in samples]
-            panels[4].plot(minutes, rates, color=colour, label=f"coded rows {job}", linewidth=0.9)
         labels = ("cores in use", "resident, MiB", "checkpoint, MiB", "local copies, MiB")
-        for panel, label in zip(panels, (*labels, "copies up to date, %"), strict=True):
+        for panel, label in zip(panels, labels, strict=True):
             panel.set_ylabel(label)
             panel.set_ylim(bottom=0)
             panel.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
-        panels[4].set_ylim(0, 105)
-        panels[4].set_xlabel("minutes")
+        panels[3].set_xlabel("minutes")
         figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
 
 

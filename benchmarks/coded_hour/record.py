@@ -18,7 +18,6 @@ JOBS = ("on", "off")
 """Coded rows on and off."""
 
 _MIB = 1 << 20
-_COPIES = ("copy_hits", "copy_catch_ups", "copy_rebuilds")
 
 
 @dataclass(slots=True)
@@ -65,12 +64,6 @@ class HourRecord:
         ]
 
 
-def hit_rate(sample: dict[str, Any]) -> float:
-    """Return the share of uses of local copies that were up to date."""
-    uses = sum(sample["state"].get(name, 0) for name in _COPIES)
-    return sample["state"].get(_COPIES[0], 0) / uses if uses else 0.0
-
-
 def cpu_of_second_half(samples: list[dict[str, Any]]) -> float:
     """Return the cores in use from the middle to the end, when the JVM has compiled what it will."""
     middle, last = samples[len(samples) // 2], samples[-1]
@@ -92,10 +85,6 @@ _ROWS: dict[str, Callable[[list[dict[str, Any]]], str]] = {
     "changes logged": lambda samples: _mib(samples[-1]["state"].get("log_bytes", 0)),
     "written by compaction": lambda samples: _mib(samples[-1]["state"].get("compaction_bytes", 0)),
     "local copies on disk": lambda samples: _mib(samples[-1]["local_bytes"]),
-    "uses of local copies": lambda samples: (
-        f"{sum(samples[-1]['state'].get(name, 0) for name in _COPIES):,}"
-    ),
-    "of them up to date": lambda samples: f"{hit_rate(samples[-1]):.2%}",
 }
 """Row of the table to what it shows of the samples of a job."""
 

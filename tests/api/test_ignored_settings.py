@@ -61,3 +61,9 @@ def test_a_key_that_would_change_results_is_refused(key):
 def test_a_key_that_nobody_reads_is_refused(key):
     with pytest.raises(SqlError, match="unknown configuration key"):
         StreamExecutionEnvironment.get_execution_environment().execute_sql(f"SET '{key}' = 'x'")
+
+
+def test_options_of_rocksdb_are_accepted_and_those_of_nobody_are_not():
+    Configuration.from_dict({"state.backend.rocksdb.block.cache-size": "64m"}).validate()
+    with pytest.raises(ConfigError, match="rockdb"):
+        Configuration.from_dict({"state.backend.rockdb.block.cache-size": "64m"}).validate()

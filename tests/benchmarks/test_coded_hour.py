@@ -12,7 +12,7 @@ import pytest
 from benchmarks.coded_hour.command import joined, main
 from benchmarks.coded_hour.feed import BinlogFeed
 from benchmarks.coded_hour.job import HEARD, KINDS, Heard, OfKinds, offsets, query
-from benchmarks.coded_hour.record import JOBS, HourRecord, hit_rate, table
+from benchmarks.coded_hour.record import JOBS, HourRecord, table
 from benchmarks.coded_hour.rows import ENCODINGS, row_table, weights
 from benchmarks.coded_hour.samples import JobSampler, cpu_seconds, disk_bytes
 from benchmarks.inputs.binlog import ORDERS
@@ -70,7 +70,7 @@ def test_what_a_job_says_of_itself_is_in_a_sample(tmp_path: Path) -> None:
     heard.on_event(MetricsReported({}, state, sources={"a": 5, "b": 4}, state_bytes={"join": 70}))
     found = sampler.sample(1.0)
     assert (found.records, found.micro_batches, found.checkpoint_bytes) == (9, 5, 70)
-    assert hit_rate(found.to_json()) == 0.8
+    assert found.to_json()["state"] == state
     assert sum(found.resident_bytes.values()) > 0
     assert cpu_seconds(os.getpid()) > 0
     assert cpu_seconds(1 << 30) == 0

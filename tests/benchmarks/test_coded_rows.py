@@ -11,11 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from benchmarks.answers.coded_join_rows import ORDER, REFUND, parse_order, parse_refund
 from benchmarks.command import app
 from benchmarks.encodings.fixed_slots import FixedSlots
+from benchmarks.inputs.binlog import ORDERS, REFUNDS
 from benchmarks.programs import coded_rows
 from penstock.errors import ArgumentError
 from penstock.types import Row, RowKind, Types
+from penstock.wire.coded_rows import coded_codec
 from tests.types.random_types import exact, values_of
 
 
@@ -94,7 +97,6 @@ def test_fixed_slots_come_back(row):
     assert exact(slots.decode(slots.encode(row))) == exact(row)
 
 
-# CodedRowData, rule 6.
 @given(st.lists(st.text("ab", min_size=8, max_size=20), min_size=21, max_size=21))
 def test_sizes_are_those_of_the_proposal(texts):
     """4.1: 21 VARCHAR cost 180 bytes and 14 cost 124, before any string of more than 7 bytes."""
@@ -116,3 +118,16 @@ def test_the_kind_of_a_row_is_in_its_head():
 def test_other_types_are_refused():
     with pytest.raises(ArgumentError):
         FixedSlots(Types.ROW([Types.DOUBLE()]))
+
+
+# CodedRowData, rule 6.
+@pytest.mark.parametrize(
+    ("table", "type_info", "parse"),
+    [(ORDERS, ORDER, parse_order), (REFUNDS, REFUND, parse_refund)],
+    ids=["orders", "refunds"],
+)
+def test_rows_of_the_proposals_job_are_about_a_third_smaller_than_slots(table, type_info, parse):
+    rows = [row for index in range(300) for row in parse(table.line(index, 100))]
+    coded, slots = coded_codec(type_info), FixedSlots(type_info)
+    ratio = sum(len(coded.encode(row)) for row in rows) / sum(len(slots.encode(r)) for r in rows)
+    assert 0.6 < ratio < 0.75

@@ -113,6 +113,7 @@ BOUNDED_RUN = ("bounded", RunKind.BATCH, False, 1)
         (BATCH, CollectionSource.of([]), [("batch", RunKind.BATCH, False, 2)]),
     ],
 )
+# FLIP-331, rule 6.
 def test_the_bounded_region_is_a_run_of_its_own(mode, source, runs):
     assert runs_of(enriched(mode, source, [("a", 1, 1)])) == runs
 

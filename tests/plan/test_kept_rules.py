@@ -27,7 +27,7 @@ def beside(settings, other=LIVE):
     return env
 
 
-# FLIP-327, rule 9.
+# FLIP-327, rule 8.
 def test_history_beside_live_input_has_checkpoints_and_is_not_sorted():
     env = beside(MIXED)
     assert said(env, "not off during") == [

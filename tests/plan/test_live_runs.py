@@ -78,6 +78,7 @@ def test_history_and_live_input_that_meet_are_one_run(settings):
     assert [reading.ends for reading in run.readings] == [True, False]
 
 
+# FLIP-327, rule 9.
 def test_two_sources_with_history_are_one_run_unless_both_are_read_as_a_batch():
     plan = plan_of(LONG.build(), HYBRID)
     assert runs_of(plan) == [("live", "LIVE", {"a": (0, 1, 2), "b": (0, 1)}, False)]

@@ -39,7 +39,6 @@ def test_each_part_that_shares_no_operator_has_runs_of_its_own():
     ]
 
 
-# FLIP-327, rule 9.
 def test_a_source_without_backlog_turns_batch_off_for_its_own_pipeline_only():
     env = also(environment(MIXED), "clicks", ENDLESS)
     also(env, "orders", history_then_live([], []))

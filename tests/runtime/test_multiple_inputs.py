@@ -415,7 +415,6 @@ def test_an_error_names_the_input():
         run_in_process(env)
 
 
-# FLIP-327, rule 8.
 def test_what_is_buffered_in_history_is_given_when_all_inputs_are_fresh():
     """Inputs are no batch of their own where one has no history: FLIP-327's rule for several inputs."""
 

@@ -81,7 +81,6 @@ HYBRIDS = {
 @pytest.mark.parametrize("settings", [STREAMING, MIXED], ids=["streaming", "mixed"])
 @pytest.mark.parametrize("united", [False, True], ids=["two inputs", "one input"])
 @pytest.mark.parametrize("other", sorted(HYBRIDS))
-# FLIP-327, rule 8.
 def test_results_and_history_are_one_phase_of_backlog(settings, united, other):
     found = heard(settings, HYBRIDS[other], united=united)
     assert found["united"] == [True, False]

@@ -31,7 +31,6 @@ def taker(directory: Path, run: str) -> tuple[SavepointTaker, ControlLog]:
     return SavepointTaker(job, of_run, control, outline, savepoints), control
 
 
-# FLIP-331, rule 6.
 def test_a_request_waits_until_the_results_of_the_bounded_region_are_state(tmp_path: Path) -> None:
     (tmp_path / RESULTS_RUN).mkdir()
     (tmp_path / "live").mkdir()
@@ -45,7 +44,6 @@ def test_a_request_waits_until_the_results_of_the_bounded_region_are_state(tmp_p
     assert [event["event"] for event in control.events()] == [request.event]
 
 
-# FLIP-331, rule 6.
 @pytest.mark.parametrize("stop", [False, True])
 def test_a_job_without_a_live_run_refuses_at_once(tmp_path: Path, stop: bool) -> None:
     futures = SavepointFutures(tmp_path, no_live_run("totals"))

@@ -56,6 +56,31 @@ class Seen(JobListener):
 
 
 # FLIP-327, rule 5.
+def test_a_failure_in_backlog_reads_it_from_the_beginning(
+    environment: Environment, tmp_path: Path, failures: Failures
+) -> None:
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    env = environment("mixed", **failures.at("batch.ran:1:raise"))
+    live = CollectionSource.of([(key, 1) for key in range(7)], PAIR)
+    source = HybridSource.builder(Noted(notes)).add_source(live).build()
+    records = env.from_source(source, WatermarkStrategy.no_watermarks(), "records")
+    records.key_by(lambda r: r[0]).sum(1).sink_to(FileSink.parquet(tmp_path / "out"))
+    seen = Seen()
+    with also_listening(seen):
+        env.execute("switch")
+    failures.check_all_happened()
+    assert seen.started == ["history", "history", "live"]
+    # The first attempt read everything and was no checkpoint, so everything is read once more.
+    assert {path.read_text() for path in notes.iterdir()} == {"read\nread\n"}
+    counts = Counter(
+        row["f1"]
+        for path in (tmp_path / "out").glob("*.parquet")
+        for row in pq.read_table(path).to_pylist()
+    )
+    assert sum(counts.values()) == 207
+
+
 def test_recovery_behind_the_switch_does_not_read_history_again(
     environment: Environment, tmp_path: Path, failures: Failures
 ) -> None:

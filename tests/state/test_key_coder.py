@@ -60,7 +60,6 @@ def keys_of(key_type: TypeInformation) -> st.SearchStrategy[Any]:
     return values_of(key_type) | _ALIKE
 
 
-# CodedRowData, rule 4.
 @settings(max_examples=150)
 @given(st.data(), TYPES)
 def test_equal_keys_and_only_those_have_equal_bytes(
@@ -130,6 +129,7 @@ def test_what_cannot_be_a_key_is_refused() -> None:
         key_coder(PAIR).encode([1, "a"])
 
 
+# CodedRowData, rule 4.
 @pytest.mark.parametrize("coded", [True, False])
 def test_a_copy_with_coded_keys_does_not_store_them_twice(tmp_path: Path, coded: bool) -> None:
     backend = LmdbBackend(tmp_path, "job")

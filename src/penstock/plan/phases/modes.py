@@ -73,7 +73,7 @@ def choose_runs(plan: PhysicalPlan) -> PhysicalPlan:
     return plan
 
 
-# FLIP-327, rule 9.
+# FLIP-327, rules 8, 9.
 def _runs_of(plan: PhysicalPlan, pipeline: PipelinePlan) -> Runs:
     """Return the runs of a pipeline, and why."""
     first = len(plan.runs)
