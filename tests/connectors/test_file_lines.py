@@ -14,6 +14,7 @@ from penstock.connectors.files.lines.form import LineForm, line_form, record_rea
 from penstock.errors import SourceError
 from penstock.types import RowTypeInfo
 from penstock.types.arrow import arrow_columns, arrow_schema
+from penstock.wire.row_columns import rows_of
 from penstock.wire.text import TextError
 
 TYPES = {
@@ -146,8 +147,8 @@ def decoded(
     )
     found: list[Any] = []
     for each in (decoder or LineDecoder(form)).decoded(batch):
-        made = each.to_pylist() if isinstance(each, pa.RecordBatch) else each
-        found += [tuple(row.values()) if isinstance(row, dict) else row for row in made]
+        made = rows_of(each) if isinstance(each, pa.RecordBatch) else each
+        found += [row if isinstance(row, str) else tuple(row) for row in made]
     return found
 
 

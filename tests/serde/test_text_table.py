@@ -13,17 +13,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from penstock.connectors.files.lines.form import LineForm, line_form
 from penstock.datastream.formats.csv import CsvRowDeserializationSchema, CsvRowSerializationSchema
 from penstock.datastream.formats.json import (
     JsonRowDeserializationSchema,
     JsonRowSerializationSchema,
 )
-from penstock.errors import ArgumentError, DecodeError, PenstockError, TypeMismatchError
+from penstock.errors import (
+    ArgumentError,
+    DecodeError,
+    PenstockError,
+    SourceError,
+    TypeMismatchError,
+)
 from penstock.sql.column_types import of_type_info
 from penstock.sql.tables.formats.table import FORMATS
 from penstock.sql.tables.options import TableOptions
 from penstock.types import Instant, Row, Types
 from penstock.wire.text import CsvForm, TextError, TextRules, csv_lines, json_codec
+from tests.connectors.test_file_lines import decoded
 from tests.text_table import BYTES, CSV, JSON, NOT_JSON, Refused, Text
 
 _OPTIONS = TableOptions("table 't'", {})
@@ -67,8 +75,48 @@ def csv_sql(kind: Any, message: Any) -> Any:
     return FORMATS["csv"].decoder(columns, _OPTIONS)(message)[0]
 
 
-JSON_DOORS = {"table": json_table, "schema": json_schema, "sql": json_sql, "debezium": debezium}
-CSV_DOORS = {"table": csv_table, "schema": csv_schema, "sql": csv_sql}
+def of_file(form: str, kind: Any, message: str, **options: str) -> Any:
+    """Return the value of the second line of a file."""
+    found = line_form(form, row_of(kind), options)
+    assert isinstance(found, LineForm)
+    good = '{"v": null, "end": 0}' if form == "json" else ",0"
+    lines = [f"{good}\n{message}".encode()] if found.is_whole else [good.encode(), message.encode()]
+    return decoded(found, lines)[1][0]
+
+
+def json_file(kind: Any, message: str) -> Any:
+    return of_file("json", kind, message)
+
+
+def json_whole(kind: Any, message: str) -> Any:
+    return of_file("json", kind, message, multiLine="true")
+
+
+def csv_file(kind: Any, message: str) -> Any:
+    line = message.removesuffix("\r\n")
+    return csv_whole(kind, message) if "\n" in line else of_file("csv", kind, line)
+
+
+def csv_whole(kind: Any, message: str) -> Any:
+    return of_file("csv", kind, message, multiLine="true")
+
+
+FILES = {"file", "whole"}
+JSON_DOORS = {
+    "table": json_table,
+    "schema": json_schema,
+    "sql": json_sql,
+    "debezium": debezium,
+    "file": json_file,
+    "whole": json_whole,
+}
+CSV_DOORS = {
+    "table": csv_table,
+    "schema": csv_schema,
+    "sql": csv_sql,
+    "file": csv_file,
+    "whole": csv_whole,
+}
 IN_SQL = {"sql", "debezium"}
 ROUNDED = {"BigDecimal", "BigInteger"}
 """Types that are DECIMAL in SQL, whose digits it has."""
@@ -96,9 +144,10 @@ def same(left: Any, right: Any) -> bool:
 def check(door: str, read: Any, asked: Text, message: str) -> None:
     wanted = asked.in_sql if door in IN_SQL and asked.in_sql is not ... else asked.value
     if isinstance(wanted, Refused):
-        with pytest.raises((DecodeError, TextError)) as caught:
+        with pytest.raises((DecodeError, TextError, SourceError)) as caught:
             read(asked.kind, message)
         assert wanted.why in str(caught.value)
+        assert (door in FILES) == ("file:/in/a, line 2" in str(caught.value))
         assert "'v'" in str(caught.value) or not str(wanted.why).startswith("no ")
         return
     found = read(asked.kind, message)
@@ -244,12 +293,16 @@ _JSON_VALUES = st.recursive(
 @given(st.sampled_from(list(SCALARS | NESTED)), _JSON_VALUES)
 def test_the_same_at_every_door_of_json(kind: Any, value: Any) -> None:
     message = json_codec(Types.PICKLED_BYTE_ARRAY()).write(value) if finite(value) else "NaN"
-    same_answer(f'{{"v": {message}}}', kind, (json_table, json_schema))
+    doors = (json_table, json_schema, json_file, json_whole)
+    same_answer(f'{{"v": {message}}}', kind, doors)
 
 
 @given(st.sampled_from(list(SCALARS)), _TEXTS | _ODD)
 def test_the_same_at_every_door_of_csv(kind: Any, text: str) -> None:
-    same_answer(f"{text},1", kind, (csv_table, csv_schema))
+    doors: tuple[Any, ...] = (csv_table, csv_schema)
+    if not {"\r", "\n", "\0"} & set(text):  # of a file they end lines
+        doors += (csv_file, csv_whole)
+    same_answer(f"{text},1", kind, doors)
 
 
 def same_answer(message: str, kind: Any, doors: tuple[Any, ...]) -> None:

@@ -163,6 +163,8 @@ def _batch(schema: Any, columns: list[Any], data: bytes) -> Any:
     ]
     if any(column is None for column in cast) or not all(map(_is_finite, cast)):
         return None
+    if not all(map(_has_years, cast)):
+        return None
     return pa.RecordBatch.from_arrays(cast, schema=schema)
 
 
@@ -188,6 +190,26 @@ def _cast(column: Any, kind: Any, *, may_be_hex: bool) -> Any:
 
 def _any(column: Any) -> bool:
     return pc.any(column, min_count=0).as_py() is True
+
+
+def _has_years(column: Any) -> bool:
+    """Return whether Python has the years of a column of times."""
+    last = _LAST_OF.get(column.type.id)
+    if last is None:
+        return True
+    whole = pa.int32() if pa.types.is_date32(column.type) else pa.int64()
+    found = pc.min_max(column.cast(whole))
+    least, greatest = found["min"].as_py(), found["max"].as_py()
+    return least is None or (last[0] <= least and greatest <= last[1])
+
+
+_DAYS = (-719_162, 2_932_896)  # 0001-01-01 and 9999-12-31
+_MICROS = 86_400_000_000
+_LAST_OF = {
+    pa.date32().id: _DAYS,
+    pa.timestamp("us").id: (_DAYS[0] * _MICROS, (_DAYS[1] + 1) * _MICROS - 1),
+}
+"""Type to its first and last value in Python."""
 
 
 def _is_finite(column: Any) -> bool:
