@@ -305,6 +305,28 @@ def test_the_same_at_every_door_of_csv(kind: Any, text: str) -> None:
     same_answer(f"{text},1", kind, doors)
 
 
+_OTHER_IN_SQL = {"Char", "Instant", "BigInteger", "BigDecimal", "Tuple"}
+
+
+@given(st.sampled_from(list(SCALARS | NESTED)), _JSON_VALUES, _TEXTS | _ODD)
+def test_sql_reads_what_is_read_strictly(kind: Any, value: Any, text: str) -> None:
+    if any(name in repr(kind) for name in _OTHER_IN_SQL):
+        return
+    message = json_codec(Types.PICKLED_BYTE_ARRAY()).write(value) if finite(value) else "NaN"
+    asked = [(json_table, json_sql, f'{{"v": {message}}}')]
+    if kind in SCALARS and not {"\r", "\n", "#"} & set(text):
+        asked.append((csv_table, csv_sql, f"{text},1"))
+    for strict, sql, line in asked:
+        try:
+            wanted = strict(kind, line)
+        except (PenstockError, TextError):
+            continue
+        try:
+            assert same(sql(kind, line), wanted) or repr(sql(kind, line)) == repr(wanted)
+        except DecodeError as cause:
+            assert "has no time zone" in str(cause)  # noqa: PT017 - the only reason
+
+
 def same_answer(message: str, kind: Any, doors: tuple[Any, ...]) -> None:
     """Assert that doors give one value, or all refuse with an error of ours."""
     found = []
