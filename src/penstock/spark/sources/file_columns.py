@@ -2,6 +2,7 @@
 
 | format | checked | refused | hint |
 |---|---|---|---|
+| ORC, declared | the schema of every file | a type whose values do not fit | declare what the files have |
 | Parquet, ORC | the schema of every file | a column that the inferred schema has not | declare the type; `mergeSchema` |
 | JSON | the first 16 KiB of every file | a field that differs from a column by case only | declare what the files have |
 | | | of an inferred schema: any field it has not | declare the type |
@@ -32,6 +33,8 @@ from penstock.errors import CallSite, SourceError
 from penstock.spark.sources.file_options import reader_options
 from penstock.spark.sources.file_paths import load_path, local_file
 from penstock.spark.sources.open_quotes import looks_for_open_quotes, open_quote
+from penstock.spark.sources.orc_types import misfit
+from penstock.spark.sources.pinned_files import declared_schema
 from penstock.spark.sources.unreadable_files import (
     HEAD_BYTES,
     Refused,
@@ -124,6 +127,8 @@ def _check_of(source: FileSource) -> Callable[..., Refused] | None:
     several_lines = options.get("multiline") == "true"
     if source.format in _OPENED and source.type_info is None:
         return _columns
+    if source.format == "orc":
+        return _types_of_orc
     if source.format == "json" and not several_lines:
         return _fields
     if source.format == "csv" and several_lines:
@@ -149,6 +154,17 @@ def _columns(columns: FileColumns, uri: str) -> Refused:
             "options={'mergeSchema': 'true'}."
         ),
     )
+
+
+def _types_of_orc(columns: FileColumns, uri: str) -> Refused:
+    try:
+        found = columns.session.read.format("orc").load(load_path(uri)).schema
+    except (PySparkException, Py4JJavaError):
+        return None  # it is damaged: the reader raises the error
+    declared = declared_schema(columns.source)
+    assert declared is not None, "the check is of declared types"
+    wrong = misfit(found, declared)
+    return None if wrong is None else (f"{uri}: {wrong}", "Declare the type that the file has.")
 
 
 def _of_spark(format_name: str, session: SparkSession, uri: str) -> list[str]:
