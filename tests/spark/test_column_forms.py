@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyarrow import orc
+from pyspark.sql import SparkSession
 
 from penstock.common import Row, Types
 from penstock.datastream.connectors import FileSource
@@ -136,3 +137,14 @@ def test_a_column_that_no_file_has_is_refused_on_request(
     with pytest.raises(SourceError, match="has the column 'amonut'") as caught:
         list(stream.execute_and_collect(limit=1))
     assert caught.value.origin is not None
+
+
+def test_values_of_a_dataframe_have_the_declared_form(
+    environment: Environment, session: SparkSession
+) -> None:
+    rows = session.sql(
+        "select cast(5 as decimal(38, 0)) n, timestamp'2026-01-31 12:00:00Z' at, array(1L) pairs"
+    )
+    declared = Types.ROW_NAMED(["n", "at"], [Types.BIG_INT(), Types.INSTANT()])
+    stream = environment("batch").from_dataframe(rows, type_info=declared)
+    assert repr(list(stream.execute_and_collect(limit=1))) == repr([Row(n=5, at=AT)])
