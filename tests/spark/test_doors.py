@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from penstock.common import Types
+from penstock.common import Row, Types
 from penstock.datastream.connectors import FileSink, FileSource
 from penstock.types import Instant
 from tests.connectors.conftest import MakeContext, make_context  # noqa: F401 - a fixture
@@ -25,6 +25,7 @@ LESS: dict[str, dict[str, list[Any]]] = {
         "big_int": [-(10**37), 0, 10**37],
         "big_dec": [Decimal("0.123456789012345678"), Decimal(10**19)],
         "instant": [Instant(0, 0), Instant(-1, 5_000), Instant(253402300799, 999_999_000)],
+        "row": [Row(n=10**37, at=Instant(0, 1_000)), Row(n=None, at=None)],
         "time": [],
     },
 }

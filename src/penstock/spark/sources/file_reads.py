@@ -32,7 +32,12 @@ from penstock.spark.sources.file_paths import (
     stream_path,
 )
 from penstock.spark.sources.inference import strict_schema
-from penstock.spark.sources.line_reads import is_read_by_lines, line_options, lines_of
+from penstock.spark.sources.line_reads import (
+    LINES_DDL,
+    is_read_by_lines,
+    line_options,
+    lines_of,
+)
 from penstock.spark.sources.listing.file_readings import reading_order
 from penstock.spark.sources.listing.partition_groups import rows_by_partitions
 from penstock.spark.sources.missing_columns import note_missing_columns
@@ -81,7 +86,7 @@ def rows_of_pinned(session: SparkSession, described: FileSource, pinned: PinnedF
     """Return the rows of pinned files of a source."""
     schema = declared_schema(described) or StructType.fromJson(json.loads(pinned.schema))
     if not pinned.files:
-        return session.createDataFrame([], schema)
+        return session.createDataFrame([], LINES_DDL if is_read_by_lines(described) else schema)
     options = base_path(described.path) | reader_options(described)
     if is_read_by_lines(described):
         made = session.read.format("text").options(**line_options(described))

@@ -23,6 +23,9 @@ from penstock.spark.worker.line_columns import LineColumns
 from penstock.types import RowTypeInfo
 from penstock.types.arrow import arrow_schema
 
+LINES_DDL = "line binary, file string, start bigint"
+"""Columns of `lines_of`."""
+
 _OPTIONS = frozenset(
     {"linesep", "recursivefilelookup", "pathglobfilter", "modifiedafter", "modifiedbefore"}
     | {"ignoremissingfiles", "ignorecorruptfiles", "basepath"}

@@ -20,6 +20,7 @@ from penstock.spark.failures.translation import recognised, translate
 from penstock.spark.sources.file_options import reader_options
 from penstock.spark.sources.file_paths import facts_of, names_with_colon, stream_path
 from penstock.spark.sources.inference import strict_schema
+from penstock.spark.sources.line_reads import is_read_by_lines, line_options
 from penstock.spark.sources.unreadable_files import check_before_inference
 from penstock.types.arrow import arrow_schema
 
@@ -62,9 +63,14 @@ def pin_files(session: SparkSession, source: FileSource, origin: CallSite | None
     try:
         check_before_inference(session, source, origin)
         path = stream_path(source.path)
-        frame = reader(session, source).load(path)
+        if is_read_by_lines(source):  # Spark has no column for some types of lines
+            made = session.read.format("text").options(**line_options(source))
+        else:
+            made = reader(session, source)
+        frame = made.load(path)
         uris = sorted(frame.inputFiles())
-        schema = strict_schema(session, source, path, frame.schema).json()
+        found = declared_schema(source) or strict_schema(session, source, path, frame.schema)
+        schema = found.json()
     except SourceError:
         raise
     except Exception as cause:
