@@ -48,7 +48,8 @@ def test_a_type_fits_if_every_value_does(
     session: Any, found: str, declared: str, *, is_fit: bool
 ) -> None:
     del session  # its JVM parses the texts
-    assert (misfit(StructType.fromDDL(found), StructType.fromDDL(declared)) is None) == is_fit
+    parse: Any = StructType.fromDDL
+    assert (misfit(parse(found), parse(declared)) is None) == is_fit
 
 
 def test_a_file_of_another_type_is_refused(environment: Environment, tmp_path: Path) -> None:
