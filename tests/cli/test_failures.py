@@ -5,10 +5,12 @@ from __future__ import annotations
 import io
 import re
 import traceback
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 
+import penstock
 from penstock.cli.failures import error_text, exit_status, trimmed_traceback
 from penstock.common import Configuration
 from penstock.errors import CallSite, SinkError
@@ -128,3 +130,16 @@ def test_verbose_tells_an_error_once_whose_thread_is_told_too():
     text = file.getvalue()
     assert "in refuse" in text
     assert text.count("[SINK] cannot write") == text.count("fix: Make it.") == 1
+
+
+def test_a_statement_has_no_line_of_the_command_line():
+    """Behind the command line are only frames of its libraries, and of the script that starts it."""
+
+    def site_in(name):
+        path = Path(penstock.__file__).parent / name
+        found = {"CallSite": CallSite}
+        exec(compile("site = CallSite.of_caller()", str(path), "exec"), found)  # noqa: S102
+        return found["site"]
+
+    assert site_in("cli/statements/shell.py") is None
+    assert site_in("sql/environment.py").filename == __file__
