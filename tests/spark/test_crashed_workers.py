@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import json
+import os
 
 import pytest
 from py4j.protocol import Py4JError
@@ -11,8 +13,9 @@ from pyspark.errors import PySparkRuntimeError
 
 from penstock.common import Configuration
 from penstock.datastream.connectors import DiscardingSink
-from penstock.errors import CallSite, EnvironmentSetupError, JobFailedError
+from penstock.errors import CallSite, EnvironmentSetupError, JobFailedError, UserFunctionError
 from penstock.spark.failures.crashed_workers import crashed_worker
+from penstock.spark.failures.exits import refuse_exits
 from penstock.spark.failures.translation import translate
 from penstock.spark.session import factory
 
@@ -38,7 +41,7 @@ def test_a_crash_names_the_line_of_the_program(monkeypatch: pytest.MonkeyPatch) 
 def test_a_worker_that_exits_has_an_error_of_its_own() -> None:
     found = translate(RuntimeError(TEXT.format("")), "the job")
     assert "the process of a Python worker has ended, without an exception" in found.problem
-    assert "os._exit" in found.hint
+    assert "lack of memory" in found.hint
     assert crashed_worker("anything else", "the job") is None
 
 
@@ -75,6 +78,44 @@ class _NoSession:
     @staticmethod
     def getActiveSession() -> None:  # noqa: N802 - Spark's name
         return None
+
+
+@pytest.fixture
+def ended(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Statuses with which the process would have ended."""
+    found: list[int] = []
+    monkeypatch.setattr(os, "_exit", found.append)
+    refuse_exits()
+    return found
+
+
+def test_a_function_does_not_end_its_worker(
+    ended: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refuse_exits()  # again, as every task does
+    with pytest.raises(RuntimeError, match=r"os._exit\(3\) would end the worker"):
+        os._exit(3)
+    library = compile("import os\nos._exit(4)", json.__file__, "exec")
+    exec(library, {})  # noqa: S102
+    assert ended == [4]
+    monkeypatch.setattr(os, "getpid", lambda: 1)  # in a child
+    os._exit(5)
+    assert ended == [4, 5]
+
+
+def test_an_exit_in_a_function(environment):
+    env = environment("batch")
+
+    def leave(number: int) -> int:
+        os._exit(number)
+        return number
+
+    env.from_collection([1, 2]).map(leave).name("exits").sink_to(DiscardingSink())
+    with pytest.raises(
+        UserFunctionError, match=r"operator 'exits' failed on record [12]"
+    ) as failed:
+        env.execute("exit")
+    assert __file__ in str(failed.value.origin)
 
 
 def test_a_crash_in_a_function(environment):

@@ -35,7 +35,7 @@ def crashed_worker(text: str, doing: str) -> JobFailedError | None:
     if fatal is None:
         return JobFailedError(
             f"{doing} failed: the process of a Python worker has ended, without an exception",
-            hint="Find the function that ends it (os._exit, or a library that does), or what has killed it: the system's log names "
+            hint="Find the library that ends it, or what has killed it: the system's log names "
             "processes that were killed for lack of memory, and fewer tasks at once (parallelism.default) need less.",
         )
     frames = (CallSite(file, int(line), name) for file, line, name in _FRAME.findall(dump))

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 
 from penstock.errors import JobFailedError, PenstockError, encodable, without_wire
 from penstock.spark.failures.crashed_workers import crashed_worker
+from penstock.spark.failures.exits import refuse_exits
 from penstock.spark.failures.final_failures import report_to_driver
 from penstock.spark.failures.java_causes import java_causes
 from penstock.spark.failures.known_failures import KNOWN_FAILURES, MEMORY
@@ -34,6 +35,7 @@ def carrying() -> Iterator[None]:
     encoded, the worker sends nothing, and the JVM waits for ever. So the context escapes lone
     surrogates in the text of our errors and of others.
     """
+    refuse_exits()
     try:
         yield
     except GeneratorExit:  # the reader of the generator has stopped
