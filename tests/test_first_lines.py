@@ -35,7 +35,7 @@ def texts(tree: ast.Module) -> Iterator[tuple[int, str]]:
     """Yield line and text of each docstring of a module, classes, functions and attributes."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            before: ast.stmt | None = node
+            before: ast.AST | None = node
             for each in node.body:
                 is_text = isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant)
                 if is_text and isinstance(before, ast.Assign | ast.AnnAssign | type(node)):
