@@ -367,7 +367,7 @@ class FileSource(Source):
 
     @property
     def has_declared_form(self) -> bool:  # type: ignore[override]
-        """Whether its records have the declared form; columns have another one for some types."""
+        """The fact that its records have the declared form; columns have another one for some types."""
         declared = self.type_info
         return declared is None or self.by_lines is not None or has_form_of_columns(declared)
 

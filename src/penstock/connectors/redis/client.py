@@ -22,7 +22,7 @@ _RETRIES = 3
 _LONGEST = "proto-max-bulk-len"
 _DEFAULT_LONGEST = 512 << 20
 SURE_BYTES = 1 << 20
-"""What every server takes as one argument: it can be told no less."""
+"""Bytes of one argument that every server takes: no server can be set to less."""
 
 _clients: OfThisProcess = OfThisProcess()
 

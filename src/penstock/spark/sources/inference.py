@@ -35,7 +35,7 @@ _ZERO = r"^-?0(\.0+)?([eE][+-]?[0-9]+)?$"
 _DATE = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _MOMENT = rf"^{_DATE}[ T][0-9]{{2}}:[0-9]{{2}}(:[0-9]{{2}}(\.[0-9]{{1,6}})?)?(Z|[+-][0-9]{{2}}:?[0-9]{{2}})?$"
 _EXACT_DIGITS = 15
-"""Of a double: so many digits come back whatever they are."""
+"""Digits of a double that come back, whatever they are."""
 
 
 def strict_schema(
