@@ -150,3 +150,10 @@ def test_connectors_that_are_missing_say_what_to_use(module: str) -> None:
         _ = found.KafkaSource
     assert isinstance(caught.value, ImportError)
     assert INSTEAD[module] in str(caught.value)
+
+
+def test_a_time_of_day_that_spark_has_no_column_for_is_refused() -> None:
+    row = Types.ROW_NAMED(["a"], [Types.LIST(Types.SQL_TIME())])
+    with pytest.raises(ArgumentError, match="no column for a SQL_TIME"):
+        FileSource.parquet("in", row)
+    assert FileSource.json("in", row).by_lines is not None

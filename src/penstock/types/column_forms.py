@@ -37,6 +37,17 @@ def keeps_values_in_columns(type_info: TypeInformation) -> bool:
     return has_form_of_columns(type_info) and not _has_decimals(type_info)
 
 
+def has_times_of_day(type_info: TypeInformation) -> bool:
+    """Return whether a type is, or has inside, a time of day, for which Spark has no column.
+
+    Args:
+        type_info: The type.
+    """
+    if isinstance(type_info, BasicTypeInfo):
+        return type_info.name == "SqlTime"
+    return any(map(has_times_of_day, _components(type_info)))
+
+
 def _has_decimals(type_info: TypeInformation) -> bool:
     if isinstance(type_info, BasicTypeInfo):
         return type_info.name == "BigDecimal"

@@ -13,7 +13,7 @@ from penstock.errors import ArgumentError
 from penstock.graph.dataset import Dataset, files_at
 from penstock.graph.endpoints import Source
 from penstock.types import Duration, RowTypeInfo, TypeInformation, Types
-from penstock.types.column_forms import has_form_of_columns
+from penstock.types.column_forms import has_form_of_columns, has_times_of_day
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +213,7 @@ class FileSource(Source):
         Spark would resolve it against the directory in which its JVM was started.
 
         Raises:
-            ArgumentError: The type is not a row with field names.
+            ArgumentError: The type is not a row with field names, or Spark has no column for it.
         """
         if "://" not in self.path and not self.path.startswith("file:"):
             object.__setattr__(self, "path", str(Path(self.path).expanduser().absolute()))
@@ -221,6 +221,11 @@ class FileSource(Source):
             raise ArgumentError.here(
                 f"the type of files is a row, got {self.type_info!r}",
                 hint="Pass Types.ROW_NAMED(names, types).",
+            )
+        if self.type_info and has_times_of_day(self.type_info) and self.by_lines is None:
+            raise ArgumentError.here(
+                f"{self.describe()} are read by Spark, which has no column for a SQL_TIME",
+                hint="Leave the column out of type_info, or write it as text or as LONG.",
             )
 
     @classmethod
