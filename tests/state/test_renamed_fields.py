@@ -270,8 +270,11 @@ def test_broadcast_state(backend: str) -> None:
         snapshot = before.snapshot()
     with opened_with(RENAMED, snapshot) as after:
         assert after.push(0) == [5]
-    with pytest.raises(StateMigrationError, match="no longer has 'total'"):
-        opened_with(SILENT, snapshot).push(0)
+    with (
+        pytest.raises(StateMigrationError, match="no longer has 'total'"),
+        opened_with(SILENT, snapshot) as silent,
+    ):
+        silent.push(0)
 
 
 # --- several versions -------------------------------------------------------------------------
