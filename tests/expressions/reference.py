@@ -251,13 +251,15 @@ CASTS: dict[str, Callable[[Call, Any], Any]] = {
 }
 
 
-def _extreme(chosen: Callable[[Any, Any], Any]) -> Callable[..., Any]:
-    def apply(_: Call, left: Any, right: Any) -> Any:
-        if isinstance(left, float) and (math.isnan(left) or math.isnan(right)):
-            return math.nan
-        return chosen(left, right)
+def _java_order(value: Any) -> Any:
+    if not isinstance(value, float):
+        return value
+    is_nan = math.isnan(value)
+    return (is_nan, 0.0 if is_nan else value, math.copysign(1.0, value))
 
-    return apply
+
+def _extreme(chosen: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda _, left, right: chosen(left, right, key=_java_order)
 
 
 def _past(value: datetime) -> timedelta:

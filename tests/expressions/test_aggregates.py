@@ -95,8 +95,9 @@ EXACT = {name: each for name, each in AGGREGATED.items() if not name.endswith("_
 def extreme(how: Any, values: list[Any]) -> Any:
     if not values:
         return None
-    lost = [each for each in values if isinstance(each, float) and math.isnan(each)]
-    return lost[0] if lost else how(values)
+    known = [each for each in values if each == each]  # noqa: PLR0124 - NaN is greater than any number
+    is_lost = not known or (how is max and len(known) < len(values))
+    return math.nan if is_lost else how(known)
 
 
 def total(values: list[Any]) -> Any:

@@ -1,4 +1,4 @@
-"""Every recorded answer of Flink against ours: functions and casts over edge values, in several zones.
+"""Every recorded answer of Flink against ours: functions, casts and aggregates over edge values, in several zones.
 
 Catches: a function, cast, pattern or zone that has another meaning than in Flink, and a deviation that nobody decided.
 """
@@ -7,10 +7,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tests.sql.flink_answers.deviations import DEVIATIONS
-from tests.sql.flink_answers.penstock_answers import Answer, answers, penstock_answer
+import pytest
+
+from penstock.sql.scalars.columns import columns_because
+from penstock.sql.scalars.tree import Constant
+from tests.sql.flink_answers.aggregates import aggregate_answers, aggregate_text, scalar_answers
+from tests.sql.flink_answers.deviations import AGGREGATE_DEVIATIONS, DEVIATIONS, Deviation
+from tests.sql.flink_answers.penstock_answers import Answer, arrow_text, python_text, typed
 
 _ZEROS = re.compile(r"(\.\d*?)0+(?=[\],}]|$)")
 
@@ -26,17 +32,42 @@ def _agrees(answer: Answer, ours: Any) -> bool:
     return bool(theirs == ours) and (theirs is False) == (ours is False)
 
 
-def test_every_answer_is_that_of_flink_or_a_deviation_that_is_decided() -> None:
+def _compare(found: Iterable[tuple[Answer, Any]], deviations: Mapping[str, Deviation]) -> None:
     used: Counter[str] = Counter()
     wrong = []
-    for each in answers():
-        _, ours = penstock_answer(each)
+    for each, ours in found:
         if _agrees(each, ours):
             continue
-        reason = next((key for key, decided in DEVIATIONS.items() if decided.of(each, ours)), None)
+        reason = next((key for key, decided in deviations.items() if decided.of(each, ours)), None)
         if reason is None:
             wrong.append((each.zone, each.expression, each.text, ours))
         else:
             used[reason] += 1
     assert not wrong, wrong[:20]
-    assert {*DEVIATIONS} == {*used}  # none is left from before
+    assert {*deviations} == {*used}  # none is left from before
+
+
+def test_every_answer_is_that_of_flink_or_a_deviation_that_is_decided() -> None:
+    scalars = ((each, typed(each)) for each in scalar_answers())
+    found = ((each, scalar is not None and python_text(each, scalar)) for each, scalar in scalars)
+    _compare(found, DEVIATIONS)
+
+
+@pytest.mark.parametrize("mode", ["BATCH", "STREAMING"])
+def test_every_aggregate_is_that_of_flink_or_a_deviation_that_is_decided(mode: str) -> None:
+    found = ((each, aggregate_text(each, mode)) for each in aggregate_answers())
+    _compare(found, AGGREGATE_DEVIATIONS)
+
+
+def test_arrow_has_the_answers_of_rows_in_python() -> None:
+    compared, wrong = 0, []
+    for each in scalar_answers():
+        scalar = typed(each)
+        if scalar is None or isinstance(scalar, Constant) or columns_because(scalar) is not None:
+            continue
+        compared += 1
+        ours, found = python_text(each, scalar), arrow_text(each, scalar)
+        if found != ours:
+            wrong.append((each.expression, ours, found))
+    assert compared
+    assert not wrong, wrong[:20]

@@ -13,7 +13,7 @@ from penstock.common import Row, Types
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.errors import SqlError
 from penstock.sql.functions.windows import AssignWindows, TableWindows
-from tests.sql.flink_answers.penstock_answers import Answer, penstock_answer
+from tests.sql.flink_answers.penstock_answers import Answer, python_text, typed
 
 _ZONE = "America/Los_Angeles"
 
@@ -35,7 +35,10 @@ _ZONE = "America/Los_Angeles"
     ],
 )
 def test_functions_and_casts_are_in_the_zone(expression: str, expected: str) -> None:
-    assert penstock_answer(Answer(_ZONE, expression, None, None))[1] == expected
+    answer = Answer(_ZONE, expression, None, None)
+    scalar = typed(answer)
+    assert scalar is not None
+    assert python_text(answer, scalar) == expected
 
 
 def test_windows_of_a_day_are_days_of_the_zone() -> None:

@@ -30,6 +30,7 @@ from penstock.expressions.kinds import (
     name_of,
 )
 from penstock.expressions.tree import Call, Expression, Field, Literal, quoted_name, text_of
+from penstock.types.base import TypeInformation
 from penstock.types.types import Types
 
 _LONGEST_TEXT = 60
@@ -186,7 +187,16 @@ def _extreme(tree: Expression | None, argument: Expression | None, how: str) -> 
     if name_of(argument) not in ORDERED:
         msg = f"{how} needs values that have an order, and {argument} is {argument.type_info!r}"
         raise TypingError(msg)
-    return Aggregate((Part(how, how, tree),), _itself)
+    kind = argument.type_info
+    assert kind is not None, "the argument has a type"
+    is_float = name_of(argument) in FLOATS
+    return Aggregate((Part(how, how, tree),), _with_positive_zero(kind) if is_float else _itself)
+
+
+def _with_positive_zero(kind: TypeInformation) -> Callable[[tuple[Field, ...]], Expression]:
+    """Return what makes 0.0 of -0.0, of which engines keep either: their sum is 0.0."""
+    zero = Call("cast", (Literal(0.0),), (kind,))
+    return lambda parts: Call("add", (parts[0], zero))
 
 
 def _total(tree: Expression | None, argument: Expression | None, how: str) -> Part:

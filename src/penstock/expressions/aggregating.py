@@ -31,7 +31,7 @@ class Aggregating:
         return AggregateExpression("mean", self.tree)
 
     def min(self) -> AggregateExpression:
-        """Return the least value; NaN if one is NaN, NULL of no values."""
+        """Return the least value, NULL of no values; NaN is greater than any number, and -0.0 is 0.0."""
         return AggregateExpression("min", self.tree)
 
     def approx_quantile(self, share: float) -> AggregateExpression:
@@ -71,5 +71,5 @@ class Aggregating:
         return AggregateExpression("stddev", self.tree)
 
     def max(self) -> AggregateExpression:
-        """Return the greatest value; NaN if one is NaN, NULL of no values."""
+        """Return the greatest value, NULL of no values; NaN is greater than any number, and -0.0 is 0.0."""
         return AggregateExpression("max", self.tree)

@@ -40,7 +40,7 @@ def concat(first: Any, second: Any, *others: Any) -> ColumnExpression:
 
 
 def greatest(first: Any, second: Any, *others: Any) -> ColumnExpression:
-    """Return the greatest of some values; NULL if one is NULL, NaN if one is NaN and none is NULL.
+    """Return the greatest of some values, NULL if one is NULL; NaN is greater than any number, 0.0 than -0.0.
 
     Args:
         first: An expression or a constant, as all of them.
@@ -55,7 +55,7 @@ def greatest(first: Any, second: Any, *others: Any) -> ColumnExpression:
 
 
 def least(first: Any, second: Any, *others: Any) -> ColumnExpression:
-    """Return the least of some values; NULL if one is NULL, NaN if one is NaN and none is NULL.
+    """Return the least of some values, NULL if one is NULL; NaN is greater than any number, -0.0 less than 0.0.
 
     Args:
         first: An expression or a constant, as all of them.

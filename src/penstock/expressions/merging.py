@@ -1,13 +1,14 @@
 """Merge of two parts of aggregates, in Python: the meaning that the engines have to meet.
 
-NULL is no value: what is merged with it stays. A sum that leaves its type is an error. Of floats a NaN stays,
-whatever comes, and 0.0 and -0.0 are equal, so which of them is the least or greatest is not defined.
+NULL is no value: what is merged with it stays. A sum that leaves its type is an error. NaN is greater than any
+number. Engines call 0.0 and -0.0 equal and may keep either; the result is 0.0 (`aggregates`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Context, Decimal
+from math import copysign, isnan
 from typing import Any
 
 from penstock.errors import ExpressionError
@@ -56,16 +57,18 @@ def _overflow(total: Any, limit: str) -> ExpressionError:
     return ExpressionError(f"{A_SUM} is {total}, which is more than {limit}", hint=_HINT)
 
 
+def float_order(value: float) -> tuple[bool, float, float]:
+    """Return what a float is ordered by, as Java and Flink do: -0.0 before 0.0, NaN last."""
+    is_nan = isnan(value)
+    return is_nan, 0.0 if is_nan else value, copysign(1.0, value)
+
+
 def _least_float(left: float, right: float) -> float:
-    if left != left or right != right:  # noqa: PLR0124 - only NaN differs from itself
-        return left if left != left else right  # noqa: PLR0124
-    return min(left, right)
+    return min(left, right, key=float_order)
 
 
 def _greatest_float(left: float, right: float) -> float:
-    if left != left or right != right:  # noqa: PLR0124 - only NaN differs from itself
-        return left if left != left else right  # noqa: PLR0124
-    return max(left, right)
+    return max(left, right, key=float_order)
 
 
 def _sum(left: Any, right: Any) -> Any:

@@ -179,6 +179,9 @@ _GENERAL: list[tuple[str, Arguments]] = [
     ("{} = {}", (["a_null", "a_123", "a_hole"], ["a_null", "a_123", "a_hole"])),
     ("{} <> {}", (["a_null", "a_123", "a_hole"], ["a_null", "a_123", "a_hole"])),
     ("{} = {}", (["m_null", "m_ab"], ["m_null", "m_ab"])),
+    *((f"{{}} {sign} {{}}", (of("r")[:2],) * 2) for sign in ("=", "<>", "IS DISTINCT FROM")),
+    *((f"{{}} {sign} {{}}", (["y_null", "y_ab"],) * 2) for sign in ("=", "<>", "<")),
+    *((f"{{}} {sign} {{}}", (["a_null", "a_123", "a_hole"],) * 2) for sign in ("<", "IS DISTINCT FROM")),
     ("{} = {}", (["a_doubles"], ["a_doubles"])),
     ("{} IS DISTINCT FROM {}", (["d_nan", "d_null", "d_zero", "d_minus"],) * 2),
     ("{} IN (1, 2, -7)", (["i_null", "i_one", "l_seven"],)),
@@ -208,7 +211,7 @@ _GENERAL: list[tuple[str, Arguments]] = [
     *((f"SHA{size}({{}})", (["s_null", "s_empty", "s_umlaut"],)) for size in (1, 224, 256, 384, 512)),
     *((f"TRIM({side} 'a ' FROM {{}})", (_SOME_TEXTS,)) for side in ("BOTH", "LEADING", "TRAILING")),
     *((f"{name}({{}}, {{}})", (_SOME_TEXTS, ["'a'", "'ab '", "''"])) for name in ("LTRIM", "RTRIM", "BTRIM")),
-    *((f"{name}({{}}, {{}})", (_SOME_TEXTS[:9], _LENGTHS[:7])) for name in ("LEFT", "RIGHT", "REPEAT")),
+    *((f"{name}({{}}, {{}})", (_SOME_TEXTS[:9], _LENGTHS[: 7 if name != "REPEAT" else 6])) for name in ("LEFT", "RIGHT", "REPEAT")),
     *(
         (f"{name}({{}}, {{}}, {{}})", (["s_abc", "s_empty", "s_emoji", "s_null"], _LENGTHS[:6], ["'xy'", "''"]))
         for name in ("LPAD", "RPAD")
@@ -301,11 +304,38 @@ def _casts() -> Iterator[str]:
     ]:
         for kind in _TYPES:
             text = f"TRY_CAST({value} AS {kind})"
-            if _is_taken(text, 80):
+            if _is_taken(text, 2 * _MOST):
                 yield text
+    for value in of("a", "m", "r"):
+        for kind in ("ARRAY<STRING>", "ARRAY<DOUBLE>", "ARRAY<INT>", "MAP<STRING, BIGINT>"):
+            yield f"TRY_CAST({value} AS {kind})"
     for value in ("l_most", "i_least", "d_nan", "d_most", "f_inf", "w_most", "s_bad", "s_great"):
         for kind in ("TINYINT", "INT", "BIGINT", "DECIMAL(10, 2)", "DATE", "TIMESTAMP(3)"):
             yield f"CAST({value} AS {kind})"
+
+
+AGGREGATES = ("SUM", "AVG", "MIN", "MAX", "COUNT", "VAR_POP", "STDDEV_SAMP")
+_GROUPS = [
+    *(["t_least", "t_most", "t_null"], ["t_most", "t_most"], ["t_null"], ["t_zero", "t_least"]),
+    *(["h_seven", "h_most", "h_most"], ["i_one", "i_two"], ["i_most", "i_most"], ["i_null"]),
+    *(["i_seven", "i_two"], ["l_most", "l_five"], ["l_least", "l_seven"], ["l_five", "l_null"]),
+    *(["f_one", "f_third"], ["f_most", "f_most"], ["f_nan", "f_one"], ["f_zero", "f_minus"]),
+    *(["f_minus", "f_zero"], ["f_minus", "f_minus"], ["f_inf", "f_ninf"], ["f_large", "f_one"]),
+    *(["f_null"], ["f_nan", "f_ninf", "f_nan"], ["d_one", "d_tenth"], ["d_most", "d_most"]),
+    *(["d_nan", "d_one", "d_ninf"], ["d_zero", "d_minus"], ["d_minus", "d_zero"], ["d_null"]),
+    *(["d_minus", "d_minus"], ["d_inf", "d_ninf"], ["d_nan", "d_nan"], ["c_one", "c_neg"]),
+    *(["c_one", "c_half", "c_null"], ["c_null"], ["w_most", "w_seven"], ["w_seven", "w_seven"]),
+    *(["k_one", "k_tiny"], ["s_abc", "s_empty", "s_null"], ["s_umlaut", "s_emoji", "s_abc"]),
+    *(["dt_leap", "dt_first"], ["ts_last", "ts_before", "ts_null"], ["tz_leap", "tz_before"]),
+    *(["tm_noon", "tm_zero"], ["b_yes", "b_no", "b_null"], ["y_ab", "y_null"], ["a_123", "a_hole"]),
+    *(["r_one", "r_null"], ["m_ab", "m_null"]),
+]
+
+
+def aggregates() -> Iterator[str]:
+    """Yield aggregates of some values, such as `SUM(i_one, i_two)`: each value is one of a row."""
+    for name in (*(f"{each}(" for each in AGGREGATES), "COUNT(DISTINCT "):
+        yield from (f"{name}{', '.join(group)})" for group in _GROUPS)
 
 
 def _parsing() -> Iterator[str]:
@@ -338,7 +368,7 @@ ZONES = ("America/Los_Angeles", "Europe/Berlin", "Asia/Kolkata", "GMT-08:00")
 
 def cases() -> dict[str, list[str]]:
     """Return the expressions of each zone, each once."""
-    general = [*_parsing(), *_of(_TIMES), *_casts(), *_zoned(), *_of(_GENERAL)]
+    general = [*_parsing(), *_of(_TIMES), *_zoned(), *_of(_GENERAL), *_casts()]
     return {"UTC": list(dict.fromkeys(general))} | {
         zone: [each for each in dict.fromkeys(_zoned()) if _is_taken(f"{zone} {each}", 160)]
         for zone in ZONES

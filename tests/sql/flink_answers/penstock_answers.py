@@ -11,8 +11,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from penstock.config.configuration import Configuration
 from penstock.errors import PenstockError
+from penstock.expressions.arrow.evaluation import Batch, evaluation
 from penstock.sql.binding.binder import Binder
 from penstock.sql.binding.conversions import cast_call, converted
 from penstock.sql.binding.operators import BUILDERS
@@ -21,9 +24,11 @@ from penstock.sql.binding.zone import LOCAL_TIME_ZONE, in_zone_of
 from penstock.sql.catalogue import SqlColumn
 from penstock.sql.column_types import INT, STRING, SqlType, row
 from penstock.sql.grammar import parse_query
+from penstock.sql.scalars.columns import as_columns, reader_of
 from penstock.sql.scalars.evaluation import RowValues, value_of
-from penstock.sql.scalars.tree import Scalar
+from penstock.sql.scalars.tree import InputColumn, Scalar
 from penstock.sql.streams import StreamCatalogue
+from penstock.types.arrow import arrow_array, columns_to_lists
 from tests.sql.flink_answers.columns import COLUMNS, ROWS
 
 ANSWERS = Path(__file__).with_name("answers.jsonl")
@@ -85,7 +90,7 @@ def bound(expression: str, scope: Scope) -> Scalar:
 
 
 @cache
-def edge() -> tuple[Scope, tuple[Any, ...]]:
+def edge() -> tuple[tuple[SqlColumn, ...], tuple[Any, ...]]:
     """Return the columns of edge values, and their values."""
     columns, values = [], []
     for name, (_, text) in COLUMNS.items():
@@ -95,7 +100,7 @@ def edge() -> tuple[Scope, tuple[Any, ...]]:
     for name, (kind, _, value) in ROWS.items():
         columns.append(SqlColumn(name, _ROW_TYPES[kind]))
         values.append(value)
-    return Scope.of("edge", columns), tuple(values)
+    return tuple(columns), tuple(values)
 
 
 def _plain(text: str) -> str:
@@ -108,17 +113,45 @@ def _letters(numbers: str) -> str:
     return text.replace("'", "''")
 
 
-def penstock_answer(answer: Answer) -> tuple[str | None, Any]:
-    """Return the type and text that Penstock has for an expression; as those of an `Answer`."""
-    scope, values = edge()
+def typed(answer: Answer) -> Scalar | None:
+    """Return the expression of an answer with types, None if it is refused."""
     with in_zone(answer.zone):
         try:
-            scalar = bound(answer.expression, scope)
-            shown = scalar if scalar.type == STRING else cast_call("cast", scalar, STRING)
-            shown = converted(shown, STRING)
+            return bound(answer.expression, Scope.of("edge", edge()[0]))
         except PenstockError:
-            return None, False
-        try:
-            return str(scalar.type), RowValues((shown,)).of(values)[0]
-        except PenstockError:
-            return str(scalar.type), False
+            return None
+
+
+def shown(kind: SqlType, zone: str) -> RowValues:
+    """Return what makes texts of values of a type, as CAST does."""
+    value = InputColumn(0, kind)
+    with in_zone(zone):
+        made = value if kind == STRING else cast_call("cast", value, STRING)
+        return RowValues((converted(made, STRING),))
+
+
+def python_text(answer: Answer, scalar: Scalar) -> Any:
+    """Return the text that rows in Python have for an expression, False of an error."""
+    try:
+        value = RowValues((scalar,)).of(edge()[1])[0]
+        return shown(scalar.type, answer.zone).of((value,))[0]
+    except PenstockError:
+        return False
+
+
+def arrow_text(answer: Answer, scalar: Scalar) -> Any:
+    """Return the text that the executor of Arrow has for an expression that has a counterpart of columns."""
+    columns, values = edge()
+
+    def column(name: str) -> pa.Array:
+        position = names.index(name)
+        return arrow_array(name, columns[position].type.type_info, [values[position]])
+
+    names = [each.name for each in columns]
+    expression = as_columns(scalar, reader_of(names))
+    try:
+        found = evaluation(expression)(Batch(1, column))
+    except pa.ArrowInvalid:
+        return False
+    batch = pa.RecordBatch.from_arrays([found], names=["x"])
+    return shown(scalar.type, answer.zone).of((columns_to_lists(batch)[0][0],))[0]

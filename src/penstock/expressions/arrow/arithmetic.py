@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -110,18 +109,24 @@ def is_member(call: Call, value: Any) -> Any:
     return pc.if_else(value.is_valid(), found, pa.scalar(None, pa.bool_()))
 
 
-def extreme(is_first: Callable[[Any, Any], Any]) -> Callable[[Call, Any, Any], Any]:
-    """Return the kernel that chooses one of two values; NULL and NaN stay.
+def greatest(_: Call, left: Any, right: Any) -> Any:
+    """Return the greater of two values, in Java's order; NULL stays. pyarrow's own kernel does not have all types."""
+    if not pa.types.is_floating(left.type):
+        return pc.if_else(pc.less(left, right), right, left)
+    is_right = pc.or_(pc.less(left, right), pc.is_nan(right))
+    return _of_zeros(left, right, pc.add(left, right), pc.if_else(is_right, right, left))
 
-    pyarrow's kernels of extremes do not have all types.
-    """
 
-    def chosen(_: Call, left: Any, right: Any) -> Any:
-        # Of equal values, such as 0.0 and -0.0, the first one stays, as in Spark and in Python
-        found = pc.if_else(is_first(right, left), right, left)
-        if not pa.types.is_floating(found.type):
-            return found
-        is_nan = pc.or_(pc.is_nan(left), pc.is_nan(right))
-        return pc.if_else(is_nan, pa.scalar(float("nan"), found.type), found)
+def least(_: Call, left: Any, right: Any) -> Any:
+    """Return the lesser of two values, in Java's order; NULL stays."""
+    if not pa.types.is_floating(left.type):
+        return pc.if_else(pc.less(right, left), right, left)
+    is_right = pc.or_(pc.less(right, left), pc.is_nan(left))
+    of_zeros = pc.negate(pc.add(pc.negate(left), pc.negate(right)))
+    return _of_zeros(left, right, of_zeros, pc.if_else(is_right, right, left))
 
-    return chosen
+
+def _of_zeros(left: Any, right: Any, of_zeros: Any, other: Any) -> Any:
+    """Return values, and others where both are zero: the sum of 0.0 and -0.0 is 0.0, the greater one."""
+    zero = pa.scalar(0.0, left.type)
+    return pc.if_else(pc.and_(pc.equal(left, zero), pc.equal(right, zero)), of_zeros, other)

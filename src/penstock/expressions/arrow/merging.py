@@ -143,18 +143,19 @@ def _sum_of_decimals(wide: dict[str, Any], name: str, how: str, asked: list[_Ker
 
 
 def _extreme_float(wide: dict[str, Any], name: str, how: str, asked: list[_Kernel]) -> _Finish:
+    # Arrow's kernels leave NaN out, which is greater than any number: the greatest is NaN if one is, the least if all are.
     # Filled, because up to version 24 `any` of groups reads the flags of a slice with NULL from the wrong place,
     # and the flags of the second batch are a slice.
-    lost = pc.fill_null(pc.is_nan(wide[name]), False)  # noqa: FBT003
-    if not pc.any(lost).as_py():
+    is_nan = pc.is_nan(wide[name])
+    if not pc.any(is_nan).as_py():
         return _plain(wide, name, how, asked)
-    flag = f"{name} is NaN"
-    wide[flag] = lost
-    asked += [(name, how), (flag, "any")]
+    flag, merge = f"{name} is NaN", {"min": "all", "max": "any"}[how]
+    wide[flag] = pc.fill_null(is_nan, how == "min")
+    asked += [(name, how), (flag, merge)]
 
     def with_nan(found: pa.Table) -> Any:
         value = found[f"{name}_{how}"]
-        is_lost = pc.fill_null(found[f"{flag}_any"], False)  # noqa: FBT003
+        is_lost = pc.and_(found[f"{flag}_{merge}"], pc.is_valid(value))
         return pc.if_else(is_lost, pa.scalar(np.nan, value.type), value)
 
     return with_nan

@@ -76,17 +76,23 @@ def above(operation: Callable[[Any, Any], Column]) -> Builder:
     return build
 
 
-def extreme(function: Callable[..., Column]) -> Builder:
-    """Return the builder of `greatest` or `least`: Spark's leaves out NULL, and NaN is its greatest value."""
+def greatest(call: Call, left: Column, right: Column) -> Column:
+    """Build the greater of two values; Spark's function leaves out NULL, and 0.0 and -0.0 are equal to it."""
+    return _extreme(call, left, right, sf.greatest(left, right), lambda: left + right)
 
-    def build(call: Call, left: Column, right: Column) -> Column:
-        found = function(left, right)
-        if _is_float(call):
-            is_nan = sf.isnan(left) | sf.isnan(right)
-            found = sf.when(is_nan, sf.lit(float("nan")).cast(_width(call))).otherwise(found)
-        return sf.when(left.isNotNull() & right.isNotNull(), found)
 
-    return build
+def least(call: Call, left: Column, right: Column) -> Column:
+    """Build the lesser of two values."""
+    return _extreme(call, left, right, sf.least(left, right), lambda: -(-left + -right))
+
+
+def _extreme(
+    call: Call, left: Column, right: Column, found: Column, of_zeros: Callable[[], Column]
+) -> Column:
+    if _is_float(call):  # the sum of 0.0 and -0.0 is 0.0, the greater one
+        are_zeros = (left == sf.lit(0)) & (right == sf.lit(0))
+        found = sf.when(are_zeros, of_zeros()).otherwise(found)
+    return sf.when(left.isNotNull() & right.isNotNull(), found)
 
 
 def is_nan(_: Call, value: Column) -> Column:

@@ -23,6 +23,7 @@ from penstock.sql.column_types import (
     NULL,
     NUMBERS,
     STRING,
+    TIME,
     TIMESTAMPS,
     SqlType,
     array,
@@ -111,18 +112,18 @@ def _cut(value: Scalar, wanted: exp.DataType) -> Scalar:
         # A CHAR has one letter if it does not say more, and blanks up to its length.
         length = Constant((asked or [1])[0], INT)
         return call_named("RPAD", [value, length, Constant(" ", STRING)], wanted)
+    if value.type == TIME:
+        asked = asked or [0]
     if not asked or wanted.this == exp.DType.DECIMAL:
         return value
     if value.type == STRING:
         return call_named("LEFT", [value, Constant(asked[0], INT)], wanted)
-    if value.type.name in TIMESTAMPS:
+    if value.type.name in {"TIME", *TIMESTAMPS}:
         if asked[0] >= _MICROSECONDS:
             return value
         if asked[0] in _PRECISIONS:
             unit = _PRECISIONS[asked[0]]
             return types.folded(ScalarCall("floor_to", (value,), value.type, (unit,)))
-    if value.type.name == "TIME" and asked[0] >= _MICROSECONDS:
-        return value
     raise unsupported(f"CAST to {wanted.sql()}", wanted, hint="Cast without a length.")
 
 
@@ -191,7 +192,7 @@ def extracted(unit: str, value: Scalar, node: exp.Expr) -> Scalar:
         raise wrong(f"EXTRACT got {value.type}", node, hint="Pass a date or time.")
     if value.type == DATE and unit in {"HOUR", "MINUTE", "SECOND", "MILLISECOND"}:
         raise wrong(f"a DATE has no {unit}", node, hint="CAST it to TIMESTAMP.")
-    value = value if unit == "EPOCH" else types.in_local_time(value)
+    value = types.in_local_time(value)
     return types.folded(ScalarCall("extract", (value,), BIGINT, (unit,)))
 
 

@@ -13,9 +13,9 @@ from decimal import Decimal
 from typing import Any
 
 from penstock.errors import ExpressionError
-from penstock.sql.column_types import BIGINT, DOUBLE, FLOATS, WHOLE, SqlType, decimal
+from penstock.sql.column_types import BIGINT, FLOATS, WHOLE, SqlType, decimal
 from penstock.sql.functions import exact_sums
-from penstock.sql.scalars.arithmetic import EXACT, in_range, to_scale
+from penstock.sql.scalars.arithmetic import EXACT, in_range, single, to_scale
 from penstock.types import TypeInformation, Types
 
 Parts = list[Any]
@@ -79,6 +79,13 @@ def _add_float(parts: Parts, value: float, sign: int) -> None:
         parts[at] += sign
 
 
+def _quotient_of(target: SqlType) -> Callable[[Parts, int], float]:
+    """Return the quotient of a sum of floats in the type of the result."""
+    if target.name != "FLOAT":
+        return _float_quotient
+    return lambda parts, divisor: single(_float_quotient(parts, divisor))
+
+
 def _float_quotient(parts: Parts, divisor: int) -> float:
     if parts[_NAN] > 0 or (parts[_UP] > 0 and parts[_DOWN] > 0):
         return math.nan
@@ -89,11 +96,12 @@ def _float_quotient(parts: Parts, divisor: int) -> float:
 
 def _sum(source: SqlType, target: SqlType) -> Accumulator:
     if source.name in FLOATS:
+        quotient = _quotient_of(target)
         return Accumulator(
             _FLOAT_TYPES,
             (0,) * 6,
             _add_float,
-            lambda parts: _float_quotient(parts, 1) if parts[0] > 0 else None,
+            lambda parts: quotient(parts, 1) if parts[0] > 0 else None,
         )
     if source.name == "DECIMAL":
         return Accumulator(
@@ -111,7 +119,7 @@ def _sum(source: SqlType, target: SqlType) -> Accumulator:
 
 
 def _avg(source: SqlType, target: SqlType) -> Accumulator:
-    found = _sum(source, target)
+    found, float_quotient = _sum(source, target), _quotient_of(target)
 
     def of_whole(parts: Parts) -> Any:
         if parts[0] <= 0:
@@ -123,7 +131,7 @@ def _avg(source: SqlType, target: SqlType) -> Accumulator:
         return to_scale(EXACT.divide(parts[1], parts[0]), target) if parts[0] > 0 else None
 
     def of_float(parts: Parts) -> Any:
-        return _float_quotient(parts, parts[0]) if parts[0] > 0 else None
+        return float_quotient(parts, parts[0]) if parts[0] > 0 else None
 
     result = (
         of_whole if source.name in WHOLE else of_decimal if source.name == "DECIMAL" else of_float
@@ -178,14 +186,12 @@ ACCUMULATORS: dict[str, Callable[[SqlType, SqlType], Accumulator]] = {
 
 
 def sum_result(source: SqlType) -> SqlType:
-    """Return the type of SUM: BIGINT, DOUBLE, or a decimal of 38 digits."""
+    """Return the type of SUM: BIGINT, that of floats, or a decimal of 38 digits."""
     if source.name == "DECIMAL":
         return decimal(38, source.scale)
-    return DOUBLE if source.name in FLOATS else BIGINT
+    return source if source.name in FLOATS else BIGINT
 
 
 def avg_result(source: SqlType) -> SqlType:
-    """Return the type of AVG: that of whole numbers, DOUBLE, or a decimal of 38 digits."""
-    if source.name == "DECIMAL":
-        return SqlType("DECIMAL", 38, max(6, source.scale))
-    return DOUBLE if source.name in FLOATS else source
+    """Return the type of AVG: that of the values, or a decimal of 38 digits."""
+    return SqlType("DECIMAL", 38, max(6, source.scale)) if source.name == "DECIMAL" else source

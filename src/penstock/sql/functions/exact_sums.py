@@ -43,4 +43,4 @@ def quotient(total: tuple[int, int], divisor: int) -> float:
     try:
         return number / (divisor << -exponent) if exponent < 0 else (number << exponent) / divisor
     except OverflowError:
-        return math.copysign(math.inf, number)
+        return math.inf if number > 0 else -math.inf

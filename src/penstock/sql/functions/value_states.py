@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from penstock.expressions.merging import float_order
+
 
 def order_key(value: Any) -> Any:
-    """Return what a value is ordered by: NaN is greater than any number."""
-    if isinstance(value, float):
-        return (value != value, 0.0 if value != value else value)  # noqa: PLR0124 - only NaN is not itself
-    return value
+    """Return what a value is ordered by."""
+    return float_order(value) if isinstance(value, float) else value
 
 
 def least(values: Iterable[Any]) -> Any:

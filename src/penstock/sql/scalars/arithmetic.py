@@ -10,9 +10,11 @@ import math
 from collections.abc import Callable
 from ctypes import c_float
 from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
+from operator import neg
 from typing import Any
 
 from penstock.errors import ExpressionError
+from penstock.expressions.merging import float_order
 from penstock.sql.column_types import SqlType
 
 _HINT = "Cast an operand to a wider type, or guard it with CASE."
@@ -52,7 +54,8 @@ def to_scale(value: Decimal, kind: SqlType) -> Decimal | None:
         rounded = value.quantize(Decimal(1).scaleb(-kind.scale), context=EXACT)
     except InvalidOperation:
         return None
-    return rounded if abs(rounded) < Decimal(10) ** (kind.precision - kind.scale) else None
+    limit = Decimal(10) ** (kind.precision - kind.scale)
+    return (rounded or rounded.copy_abs()) if -limit < rounded < limit else None  # 0 has no sign
 
 
 def single(value: float) -> float:
@@ -122,28 +125,33 @@ def negate(kind: SqlType) -> Callable[[Any], Any]:
     """Return the negation of values of a type."""
     if kind.name in _BITS:
         return lambda a: in_range(-a, kind.name, "negation")
-    return lambda a: -a
+    return Decimal.copy_negate if kind.name == "DECIMAL" else neg  # `-` would round to 28 digits
 
 
 def absolute(kind: SqlType) -> Callable[[Any], Any]:
     """Return the absolute value of values of a type."""
     if kind.name in _BITS:
         return lambda a: in_range(abs(a), kind.name, "absolute value")
-    return abs
+    return Decimal.copy_abs if kind.name == "DECIMAL" else abs
 
 
 def floor(kind: SqlType) -> Callable[[Any], Any]:
     """Return the next whole number below, in the type of the number."""
     if kind.name == "DECIMAL":
         return lambda a: Decimal(math.floor(a))
-    return lambda a: a if a != a or math.isinf(a) else float(math.floor(a))  # noqa: PLR0124
+    return _with_sign(math.floor)
 
 
 def ceil(kind: SqlType) -> Callable[[Any], Any]:
     """Return the next whole number above, in the type of the number."""
     if kind.name == "DECIMAL":
         return lambda a: Decimal(math.ceil(a))
-    return lambda a: a if a != a or math.isinf(a) else float(math.ceil(a))  # noqa: PLR0124
+    return _with_sign(math.ceil)
+
+
+def _with_sign(whole: Callable[[float], int]) -> Callable[[float], float]:
+    """Return a whole number near a float, as a float; its zero has the sign of the float, as in IEEE 754."""
+    return lambda a: math.copysign(whole(a), a) if math.isfinite(a) else a
 
 
 def rounded(kind: SqlType) -> Callable[[Any, int], Any]:
@@ -158,17 +166,19 @@ def rounded(kind: SqlType) -> Callable[[Any, int], Any]:
     def of_float(a: float, digits: int) -> float:
         if a != a or math.isinf(a):  # noqa: PLR0124
             return a
-        return float(Decimal(repr(a)).quantize(Decimal(1).scaleb(-digits), context=EXACT))
+        # Flink's zero has no sign
+        return float(Decimal(repr(a)).quantize(Decimal(1).scaleb(-digits), context=EXACT)) + 0.0
 
     return of_float if kind.name in {"FLOAT", "DOUBLE"} else of_exact
 
 
 def sign(kind: SqlType) -> Callable[[Any], Any]:
     """Return -1, 0 or 1 in the type of the number."""
-    make: Callable[[int], Any] = {"DECIMAL": Decimal, "FLOAT": float, "DOUBLE": float}.get(
-        kind.name, int
-    )
-    return lambda a: make((a > 0) - (a < 0))
+    if kind.name == "DECIMAL":
+        return lambda a: to_scale(Decimal((a > 0) - (a < 0)), kind)
+    if kind.name in _BITS:
+        return lambda a: (a > 0) - (a < 0)
+    return lambda a: math.copysign(1.0, a) if a and a == a else a  # noqa: PLR0124 - NaN
 
 
 def logarithm(function: Callable[[float], float]) -> Callable[[float], float]:
@@ -208,17 +218,12 @@ def power(base: float, exponent: float) -> float:
 
 def greatest(*values: Any) -> Any:
     """Return the greatest value, in Java's order: -0.0, 0.0, NaN last."""
-    return max(values, key=_rank) if isinstance(values[0], float) else max(values)
+    return max(values, key=float_order) if isinstance(values[0], float) else max(values)
 
 
 def least(*values: Any) -> Any:
     """Return the least value, in Java's order: -0.0, 0.0, NaN last."""
-    return min(values, key=_rank) if isinstance(values[0], float) else min(values)
-
-
-def _rank(value: float) -> tuple[bool, float, float]:
-    is_nan = math.isnan(value)
-    return is_nan, 0.0 if is_nan else value, math.copysign(1.0, value)
+    return min(values, key=float_order) if isinstance(values[0], float) else min(values)
 
 
 def of_floats(name: str, function: Callable[..., float]) -> Callable[..., float]:

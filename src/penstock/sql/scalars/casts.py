@@ -149,7 +149,7 @@ def _text_to_boolean(_: SqlType, target: SqlType) -> Cast:
 
 def _float_text(value: float, shortest: str = "") -> str:
     """Return a float as Java writes it; `shortest` are its digits if not those of a DOUBLE."""
-    shortest = shortest or repr(float(value))
+    shortest = shortest or _of_double(value)
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):
@@ -162,9 +162,15 @@ def _float_text(value: float, shortest: str = "") -> str:
     return f"{digits if '.' in digits else digits + '.0'}E{int(exponent)}"
 
 
+def _of_double(value: float) -> str:
+    """Return the fewest digits that tell a DOUBLE from others; where one would do, Java has the nearest two."""
+    two = f"{value:.1e}"
+    return two if float(two) == value and ".0" not in two else repr(float(value))
+
+
 def _single_text(value: float) -> str:
     """Return a FLOAT as Java writes it: with the fewest digits that tell it from other FLOATs."""
-    for digits in range(1, 10):
+    for digits in range(2, 10):
         shortest = f"{value:.{digits}g}"
         if single(float(shortest)) == value:
             break

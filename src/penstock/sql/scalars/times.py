@@ -5,11 +5,12 @@ from __future__ import annotations
 import calendar
 import re
 from collections.abc import Callable
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 from penstock.config.time_zone import zone_named
 from penstock.errors import ExpressionError
+from penstock.sql.scalars.arithmetic import in_range
 from penstock.sql.scalars.patterns import Style, pattern_of
 from penstock.sql.scalars.zones import instant_at, local_of
 
@@ -35,7 +36,7 @@ PARTS: dict[str, Callable[[Any], int]] = {
     "MINUTE": lambda t: t.minute,
     "SECOND": lambda t: t.second,
     "MILLISECOND": lambda t: t.microsecond // 1000,
-    "EPOCH": lambda t: int(micros_of(t) / 1_000_000),
+    "EPOCH": lambda t: _truncated(micros_of(t), 1_000_000),
 }
 """Unit of EXTRACT to the part of a date or time."""
 
@@ -46,6 +47,10 @@ def micros_of(moment: date) -> int:
         return (moment.toordinal() - _EPOCH.toordinal()) * _DAY_MICROS
     length: timedelta = moment.replace(tzinfo=None) - _EPOCH
     return length // _MICROSECOND
+
+
+def _truncated(micros: int, unit: int) -> int:
+    return micros // unit if micros >= 0 else -(-micros // unit)
 
 
 def millis_of(moment: date) -> int:
@@ -120,8 +125,8 @@ def difference(unit: str) -> Callable[[Any, Any], int]:
     micros = MILLIS.get(unit, 7 * MILLIS["DAY"]) * 1000
 
     def units(start: Any, end: Any) -> int:
-        length = micros_of(end) - micros_of(start)
-        return length // micros if length >= 0 else -(-length // micros)
+        found = _truncated(micros_of(end) - micros_of(start), micros)
+        return in_range(found, "INT", "TIMESTAMPDIFF")
 
     return units
 
@@ -142,7 +147,13 @@ def floor_to(unit: str) -> Callable[[Any], Any]:
     """Return the function of FLOOR(… TO unit)."""
     if unit in {"MILLISECOND", "SECOND", "MINUTE", "HOUR"}:
         micros = MILLIS[unit] * 1000
-        return lambda t: t - _MICROSECOND * (micros_of(t) % micros)
+
+        def cut(moment: Any) -> Any:
+            if isinstance(moment, time):  # what CAST to TIME(n) cuts
+                return moment.replace(microsecond=moment.microsecond // micros * micros)
+            return moment - _MICROSECOND * (micros_of(moment) % micros)
+
+        return cut
 
     def floored(moment: Any) -> Any:
         if isinstance(moment, datetime):
