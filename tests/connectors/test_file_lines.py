@@ -11,8 +11,9 @@ from penstock.common import Types
 from penstock.connectors.files.lines.columns import fast_columns
 from penstock.connectors.files.lines.decoder import LineDecoder
 from penstock.connectors.files.lines.form import LineForm, line_form, record_reader
+from penstock.datastream.connectors import FileSource
 from penstock.errors import SourceError
-from penstock.types import RowTypeInfo
+from penstock.types import RowTypeInfo, TypeInformation
 from penstock.types.arrow import arrow_columns, arrow_schema
 from penstock.wire.row_columns import rows_of
 from penstock.wire.text import TextError
@@ -212,3 +213,30 @@ def test_pandas_index_gets_a_hint() -> None:
     with pytest.raises(SourceError, match="the header is , a") as caught:
         decoded(of("csv", ONE, header="true"), [b",a", b"0,x"])
     assert "index=False" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("type_info", "is_column"),
+    [
+        *((each, True) for each in TYPES.values()),
+        (Types.MAP(Types.STRING(), Types.LIST(Types.SQL_TIME())), True),
+        (Types.INSTANT(), False),
+        (Types.BIG_INT(), False),
+        (Types.BIG_DEC(), False),
+        (Types.LIST(Types.ROW_NAMED(["b"], [Types.INSTANT()])), False),
+        (Types.MAP(Types.BIG_INT(), Types.LONG()), False),
+    ],
+)
+def test_spark_computes_on_columns_that_hold_all_values(
+    type_info: TypeInformation, is_column: bool
+) -> None:
+    source = FileSource.json("/in", Types.ROW_NAMED(["a", "b"], [Types.LONG(), type_info]))
+    because = source.unprojected_because
+    assert because is None if is_column else "all values of its field 'b'" in (because or "")
+
+
+def test_spark_computes_on_no_columns_that_its_reader_checks_only_if_they_are_needed() -> None:
+    row = Types.ROW_NAMED(["a"], [Types.LONG()])
+    source = FileSource.csv("/in", row, options={"mode": "PERMISSIVE"})
+    assert "checks only the columns that are needed" in (source.unprojected_because or "")
+    assert "no columns" in (FileSource.text("/in").unprojected_because or "")

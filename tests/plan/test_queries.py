@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from penstock.common import Configuration, Row, Types
+from penstock.common import Configuration, Row, Types, WatermarkStrategy
 from penstock.datastream import ProcessFunction, StreamExecutionEnvironment
-from penstock.datastream.connectors import DiscardingSink
+from penstock.datastream.connectors import DiscardingSink, FileSource
 from penstock.plan.physical import PhysicalPlan
 from penstock.plan.queries import place_queries
 from penstock.program.operators import SINK, SOURCE
+from penstock.types import TypeInformation
 
 GROUPED = "SELECT k, COUNT(*) AS n FROM t GROUP BY k"
 
@@ -151,3 +154,21 @@ def test_conditions_and_columns_alone_are_left_to_projections(env) -> None:
     plan = planned(env(), "SELECT k, n + 1 AS m FROM t WHERE n > 1")
     assert whole(plan) == []
     assert len(plan.projections) == 1
+
+
+@pytest.mark.parametrize(
+    ("make", "kind", "why"),
+    [
+        (FileSource.json, Types.LONG(), None),
+        (FileSource.csv, Types.SQL_TIMESTAMP(), None),
+        (partial(FileSource.csv, options={"mode": "PERMISSIVE"}), Types.LONG(), "columns that are"),
+    ],
+)
+def test_lines_of_a_declared_type_are_columns(
+    env, tmp_path: Path, make: Callable[..., FileSource], kind: TypeInformation, why: str | None
+) -> None:
+    made, row = env(), Types.ROW_NAMED(["k", "n"], [Types.STRING(), kind])
+    lines = made.from_source(make(tmp_path, row), WatermarkStrategy.no_watermarks(), "lines")
+    plan = planned(made, "SELECT v.k, COUNT(*) AS c FROM v GROUP BY v.k", v=lines)
+    assert whole(plan) == (["query of lines"] if why is None else [])
+    assert (why or "") in " ".join(reasons(plan))

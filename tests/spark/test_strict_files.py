@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from penstock.common import Types, WatermarkStrategy
+from penstock.datastream import col
 from penstock.datastream.connectors import FileSource
 from penstock.errors import SourceError
 from penstock.types import Instant
@@ -90,3 +91,33 @@ def test_a_line_that_is_no_record_is_an_error(
         read(environment, source, mode, 3)
     assert f"a.x, {told}" in caught.value.problem
     assert caught.value.origin is not None
+
+
+@pytest.mark.parametrize("kind", ["json", "csv"])
+def test_spark_sql_computes_on_lines_whose_fields_are_all_checked(
+    environment: Environment, tmp_path: Path, kind: str
+) -> None:
+    row = Types.ROW_NAMED(["a.b", "n", "day"], [Types.BYTE(), Types.INT(), Types.STRING()])
+    make, line, header = {
+        "json": (FileSource.json, '{{"a.b": {}, "n": {}}}\n', ""),
+        "csv": (FileSource.csv, "{},{}\n", "a.b,n\n"),
+    }[kind]
+    path = tmp_path / "in" / "day=x y" / "a.z"
+    path.parent.mkdir(parents=True)
+
+    def late(job: str) -> list[Any]:
+        env = environment("batch", **{"execution.checkpointing.dir": str(tmp_path / job)})
+        rows = env.from_source(make(tmp_path / "in", row), NO_TIME, "rows")
+        found = rows.where(col["a.b"] > 1).select(col.day, twice=col["a.b"] * 2)
+        with found.execute_and_collect() as records:
+            return list(map(tuple, records))
+
+    lines = [line.format(n, n) for n in range(4)]
+    path.write_text(header + "".join(lines))
+    assert sorted(late("one")) == [("x y", 4), ("x y", 6)]
+    path.write_text(header + "".join([*lines, line.format(0, 2**31)]))
+    number = 6 if kind == "csv" else 5
+    with pytest.raises(SourceError, match=rf"a\.z, line {number}: field 'n': 2147483648") as caught:
+        late("two")
+    assert caught.value.origin is not None
+    assert caught.value.origin.filename == __file__
