@@ -11,6 +11,8 @@ from penstock.common import Configuration, RowKind, Types
 from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.sql.catalogue import Changelog
+from penstock.sql.relations.keyed import GroupBy
+from penstock.sql.relations.tree import SqlRelation
 from tests.sql.generated import materialized
 from tests.sql.harness import at, changed, query_harness, shown
 
@@ -229,6 +231,29 @@ def test_a_change_below_state_makes_other_state(before, after):
 def test_the_uids_in_savepoints_do_not_change():
     assert uids_of_state(GROUP) == {"group by-2aaa1e12f3f3"}
     assert uids_of_state(JOIN) == {"inner join-ff2334ce92fd"}
+
+
+def test_a_new_form_of_state_is_a_new_uid(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A savepoint with the earlier form is refused: the program lacks an operator that has state."""
+    before = uids_of_state(GROUP)
+    monkeypatch.setattr(GroupBy, "form", 2)
+    assert not uids_of_state(GROUP) & before
+    assert uids_of_state(JOIN) == {"inner join-ff2334ce92fd"}
+
+
+def test_relations_have_tags_of_their_own() -> None:
+    found: list[type[SqlRelation]] = [SqlRelation]
+    for each in found:
+        found += each.__subclasses__()
+    tags = {each.__name__: each.__dict__.get("tag") for each in found}  # slots make classes twice
+    assert {name for name, tag in tags.items() if tag is None} == {
+        *("SqlRelation", "OneInput", "TwoInputs"),
+    }
+    assert sorted(tag for tag in tags.values() if tag is not None) == [
+        *("Correlate", "Delayed", "Filter", "GroupBy", "Join", "Normalize", "Over", "Project"),
+        *("Rank", "RowNumber", "Scan", "TemporalJoin", "Union", "Values", "WindowGroupBy"),
+        "WindowTable",
+    ]
 
 
 def test_two_groups_of_one_shape_are_told_apart():

@@ -320,13 +320,23 @@ class TimestampsOperator(Operator):
                 for i, stamp in enumerate(assigned)
                 if type(stamp) is not int or not _fits([stamp])
             )
-            raise TypeMismatchError(
-                f"the timestamp assigner of {self.spec.name!r} returned "
-                f"{short(assigned[index])} for record {short(values[index])}",
-                hint="Return epoch milliseconds as an int of at most 64 bits.",
+            raise self._no_timestamp(assigner, values[index], assigned[index])
+        return assigned
+
+    def _no_timestamp(self, assigner: Any, record: Any, assigned: Any) -> TypeMismatchError:
+        if isinstance(assigner, ColumnTimestamps) and assigned is None:
+            return TypeMismatchError(
+                f"record {short(record)} of {self.spec.name!r} has no time: column "
+                f"{assigner.name!r} is NULL",
+                hint="Correct the data, or take the time from a column that is never NULL.",
                 origin=self.spec.origin,
             )
-        return assigned
+        return TypeMismatchError(
+            f"the timestamp assigner of {self.spec.name!r} returned {short(assigned)} for record "
+            f"{short(record)}",
+            hint="Return epoch milliseconds as an int of at most 64 bits.",
+            origin=self.spec.origin,
+        )
 
 
 def epoch_millis_of(column: Any) -> list[int] | None:

@@ -14,12 +14,12 @@ from penstock.expressions.tree import Field
 from penstock.graph.logical import LogicalGraph
 from penstock.graph.query_source import QueryRead, QuerySource, WholeQuery
 from penstock.program.operators import EXPRESSIONS, SOURCE, TIMESTAMPS
+from penstock.program.timestamps import ColumnTimestamps
 from penstock.sql.catalogue import SqlColumn
 from penstock.sql.column_types import BOOLEAN
 from penstock.sql.functions.changes import RowMaker
 from penstock.sql.functions.correlate import CorrelateRows
 from penstock.sql.functions.of_columns import calls_of_columns
-from penstock.sql.functions.row_time import TimeOfRow
 from penstock.sql.lowering import joins, keyed, ordered, windows
 from penstock.sql.lowering.evaluated import (
     Rows,
@@ -122,8 +122,9 @@ class Lowering:
         """Return what is read of a table; see `QueryWriter`."""
         node, graph = self.environment.graph.node(self.stream(scan).node_id), self.environment.graph
         required = None
-        if node.kind == TIMESTAMPS and isinstance(node.watermarking.assigner, TimeOfRow):
-            required = node.watermarking.assigner.position
+        if node.kind == TIMESTAMPS and isinstance(node.watermarking.assigner, ColumnTimestamps):
+            names = [column.name for column in scan.columns]
+            required = names.index(node.watermarking.assigner.name)
             node = graph.node(node.inputs[0])
         if node.query is not None:
             return node.query, required

@@ -53,5 +53,12 @@ def _facts(value: Any) -> Any:  # noqa: PLR0911 - one per class
             if each.compare and not (isinstance(value, SqlRelation) and each.name in _NO_MEANING)
             if each.default is MISSING or getattr(value, each.name) != each.default
         )
-        return [type(value).__name__, *told]
+        return [*_names_of(value), *told]
     return repr(value)
+
+
+def _names_of(value: Any) -> list[Any]:
+    """Return the tag of a relation, with the form of its state if that has changed; the class of another value."""
+    if not isinstance(value, SqlRelation):
+        return [type(value).__name__]
+    return [value.tag] if value.form == 1 else [value.tag, ["form", value.form]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import ClassVar
 
 from penstock.sql.catalogue import Changelog, SqlColumn
 from penstock.sql.functions.interval_join import TimeInterval
@@ -35,6 +36,8 @@ class Join(TwoInputs):
         ttls_ms: Time after which rows of each side are forgotten, of a hint; None takes that of the job.
         interval: How close event times are, as part of what is compared; None if that is not bounded.
     """
+
+    tag: ClassVar[str] = "Join"
 
     type: JoinType
     ttls_ms: tuple[int | None, int | None] = (None, None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from penstock.sql.catalogue import Changelog, SqlColumn
 from penstock.sql.functions.group_aggregate import AggregateCall, keeps_values
@@ -19,6 +20,8 @@ class Union(SqlRelation):
     Attributes:
         parts: The relations.
     """
+
+    tag: ClassVar[str] = "Union"
 
     parts: tuple[SqlRelation, ...]
 
@@ -38,6 +41,8 @@ class Normalize(OneInput):
     Attributes:
         key: Positions of the columns of the key.
     """
+
+    tag: ClassVar[str] = "Normalize"
 
     key: tuple[int, ...]
 
@@ -59,6 +64,8 @@ class GroupBy(OneInput):
         calls: The aggregates.
         ttl_ms: Time after which a group is forgotten, of a hint; None takes that of the job.
     """
+
+    tag: ClassVar[str] = "GroupBy"
 
     group: int
     calls: tuple[AggregateCall, ...]
@@ -83,6 +90,8 @@ class GroupBy(OneInput):
 class WindowGroupBy(GroupBy):
     """A row per group of a window, when the window is over."""
 
+    tag: ClassVar[str] = "WindowGroupBy"
+
     @property
     def state(self) -> str | None:
         """The kept state, in words."""
@@ -105,6 +114,8 @@ class WindowTable(OneInput):
         spec: The windows.
         partition: Positions of the columns that sessions are about.
     """
+
+    tag: ClassVar[str] = "WindowTable"
 
     spec: TableWindows
     partition: tuple[int, ...] = ()
@@ -134,6 +145,8 @@ class RowNumber(OneInput):
         time: Position of the event time, if rows come when the watermark has reached theirs.
     """
 
+    tag: ClassVar[str] = "RowNumber"
+
     partition: tuple[int, ...]
     order: tuple[SortColumn, ...]
     time: int | None = None
@@ -160,6 +173,8 @@ class Rank(OneInput):
         has_number: Whether the number of the row is the last column.
         window_end: Position of the end of the window, if the partition is one of a window: then rows come when it is over.
     """
+
+    tag: ClassVar[str] = "Rank"
 
     partition: tuple[int, ...]
     order: tuple[SortColumn, ...]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from penstock.sql.functions.over import OverCall, Reach, reach_of
 from penstock.sql.functions.ranking import SortColumn
@@ -20,6 +21,8 @@ class Over(OneInput):
         time: Position of the event time, if rows come when the watermark has reached theirs; None if they come at once, and
             change.
     """
+
+    tag: ClassVar[str] = "Over"
 
     partition: tuple[int, ...]
     order: tuple[SortColumn, ...]
@@ -60,6 +63,8 @@ class Delayed(OneInput):
         lag_ms: How far they stay behind.
     """
 
+    tag: ClassVar[str] = "Delayed"
+
     lag_ms: int
 
     def __str__(self) -> str:
@@ -95,6 +100,8 @@ class TemporalJoin(TwoInputs):
         right_time: Position of the time of right rows.
         keeps_unmatched: Whether a row without a version stays, beside NULL.
     """
+
+    tag: ClassVar[str] = "TemporalJoin"
 
     left_time: int
     right_time: int

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from penstock.sql.catalogue import Changelog, SqlColumn, SqlTable
 from penstock.sql.functions.correlate import CorrelateSpec
@@ -29,7 +29,13 @@ class SqlRelation:
         columns: In order.
         keys: Sets of columns by which rows are unique; empty if none are known.
         changelog: How rows change those before.
+        tag: Name of the relation in the identity of its state; fixed, whatever the class is called.
+        form: Number of the form of its state. A change of what the operator stores raises it, so that a savepoint with
+            the earlier form is refused by name.
     """
+
+    tag: ClassVar[str]
+    form: ClassVar[int] = 1
 
     columns: tuple[SqlColumn, ...]
     keys: frozenset[Key] = frozenset()
@@ -73,6 +79,8 @@ class Scan(SqlRelation):
         table: The table.
     """
 
+    tag: ClassVar[str] = "Scan"
+
     name: str
     table: SqlTable = field(compare=False)
 
@@ -87,6 +95,8 @@ class Values(SqlRelation):
     Attributes:
         rows: Values of each row.
     """
+
+    tag: ClassVar[str] = "Values"
 
     rows: tuple[tuple[Any, ...], ...]
 
@@ -148,6 +158,8 @@ class Filter(OneInput):
         condition: Of type BOOLEAN.
     """
 
+    tag: ClassVar[str] = "Filter"
+
     condition: Scalar
 
     def __str__(self) -> str:
@@ -161,6 +173,8 @@ class Project(OneInput):
     Attributes:
         outputs: An expression per column.
     """
+
+    tag: ClassVar[str] = "Project"
 
     outputs: tuple[Scalar, ...]
 
@@ -181,6 +195,8 @@ class Correlate(OneInput):
         spec: What makes rows of a row.
         keeps_unmatched: Whether a row of which none is made stays, beside NULL.
     """
+
+    tag: ClassVar[str] = "Correlate"
 
     spec: CorrelateSpec
     keeps_unmatched: bool

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from penstock.api.functions.watermark import WatermarkStrategy
+from penstock.program.timestamps import ColumnTimestamps
 from penstock.sql.binding.intervals import milliseconds
 from penstock.sql.catalogue import SqlColumn
 from penstock.sql.column_types import TIMESTAMPS
-from penstock.sql.functions.row_time import TimeOfRow
 from penstock.sql.place import unsupported, wrong
 from penstock.sql.sqlglot_source import exp
 from penstock.sql.statements import WatermarkDefinition
@@ -32,8 +32,7 @@ def strategy_of(
             None,
             hint=f"Use one of: {', '.join(names)}.",
         )
-    position = names.index(watermark.column)
-    kind = columns[position].type
+    kind = columns[names.index(watermark.column)].type
     if kind.name not in TIMESTAMPS:
         raise wrong(
             f"WATERMARK FOR {watermark.column!r} is of {kind} ({watermark.place})",
@@ -42,9 +41,7 @@ def strategy_of(
         )
     delay = Duration.of_millis(_delay(watermark))
     bounded = WatermarkStrategy.for_bounded_out_of_orderness(delay)
-    return bounded.with_timestamp_assigner(
-        TimeOfRow(position, watermark.column, kind.name == "TIMESTAMP_LTZ")
-    )
+    return bounded.with_timestamp_assigner(ColumnTimestamps(watermark.column, watermark.column))
 
 
 def _delay(watermark: WatermarkDefinition) -> int:
