@@ -39,6 +39,9 @@ REPLACED = {
     "spark/test_file_paths.py::_found",
     "spark/test_known_failures.py::_gateway",
     "spark/test_pending_input.py::_size_of",
+    "spark/test_crashed_workers.py::_active_spark_context",
+    "spark/test_crashed_workers.py::_exit",
+    "spark/test_crashed_workers.py::_make_session",
     "state/test_lmdb_file.py::_boot_id",
     # Counted, not replaced
     "runtime/test_local_channel.py::_read",

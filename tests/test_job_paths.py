@@ -94,6 +94,7 @@ TOUCHING: dict[str, str] = {
     "spark/sources/listing/frame_writer.py": MOUNTED,
     "spark/sources/positions.py": MOUNTED,
     "spark/sources/stream_positions.py": MOUNTED,
+    "spark/sources/unreadable_files.py": USERS,
     "connectors/delta/action_files.py": USERS,
     "connectors/delta/commit_file.py": USERS,
     "connectors/delta/delta_source.py": USERS,

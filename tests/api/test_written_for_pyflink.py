@@ -183,7 +183,6 @@ CLUSTER = {
     "metrics.reporter.prom.port": "9249",
     "metrics.reporters": "prom",
     "pekko.ask.timeout": "20 s",
-    "pipeline.time-characteristic": "EventTime",
     "state.checkpoints.num-retained": "3",
     "table.local-time-zone": "UTC",
     "web.submit.enable": "true",

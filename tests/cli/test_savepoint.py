@@ -22,7 +22,8 @@ def job(tmp_path):
     """Return a maker of checkpoint directories: runs and steps that were recorded."""
 
     def make(*runs, **steps):
-        payload = {"name": "visits", "shape": {"runs": list(runs)}}
+        shape = {"runs": list(runs)}
+        payload = {"name": "visits", "shape": shape, "pipelines": [0] * len(runs)}
         for name, record in {"job": payload, **steps}.items():
             write_verified(tmp_path / f"{name.replace('run_', 'run-')}.json", record)
         (tmp_path / "lock").touch()

@@ -64,7 +64,7 @@ def job(tmp_path):
     """Return a maker of checkpoint directories with a log of events."""
 
     def make(*events, **steps):
-        payload = {"name": "visits", "shape": {"runs": [["live", "LIVE"]]}}
+        payload = {"name": "visits", "shape": {"runs": [["live", "LIVE"]]}, "pipelines": [0]}
         for name, record in {"job": payload, **steps}.items():
             write_verified(tmp_path / f"{name}.json", record)
         (tmp_path / "lock").touch()

@@ -34,7 +34,10 @@ def asked(url: str) -> Any:
 
 
 def test_a_job_that_is_over_has_a_page(tmp_path: Path) -> None:
-    write_verified(tmp_path / "job.json", {"name": "visits", "shape": {"runs": [["live", "LIVE"]]}})
+    write_verified(
+        tmp_path / "job.json",
+        {"name": "visits", "shape": {"runs": [["live", "LIVE"]]}, "pipelines": [0]},
+    )
     told: list[JobEvent] = [
         JobStarted("0", "STREAMING", 2, plan="the plan", **WHOSE),
         RunStarted("live", "live", "numbers", False, **WHOSE),
@@ -70,7 +73,10 @@ def test_a_job_that_is_over_has_a_page(tmp_path: Path) -> None:
 
 
 def test_a_driver_elsewhere_is_asked_by_its_directory(tmp_path: Path) -> None:
-    write_verified(tmp_path / "job.json", {"name": "visits", "shape": {"runs": [["live", "LIVE"]]}})
+    write_verified(
+        tmp_path / "job.json",
+        {"name": "visits", "shape": {"runs": [["live", "LIVE"]]}, "pipelines": [0]},
+    )
     told = to_line(JobStarted("0", "STREAMING", 2, **WHOSE))
     EventFiles(tmp_path).append(told)
     shown = _ShownJob(tmp_path)
@@ -115,7 +121,10 @@ def test_a_port_that_is_none(penstock, tmp_path: Path, port: str) -> None:
 
 
 def test_a_directory_that_goes_away_and_comes_back(tmp_path: Path) -> None:
-    write_verified(tmp_path / "job.json", {"name": "visits", "shape": {"runs": [["live", "LIVE"]]}})
+    write_verified(
+        tmp_path / "job.json",
+        {"name": "visits", "shape": {"runs": [["live", "LIVE"]]}, "pipelines": [0]},
+    )
     observer = JobObserver.at(tmp_path)
     assert observer.view().state == "LOST"
     (tmp_path / "job.json").rename(tmp_path / "elsewhere")

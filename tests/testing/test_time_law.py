@@ -132,9 +132,9 @@ def test_steps_that_look_at_nothing_run_without_time(mode, backlog, found, sched
 def test_frames_of_channels_without_timestamps_have_none(monkeypatch):
     seen: dict[int, set[bool]] = {}
 
-    def spy(header, values, timestamps):
+    def spy(header, values, timestamps, form):
         seen.setdefault(header.channel, set()).add(timestamps is None)
-        return encode(header, values, timestamps)
+        return encode(header, values, timestamps, form)
 
     encode = encode_records
     monkeypatch.setattr(channel_writer, "encode_records", spy)

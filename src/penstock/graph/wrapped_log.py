@@ -47,6 +47,11 @@ class WrappedLog(LogSource):
         return self.source.discovery_seconds
 
     @property
+    def counts_records(self) -> bool:  # type: ignore[override]
+        """True if the wrapped log counts records by positions."""
+        return self.source.counts_records
+
+    @property
     def records_per_second(self) -> int | None:  # type: ignore[override]
         """The rate limit of the source in live runs."""
         return self.source.records_per_second
