@@ -80,7 +80,7 @@ def check(form: LineForm, line: str, good: str) -> None:
     fast = fast_columns(form, form.type_info)
     assert fast is not None
     for lines in ([line], [good, line], [line, good]):
-        found = fast([each.encode() for each in lines])
+        found = fast(pa.array([each.encode() for each in lines], pa.binary()))
         wanted = [outcome(form, each) for each in lines]
         if found is not None:
             assert [kind for kind, _ in wanted] == ["value"] * len(lines), (line, wanted)
@@ -132,7 +132,7 @@ def test_usual_lines_are_read_by_arrow(kind: str) -> None:
     assert form.type_info is not None
     fast = fast_columns(form, form.type_info)
     assert fast is not None
-    assert fast([lines[kind]] * 3).num_rows == 3
+    assert fast(pa.array([lines[kind]] * 3, pa.binary())).num_rows == 3
 
 
 def decoded(

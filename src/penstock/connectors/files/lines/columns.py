@@ -6,15 +6,22 @@ from collections.abc import Callable
 from datetime import UTC
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.json
 
 from penstock.connectors.files.lines.form import LineForm
+from penstock.connectors.files.lines.patterns import (
+    Objects,
+    csv_pattern,
+    joined,
+    matches,
+    objects_like,
+)
 from penstock.types.arrow import BASIC_ARROW
 from penstock.types.information import BasicTypeInfo, ListTypeInfo, RowTypeInfo, TypeInformation
+from penstock.wire.text import CsvForm
 
 _LONGEST_JSON = 16 << 10
 """Bytes of a line. Arrow's parser calls itself for what is nested, and has no limit."""
@@ -29,7 +36,7 @@ _MARK = "\ufeff".encode()
 _DECLINED = (pa.ArrowException, UnicodeError, OverflowError)
 
 
-def fast_columns(form: LineForm, type_info: RowTypeInfo) -> Callable[[list[bytes]], Any] | None:
+def fast_columns(form: LineForm, type_info: RowTypeInfo) -> Callable[[pa.BinaryArray], Any] | None:
     """Return the function from lines to columns; None if a field needs its records.
 
     The function returns None if it declines the lines.
@@ -47,7 +54,7 @@ def fast_columns(form: LineForm, type_info: RowTypeInfo) -> Callable[[list[bytes
     schema = pa.schema(list(zip(type_info.field_names, kinds, strict=True)))
     parse = _of_csv if is_csv else _of_json
 
-    def columns(lines: list[bytes]) -> Any:
+    def columns(lines: pa.BinaryArray) -> Any:
         try:
             return parse(form, schema, lines)
         except _DECLINED:
@@ -76,87 +83,85 @@ def _nested(type_info: TypeInformation) -> Any:
     return None
 
 
-def _of_json(form: LineForm, schema: Any, lines: list[bytes]) -> Any:
+def _of_json(form: LineForm, schema: Any, lines: Any) -> Any:
     del form
-    data, last = b"\n".join(lines), len(lines) - 1
+    data = joined(lines)
+    objects = objects_like(lines[0].as_py(), {field.name: field.type for field in schema})
+    if objects is not None and matches(data, objects.pattern):
+        return _of_flat(objects, schema, objects.flat(data), len(lines))
+    return _of_nested(schema, data[0].as_buffer(), lines)
+
+
+def _of_flat(objects: Objects, schema: Any, data: Any, count: int) -> Any:
+    kinds = {field.name: field.type for field in schema}
+    every = pa.schema([(name, kinds.get(name, pa.string())) for name in objects.names])
+    table = _read_csv(data, every, CsvForm(null_literal="null"))
+    return _batch(schema, table, count)
+
+
+def _of_nested(schema: Any, buffer: Any, lines: Any) -> Any:
+    data, last = buffer.to_pybytes(), len(lines) - 1
     # Each line is at least one object: it begins with one, and no object goes on behind a line that ends with `}`.
     if data.count(b"\n") != last or data.count(b"\n{") != last or data.count(b"}\n") != last:
         return None
-    if not (data.startswith(b"{") and data.endswith(b"}")) or max(map(len, lines)) > _LONGEST_JSON:
+    if not (data.startswith(b"{") and data.endswith(b"}")):
+        return None
+    if pc.max(pc.binary_length(lines)).as_py() > _LONGEST_JSON:
         return None
     data.decode()
-    asked = pa.schema([pa.field(field.name, _parsed_as(field.type)) for field in schema])
     table = pyarrow.json.read_json(
-        pa.BufferReader(data),
+        pa.BufferReader(buffer),
         pyarrow.json.ReadOptions(use_threads=False, block_size=len(data) + 1),
-        pyarrow.json.ParseOptions(explicit_schema=asked, unexpected_field_behavior="ignore"),
+        pyarrow.json.ParseOptions(
+            explicit_schema=_parsed(schema), unexpected_field_behavior="ignore"
+        ),
     )
-    if table.num_rows != len(lines):
+    return _batch(schema, table, len(lines))
+
+
+def _of_csv(form: LineForm, schema: Any, lines: Any) -> Any:
+    data = joined(lines)
+    buffer = data[0].as_buffer()
+    if buffer[: len(_MARK)].to_pybytes() == _MARK or not matches(
+        data, csv_pattern(schema, form.csv)
+    ):
         return None
-    columns = [table.column(name).combine_chunks() for name in schema.names]
-    return _batch(schema, columns, data)
+    return _batch(schema, _read_csv(buffer, schema, form.csv), len(lines))
 
 
-def _parsed_as(kind: Any) -> Any:
-    return pa.string() if pa.types.is_temporal(kind) else kind
-
-
-def _of_csv(form: LineForm, schema: Any, lines: list[bytes]) -> Any:
-    data = b"\n".join(lines)
-    if data.count(b"\n") != len(lines) - 1 or b"\r" in data or data.startswith(_MARK):
-        return None
-    syntax = form.csv
-    quote = (syntax.quote or "").encode()
-    if quote and quote in data and not _is_well_quoted(data, quote, syntax.delimiter.encode()):
-        return None
-    data.decode()
-    strings = dict.fromkeys(schema.names, pa.string())
-    table = pyarrow.csv.read_csv(
+def _read_csv(data: Any, schema: Any, syntax: CsvForm) -> Any:
+    return pyarrow.csv.read_csv(
         pa.BufferReader(data),
         pyarrow.csv.ReadOptions(
-            use_threads=False, block_size=len(data) + 1, column_names=schema.names
+            use_threads=False, block_size=data.size + 1, column_names=schema.names
         ),
         pyarrow.csv.ParseOptions(
             delimiter=syntax.delimiter, quote_char=syntax.quote or False, ignore_empty_lines=False
         ),
         pyarrow.csv.ConvertOptions(
-            column_types=strings,
+            column_types=_parsed(schema),
             null_values=[syntax.null_literal or ""],
+            true_values=["true"],
+            false_values=["false"],
             strings_can_be_null=True,
             quoted_strings_can_be_null=False,
         ),
     )
-    if table.num_rows != len(lines):
+
+
+def _parsed(schema: Any) -> Any:
+    """Return a schema as it is parsed: times are texts, of which some are left to the table of texts."""
+    temporal = pa.types.is_temporal
+    return pa.schema(
+        [(field.name, pa.string() if temporal(field.type) else field.type) for field in schema]
+    )
+
+
+def _batch(schema: Any, table: Any, count: int) -> Any:
+    """Return what was parsed as columns; None if it is of more or fewer lines, or could mean something else."""
+    if table.num_rows != count:
         return None
-    return _batch(schema, [column.combine_chunks() for column in table.columns], data)
-
-
-def _is_well_quoted(data: bytes, quote: bytes, separator: bytes) -> bool:
-    """Return whether quotes begin and end values, or are doubled inside of them, in the line of the value."""
-    padded = np.frombuffer(b"\n" + data + b"\n", np.uint8)
-    quotes = np.flatnonzero(padded == quote[0])
-    if len(quotes) % 2:
-        return False
-    opened, closed = quotes[::2], quotes[1::2]
-    ends = (separator[0], ord("\n"), quote[0])
-    if not (np.isin(padded[opened - 1], ends).all() and np.isin(padded[closed + 1], ends).all()):
-        return False
-    inside = closed[:-1] + 1 == opened[1:]
-    if (
-        not ((padded[opened[1:] - 1] == quote[0]) == inside).all()
-        or padded[opened[0] - 1] == quote[0]
-    ):
-        return False
-    lines = np.flatnonzero(padded == ord("\n"))
-    return bool((np.searchsorted(lines, opened) == np.searchsorted(lines, closed)).all())
-
-
-def _batch(schema: Any, columns: list[Any], data: bytes) -> Any:
-    may_be_hex = b"x" in data or b"X" in data
-    cast = [
-        _cast(column, field.type, may_be_hex=may_be_hex)
-        for column, field in zip(columns, schema, strict=True)
-    ]
+    cast = [_cast(table.column(field.name).combine_chunks(), field.type) for field in schema]
     if any(column is None for column in cast) or not all(map(_is_finite, cast)):
         return None
     if not all(map(_has_years, cast)):
@@ -164,28 +169,15 @@ def _batch(schema: Any, columns: list[Any], data: bytes) -> Any:
     return pa.RecordBatch.from_arrays(cast, schema=schema)
 
 
-def _cast(column: Any, kind: Any, *, may_be_hex: bool) -> Any:
+def _cast(column: Any, kind: Any) -> Any:
     """Return a column of a type; None if a text in it could mean something else to Arrow."""
     if column.type == kind:
         return column
-    if pa.types.is_boolean(kind):
-        known = pc.is_in(column, pa.array(["true", "false", None]))
-        return pc.equal(column, "true") if pc.all(known, min_count=0).as_py() is not False else None
-    if (
-        may_be_hex
-        and pa.types.is_integer(kind)
-        and _any(pc.match_substring(column, "x", ignore_case=True))
-    ):
-        return None
     if pa.types.is_timestamp(kind):
         least = pc.min(pc.utf8_length(column)).as_py()
         if least is not None and least < _LEAST_LENGTH:
             return None
     return column.cast(kind)
-
-
-def _any(column: Any) -> bool:
-    return pc.any(column, min_count=0).as_py() is True
 
 
 def _has_years(column: Any) -> bool:

@@ -87,13 +87,12 @@ class LineDecoder:
         for path, start, first, last in _pieces(paths, starts):
             if (path, start) != (self._piece.path, self._piece.start):
                 self._piece = _Piece(path, start)
-            lines = values.slice(first, last - first).to_pylist()
-            for numbers, some in self._numbered(lines):
+            for numbers, some in self._numbered(values.slice(first, last - first)):
                 made = self._of_piece(numbers, some)
                 if made is not None:
                     yield made
 
-    def _numbered(self, lines: list[bytes]) -> Iterator[tuple[Sequence[int], list[bytes]]]:
+    def _numbered(self, lines: pa.BinaryArray) -> Iterator[tuple[Sequence[int], pa.BinaryArray]]:
         """Yield the lines of a piece with their numbers, or the records of a file that is a row."""
         if not self.form.is_whole:
             first = self._piece.lines + 1
@@ -101,31 +100,34 @@ class LineDecoder:
             yield range(first, first + len(lines)), lines
             return
         find = whole_records(self.form.format, self.form.csv)
-        for whole in lines:
+        for whole in lines.to_pylist():
             records = find(whole)
             while some := list(islice(records, _RECORDS)):
-                yield [number for number, _ in some], [record for _, record in some]
+                records_of_file = pa.array([record for _, record in some], pa.binary())
+                yield [number for number, _ in some], records_of_file
 
     def _of_piece(
-        self, numbers: Sequence[int], lines: list[bytes]
+        self, numbers: Sequence[int], lines: pa.BinaryArray
     ) -> pa.RecordBatch | list[Any] | None:
         piece, form = self._piece, self.form
         if form.format == "text":
-            return self._texts(lines, numbers[0])
+            return self._texts(lines.to_pylist(), numbers[0])
         fields = self._fields_of(piece.path)
         if form.header and numbers[0] == 1 and piece.start == 0:
-            self._check_header(lines[0], fields)
+            self._check_header(lines[0].as_py(), fields)
             lines, numbers = lines[1:], numbers[1:]
-        if b"" in lines and (form.format == "json" or len(fields.names) > 1):
-            numbers = [number for number, line in zip(numbers, lines, strict=True) if line]
-            lines = [line for line in lines if line]
-        if not lines:
+        if form.format == "json" or len(fields.names) > 1:
+            has_text = pc.greater(pc.binary_length(lines), 0)
+            if pc.all(has_text).as_py() is False:
+                numbers = [numbers[at] for at in pc.indices_nonzero(has_text).to_pylist()]
+                lines = lines.filter(has_text)
+        if not len(lines):
             return None
         columns = None if fields.fast is None else fields.fast(lines)
         if columns is not None:
             return fields.with_partitions(columns)
         records = []
-        for at, line in zip(numbers, lines, strict=True):
+        for at, line in zip(numbers, lines.to_pylist(), strict=True):
             try:
                 records.append(fields.record(self._text(line)))
             except TextError as cause:
