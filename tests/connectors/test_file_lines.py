@@ -135,6 +135,34 @@ def test_usual_lines_are_read_by_arrow(kind: str) -> None:
     assert fast(pa.array([lines[kind]] * 3, pa.binary())).num_rows == 3
 
 
+FLAT = Types.ROW_NAMED(["a", "b"], [Types.STRING(), Types.LONG()])
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *('{"a":"x","b":1}', '{"a": "x", "b": 1}', '{"a": "x","b": 1}', '{"a":"x", "b":1}', '{"b":2,"a":"x"}'),
+        *('{"a":"x,\'b\':","b":1}', '{"a":"b","b":1}', '{"a":", ","b":1}', '{"a":": ","b":1}', '{"a":"}","b":1}'),
+        *('{"a":"x","c":[1],"b":1}', '{"a":"x","c":"b","b":1}', '{"a":"null","b":null}', '{"a":null,"b":-0}'),
+        *('{"a":"x","b":01}', '{"a":"x","b":+1}', '{"a":"x","b":1.0}', '{"a":"x","b":1}x', '{"a":"x","b":1,}'),
+        *('{"a":"x","a":"y","b":1}', '{"a":"x"}', '{"a":"é","b":1}', '{"a":"\\"","b":1}', '{"a":"x","b":1}{"a":"x","b":1}'),
+        *('{"é":1,"a":"x","b":1}', '{",":":","a":"x","b":1}', '{"":1,"a":"x","b":1}', '{"c":NaN,"a":"x","b":1}'),
+        *('{"a":"","b":1}', '{"a":"\t","b":1}', '{"a":"x","b":1 }', '{"a":"x","b":true}', '{"a":1,"b":1}'),
+    ],
+)  # fmt: skip
+def test_flat_objects_are_read_as_they_are_or_declined(line: str) -> None:
+    for good in ('{"a":"x","b":1}', '{"a": "x", "b": 1}', '{"c":"y","a":"x","b":1}'):
+        check(of("json", FLAT), line, good)
+
+
+def test_bytes_that_are_no_text_are_declined_also_in_fields_that_are_not_declared() -> None:
+    form = of("json", FLAT)
+    assert form.type_info is not None
+    fast = fast_columns(form, form.type_info)
+    assert fast is not None
+    assert fast(pa.array([b'{"c":"\xff","a":"x","b":1}'] * 2, pa.binary())) is None
+
+
 def decoded(
     form: LineForm,
     lines: list[bytes],

@@ -9,7 +9,6 @@ from typing import Any
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
 from penstock.config.file_options import MISSING_COLUMNS
@@ -114,10 +113,9 @@ def streamed_rows(context: ReadContext, source: int, part: int, described: FileS
     reader_of = made if of_lines else made.schema(widened(described.format, schema))
     stream = reader_of.load(stream_path(described.path))
     # Spark's metadata column, even if the files have a column of this name.
-    stream = lines_of(stream) if of_lines else stream
-    path = sf.col("file") if of_lines else stream.metadataColumn("_metadata").getField("file_path")
+    path = stream.metadataColumn("_metadata").getField("file_path")
     narrow: Callable[[DataFrame], DataFrame]
-    narrow = (lambda frame: frame) if of_lines else partial(_columns_of, schema=schema)
+    narrow = lines_of if of_lines else partial(_columns_of, schema=schema)
     if source in context.as_trees:
         deepest = max(depths_of(described.path)) + 1
         stream = stream.where(is_not_deeper(path, deepest))

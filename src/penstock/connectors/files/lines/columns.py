@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import UTC
 from typing import Any
@@ -32,6 +33,7 @@ _FROM_STRINGS = frozenset({"SqlDate", "SqlTimestamp", "TimestampLtz"})
 _LEAST_LENGTH = 19
 """Characters of a time to the second: Arrow reads shorter ones, too."""
 
+_no_number = re.compile(rb"[\[:,][ \t\r]*-?(?:NaN|Inf)").search
 _MARK = "\ufeff".encode()
 _DECLINED = (pa.ArrowException, UnicodeError, OverflowError)
 
@@ -107,6 +109,9 @@ def _of_nested(schema: Any, buffer: Any, lines: Any) -> Any:
     if not (data.startswith(b"{") and data.endswith(b"}")):
         return None
     if pc.max(pc.binary_length(lines)).as_py() > _LONGEST_JSON:
+        return None
+    # Arrow reads numbers that JSON has not, and checks none of a field that is not declared.
+    if (b"NaN" in data or b"Inf" in data) and _no_number(data):
         return None
     data.decode()
     table = pyarrow.json.read_json(

@@ -7,6 +7,7 @@ The lines of a piece of a file are adjacent, in their order. A piece that begins
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import tzinfo
@@ -29,6 +30,9 @@ from penstock.wire.text.csv_codec import CsvSyntax
 
 _RECORDS = 8192
 """Records of a file that is read whole, at a time."""
+
+_LOCAL = re.compile("^file:///")
+"""Beginning of the URI of a local file in a task; elsewhere there is one slash."""
 
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 _HINTS = {
@@ -210,7 +214,8 @@ def _pieces(paths: Any, starts: Any) -> Iterator[tuple[str, int, int, int]]:
     )
     firsts = [0, *(pc.indices_nonzero(changed).to_numpy() + 1).tolist(), rows]
     for first, last in pairwise(firsts):
-        yield paths[first].as_py(), starts[first].as_py(), first, last
+        path = _LOCAL.sub("file:/", paths[first].as_py())
+        yield path, starts[first].as_py(), first, last
 
 
 def _partitions(path: str, depth: int) -> dict[str, str | None]:
