@@ -113,6 +113,14 @@ def _letters(numbers: str) -> str:
     return text.replace("'", "''")
 
 
+def stored(column: SqlColumn, value: Any) -> pa.Array:
+    """Return a value as a column of Arrow: a decimal has the digits of its type."""
+    kind = column.type
+    if kind.name == "DECIMAL":
+        return pa.array([value], pa.decimal128(kind.precision, kind.scale))
+    return arrow_array(column.name, kind.type_info, [value])
+
+
 def typed(answer: Answer) -> Scalar | None:
     """Return the expression of an answer with types, None if it is refused."""
     with in_zone(answer.zone):
@@ -145,7 +153,7 @@ def arrow_text(answer: Answer, scalar: Scalar) -> Any:
 
     def column(name: str) -> pa.Array:
         position = names.index(name)
-        return arrow_array(name, columns[position].type.type_info, [values[position]])
+        return stored(columns[position], values[position])
 
     names = [each.name for each in columns]
     expression = as_columns(scalar, reader_of(names))

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Callable
 from datetime import date, datetime, time
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from functools import partial
 from typing import Any
 
@@ -19,6 +19,10 @@ from penstock.sql.scalars.zones import instant_at, local_of
 Cast = Callable[[Any], Any]
 
 _HINT = "Use TRY_CAST, which is NULL for such values."
+# Python's own conversions take digits of all scripts, and underscores between them
+_DIGITS = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)")
+_NUMBER = re.compile(rf"{_DIGITS.pattern}(?:[eE][+-]?[0-9]+)?")
+_NOT_FINITE = re.compile(r"[+-]?(?:NaN|Infinity)")
 _TRUE = frozenset({"true", "t", "yes", "y", "1"})
 _FALSE = frozenset({"false", "f", "no", "n", "0"})
 
@@ -88,18 +92,19 @@ def _to_whole(_: SqlType, target: SqlType) -> Cast:
 
 def _text_to_whole(_: SqlType, target: SqlType) -> Cast:
     def made(value: str) -> int:
-        found = _decimal(value, target)
-        return in_range(int(found), target.name, "CAST")
+        text = value.strip()
+        if not _DIGITS.fullmatch(text):
+            raise refused(value, target)
+        return in_range(int(Decimal(text)), target.name, "CAST")
 
     return made
 
 
 def _decimal(text: str, target: SqlType) -> Decimal:
-    try:
-        found = Decimal(text.strip())
-    except InvalidOperation:
-        raise refused(text, target) from None
-    if not found.is_finite() or "_" in text:
+    if not _NUMBER.fullmatch(text.strip()):
+        raise refused(text, target)
+    found = to_scale(Decimal(text.strip()), target)
+    if found is None:
         raise refused(text, target)
     return found
 
@@ -110,10 +115,10 @@ def _to_float(_: SqlType, target: SqlType) -> Cast:
 
 def _text_to_float(_: SqlType, target: SqlType) -> Cast:
     def made(value: str) -> float:
-        try:
-            found = float(value.strip())
-        except ValueError:
-            raise refused(value, target) from None
+        text = value.strip()
+        if not _NUMBER.fullmatch(text) and not _NOT_FINITE.fullmatch(text):
+            raise refused(value, target)
+        found = float(text)
         return single(found) if target.name == "FLOAT" else found
 
     return made
@@ -125,8 +130,9 @@ def _to_decimal(_: SqlType, target: SqlType) -> Cast:
             if not math.isfinite(value):
                 raise refused(value, target)
             value = repr(value)
-        found = _decimal(value, target) if isinstance(value, str) else Decimal(value)
-        return to_scale(found, target)
+        elif isinstance(value, str):
+            return _decimal(value, target)
+        return to_scale(Decimal(value), target)
 
     return made
 
@@ -268,7 +274,7 @@ def _text_to_date(_: SqlType, target: SqlType) -> Cast:
 def _text_to_time(_: SqlType, target: SqlType) -> Cast:
     def made(value: str) -> time:
         found = moment_of(f"1970-01-01 {value.strip()}")
-        if found is None:
+        if found is None or not value.strip():
             raise refused(value, target)
         return found.time()
 

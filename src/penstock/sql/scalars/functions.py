@@ -88,11 +88,7 @@ def _element(values: list[Any], index: int) -> Any:
 
 
 def _array_contains(values: list[Any] | None, wanted: Any) -> bool | None:
-    return None if values is None else any(_is_same(each, wanted) for each in values)
-
-
-def _is_same(one: Any, other: Any) -> bool:
-    return bool(one == other or (one != one and other != other))  # noqa: PLR0124 - two NaN
+    return None if values is None else any(each == wanted for each in values)
 
 
 def _map(*pairs: Any) -> dict[Any, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import warnings
 from collections.abc import Callable
 from functools import lru_cache
 
@@ -11,6 +12,8 @@ from penstock.errors import ExpressionError
 
 _NO_LINE_END = "[^\\n\\r\\x85\\u2028\\u2029]"
 """The point of Java's regular expressions, by which Flink computes `_` of LIKE."""
+
+_WHITE_SPACE = re.compile(r"\s")
 
 
 @lru_cache(maxsize=256)
@@ -38,8 +41,11 @@ def like(text: str, pattern: str, escape: str = "") -> bool:
 @lru_cache(maxsize=256)
 def _compiled(pattern: str) -> re.Pattern[str]:
     try:
-        return re.compile(pattern)
-    except re.error as wrong:
+        with warnings.catch_warnings():
+            # Of sets in sets, which are Java's, Python only warns
+            warnings.simplefilter("error", FutureWarning)
+            return re.compile(pattern)
+    except (re.error, FutureWarning) as wrong:
         raise ExpressionError(
             f"{pattern!r} is no regular expression: {wrong}", hint="Correct the pattern."
         ) from wrong
@@ -80,7 +86,7 @@ def substring(text: str, start: int, length: int | None = None) -> str | None:
 
 def position(part: str, text: str, start: int = 1) -> int:
     """Return where a part begins, 0 if it is not there."""
-    return text.find(part, max(0, start - 1)) + 1
+    return text.find(part, max(0, start - 1) if part else 0) + 1
 
 
 def left(text: str, length: int) -> str:
@@ -95,7 +101,7 @@ def right(text: str, length: int) -> str:
 
 def lpad(text: str, length: int, fill: str) -> str | None:
     """Return a text filled or cut to a length, at its begin."""
-    if length < 0 or (not fill and length > len(text)):
+    if length < 0 or not fill:
         return None
     missing = length - len(text)
     return text[:length] if missing <= 0 else (fill * missing)[:missing] + text
@@ -103,15 +109,17 @@ def lpad(text: str, length: int, fill: str) -> str | None:
 
 def rpad(text: str, length: int, fill: str) -> str | None:
     """Return a text filled or cut to a length, at its end."""
-    if length < 0 or (not fill and length > len(text)):
+    if length < 0 or not fill:
         return None
     missing = length - len(text)
     return text[:length] if missing <= 0 else text + (fill * missing)[:missing]
 
 
 def split_index(text: str, separator: str, index: int) -> str | None:
-    """Return a part of a text, from 0; None if there is none."""
-    parts = text.split(separator) if separator and text else []
+    """Return a part of a text, from 0; None if there is none. An empty separator is any white space."""
+    if not text:
+        return None
+    parts = text.split(separator) if separator else _WHITE_SPACE.split(text)
     return parts[index] if 0 <= index < len(parts) else None
 
 
