@@ -60,7 +60,9 @@ def _is_like(call: Call, value: Column) -> Column:
 
 def _split_part(call: Call, value: Column) -> Column:
     separator, index = call.parameters
-    return sf.get(sf.split(value, escape(separator), -1), sf.lit(index))
+    # Of an empty text Spark has one part, Flink none
+    known = sf.nullif(value, sf.lit(""))
+    return sf.get(sf.split(known, escape(separator), -1), sf.lit(index))
 
 
 def _regexp_group(call: Call, value: Column) -> Column:
