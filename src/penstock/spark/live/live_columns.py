@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 
 from penstock.spark.sources.file_columns import FileColumns
 from penstock.spark.sources.file_paths import facts_of
@@ -42,6 +43,12 @@ class LiveColumns:
                 schema = row_schema(self._context, source, part, described)
                 origin = self._context.plan.source(source).origin
                 columns = FileColumns(self._context.session, described, schema, origin)
-                columns.check(
-                    {uri: facts_of(self._context.session, uri)[0] for uri in sorted(files[source])}
-                )
+                columns.check(self._sizes(files[source]))
+
+    def _sizes(self, uris: set[str]) -> dict[str, int]:
+        """Return the bytes of files; those that are gone are left out, because the reader names them."""
+        sizes = {}
+        for uri in sorted(uris):
+            with suppress(FileNotFoundError):
+                sizes[uri] = facts_of(self._context.session, uri)[0]
+        return sizes
