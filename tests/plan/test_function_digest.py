@@ -25,6 +25,8 @@ from penstock.plan.compat.function_digest import changed_functions, digest, func
 from penstock.plan.physical import PhysicalPlan
 from tests.runtime.jobs import BATCH, STREAMING, job
 
+ROOT = Path(__file__).resolve().parents[2]
+
 HEAD = """
 import logging, re, threading
 from abc import ABC, abstractmethod
@@ -351,7 +353,7 @@ def test_digests_are_equal_in_every_process(tmp_path: Path) -> None:
     found = {
         subprocess.run(
             [sys.executable, str(program)],
-            env=os.environ | {"PYTHONHASHSEED": seed},
+            env=os.environ | {"PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)},
             capture_output=True,
             text=True,
             check=True,
