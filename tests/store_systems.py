@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from penstock.filesystem.azure_client import container_client
 from penstock.filesystem.object_path import AZURE, GOOGLE, S3, ObjectPath
 from penstock.filesystem.object_store import ObjectStore
-from penstock.filesystem.s3_client import s3_client
+from penstock.filesystem.s3_store import s3_client
 from penstock.filesystem.store_settings import StoreSettings
 from penstock.filesystem.stores import store_of
 from tests import azure_server, google_server, s3_server

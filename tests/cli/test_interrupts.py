@@ -12,7 +12,7 @@ import pytest
 
 import penstock
 from penstock.cli import main as command
-from penstock.cli.interrupts import sigterm_as_interrupt
+from penstock.cli.failures import sigterm_as_interrupt
 
 SOURCE = Path(penstock.__file__).parent.parent
 

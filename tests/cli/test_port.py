@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.cli.porting.calls import ABSENT, DIFFERS, NO_EFFECT
-from penstock.cli.porting.program import ported
+from penstock.cli.porting.program import ABSENT, DIFFERS, NO_EFFECT, ported
 from penstock.cli.porting.remarks import Weight
 from penstock.errors import ArgumentError
 from tools.site.outputs import printed

@@ -12,8 +12,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from penstock.cli.display_stream import DisplayAwareStream
-from penstock.cli.progress import PlainProgress, TerminalProgress, job_progress
+from penstock.cli.progress import DisplayAwareStream, PlainProgress, TerminalProgress, job_progress
 from penstock.events.job_events import (
     BatchProgress,
     JobEnded,

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from penstock.events.behind import Behind
 from penstock.events.job_events import (
     BatchProgress,
     JobEnded,
@@ -24,6 +23,7 @@ from penstock.events.job_events import (
 from penstock.events.job_view import JobView
 from penstock.events.metric_readers import run_records
 from penstock.events.run_outcomes import STOPPED
+from penstock.events.run_view import Behind
 
 JOB: dict[str, Any] = {"job_id": "1", "job_name": "visits"}
 

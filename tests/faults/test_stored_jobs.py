@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from penstock.filesystem.object_path import ObjectPath
-from penstock.filesystem.s3_client import s3_client
-from penstock.filesystem.s3_store import S3Store
+from penstock.filesystem.s3_store import S3Store, s3_client
 from penstock.filesystem.stored_path import StoredPath
 from penstock.spark.job.stored_lock import DRIVERS
 from tests.azure_server import KEY

@@ -18,8 +18,7 @@ from penstock.datastream.connectors import DataGeneratorSource, FileSink, Number
 from penstock.errors import ArgumentError, PenstockError
 from penstock.filesystem.azure_settings import AzureLogin
 from penstock.filesystem.object_path import ObjectPath
-from penstock.filesystem.s3_client import s3_client
-from penstock.filesystem.s3_store import S3Store
+from penstock.filesystem.s3_store import S3Store, s3_client
 from penstock.spark.session.object_settings import object_settings
 from tests.s3_server import SECRET, s3_server, settings_of
 from tests.spark.conftest import Environment, Failures

@@ -23,8 +23,7 @@ from penstock.datastream.connectors import (
 )
 from penstock.errors import JobDirectoryError
 from penstock.filesystem.object_path import ObjectPath
-from penstock.filesystem.s3_client import s3_client
-from penstock.filesystem.s3_store import S3Store
+from penstock.filesystem.s3_store import S3Store, s3_client
 from penstock.filesystem.store_settings import StoreSettings
 from penstock.filesystem.stored_path import StoredPath
 from penstock.inspection import read_state_names

@@ -32,7 +32,7 @@ from penstock.events.metric_readers import STATUSES
 from penstock.events.metric_table import JOB, METRICS, MetricKind
 from penstock.metrics.histogram import HistogramValue
 from penstock.metrics.values import CounterValue, DistributionValue, GaugeValue, MeterValue
-from penstock.ui.prometheus import metrics_text
+from penstock.ui.server import metrics_text
 
 TOP = Path(__file__).parents[2]
 WHOSE: dict[str, Any] = {"job_id": "9f", "job_name": 'vis"its'}
@@ -263,7 +263,7 @@ def test_every_metric_is_documented() -> None:
 @pytest.mark.parametrize("name", ["collect", "describe"])
 def test_a_registry_of_the_program_accepts_the_collector(name: str) -> None:
     client: Any = import_module("prometheus_client")
-    module: Any = import_module("penstock.ui.prometheus")
+    module: Any = import_module("penstock.ui.server")
     registry = client.CollectorRegistry()
     registry.register(module.JobCollector(lambda: [view()]))
     assert hasattr(module.JobCollector, name)

@@ -11,10 +11,6 @@ from penstock.errors import ConfigError
 def duration(option: str, text: str) -> timedelta:
     """Return the value of an option of the command line.
 
-    Args:
-        option: Its name, for messages.
-        text: A number and its unit.
-
     Raises:
         ConfigError: The unit is missing, or it is no duration.
 

@@ -54,11 +54,7 @@ def init(
 
 
 def write_project(directory: Path) -> list[Path]:
-    """Write the files of the project and return their paths.
-
-    Args:
-        directory: Where; files of the same names are replaced.
-    """
+    """Write the files of the project and return their paths."""
     return _written(files("penstock.cli") / "project", directory)
 
 

@@ -18,11 +18,7 @@ class JobRequests:
     """
 
     def __init__(self, path: JobPath) -> None:
-        """Prepare; nothing is read or written.
-
-        Args:
-            path: The checkpoint directory.
-        """
+        """Prepare; nothing is read or written."""
         self._path = path
         self._futures = SavepointFutures(path)
         self._open: list[CompletableFuture[str]] = []

@@ -57,11 +57,7 @@ COMMANDS: tuple[Command, ...] = (
 
 
 def command_line(commands: Iterable[Command] = COMMANDS) -> typer.Typer:
-    """Return the command line.
-
-    Args:
-        commands: Those it has. A module is loaded for each, which takes a second for all and half of one for `run`.
-    """
+    """Return the command line."""
     app = typer.Typer(
         name="penstock",
         no_args_is_help=True,

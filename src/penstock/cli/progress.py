@@ -1,6 +1,8 @@
 """The progress of jobs on stderr: a live display on a terminal, plain lines elsewhere.
 
 The thread of a job publishes its events; it need not be the main thread.
+
+Output streams that share a terminal with a display.
 """
 
 from __future__ import annotations
@@ -8,18 +10,18 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import replace
-from typing import TextIO, cast
+from typing import Any, TextIO, cast
 
 from rich.console import Console
 from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.segment import Segment, Segments
 from rich.spinner import Spinner
 from rich.text import Text
 
-from penstock.cli.display_stream import DisplayAwareStream
 from penstock.events.job_events import (
     BatchProgress,
     JobEnded,
@@ -33,6 +35,57 @@ from penstock.events.job_events import (
 )
 from penstock.events.listeners import JobListener, LogListener, set_listeners
 from penstock.events.sentences import metric_parts, records, sentence
+
+
+class DisplayAwareStream:
+    """Replaces `sys.stdout` or `sys.stderr` while a display may be on the terminal.
+
+    While the display is drawn, the stream writes whole lines through the display's console, which
+    clears the display, writes the lines unchanged and draws the display again. An incomplete line
+    is buffered. At other times text is written to the original stream at once.
+
+    Attributes:
+        rich_proxied_file: The original stream. A rich console reads this attribute, and so does not
+            write to itself.
+    """
+
+    def __init__(self, stream: TextIO, console: Console, is_drawn: Callable[[], bool]) -> None:
+        self.rich_proxied_file = stream
+        self._console = console
+        self._is_drawn = is_drawn
+        self._started_line = ""
+        self._lock = threading.RLock()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.rich_proxied_file, name)
+
+    def write(self, text: str) -> int:
+        """Write `text` and return its length, as a text stream does."""
+        with self._lock:
+            if self._is_drawn():
+                lines, end, self._started_line = (self._started_line + text).rpartition("\n")
+                if end:
+                    self._console.print(Segments([Segment(lines + end)]), crop=False)
+            else:
+                self._release()
+                self.rich_proxied_file.write(text)
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        """Write each of `lines`, which contain their line breaks."""
+        self.write("".join(lines))
+
+    def flush(self) -> None:
+        """Write the buffered text unless the display is drawn."""
+        with self._lock:
+            if not self._is_drawn():
+                self._release()
+            self.rich_proxied_file.flush()
+
+    def _release(self) -> None:
+        self.rich_proxied_file.write(self._started_line)
+        self._started_line = ""
+
 
 LINE_INTERVAL_SECONDS = 10.0
 """Shortest time between two plain lines about the progress of one run."""
@@ -321,11 +374,6 @@ def job_progress(
 
     On a terminal it replaces `sys.stdout` and `sys.stderr`, so that the output of a program and the
     display do not mix.
-
-    Args:
-        console: Writes to stderr.
-        plain: Write plain lines on a terminal too.
-        shows_metrics: With plain lines, write the job's metrics at the end of every run.
     """
     if plain or not console.is_terminal or console.is_dumb_terminal:
         with _listening(PlainProgress(console, shows_metrics=shows_metrics)):

@@ -27,16 +27,7 @@ def _accepted(
     *fallback_keys: str,
     check: Limit[Any] = ANY_VALUE,
 ) -> ConfigOption[T]:
-    """Declare an option without effect.
-
-    Args:
-        key: Flink's key.
-        parse: Parser of its type.
-        default: Flink's default.
-        instead: A sentence about the behaviour of Penstock.
-        fallback_keys: See `ConfigOption`.
-        check: See `ConfigOption`.
-    """
+    """Declare an option without effect."""
     description = f"Accepted, without effect: {instead}"
     return ConfigOption(key, parse, default, description, check, fallback_keys)
 

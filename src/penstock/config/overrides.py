@@ -12,13 +12,7 @@ _layers: dict[str, dict[str, str]] = {}
 
 
 def set_process_overrides(layer_name: str, values: Mapping[str, str]) -> None:
-    """Let `values` override those of every `Configuration`, existing ones too.
-
-    Args:
-        layer_name: Name of the layer for error messages, e.g. `cli`. A call with the same name
-            replaces the layer; a new layer overrides older ones.
-        values: Key to text; empty removes the layer.
-    """
+    """Let `values` override those of every `Configuration`, existing ones too."""
     _layers.pop(layer_name, None)
     if values:
         _layers[layer_name] = dict(values)

@@ -74,10 +74,6 @@ def _quantity(text: str) -> tuple[int, str] | None:
 def parse_duration(value: str | timedelta) -> timedelta:
     """Return a duration of whole milliseconds, zero or more.
 
-    Args:
-        value: `250ms`, `5s`, `5 s`, `2min`, `1h`, `1d` and Flink's longer unit names, a bare
-            number, which is in milliseconds as in Flink, or a `timedelta`.
-
     Raises:
         ConfigError: Not a duration, negative, finer than a millisecond, or longer than
             Python can hold.
@@ -109,9 +105,6 @@ def parse_duration(value: str | timedelta) -> timedelta:
 
 def parse_memory(text: str) -> int:
     """Return a number of bytes; units are powers of 1024, as in Flink.
-
-    Args:
-        text: `64mb`, `128 mb`, `1g`, or bytes without a unit.
 
     Raises:
         ConfigError: Not a size.

@@ -18,9 +18,6 @@ _FURTHEST = timedelta(hours=18)
 def zone_named(name: str) -> tzinfo:
     """Return a zone.
 
-    Args:
-        name: `UTC`, a name such as `Europe/Berlin`, or an offset such as `-08:00` or `GMT-08:00`.
-
     Raises:
         ConfigError: There is none of that name.
     """

@@ -38,13 +38,7 @@ CHECKS: dict[str, Check] = {
 def examine(
     situation: Situation, *, with_job: bool = False, with_store: str | None = None
 ) -> Iterator[Finding]:
-    """Yield the finding of each check.
-
-    Args:
-        situation: What they look at.
-        with_job: Whether to run a small job too, which takes some seconds.
-        with_store: Path of a store of objects that is to be tried too.
-    """
+    """Yield the finding of each check."""
     for check in CHECKS.values():
         yield check(situation)
     if with_store is not None:

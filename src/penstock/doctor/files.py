@@ -166,11 +166,7 @@ def file_times(situation: Situation) -> Finding:
 
 
 def file_system(path: Path) -> str:
-    """Return the kind of file system that a path is on, `unknown` if the system does not tell.
-
-    Args:
-        path: A path that is there.
-    """
+    """Return the kind of file system that a path is on, `unknown` if the system does not tell."""
     if not _MOUNTS.exists():
         return "unknown"
     resolved = path.resolve()

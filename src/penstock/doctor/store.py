@@ -21,11 +21,7 @@ _LOGIN = (
 
 
 def store(text: str) -> Finding:
-    """Check that a store creates an object once, and shows an upload when it is completed; nothing stays there.
-
-    Args:
-        text: A path of it, as jobs have it. The login is the environment's.
-    """
+    """Check that a store creates an object once, and shows an upload when it is completed; nothing stays there."""
     try:
         path = object_path(text, "look at")
         if path is None:

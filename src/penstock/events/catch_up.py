@@ -23,10 +23,6 @@ class CatchUp:
     def note(self, now_seconds: float, left: float | None) -> float | None:
         """Add a measurement and return the seconds until no input is pending.
 
-        Args:
-            now_seconds: On a monotonic clock.
-            left: The pending input, in the same unit at every call; None if it is unknown.
-
         Returns:
             None if the pending input is unknown or does not shrink; 0 if there is none.
         """

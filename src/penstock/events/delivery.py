@@ -52,17 +52,7 @@ class Delivery:
         end_seconds: float = END_SECONDS,
         first_pause_seconds: float = FIRST_PAUSE_SECONDS,
     ) -> None:
-        """Begin without a thread.
-
-        Args:
-            receive: Called in the thread, with events in order. If it raises, it gets them again, and must not
-                have kept any.
-            what: What the receiver does, for the log: `writing events`. The thread has its name too.
-            flush_seconds: See `FLUSH_SECONDS`.
-            most_waiting: See `MOST_WAITING`.
-            end_seconds: See `END_SECONDS`.
-            first_pause_seconds: Of the pauses after failures.
-        """
+        """Begin without a thread."""
         self._receive = receive
         self._what = what
         self._flush_seconds = flush_seconds

@@ -30,11 +30,7 @@ class EventFiles:
     """The files of one job. One process writes them; any may read."""
 
     def __init__(self, directory: Path) -> None:
-        """Prepare; nothing is created.
-
-        Args:
-            directory: The checkpoint directory.
-        """
+        """Prepare; nothing is created."""
         self._directory = directory / DIRECTORY
 
     @property

@@ -51,16 +51,7 @@ class EventLog(JobListener):
         end_seconds: float = END_SECONDS,
         first_pause_seconds: float = FIRST_PAUSE_SECONDS,
     ) -> None:
-        """Start empty; nothing is written before the first event.
-
-        Args:
-            files: Where to write.
-            fence: Called before each write; `JobFencedError` ends the log: it is that of another driver now.
-            most_bytes: Bound of the files together.
-            flush_seconds: Longest time that a detail waits to be written.
-            end_seconds: Longest time that `close` waits.
-            first_pause_seconds: Time until a write that has failed is tried again.
-        """
+        """Start empty; nothing is written before the first event."""
         self._files = files
         self._fence = fence
         self._half = most_bytes // 2

@@ -23,11 +23,7 @@ class EventObjects(EventFiles):
     """The events of one job, in a store; see `EventFiles`."""
 
     def __init__(self, directory: StoredPath) -> None:
-        """Prepare; nothing is created.
-
-        Args:
-            directory: The checkpoint directory.
-        """
+        """Prepare; nothing is created."""
         self._below = directory / DIRECTORY
         self._token = secrets.token_hex(4)
         self._number: int | None = None
@@ -90,11 +86,7 @@ class EventObjects(EventFiles):
 
 
 def events_in(directory: JobPath) -> EventFiles:
-    """Return the events of the job in a directory.
-
-    Args:
-        directory: The checkpoint directory.
-    """
+    """Return the events of the job in a directory."""
     if isinstance(directory, StoredPath):
         return EventObjects(directory)
     return EventFiles(directory)

@@ -51,12 +51,7 @@ _NO_LAG_SECONDS = 200 * 365 * _DAY  # outside: a watermark that stands for "noth
 
 @singledispatch
 def sentence(event: JobEvent, run: str) -> str:
-    """Return one line about `event`, without a line break.
-
-    Args:
-        event: The event.
-        run: Name of the event's run.
-    """
+    """Return one line about `event`, without a line break."""
     return f"{run}: {event}"
 
 

@@ -22,13 +22,7 @@ from penstock.wire.elements import MAX_WATERMARK
 
 
 def status_json(view: JobView, status: str, now_ms: int) -> dict[str, Any]:
-    """Return the status as `penstock status --json` prints it.
-
-    Args:
-        view: Of the job.
-        status: One of those of `JobView`, or `LOST`.
-        now_ms: Now, in epoch milliseconds.
-    """
+    """Return the status as `penstock status --json` prints it."""
     with view.lock:
         is_live = status in {"RUNNING", "RESTARTING"}
         return {
@@ -140,12 +134,7 @@ _LEAST_RECORDS = 1_000
 
 
 def _skew(received: Sequence[int], level: int) -> dict[str, Any]:
-    """Return what each subtask received, and which of them is hot.
-
-    Args:
-        received: Records of each subtask.
-        level: Of the operator. Before the first exchange tasks have files and splits of any size, so that nothing is said.
-    """
+    """Return what each subtask received, and which of them is hot."""
     total, most = sum(received), max(received, default=0)
     others = (total - most) / (len(received) - 1) if len(received) > 1 else most
     is_hot = level > 0 and total >= _LEAST_RECORDS and most >= HOT_FACTOR * others and most > others

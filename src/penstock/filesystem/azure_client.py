@@ -37,10 +37,6 @@ _NUMBERS = {
 def container_client(settings: AzureSettings, bucket: str) -> Any:
     """Return the client of a container in this process; threads share it.
 
-    Args:
-        settings: Logins.
-        bucket: Container and account, as in paths.
-
     Raises:
         OSError: The login cannot be one.
         MissingConnectorError: The library is not installed.

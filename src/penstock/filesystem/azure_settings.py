@@ -67,11 +67,7 @@ class AzureSettings:
 
 
 def azure_settings_of_hadoop(options: Mapping[str, str]) -> AzureSettings:
-    """Return what Hadoop's options say.
-
-    Args:
-        options: Options of Hadoop, of which those of `AZURE_LOGINS` are read.
-    """
+    """Return what Hadoop's options say."""
     found: dict[str, dict[str, str]] = {}
     for option, value in options.items():
         kind = _LOGIN.fullmatch(option)

@@ -19,10 +19,6 @@ _NEEDED = {
 def check_installed(scheme: str, what: str) -> None:
     """Check that the library of a store can be imported, without importing it.
 
-    Args:
-        scheme: Scheme of the paths of the store.
-        what: What needs it.
-
     Raises:
         MissingConnectorError: It cannot.
     """

@@ -29,11 +29,7 @@ class GoogleSettings:
 
 
 def google_settings_of_hadoop(option: Callable[[str], str | None]) -> GoogleSettings:
-    """Return what Hadoop's options say.
-
-    Args:
-        option: Returns the value of an option, None if it is not set.
-    """
+    """Return what Hadoop's options say."""
     keyfiles = [(option(name) or "").strip() for name in _KEYFILES]
     endpoint = (option("fs.gs.storage.root.url") or "").strip().rstrip("/")
     return GoogleSettings(next(filter(None, keyfiles), None), endpoint or None)

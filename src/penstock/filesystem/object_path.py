@@ -93,10 +93,6 @@ class ObjectPath:
 def object_path(text: str, doing: str) -> ObjectPath | None:
     """Return the path that a user wrote; None if it is one of another kind of storage.
 
-    Args:
-        text: E.g. `s3://bucket/key` or `s3a://bucket/key`.
-        doing: What is done there, for the error.
-
     Raises:
         ArgumentError: It is no name of an object. The error does not show a login.
     """

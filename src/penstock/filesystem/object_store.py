@@ -60,13 +60,7 @@ class ObjectStore(ABC):
 
     @abstractmethod
     def read_range(self, path: ObjectPath, offset: int, size: int) -> bytes:
-        """Return some bytes of an object, fewer at its end; raises FileNotFoundError if there is none.
-
-        Args:
-            path: The object.
-            offset: Where they begin; before the end of the object.
-            size: How many, at least one.
-        """
+        """Return some bytes of an object, fewer at its end; raises FileNotFoundError if there is none."""
 
     @abstractmethod
     def age_seconds(self, path: ObjectPath) -> float | None:
@@ -109,13 +103,7 @@ class ObjectStore(ABC):
 
     @abstractmethod
     def upload_part(self, upload: Upload, number: int, data: bytes) -> UploadPart:
-        """Send a part; it raises FileNotFoundError if the upload was aborted or completed.
-
-        Args:
-            upload: The upload.
-            number: Number of the part, from 1 to 10,000.
-            data: Its bytes: 5 MiB or more, but for the last part.
-        """
+        """Send a part; it raises FileNotFoundError if the upload was aborted or completed."""
 
     @abstractmethod
     def complete_upload(self, upload: Upload, parts: Sequence[UploadPart]) -> None:

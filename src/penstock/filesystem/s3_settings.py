@@ -45,11 +45,7 @@ class S3Settings:
 
 
 def settings_of_hadoop(option: Callable[[str], str | None]) -> S3Settings:
-    """Return what Hadoop's options say. Options of single buckets (`fs.s3a.bucket.…`) are not read.
-
-    Args:
-        option: Returns the value of an option, None if it is not set.
-    """
+    """Return what Hadoop's options say. Options of single buckets (`fs.s3a.bucket.…`) are not read."""
 
     def value(key: str) -> str | None:
         return (option(f"fs.s3a.{key}") or "").strip() or None

@@ -22,10 +22,6 @@ AT_ONCE = 8
 def create_once(create: Callable[[str], None], is_by: Callable[[str], bool]) -> None:
     """Create an object, whose metadata says who wrote it: a request that is sent again may meet its own object.
 
-    Args:
-        create: Creates it, with its writer; fails if there is one.
-        is_by: Whether the object that is there has this writer.
-
     Raises:
         OSError: It was not created; FileExistsError if there is one of another writer.
     """
@@ -39,10 +35,6 @@ def create_once(create: Callable[[str], None], is_by: Callable[[str], bool]) -> 
 
 def delete_each(paths: Iterable[ObjectPath], delete: Callable[[ObjectPath], None]) -> None:
     """Delete objects, several at a time, in no order.
-
-    Args:
-        paths: Of the objects.
-        delete: Deletes one; one that is not there is fine.
 
     Raises:
         OSError: One could not be deleted.

@@ -28,12 +28,7 @@ class StoreSettings:
 def store_settings_of_hadoop(
     option: Callable[[str], str | None], azure: Mapping[str, str]
 ) -> StoreSettings:
-    """Return what Hadoop's options say.
-
-    Args:
-        option: Returns the value of an option, None if it is not set.
-        azure: The options that begin with `fs.azure.`, which have names of accounts in them.
-    """
+    """Return what Hadoop's options say."""
     return StoreSettings(
         settings_of_hadoop(option),
         azure_settings_of_hadoop(azure),

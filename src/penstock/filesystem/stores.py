@@ -19,10 +19,5 @@ _STORES: dict[str, Callable[[StoreSettings], ObjectStore]] = {
 
 
 def store_of(path: ObjectPath, settings: StoreSettings | None = None) -> ObjectStore:
-    """Return the store that has a path.
-
-    Args:
-        path: The path.
-        settings: Addresses and logins; None is what the environment says.
-    """
+    """Return the store that has a path."""
     return _STORES[path.scheme](settings or StoreSettings())

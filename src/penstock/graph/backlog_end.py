@@ -59,13 +59,6 @@ class BacklogEnd:
     ) -> int:
         """Return the first position of a split that is not backlog.
 
-        Args:
-            source: The source.
-            number: Number of the split.
-            key: What the source knows the split by.
-            start: Its start.
-            now: Position behind the last record that there is now; None is unbounded.
-
         Raises:
             SourceError: The end is a timestamp, and records have none; or it is the head, and the
                 source has none.

@@ -32,9 +32,6 @@ class Dataset:
 def files_at(path: object) -> Dataset:
     """Return the dataset of files.
 
-    Args:
-        path: A file, a directory, a pattern of names, of which the part before the first wildcard counts, or a URI.
-
     Examples:
         >>> files_at("/data/orders/day=*/part-*.parquet")
         Dataset(namespace='file', name='/data/orders')

@@ -110,14 +110,7 @@ def exact_splits(found: list[Any]) -> dict[str, LogSplit]:
 def known_first(
     splits: Mapping[str, LogSplit], known: Iterable[str], *, is_again: bool
 ) -> tuple[LogSplit, ...]:
-    """Return splits: those that the job knows, in their order, then the others.
-
-    Args:
-        splits: All, by id.
-        known: Ids of those that the job knows.
-        is_again: Whether the job has asked before. If it found no split then, a source cannot tell the two calls apart. So
-            what has appeared since begins at its first record, and not where the job was to begin.
-    """
+    """Return splits: those that the job knows, in their order, then the others."""
     before = dict.fromkeys(known)
     new = [split for name, split in splits.items() if name not in before]
     if is_again and not before:
@@ -147,13 +140,7 @@ def _exact_split(split: Any) -> LogSplit:
 
 
 def lost_records(where: str, at: int, split: LogSplit | None) -> Wrong | None:
-    """Return what is wrong if records of a split are gone that are to be read next, else None.
-
-    Args:
-        where: The split, in words.
-        at: Position that was read to.
-        split: The split as it is now; None if it is gone.
-    """
+    """Return what is wrong if records of a split are gone that are to be read next, else None."""
     anew = "or start in a new checkpoint directory, which reads what is there"
     if split is None:
         return Wrong(
@@ -176,10 +163,6 @@ def lost_records(where: str, at: int, split: LogSplit | None) -> Wrong | None:
 
 def exact_snapshot(found: Any, directory: Path) -> LogSnapshot:
     """Return a snapshot with Python's integers.
-
-    Args:
-        found: What was returned.
-        directory: Where its files are.
 
     Raises:
         Wrong: It is no snapshot, or a file is missing.
@@ -207,12 +190,6 @@ def exact_batch(found: Any, start: int, end: int, *, is_single: bool = True) -> 
     """Return a batch of the positions `[start, end)` with lists.
 
     It consumes iterables of the user's, which may raise anything.
-
-    Args:
-        found: What was returned.
-        start: First position that was asked for.
-        end: Position behind the last.
-        is_single: Whether a position has at most one record.
 
     Raises:
         Wrong: It is no batch of these positions.

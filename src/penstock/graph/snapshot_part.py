@@ -90,9 +90,6 @@ class SnapshotPart(SourcePart, LogSource):
     def capture(self, directory: Path) -> Captured:
         """Let the log capture what is there.
 
-        Args:
-            directory: Where it writes files; it is there.
-
         Raises:
             SourceError: The log failed.
         """

@@ -186,9 +186,6 @@ class SwitchedSource(WrappedLog):
     def made(self, switch: SourceSwitch) -> SwitchedSource:
         """Return the part with the source that the factory makes.
 
-        Args:
-            switch: What the factory is told.
-
         Raises:
             SourceError: The factory failed, or made something else than was announced.
         """
@@ -234,12 +231,6 @@ def switch_after(
     batches: Iterable[Batch], asks: SwitchColumns, described: str, origin: CallSite | None
 ) -> SourceSwitch:
     """Return the switch behind records.
-
-    Args:
-        batches: All records of the source, with their timestamps if it knows them.
-        asks: What is asked of them.
-        described: The source, for messages.
-        origin: The user's line.
 
     Raises:
         SourceError: They have no timestamps, or no such column.
@@ -297,13 +288,7 @@ def batches_of(
     splits: Sequence[tuple[int, int | None]],
     names: Sequence[str] | None,
 ) -> Iterator[Batch]:
-    """Yield all records of a part that is read by positions.
-
-    Args:
-        part: The part.
-        splits: Start and end of every split.
-        names: Ids of the splits; None if they are known by their numbers.
-    """
+    """Yield all records of a part that is read by positions."""
     keys: Sequence[SplitKey] = range(len(splits)) if names is None else names
     for key, (start, end) in zip(keys, splits, strict=True):
         assert end is not None, "a part before another one is bounded"

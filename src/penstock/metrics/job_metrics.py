@@ -43,13 +43,7 @@ class JobMetrics:
         state: Mapping[str, int],
         times: Mapping[str, int],
     ) -> None:
-        """Add one report.
-
-        Args:
-            metrics: Full name to value.
-            state: Metrics of state access: name to a count or to bytes.
-            times: `<place>.<section>` to nanoseconds.
-        """
+        """Add one report."""
         with self._lock:
             merge_metrics(self._metrics, metrics)
             for name, count in state.items():
@@ -58,12 +52,7 @@ class JobMetrics:
                 self._times[name] = self._times.get(name, 0) + spent
 
     def add_records(self, operators: Mapping[str, int], sources: Mapping[str, int]) -> None:
-        """Add the counts of one report.
-
-        Args:
-            operators: uid to records received.
-            sources: Name of a source to records read.
-        """
+        """Add the counts of one report."""
         with self._lock:
             for known, new in (
                 (self._operator_records, operators),

@@ -20,12 +20,7 @@ class MetricRegistry:
     """All metrics of one operator in one subtask."""
 
     def __init__(self, operator: str, subtask: int) -> None:
-        """Start empty.
-
-        Args:
-            operator: uid of the operator.
-            subtask: Index, from 0.
-        """
+        """Start empty."""
         self.operator = operator
         self.subtask = subtask
         self._metrics: dict[str, Metric] = {}

@@ -105,12 +105,7 @@ class JobProfile:
 
     @classmethod
     def of(cls, results: Mapping[str, Any], slots: int) -> JobProfile:
-        """Return the profile of a job.
-
-        Args:
-            results: Its metrics, as `get_all_accumulator_results` returns them.
-            slots: Tasks that can run at a time: cores, or the parallelism if that is less.
-        """
+        """Return the profile of a job."""
         seconds = {
             name.removeprefix(SECONDS_PREFIX): float(spent)
             for name, spent in results.items()

@@ -69,12 +69,7 @@ class TaskClock:
     def __init__(
         self, section: str = OTHER, tell: Callable[[dict[str, int]], None] | None = None
     ) -> None:
-        """Start.
-
-        Args:
-            section: The first section.
-            tell: Receives the result of `take`; None if `take` returns it.
-        """
+        """Start."""
         self._tell = tell
         self._nanoseconds: defaultdict[str, int] = defaultdict(int)
         self._section = section
@@ -99,11 +94,7 @@ class TaskClock:
         self._since = perf_counter_ns()
 
     def take(self, place: str) -> dict[str, int]:
-        """Return the nanoseconds of every section since the last call; the current one goes on.
-
-        Args:
-            place: First part of the names: `level-1` or `sinks`.
-        """
+        """Return the nanoseconds of every section since the last call; the current one goes on."""
         self.switch(self._section)
         taken = {f"{place}.{name}": spent for name, spent in self._nanoseconds.items() if spent}
         self._nanoseconds.clear()

@@ -73,12 +73,7 @@ class TaskFacts:
         self._commits: dict[str, CommitCost] = {}
 
     def add_records(self, run: int, subtasks: Mapping[str, Mapping[int, int]]) -> None:
-        """Add records of operators.
-
-        Args:
-            run: Index of the run; those of an earlier run are forgotten, because its tasks have other keys.
-            subtasks: uid to subtask to records received.
-        """
+        """Add records of operators."""
         with self._lock:
             for uid, received in subtasks.items():
                 if self._runs.get(uid) != run:
@@ -96,14 +91,7 @@ class TaskFacts:
         written: Mapping[str, int],
         level_of: Mapping[str, int],
     ) -> None:
-        """Note sizes of state.
-
-        Args:
-            keys: uid to subtask to keys with state.
-            log_bytes: (level, subtask) to the size of its log.
-            written: uid to bytes of changes.
-            level_of: uid to level.
-        """
+        """Note sizes of state."""
         with self._lock:
             for uid, counted in keys.items():
                 self._keys.setdefault(uid, {}).update(counted)
@@ -114,12 +102,7 @@ class TaskFacts:
                 of_level[uid] = of_level.get(uid, 0) + size
 
     def add_sinks(self, records: Mapping[str, int], commits: Mapping[str, CommitCost]) -> None:
-        """Add what sinks got, and what their commits took.
-
-        Args:
-            records: uid of a sink to records staged for it.
-            commits: uid of a sink to its commits.
-        """
+        """Add what sinks got, and what their commits took."""
         with self._lock:
             for uid, count in records.items():
                 self._sink_records[uid] = self._sink_records.get(uid, 0) + count

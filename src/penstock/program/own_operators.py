@@ -20,12 +20,7 @@ RECORD_METHODS: dict[Inputs, str] = {
 
 
 def problem_of_inputs(inputs: Any, streams: int) -> str | None:
-    """Return what is wrong with the result of `get_inputs`, None if it can be used.
-
-    Args:
-        inputs: The result.
-        streams: Number of connected streams.
-    """
+    """Return what is wrong with the result of `get_inputs`, None if it can be used."""
     if not isinstance(inputs, Sequence) or isinstance(inputs, str | bytes):
         return f"get_inputs returned {short(inputs)}, which is no list of inputs"
     if len(inputs) != streams:

@@ -33,12 +33,7 @@ class RecordRoutes(KeyGroups):
     """
 
     def __init__(self, settings: RunSettings, subtasks: int) -> None:
-        """Compute the route of every key group.
-
-        Args:
-            settings: Settings of the run.
-            subtasks: Number of subtasks that receive: the first ones.
-        """
+        """Compute the route of every key group."""
         super().__init__(settings.max_parallelism)
         groups = range(settings.max_parallelism)
         if settings.kind is RunKind.LIVE:

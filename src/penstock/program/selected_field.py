@@ -39,10 +39,6 @@ def field_position(selector: Callable[[Any], Any], names: Sequence[str]) -> int 
 
     Returns None if it does anything else, or if there is no such field.
 
-    Args:
-        selector: A callable of a row.
-        names: Names of the fields.
-
     Examples:
         >>> field_position(lambda row: row.word, ["word", "count"])
         0
@@ -75,10 +71,6 @@ def missing_field(function: Callable[[Any], Any], names: Sequence[str]) -> str |
 
     Returns None if it does anything else, or if there is such a field.
 
-    Args:
-        function: A callable of a row.
-        names: Names of the fields.
-
     Examples:
         >>> missing_field(lambda row: row.wrod, ["word", "count"])
         'wrod'
@@ -97,9 +89,6 @@ def getter_of(selector: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Return a getter in C if `selector` does nothing but read a field, else `selector`.
 
     The getter raises the same exceptions as `selector`, but without the user's line in the traceback.
-
-    Args:
-        selector: A callable of a record.
 
     Examples:
         >>> getter_of(lambda record: record[0])

@@ -21,10 +21,6 @@ N = TypeVar("N", bound=Hashable)
 def reachable(starts: Iterable[N], edges: Callable[[N], Iterable[N]]) -> dict[N, None]:
     """Return every node that edges lead to, the first ones included, in the order of the traversal.
 
-    Args:
-        starts: The first nodes.
-        edges: Node to the next nodes.
-
     Examples:
         >>> list(reachable([3], {3: [1, 2], 2: [1], 1: []}.__getitem__))
         [3, 2, 1]
@@ -41,10 +37,6 @@ def reachable(starts: Iterable[N], edges: Callable[[N], Iterable[N]]) -> dict[N,
 
 def inputs_first(starts: Iterable[N], edges: Callable[[N], Iterable[N]]) -> Iterator[N]:
     """Yield the `reachable` nodes, each after all nodes that its edges lead to. There are no cycles.
-
-    Args:
-        starts: The first nodes; nodes that the first of them leads to come first.
-        edges: Node to the next nodes; called once per node, before any of these is yielded.
 
     Examples:
         >>> list(inputs_first([3], {3: [1, 2], 2: [1], 1: []}.__getitem__))
@@ -69,10 +61,6 @@ def inputs_first(starts: Iterable[N], edges: Callable[[N], Iterable[N]]) -> Iter
 
 def ways(start: N, edges: Callable[[N], Iterable[N]]) -> Iterator[tuple[N, ...]]:
     """Yield every path from a node to one without edges, in order of the edges. There are no cycles.
-
-    Args:
-        start: The first node of every path.
-        edges: Node to the next nodes.
 
     Examples:
         >>> list(ways(3, {3: [1, 2], 2: [1], 1: []}.__getitem__))

@@ -14,10 +14,6 @@ _SYSTEMS = {"otel": "OpenTelemetry", "openlineage": "OpenLineage"}
 def client(module: str, extra: str = "otel") -> Any:
     """Return a module of the libraries of an extra.
 
-    Args:
-        module: Its name, such as `opentelemetry.trace`.
-        extra: `otel` or `openlineage`.
-
     Raises:
         EnvironmentSetupError: They are not installed.
     """

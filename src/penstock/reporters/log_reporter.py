@@ -17,11 +17,7 @@ class MetricsLogger(JobListener):
     """Writes one line per interval and job, and the last metrics at the end of a job."""
 
     def __init__(self, interval: timedelta) -> None:
-        """Begin.
-
-        Args:
-            interval: Least time between two lines of a job.
-        """
+        """Begin."""
         self._interval_ms = interval // _MILLISECOND
         self._last: dict[str, MetricsReported] = {}
         self._logged_ms: dict[str, int] = {}

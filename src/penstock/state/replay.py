@@ -90,9 +90,6 @@ def _removal(section: Section) -> Section:
 def replay(blobs: Iterable[tuple[str, bytes]]) -> GroupReplay:
     """Return the entries that blobs of one operator and key group amount to.
 
-    Args:
-        blobs: (where it was found, blob), in the order they were written.
-
     Raises:
         StateError: A blob is damaged, or a class of a stored value cannot be imported; names
             operator, key group and where the blob was found.
@@ -106,10 +103,6 @@ def replay(blobs: Iterable[tuple[str, bytes]]) -> GroupReplay:
 
 def open_blob(where: str, blob: bytes) -> list[Section]:
     """Return the sections of a blob.
-
-    Args:
-        where: File or log it was found in, for messages.
-        blob: From there; `check_blob` let it pass.
 
     Raises:
         StateError: As `replay`.
@@ -131,10 +124,6 @@ def open_blob(where: str, blob: bytes) -> list[Section]:
 def check_blob(where: str, blob: bytes) -> None:
     """Make sure a blob is what was written, header included; does not decode its entries.
 
-    Args:
-        where: File or log it was found in, for messages.
-        blob: From there.
-
     Raises:
         StateError: It is not.
     """
@@ -149,12 +138,6 @@ def check_blob(where: str, blob: bytes) -> None:
 
 def check_row(where: str, operator: str, key_group: int, blob: bytes) -> None:
     """Make sure a row of a snapshot says whose its blob is, and the blob is what was written.
-
-    Args:
-        where: File it was found in, for messages.
-        operator: As the row says.
-        key_group: As the row says; broadcast state may be signed.
-        blob: Of the row.
 
     Raises:
         StateError: It is not so; names operator and key group.

@@ -196,12 +196,7 @@ class Savepoint:
 
 
 def merged(parts: Sequence[Savepoint]) -> Savepoint:
-    """Return the manifest over parts of one savepoint, which different pipelines of the job have added.
-
-    Args:
-        parts: At least one, in any order. Each has the sources of its pipeline, and those of bounded
-            regions, which are complete.
-    """
+    """Return the manifest over parts of one savepoint, which different pipelines of the job have added."""
     if len(parts) == 1:
         return parts[0]
     sources: dict[str, SourceRecord] = {}
@@ -294,11 +289,6 @@ def read_savepoint(path: JobPath) -> Savepoint:
 
 def restore_state(path: JobPath, savepoint: Savepoint, target: JobPath) -> list[JobPath]:
     """Copy the state files of a savepoint into a directory, and verify them.
-
-    Args:
-        path: The savepoint.
-        savepoint: Its manifest.
-        target: The directory; it is created if missing, and files with these names are replaced.
 
     Returns:
         The copies.

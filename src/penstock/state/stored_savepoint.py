@@ -23,12 +23,6 @@ def put_savepoint(
 ) -> None:
     """Copy a savepoint to a store; may be repeated.
 
-    Args:
-        store: The store.
-        savepoint: Directory of the savepoint.
-        path: What the copy is below.
-        may_commit: Called right before the manifest is written; its exception prevents that.
-
     Raises:
         SavepointError: There is another savepoint, or the directory has none.
         OSError: A file cannot be read, or the store refused.
@@ -51,11 +45,6 @@ def put_savepoint(
 
 def fetch_savepoint(store: ObjectStore, path: ObjectPath, target: JobPath) -> None:
     """Copy a savepoint from a store to a directory. What is copied is not verified.
-
-    Args:
-        store: The store.
-        path: What the savepoint is below.
-        target: The directory; it is created if missing, and files with these names are replaced.
 
     Raises:
         SavepointError: There is no savepoint, its manifest is damaged, or a state file is gone.

@@ -33,15 +33,6 @@ def run_batch(
 ) -> None:
     """Run every level over all records of the run.
 
-    Args:
-        plan: The job.
-        run: The run.
-        programs: Programs of its levels.
-        schedule: The schedule of tasks.
-        sinks: Receives the output of the last level.
-        pieces: What the run reads; None asks the sources.
-        now_ms: Processing time, in milliseconds since 1970.
-
     Raises:
         PenstockError: A user function failed, or a source cannot be read in process.
     """
@@ -63,15 +54,6 @@ def level_outputs(
     now_ms: Callable[[], int] = wall_clock_ms,
 ) -> Iterator[list[Row]]:
     """Yield the output of each level; that of the last one is for the sinks.
-
-    Args:
-        plan: The job.
-        run: The batch run.
-        programs: Programs of its levels.
-        schedule: The schedule of tasks.
-        tell: Receives the times of tasks; None leaves them in reports.
-        pieces: What the run reads; None asks the sources.
-        now_ms: Processing time, in milliseconds since 1970.
 
     Raises:
         PenstockError: A user function failed, or a source cannot be read in process.

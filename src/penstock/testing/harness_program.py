@@ -133,11 +133,7 @@ class HarnessProgram:
     parameters: Mapping[str, str]
 
     def levels(self, handed: HandOver) -> tuple[LevelProgram, ...]:
-        """Return one program per level, level 0 first.
-
-        Args:
-            handed: Hand-over of a snapshot.
-        """
+        """Return one program per level, level 0 first."""
         channels = tuple(
             replace(spec, target_level=HARNESS_LEVEL, partitioner=StreamPartitioner.FORWARD)
             if spec.target_level == SINK_LEVEL
@@ -235,11 +231,6 @@ def builder_of(
     operator: Any, key_selector: Any, broadcast_states: Sequence[MapStateDescriptor]
 ) -> tuple[Build, list[TypeInformation | None]]:
     """Return a function that builds the stream under test, and the known types of its inputs.
-
-    Args:
-        operator: A function object, a stream of a program, or a function that builds a stream.
-        key_selector: For a function object: selects the key; a pair for two inputs.
-        broadcast_states: For the function of a broadcast connected stream.
 
     Raises:
         ArgumentError: `operator` is none of these.

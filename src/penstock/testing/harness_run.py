@@ -97,12 +97,6 @@ class HarnessRun:
     ) -> None:
         """Open the user's functions.
 
-        Args:
-            program: The program.
-            backend: `hashmap` or `lmdb`.
-            now_ms: Processing time at the beginning.
-            snapshot: Snapshot to restore; None starts empty.
-
         Raises:
             PenstockError: A function cannot be pickled, or its `open` failed.
         """
@@ -154,11 +148,6 @@ class HarnessRun:
         snapshots: tuple[str, ...] = (),
     ) -> _Outputs:
         """Run one micro-batch.
-
-        Args:
-            feed: Passes records and watermarks to level 0.
-            everywhere: Whether to run subtasks without input too.
-            snapshots: Names of snapshots to take.
 
         Raises:
             PenstockError: A function failed; the micro-batch has no effect.

@@ -52,13 +52,6 @@ class HarnessSubtask(LiveSubtask):
     ) -> None:
         """Begin with a snapshot.
 
-        Args:
-            program: The level's program.
-            subtask: Index, from 0.
-            blobs: State of all operators and subtasks.
-            make_backend: Makes the backend.
-            now_ms: Processing time.
-
         Raises:
             UserCodeError: A function cannot be pickled for the workers of a job.
         """

@@ -35,13 +35,6 @@ class LiveInput:
     ) -> None:
         """Begin.
 
-        Args:
-            plan: The job.
-            run: The run.
-            pieces: What is there when it begins.
-            schedule: If it stops the run, it says when; else the run ends when nothing is added to
-                unbounded logs.
-
         Raises:
             SourceError: A source never ends, and the schedule does not stop the run.
         """

@@ -52,14 +52,7 @@ class _Level:
     def __init__(
         self, program: LevelProgram, blobs: list[bytes], schedule: Schedule, files: ExitStack
     ) -> None:
-        """Start the workers.
-
-        Args:
-            program: Program of the level.
-            blobs: State of all operators and subtasks.
-            schedule: The schedule of failures.
-            files: Removes the files at the end of the run.
-        """
+        """Start the workers."""
         settings = program.settings
         self._data = user_code.dump(program)
         self._routes = settings.routes
@@ -154,15 +147,6 @@ def run_live(
     first_batch: int,
 ) -> int:
     """Run micro-batches until the sources have ended, or the schedule stops the run.
-
-    Args:
-        run: The run.
-        programs: Programs of its levels.
-        sources: Its input.
-        schedule: The schedule of micro-batches and failures.
-        sinks: Receives the output of the last level.
-        state: State blobs of the previous run.
-        first_batch: Number of the first micro-batch.
 
     Returns:
         Number of the micro-batch after the last.

@@ -127,10 +127,6 @@ class Logs:
     def grown(self, left: list[Piece], ended: Collection[int]) -> list[Piece]:
         """Return the pieces that are left, with what was added to unbounded logs since.
 
-        Args:
-            left: What was left.
-            ended: Ids of sources that have ended.
-
         Raises:
             SourceError: A log failed, or what is to be read next is gone.
         """
@@ -142,10 +138,6 @@ class Logs:
 
     def confirm(self, left: Sequence[Piece], reached: Mapping[int, int]) -> None:
         """Tell the logs what was read and committed. A failure fails the run, unlike on Spark.
-
-        Args:
-            left: What is left to be read.
-            reached: Source id to the index of the part that it reads.
 
         Raises:
             SourceError: A log failed.

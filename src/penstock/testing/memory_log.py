@@ -20,11 +20,7 @@ class MemoryLog:
 
     @contextmanager
     def attempt(self, *, fail_on_write: bool = False) -> Iterator[None]:
-        """Undo all writes of the context if it raises.
-
-        Args:
-            fail_on_write: Raise `AttemptFailed` at the first entry that is written.
-        """
+        """Undo all writes of the context if it raises."""
         saved = self._head, dict(self._entries)
         self._fails_on_write = fail_on_write
         try:

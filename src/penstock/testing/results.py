@@ -70,13 +70,7 @@ class InProcessSinkStage:
     """
 
     def __init__(self, results: Results, sinks: dict[int, int], uids: Sequence[str]) -> None:
-        """Start empty.
-
-        Args:
-            results: Receives the records.
-            sinks: Channel to sink.
-            uids: uids of the sinks, in order.
-        """
+        """Start empty."""
         self._uids = uids
         self._results = results
         self._sinks = sinks

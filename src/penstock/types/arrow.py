@@ -150,10 +150,6 @@ def type_of_arrow(schema: pa.Schema) -> RowTypeInfo:
 def arrow_columns(type_info: TypeInformation, values: Sequence[Any]) -> list[pa.Array]:
     """Return the columns of `arrow_schema(type_info)` for a batch of records.
 
-    Args:
-        type_info: A row or tuple type.
-        values: Rows, tuples, lists, dicts, named tuples or dataclass instances.
-
     Raises:
         ArgumentError: The type has no columns.
         TypeMismatchError: A value does not fit; names field, index in the batch and value.

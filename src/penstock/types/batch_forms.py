@@ -50,10 +50,6 @@ FORMS: dict[str, Form] = {
 def record_batch(made: Any, schema: pa.Schema) -> pa.RecordBatch:
     """Return the columns of a schema of what a function returned; other columns are left out.
 
-    Args:
-        made: In any of the four forms.
-        schema: Of the results.
-
     Raises:
         ValueError: It has another form, or lacks a column; a value does not fit its type.
     """

@@ -14,11 +14,7 @@ _OTHER_FORM = frozenset({"Instant", "BigInteger", "Char"})
 
 
 def has_form_of_columns(type_info: TypeInformation) -> bool:
-    """Return whether values that come out of columns of a type are in its declared form.
-
-    Args:
-        type_info: The type; it is looked at with its components.
-    """
+    """Return whether values that come out of columns of a type are in its declared form."""
     if isinstance(type_info, BasicTypeInfo):
         return type_info.name not in _OTHER_FORM
     return not isinstance(type_info, TupleTypeInfo) and all(
@@ -30,19 +26,12 @@ def keeps_values_in_columns(type_info: TypeInformation) -> bool:
     """Return whether every value of a type comes back out of a column as it was.
 
     A column of decimals has 18 digits behind the point.
-
-    Args:
-        type_info: The type.
     """
     return has_form_of_columns(type_info) and not _has_decimals(type_info)
 
 
 def has_times_of_day(type_info: TypeInformation) -> bool:
-    """Return whether a type is, or has inside, a time of day, for which Spark has no column.
-
-    Args:
-        type_info: The type.
-    """
+    """Return whether a type is, or has inside, a time of day, for which Spark has no column."""
     if isinstance(type_info, BasicTypeInfo):
         return type_info.name == "SqlTime"
     return any(map(has_times_of_day, _components(type_info)))

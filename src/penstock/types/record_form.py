@@ -58,11 +58,7 @@ class PackedRecords:
 
 
 def record_form(type_info: TypeInformation | None) -> RecordForm | None:
-    """Return the form of records of a type; None if they are pickled as they are.
-
-    Args:
-        type_info: The type; None is an unknown one.
-    """
+    """Return the form of records of a type; None if they are pickled as they are."""
     if type_info is None or not has_serializers(type_info):
         return None
     return RecordForm(_pickled(type_info), _codec(type_info))

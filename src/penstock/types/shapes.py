@@ -68,12 +68,6 @@ def bulk_values(
 
     The result equals `record_values` (`by_name`) or `tuple_values` of every record. It contains
     the rows' own lists: do not change it.
-
-    Args:
-        records: The batch.
-        kinds: The exact classes that occur in it.
-        names: Field names in order.
-        by_name: Whether names matter.
     """
     lists: Sequence[Sequence[Any]]
     if only_rows(kinds):

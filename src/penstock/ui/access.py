@@ -26,10 +26,6 @@ def new_token() -> str:
 def is_token(authorization: str, token: str) -> bool:
     """Return whether a header `Authorization` has the token; how long it takes does not say how much is right.
 
-    Args:
-        authorization: The header, empty if there is none.
-        token: The token.
-
     Examples:
         >>> is_token("Bearer abc", "abc"), is_token("Bearer abd", "abc"), is_token("", "abc")
         (True, False, False)
@@ -41,10 +37,6 @@ def is_token(authorization: str, token: str) -> bool:
 
 def is_own_origin(origin: str, host: str) -> bool:
     """Return whether a request comes from a page of this server.
-
-    Args:
-        origin: The header, which a browser adds to every request that is no `GET`; empty if there is none.
-        host: The header `Host`, which was checked. The scheme is free: a proxy before the server may speak TLS.
 
     Examples:
         >>> is_own_origin("http://127.0.0.1:8470", "127.0.0.1:8470")

@@ -26,10 +26,6 @@ def layout_of(
 ) -> dict[str, Any]:
     """Return positions in pixels, from the top left.
 
-    Args:
-        nodes: Of `JobStarted`.
-        edges: Of `JobStarted`.
-
     Returns:
         `width`, `height`; `nodes` with `x`, `y`, `width`, `height`, `label` and `details`; `edges` with `points`, `label`,
         `label_at`, whether the edge `is_exchange`, the `source_name` if it leaves a source, `source_uid` and `target_uid`,

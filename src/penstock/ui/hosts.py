@@ -21,10 +21,6 @@ def own_names(more: Iterable[str] = ()) -> frozenset[str]:
 def is_ours(host: str, names: frozenset[str]) -> bool:
     """Return whether a `Host` is an address, or one of the names.
 
-    Args:
-        host: With or without a port.
-        names: In lower case.
-
     Examples:
         >>> is_ours("127.0.0.1:8080", frozenset()), is_ours("[::1]", frozenset())
         (True, True)

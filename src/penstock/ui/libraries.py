@@ -13,9 +13,6 @@ from penstock.errors import EnvironmentSetupError
 def library(name: str) -> Any:
     """Return a module of a library of the extra `ui`.
 
-    Args:
-        name: Of the module, such as `starlette.routing`.
-
     Raises:
         EnvironmentSetupError: It is not installed.
     """

@@ -46,13 +46,6 @@ def write_atomically(
     A path has one writer at a time. After a crash `temporary_of(path)` may exist; the next write
     to `path` reuses it.
 
-    Args:
-        path: The file.
-        data: Its new content.
-        may_replace: Called before the first write, and again directly before the rename; its
-            exception prevents the replacement.
-        is_durable: Whether it must survive a loss of power; not if nobody will look for it then.
-
     Raises:
         OSError: The content was not replaced, or the rename could not be made durable.
     """
@@ -87,13 +80,6 @@ def put_exclusively(
 
     Any number of writers may try at the same time; one of them succeeds. After a crash the
     temporary file may exist; `remove_temporaries` removes it.
-
-    Args:
-        path: The file.
-        data: Its content.
-        may_replace: Called before the first write, and again directly before the file is visible;
-            its exception prevents that.
-        place: What the names of the failpoints begin with.
 
     Raises:
         FileExistsError: There is such a file; it is unchanged.
@@ -172,10 +158,6 @@ def temporary_name(name: str) -> str:
 def create_directory(path: JobPath, mode: int = 0o777) -> None:
     """Create directory `path` and its missing parents, durably; an existing one is fine.
 
-    Args:
-        path: The directory.
-        mode: Mode of the directory, if it is created; its parents have the default mode.
-
     Raises:
         OSError: A directory cannot be created, or a file has its name.
     """
@@ -227,12 +209,6 @@ def put_verified(
 ) -> None:
     """Make a file of a JSON object with its checksum, as `put_exclusively` does.
 
-    Args:
-        path: The file.
-        payload: The object.
-        may_replace: See `put_exclusively`.
-        place: What the names of the failpoints begin with.
-
     Raises:
         FileExistsError: There is such a file; it is unchanged.
         OSError: As `put_exclusively`.
@@ -258,10 +234,6 @@ def encode_verified(payload: dict[str, Any]) -> bytes:
 
 def decode_verified(data: bytes, path: object) -> dict[str, Any]:
     """Return the payload of the bytes of a verified file.
-
-    Args:
-        data: The bytes.
-        path: Name of the file, for the error.
 
     Raises:
         DecodeError: `encode_verified` did not return these bytes.

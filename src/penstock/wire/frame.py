@@ -121,14 +121,7 @@ def encode_records(
     timestamps: Sequence[int] | None,
     form: RecordForm | None = None,
 ) -> bytes:
-    """Encode records; `header.count` and `header.flags` are ignored and set here.
-
-    Args:
-        header: The header.
-        values: The records.
-        timestamps: Of each record; None if they have none.
-        form: The form of the records; None pickles them.
-    """
+    """Encode records; `header.count` and `header.flags` are ignored and set here."""
     flags = 0
     stamps = b""
     if timestamps is not None:
@@ -176,14 +169,7 @@ def encode_columns(
 def encode_segments(
     header: FrameHeader, segments: Sequence[bytes], stamps: Sequence[bytes] = (), *, keyed: bool
 ) -> bytes:
-    """Encode records that are pickled in segments.
-
-    Args:
-        header: Its count is the number of records; its flags are ignored and set here.
-        segments: Made by `pack_segment`, in order.
-        stamps: The timestamps of each, as native int64; none if the records have none.
-        keyed: The segments have keys.
-    """
+    """Encode records that are pickled in segments."""
     head = _HEADER.pack(
         VERSION,
         header.task,

@@ -71,9 +71,6 @@ class NewFile(ABC):
     def finish(self, *, is_durable: bool = True) -> None:
         """Complete the file: it is whole, and there.
 
-        Args:
-            is_durable: Whether it must survive a loss of power. In a store every object does.
-
         Raises:
             OSError: It is not.
         """
@@ -145,10 +142,6 @@ class _StoredFile(NewFile):
 def new_file(path: JobPath, *, is_digested: bool = False) -> NewFile:
     """Begin a file of a name that nobody else uses.
 
-    Args:
-        path: The file.
-        is_digested: Whether to compute the SHA-256 of its bytes.
-
     Raises:
         OSError: It cannot be made.
     """
@@ -184,13 +177,7 @@ def tree_bytes(path: JobPath) -> int:
 
 
 def remove_tree(path: JobPath, may_remove: Callable[[], None] | None = None) -> None:
-    """Remove everything below a path, as far as possible; what cannot be removed stays.
-
-    Args:
-        path: The directory.
-        may_remove: Called before; its exception prevents the removal. In a store it is called behind the list, so
-            that nothing is removed which another driver has put since.
-    """
+    """Remove everything below a path, as far as possible; what cannot be removed stays."""
     check = may_remove or (lambda: None)
     if isinstance(path, Path):
         check()

@@ -34,11 +34,6 @@ def pack_segment(
 ) -> bytes:
     """Return the segment of some records.
 
-    Args:
-        keys: One per value; None if the reader computes them.
-        values: At least one.
-        form: The form of the values; None pickles them.
-
     Raises:
         Exception: A value cannot be pickled, or its serializer failed.
 

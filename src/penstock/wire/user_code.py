@@ -22,11 +22,6 @@ from penstock.user_failure import raise_interrupt, words_of
 def dump(obj: Any, what: str = "the program", origin: CallSite | None = None) -> bytes:
     """Pickle `obj` with the classes of the user's script.
 
-    Args:
-        obj: The object.
-        what: Its name in an error.
-        origin: The user's line, for an error.
-
     Raises:
         UserCodeError: `obj`, or an object that it refers to, cannot be pickled.
     """

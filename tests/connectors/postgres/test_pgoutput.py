@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.common import RowKind
-from penstock.connectors.postgres.pgoutput import Decoder
+from penstock.connectors.postgres.changes import Decoder
 from penstock.connectors.postgres.positions import lsn_of, milliseconds_of, text_of
 from penstock.connectors.postgres.relations import Malformed, Relation, relation_of
 from penstock.connectors.postgres.table_reader import UNCHANGED, TableReader, texts_of

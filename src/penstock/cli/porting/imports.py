@@ -46,12 +46,7 @@ class ModuleName:
 
 
 def places(tree: ast.Module, text: str) -> list[ModuleName]:
-    """Return the places, in order.
-
-    Args:
-        tree: The parsed text.
-        text: The program.
-    """
+    """Return the places, in order."""
     lines = _LINE.findall(text)
     starts = [0, *accumulate(map(len, lines))]
 
@@ -94,11 +89,7 @@ def missing_modules(where: list[ModuleName]) -> Iterator[Remark]:
 
 
 def is_here(module: str) -> bool:
-    """Return whether our package has a module.
-
-    Args:
-        module: Its name in PyFlink.
-    """
+    """Return whether our package has a module."""
     try:
         return find_spec(ours(module)) is not None
     except ModuleNotFoundError:

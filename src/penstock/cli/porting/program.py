@@ -1,17 +1,193 @@
-"""One program: its text before and after, and what differs."""
+"""One program: its text before and after, and what differs.
+
+Functions that keep in attributes what belongs into state.
+
+Imported names that are not here.
+
+Methods of PyFlink that are not here, have no effect, or answer otherwise; and keys of options.
+"""
 
 from __future__ import annotations
 
 import ast
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import unified_diff
 
-from penstock.cli.porting.calls import different_calls
-from penstock.cli.porting.functions import kept_attributes
-from penstock.cli.porting.imports import missing_modules, places, replaced
-from penstock.cli.porting.names import missing_names
+from penstock.cli.porting.imports import imported_names, missing_modules, places, replaced, value_of
 from penstock.cli.porting.remarks import Remark, Weight
-from penstock.errors import ArgumentError
+from penstock.config.accepted_options import REFUSED_KEYS
+from penstock.config.options import ALL_OPTIONS, OPEN_PREFIXES
+from penstock.errors import ArgumentError, PenstockError, did_you_mean
+
+_JAVA = "there is no Java behind a program; remove the call"
+
+ABSENT = {
+    "add_jars": "jars are not needed: connectors are extras of the package, see docs/connectors.md; remove the call",
+    "add_classpaths": "jars are not needed: connectors are extras of the package, see docs/connectors.md; remove the call",
+    "create_input": "use from_source with a source, see docs/connectors.md",
+    "set_uid_hash": "use uid",
+    "is_chaining_of_operators_with_different_max_parallelism_enabled": "there is one maximum for the job",
+    "get_window_serializer": _JAVA,
+    "get_java_output_tag": _JAVA,
+    "get_java_memory_size": _JAVA,
+    "get_java_slot_sharing_group": _JAVA,
+    "get_java_type_info": _JAVA,
+    "to_j_row_kind": _JAVA,
+    "get_transformer": _JAVA,
+}
+"""Method that no class has, to what to do. A test compares it with the table of PyFlink's names."""
+
+NO_EFFECT = {
+    "set_buffer_timeout": "records move with their micro-batch",
+    "slot_sharing_group": "Spark places tasks",
+    "register_slot_sharing_group": "Spark places tasks",
+    "enable_unaligned_checkpoints": "a checkpoint is the end of a micro-batch",
+    "set_checkpointing_mode": "the guarantee is always exactly once",
+    "set_checkpoint_timeout": "a checkpoint is the end of a micro-batch",
+    "set_min_pause_between_checkpoints": "a checkpoint is the end of a micro-batch",
+    "set_max_concurrent_checkpoints": "a checkpoint is the end of a micro-batch",
+    "set_tolerable_checkpoint_failure_number": "a micro-batch that fails is repeated",
+    "set_externalized_checkpoint_retention": "the checkpoint directory stays",
+    "set_db_storage_paths": "state is where its backend keeps it",
+    "set_predefined_options": "there is no RocksDB",
+    "with_watermark_alignment": "a micro-batch takes from every source",
+    "set_flush_on_checkpoint": "results are written with their checkpoint",
+    "with_driver_name": "Spark finds the driver",
+    "with_batch_size": "rows are written by micro-batch",
+    "with_batch_interval_ms": "rows are written by micro-batch",
+    "with_max_retries": "a task that failed is repeated",
+    "enable_force_kryo": "records are Python objects",
+    "disable_generic_types": "records are Python objects",
+    "register_cached_file": "use add_python_archive, or a path that workers can read",
+}
+"""Method that is accepted everywhere and changes nothing, to the reason."""
+
+DIFFERS = {
+    "current_watermark": "a watermark moves at the end of a micro-batch; before the first key_by there is none (-2**63)",
+    "register_processing_time_timer": "such a timer fires with a micro-batch, so up to one later than its time",
+    "rebalance": "the turn begins anew in every micro-batch",
+    "enable_time_to_live": "it goes by the wall clock of the worker, and a micro-batch takes part of a second",
+    "set_max_parallelism": "pipeline.max-parallelism holds for the whole job; of an operator it has no effect",
+    "cache": "what is cached is computed in a batch run before the job, without timestamps",
+    "get_execution_plan": "a plan has no nodes for key_by",
+}
+"""Method whose answer or behaviour differs, to how."""
+
+_TABLES = ((ABSENT, Weight.BY_HAND), (NO_EFFECT, Weight.NO_EFFECT), (DIFFERS, Weight.DIFFERS))
+_SETTERS = frozenset({"set", "set_string", "set_integer", "set_boolean", "set_float"})
+_OPTIONS = {key: each for each in ALL_OPTIONS for key in (each.key, *each.fallback_keys)}
+_MODULE = re.compile(r"pyflink(?:\.\w+)+$")
+_WITHOUT_EFFECT = "Accepted, without effect: "
+
+
+def different_calls(tree: ast.Module) -> Iterator[Remark]:
+    """Yield the calls of methods that are in a table, of keys that are none, options, and texts that name modules."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and _MODULE.match(str(node.value)):
+            yield Remark(node.lineno, Weight.DIFFERS, f"the text {node.value!r} is not changed.")
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            name = node.func.attr
+            line = node.func.end_lineno or node.lineno
+            for table, weight in _TABLES:
+                if name in table:
+                    yield Remark(line, weight, f"{name}: {table[name]}.")
+            if name == "key_by":
+                yield from _keys(node, line)
+            elif name in _SETTERS and len(node.args) == 2:  # noqa: PLR2004 - a key and a value
+                yield from _option(node.args[0], by_name=name != "set")
+
+
+def _keys(node: ast.Call, line: int) -> Iterator[Remark]:
+    for each in node.args[:1]:
+        if isinstance(each, ast.Lambda) and isinstance(each.body, (ast.Dict, ast.Set)):
+            kind = "dictionary" if isinstance(each.body, ast.Dict) else "set"
+            text = f"key_by: a {kind} is no key, because it can be changed. Use a tuple, or a frozenset."
+            yield Remark(line, Weight.BY_HAND, text)
+
+
+def _option(key: ast.expr, *, by_name: bool) -> Iterator[Remark]:
+    if not isinstance(key, ast.Constant) or not isinstance(key.value, str):
+        return
+    option, text = _OPTIONS.get(key.value), key.value
+    if text in REFUSED_KEYS:
+        said = f"option {text!r} would change results. {REFUSED_KEYS[text]}"
+        yield Remark(key.lineno, Weight.BY_HAND, said)
+    elif option is None and not text.startswith(tuple(OPEN_PREFIXES)):
+        # `set` is a method of other objects, too.
+        if by_name or text.startswith(_prefixes()):
+            nearest = did_you_mean(text, tuple(_OPTIONS)) or "."
+            said = f"option {text!r} is not known{nearest} Remove it, or see docs/configuration.md."
+            yield Remark(key.lineno, Weight.BY_HAND, said)
+    elif option is not None and option.description.startswith(_WITHOUT_EFFECT):
+        reason = option.description.removeprefix(_WITHOUT_EFFECT)
+        yield Remark(key.lineno, Weight.NO_EFFECT, f"option {text!r}: {reason}")
+
+
+def _prefixes() -> tuple[str, ...]:
+    firsts = {key.partition(".")[0] for key in _OPTIONS if "." in key}
+    return tuple(sorted(f"{first}." for first in firsts))
+
+
+def missing_names(tree: ast.Module) -> Iterator[Remark]:
+    """Yield the names that a program imports and that are not here, or raise when they are used."""
+    for node, alias in imported_names(tree):
+        try:
+            value_of(str(node.module), alias.name)
+        except PenstockError as error:
+            yield Remark(alias.lineno, Weight.BY_HAND, f"{error.problem}. {error.hint}")
+        except AttributeError:
+            text = (
+                f"{node.module} has no {alias.name} here. See docs/api-support.md for what exists."
+            )
+            yield Remark(alias.lineno, Weight.BY_HAND, text)
+
+
+_OUTSIDE_OF_RECORDS = frozenset({"__init__", "open", "close", "__getstate__", "__setstate__"})
+"""Methods that may set attributes: what they set is made anew with the object."""
+
+
+def kept_attributes(tree: ast.Module) -> Iterator[Remark]:
+    """Yield the attributes that a function class sets while it is called for records.
+
+    They are lost with the worker, and in PyFlink with the job.
+    """
+    for cls in (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)):
+        if not any(_name(base).endswith(("Function", "Operator")) for base in cls.bases):
+            continue
+        for method in cls.body:
+            if isinstance(method, ast.FunctionDef) and method.name not in _OUTSIDE_OF_RECORDS:
+                yield from _kept(cls.name, method)
+
+
+def _kept(owner: str, method: ast.FunctionDef) -> Iterator[Remark]:
+    own = method.args.args[0].arg if method.args.args else ""
+    for node in ast.walk(method):
+        targets = (
+            node.targets
+            if isinstance(node, ast.Assign)
+            else [node.target]
+            if isinstance(node, (ast.AnnAssign, ast.AugAssign))
+            else []
+        )
+        for target in targets:
+            if (
+                isinstance(target, ast.Attribute)
+                and isinstance(target.value, ast.Name)
+                and target.value.id == own
+            ):
+                text = (
+                    f"{owner}.{method.name} sets {own}.{target.attr}: an object lives as long as its worker process, and may be "
+                    "another one in the next micro-batch. What must last belongs into keyed state."
+                )
+                yield Remark(target.lineno, Weight.DIFFERS, text)
+
+
+def _name(base: ast.expr) -> str:
+    while isinstance(base, ast.Subscript):
+        base = base.value
+    return base.attr if isinstance(base, ast.Attribute) else getattr(base, "id", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +219,6 @@ class PortedProgram:
 
 def ported(name: str, text: str) -> PortedProgram:
     """Return what becomes of a program.
-
-    Args:
-        name: Of its file.
-        text: Its source.
 
     Raises:
         ArgumentError: It is no Python.

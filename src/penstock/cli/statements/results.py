@@ -14,10 +14,6 @@ def table_lines(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterat
 
     The first row decides how wide columns are. A longer text makes its column wider from there on.
 
-    Args:
-        columns: Names of the columns.
-        rows: Texts of the rows.
-
     Example:
         >>> print("\n".join(table_lines(["n", "name"], [["1", "tea"], ["12", "cup"]])))
         n | name

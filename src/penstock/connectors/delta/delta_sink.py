@@ -1,21 +1,265 @@
-"""The Delta sink."""
+"""The Delta sink.
+
+The committer of a Delta sink: each epoch is one version of the table, with its mark as application transaction.
+
+A version is written by one file in the log that nobody replaces, so rows and mark are visible together. Of two drivers
+that write a mark of one sink at the same time one fails.
+"""
 
 from __future__ import annotations
 
+import json
 import os
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar
 
-from penstock.connectors.delta.delta_committer import DeltaCommitter, TableForm
-from penstock.connectors.delta.library import check_installed
-from penstock.connectors.delta.staged_tables import StagedTableWriter
-from penstock.connectors.delta.table_types import table_schema
+import pyarrow as pa
+import pyarrow.compute
+import pyarrow.parquet
+
+from penstock.connectors.delta.library import check_installed, delta_errors, library
+from penstock.connectors.delta.staged_tables import (
+    DELETED,
+    StagedTable,
+    StagedTableWriter,
+    staging_of,
+)
+from penstock.connectors.delta.table_types import table_schema, unkept_rules
+from penstock.connectors.epoch_marks import EpochMark, EpochMarks
 from penstock.connectors.local_path import local_path
-from penstock.errors import ArgumentError, CallSite
+from penstock.connectors.os_errors import sink_errors
+from penstock.errors import ArgumentError, CallSite, SinkError
+from penstock.failpoint import failpoint
 from penstock.graph.dataset import Dataset, files_at
 from penstock.graph.endpoints import Committer, Sink, SinkContext, SinkWriter
 from penstock.types.information import TypeInformation
+from penstock.wire.atomic_file import create_directory, sync_directory
+
+
+@dataclass(frozen=True, slots=True)
+class TableForm:
+    """The table that a sink writes.
+
+    Attributes:
+        directory: Its directory.
+        partition_by: Columns by which it is partitioned.
+        keys: Columns by which rows are merged; empty if they are appended.
+        configuration: Properties that it gets if the sink makes it.
+    """
+
+    directory: Path
+    partition_by: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
+    configuration: tuple[tuple[str, str], ...] = ()
+
+
+class DeltaCommitter(Committer):
+    """Adds or merges staged files, each epoch as one version.
+
+    Args:
+        form: The table.
+        context: Where it runs.
+    """
+
+    def __init__(self, form: TableForm, context: SinkContext) -> None:
+        self._form = form
+        self._context = context
+        self._staging = staging_of(form.directory, context)
+        self._app = f"penstock-{context.job_id}-{context.sink_id}"
+        own = context.mounted_scratch / "delta" / context.sink_id
+        self._compared: Any = None
+        self._marks = EpochMarks("delta", own, context, self._visible)
+
+    def recover(self) -> None:
+        """Make the table if there is none, check it, and drop staged files.
+
+        Raises:
+            SinkError: The table does not fit, cannot be written, or its mark is gone.
+        """
+        directory, origin = self._form.directory, self._context.origin
+        with sink_errors(directory, "prepare for staging", origin):
+            create_directory(self._staging)
+            for left_over in list(self._staging.iterdir()):
+                left_over.unlink()
+        with delta_errors(SinkError, directory, "make", origin):
+            if not library().DeltaTable.is_deltatable(str(directory)):
+                self._context.may_commit()
+                library().DeltaTable.create(
+                    str(directory),
+                    schema=self._schema(),
+                    partition_by=list(self._form.partition_by),
+                    configuration=dict(self._form.configuration),
+                )
+        self._check(self._table())
+        self._marks.recover()
+
+    def commit(self, epoch: str, committables: Sequence[Any]) -> None:
+        """Make the rows of an epoch visible, unless they are.
+
+        Raises:
+            SinkError: The table cannot be written, a staged file is lost, or the mark is gone.
+        """
+        staged: list[StagedTable] = sorted(
+            committables, key=lambda each: (each.subtask, each.number)
+        )
+        write = self._merge if self._form.keys else self._append
+        self._marks.commit(epoch, partial(write, staged) if staged else None)
+        with sink_errors(self._form.directory, "remove staged files", self._context.origin):
+            for each in staged:
+                (self._staging / each.name).unlink(missing_ok=True)
+
+    def _append(self, staged: list[StagedTable], mark: EpochMark) -> None:
+        directory = self._form.directory
+        with sink_errors(directory, f"commit epoch {mark.epoch}", self._context.origin):
+            for each in staged:
+                path = self._staging / each.name
+                if path.exists():
+                    self._check_size(path, each)
+                    path.replace(directory / each.name)
+                else:
+                    self._check_size(directory / each.name, each)
+            sync_directory(directory)
+        failpoint("delta.renamed")
+        make = library().transaction.AddAction
+        now_ms = time.time_ns() // 1_000_000
+        actions = [
+            make(
+                path=each.name,
+                size=each.size_bytes,
+                partition_values=dict(each.partition),
+                modification_time=now_ms,
+                data_change=True,
+                stats=json.dumps({"numRecords": each.row_count}),
+            )
+            for each in staged
+        ]
+        table = self._compared
+        with self._errors(mark):
+            self._context.may_commit()
+            table.create_write_transaction(
+                actions,
+                mode="append",
+                schema=table.schema(),
+                partition_by=list(self._form.partition_by),
+                commit_properties=self._properties(mark),
+            )
+
+    def _merge(self, staged: list[StagedTable], mark: EpochMark) -> None:
+        rows = self._newest(staged)
+        failpoint("delta.read")
+        keys = " and ".join(f"t.{_quoted(name)} = s.{_quoted(name)}" for name in self._form.keys)
+        values = {
+            _in_backticks(name): f"s.{_quoted(name)}"
+            for name in rows.column_names
+            if name != DELETED
+        }
+        with self._errors(mark):
+            self._context.may_commit()
+            self._compared.merge(
+                rows,
+                keys,
+                source_alias="s",
+                target_alias="t",
+                commit_properties=self._properties(mark),
+            ).when_matched_delete(f"s.{DELETED}").when_matched_update(
+                values
+            ).when_not_matched_insert(values, f"not s.{DELETED}").execute()
+
+    def _newest(self, staged: list[StagedTable]) -> pa.Table:
+        """Return the last row of every key, in the order of tasks and of writing."""
+        tables = []
+        with sink_errors(self._form.directory, "read staged files", self._context.origin):
+            for each in staged:
+                self._check_size(self._staging / each.name, each)
+                tables.append(pyarrow.parquet.read_table(self._staging / each.name))
+        rows = pa.concat_tables(tables)
+        order = rows.select(list(self._form.keys)).append_column(
+            DELETED, pa.array(range(rows.num_rows), pa.int64())
+        )
+        last = order.group_by(list(self._form.keys)).aggregate([(DELETED, "max")])
+        return rows.take(last.column(f"{DELETED}_max"))
+
+    def _properties(self, mark: EpochMark) -> Any:
+        made = library().Transaction(self._app, mark.value)
+        return library().CommitProperties(
+            custom_metadata={"penstock.epoch": mark.epoch}, app_transactions=[made]
+        )
+
+    def _visible(self) -> int | None:
+        with delta_errors(SinkError, self._form.directory, "open", self._context.origin):
+            # What is committed is based on this version: a mark that another driver writes behind it is a
+            # conflict, which the library refuses. A table that is opened later would have that mark already.
+            self._compared = self._table()
+            found: int | None = self._compared.transaction_version(self._app)
+            return found
+
+    def _table(self) -> Any:
+        with delta_errors(SinkError, self._form.directory, "open", self._context.origin):
+            return library().DeltaTable(str(self._form.directory))
+
+    def _schema(self) -> pa.Schema:
+        form, context = self._form, self._context
+        return table_schema(context.type_info, form.partition_by, form.keys, context.origin)
+
+    def _check(self, table: Any) -> None:
+        """Refuse a table that has other columns.
+
+        Raises:
+            SinkError: It has.
+        """
+        there, ours = pa.schema(table.schema().to_arrow()), self._schema()
+        wrong = [
+            f"its column {field.name!r} is "
+            + (
+                "missing"
+                if field.name not in there.names
+                else f"{there.field(field.name).type}, and the stream's {field.type}"
+            )
+            for field in ours
+            if field.name not in there.names or there.field(field.name).type != field.type
+        ]
+        partition_by = tuple(table.metadata().partition_columns)
+        if partition_by != self._form.partition_by:
+            wrong.append(f"it is partitioned by {partition_by}, and not {self._form.partition_by}")
+        rules = [] if self._form.keys else unkept_rules(table)
+        if rules:
+            raise SinkError(
+                f"the Delta table {self._form.directory} has rules that rows which are appended would not be "
+                f"checked by: {'; '.join(rules)}",
+                hint="Use DeltaSink.upsert, whose rows are checked, drop the rules, or append to a table without.",
+                origin=self._context.origin,
+            )
+        if wrong:
+            raise SinkError(
+                f"the Delta table {self._form.directory} does not fit the stream: {'; '.join(wrong)}",
+                hint="Map the records to the columns of the table, or name another path.",
+                origin=self._context.origin,
+            )
+
+    def _check_size(self, path: Path, staged: StagedTable) -> None:
+        found = path.stat().st_size
+        if found != staged.size_bytes:
+            raise SinkError(
+                f"staged file {path} has {found} bytes; its task wrote {staged.size_bytes}",
+                hint="Keep the table on a file system that the driver and all workers share.",
+                origin=self._context.origin,
+            )
+
+    def _errors(self, mark: EpochMark) -> Any:
+        doing = f"commit epoch {mark.epoch} of sink {self._context.name!r} to"
+        return delta_errors(SinkError, self._form.directory, doing, self._context.origin)
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _in_backticks(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,13 +77,6 @@ def take_rows(
 ) -> tuple[pa.RecordBatch, list[str] | None]:
     """Return rows of a file, and what each of them is if they say it themselves.
 
-    Args:
-        directory: The table.
-        file: The file.
-        schema: The columns. Those that the file lacks are null.
-        first: Number of the first row.
-        most: The most rows.
-
     Raises:
         SourceError: The file is gone, or a column has another type.
     """

@@ -22,12 +22,6 @@ def delta_errors(
 
     The library raises bare `Exception` for failures of its core, so nothing narrower can be caught.
 
-    Args:
-        made: The class of the error.
-        directory: The table.
-        doing: What fails, e.g. `open`.
-        origin: The user's line.
-
     Raises:
         PenstockError: The block raised.
     """

@@ -34,12 +34,6 @@ def table_schema(
 ) -> pa.Schema:
     """Return the columns of a table of records.
 
-    Args:
-        type_info: Type of the records.
-        partition_by: Columns by which it is partitioned.
-        keys: Columns by which rows are merged.
-        origin: The user's line, for the error.
-
     Raises:
         GraphError: A Delta table cannot hold them.
     """
@@ -98,9 +92,6 @@ def unkept_rules(table: Any) -> list[str]:
     """Return the rules of a table that nobody checks in files that are appended as they are.
 
     The library checks what it writes itself, such as a merge, and takes files that it is given.
-
-    Args:
-        table: The table, opened by the library.
     """
     configuration = table.metadata().configuration
     found = [

@@ -90,12 +90,6 @@ def kafka_errors(
 ) -> Iterator[None]:
     """Turn an error of Kafka in the block into one of ours, without secrets.
 
-    Args:
-        made: The class of the error.
-        properties: Of the client.
-        doing: What fails, e.g. `find the partitions of orders`.
-        origin: The user's line.
-
     Raises:
         PenstockError: The block raised an error of Kafka.
     """
@@ -120,10 +114,6 @@ def words_of_kafka(error: Any) -> str:
 
 def patiently(call: Callable[[], T], seconds: float) -> T:
     """Return what a call returns; repeat it while it fails for what may pass.
-
-    Args:
-        call: A call of the library.
-        seconds: For how long.
 
     Raises:
         KafkaException: It failed for another reason, or for too long.

@@ -122,11 +122,6 @@ def deserialized(
 ) -> tuple[list[Any], list[int]]:
     """Return the values of messages, and their timestamps.
 
-    Args:
-        messages: Messages of the library.
-        deserializer: Makes the values.
-        malformed: What is done about a message that it refuses.
-
     Raises:
         SourceError: It refuses one, and the job is to fail then.
     """

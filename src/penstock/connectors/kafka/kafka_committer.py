@@ -37,14 +37,7 @@ class KafkaCommitter(Committer):
     def __init__(
         self, properties: KafkaProperties, prefix: str, topic: str | None, context: SinkContext
     ) -> None:
-        """Begin without a connection.
-
-        Args:
-            properties: Of the clients.
-            prefix: Beginning of the transactional id.
-            topic: The topic of all records; None if there are several.
-            context: Where it runs.
-        """
+        """Begin without a connection."""
         self._context = context
         self._file = EpochFile(directory_of(context), context)
         self._properties = properties

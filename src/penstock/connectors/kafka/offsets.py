@@ -141,10 +141,6 @@ class KafkaOffsetsInitializer:
 def checked_initializer(value: object, method: str) -> KafkaOffsetsInitializer:
     """Return an initializer.
 
-    Args:
-        value: What the program passed.
-        method: To which method.
-
     Raises:
         ArgumentError: It is none.
     """

@@ -22,13 +22,7 @@ _DEFAULTS: dict[str, object] = {
 
 
 def new_producer(properties: KafkaProperties, role: str, fixed: dict[str, object]) -> Any:
-    """Return a producer.
-
-    Args:
-        properties: Those of the program.
-        role: What it is for; the end of its client id.
-        fixed: Properties whatever the program sets.
-    """
+    """Return a producer."""
     prefix = properties.get(CLIENT_ID_PREFIX)
     named = {} if prefix is None else {"client.id": f"{prefix}-{role}"}
     return library().Producer(properties.of_client({**_DEFAULTS, **named}, fixed))
@@ -38,11 +32,6 @@ def give(
     producer: Any, records: Iterable[OutgoingRecord], check: Callable[[], None] | None = None
 ) -> None:
     """Give records to a producer; wait while it has too many.
-
-    Args:
-        producer: The producer.
-        records: The records.
-        check: Called while it waits; raises if there is no use in waiting.
 
     Raises:
         KafkaException: It refuses one.

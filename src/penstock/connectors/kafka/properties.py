@@ -53,10 +53,6 @@ class KafkaProperties:
     def with_property(self, key: str, value: object) -> KafkaProperties:
         """Return the properties with another one, or another value.
 
-        Args:
-            key: Its name.
-            value: Text, a number, or a boolean.
-
         Raises:
             ArgumentError: The name is no text, or the value none of these.
         """
@@ -109,12 +105,7 @@ class KafkaProperties:
     def of_client(
         self, defaults: Mapping[str, object], fixed: Mapping[str, object]
     ) -> dict[str, object]:
-        """Return what a client of the library gets.
-
-        Args:
-            defaults: Values for what the program does not set.
-            fixed: Values whatever the program sets.
-        """
+        """Return what a client of the library gets."""
         given = dict(self.items)
         login = _login_of(given.get("sasl.jaas.config", ""))
         own = {key: value for key, value in given.items() if key not in _OURS | _JAVAS}

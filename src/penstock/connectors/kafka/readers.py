@@ -57,12 +57,7 @@ _lock = threading.Lock()
 
 
 def new_consumer(properties: KafkaProperties, role: str) -> Any:
-    """Return a consumer.
-
-    Args:
-        properties: Those of the program.
-        role: What it is for; the end of its client id.
-    """
+    """Return a consumer."""
     prefix = properties.get(CLIENT_ID_PREFIX)
     named = {} if prefix is None else {"client.id": f"{prefix}-{role}"}
     return library().Consumer(properties.of_client({**_DEFAULTS, **named}, _FIXED))
@@ -103,9 +98,6 @@ class PartitionReader:
         """Return the next messages before an offset, and stand behind them.
 
         They may be some of them, or none if the broker has not answered yet.
-
-        Args:
-            end: Offset behind the last.
 
         Raises:
             SourceError: The records are gone, or the broker refuses them.
@@ -172,12 +164,6 @@ def take_range(
     properties: KafkaProperties, partition: KafkaTopicPartition, start: int, end: int
 ) -> tuple[list[Any], int]:
     """Return messages of `[start, end)`, and the offset behind the last position that was read.
-
-    Args:
-        properties: Of the consumer.
-        partition: The partition.
-        start: First offset.
-        end: Offset behind the last.
 
     Raises:
         SourceError: The records are gone, or the broker refuses them.

@@ -34,12 +34,7 @@ _limits: OfThisProcess = OfThisProcess()
 
 
 def limit_of(properties: KafkaProperties, topic: str) -> int:
-    """Return how many bytes a batch of a topic may have; the client's limit if the brokers do not say.
-
-    Args:
-        properties: Of the client.
-        topic: The topic.
-    """
+    """Return how many bytes a batch of a topic may have; the client's limit if the brokers do not say."""
     key, now = (properties, topic), time.monotonic()
     until: float
     limit: int
@@ -59,12 +54,6 @@ def check_sizes(
     context: SinkContext,
 ) -> None:
     """Refuse a record that brokers would refuse.
-
-    Args:
-        values: Records of the stream.
-        records: What is written for each of them.
-        properties: Of the client that will write them.
-        context: Of the sink.
 
     Raises:
         SinkError: One is too large.

@@ -108,9 +108,6 @@ class RecordFunction:
     def outgoing(self, element: Any) -> OutgoingRecord:
         """Return what is written for a record.
 
-        Args:
-            element: The record.
-
         Raises:
             TypeError: The function returned something else.
         """

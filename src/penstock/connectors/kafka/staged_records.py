@@ -113,13 +113,7 @@ class StagedRecordWriter(PickledFileWriter):
     def __init__(
         self, serializer: RecordSerializer, properties: KafkaProperties, context: SinkContext
     ) -> None:
-        """Write what a serializer makes, in the task of `context`.
-
-        Args:
-            serializer: Makes records of Kafka.
-            properties: Of the client that will write them.
-            context: Where it runs.
-        """
+        """Write what a serializer makes, in the task of `context`."""
         super().__init__(staging_of(context), context)
         self._serializer = serializer
         self._properties = properties

@@ -60,9 +60,6 @@ class KafkaTopics:
     def chosen(self, there: Mapping[str, int]) -> list[KafkaTopicPartition]:
         """Return the partitions to be read.
 
-        Args:
-            there: Name of each topic, and the number of its partitions.
-
         Raises:
             SourceError: A topic or partition is not there.
         """
@@ -93,9 +90,6 @@ class ClusterView:
 
     def partitions(self, *, anew: bool) -> list[KafkaTopicPartition]:
         """Return the partitions of the source; they are looked up if that is due.
-
-        Args:
-            anew: Whether to look them up in any case.
 
         Raises:
             SourceError: A topic is not there.

@@ -66,13 +66,7 @@ class EpochTransactions:
     def __init__(
         self, properties: KafkaProperties, name: str, origin: CallSite | None = None
     ) -> None:
-        """Begin without a connection.
-
-        Args:
-            properties: Of the clients.
-            name: Name of the transactions, and of the group.
-            origin: The user's line.
-        """
+        """Begin without a connection."""
         self._properties = properties
         self._name = name
         self._origin = origin
@@ -89,9 +83,6 @@ class EpochTransactions:
 
     def open(self, topic: str | None = None) -> None:
         """Fence earlier drivers, and end what they left open.
-
-        Args:
-            topic: The topic of all records, if there is one.
 
         Raises:
             KafkaException: The brokers do not answer.
@@ -113,11 +104,7 @@ class EpochTransactions:
             self._producer = made
 
     def last(self, topic: str) -> Mark | None:
-        """Return the last epoch that is visible, None if there is none.
-
-        Args:
-            topic: The topic of the offset.
-        """
+        """Return the last epoch that is visible, None if there is none."""
         self.open(topic)
         place = library().TopicPartition(topic, 0)
         (found,) = patiently(
@@ -132,12 +119,6 @@ class EpochTransactions:
         self, mark: Mark, topic: str, chunks: Chunks, may_commit: Callable[[], None]
     ) -> None:
         """Make records visible, and the mark with them.
-
-        Args:
-            mark: The epoch.
-            topic: The topic of the offset.
-            chunks: Returns the records.
-            may_commit: Raises if another driver has taken over.
 
         Raises:
             JobFencedError: It has.

@@ -74,11 +74,7 @@ class PostgresAddress:
         return found
 
     def connect(self, **how: Any) -> Any:
-        """Return a new connection, in autocommit mode.
-
-        Args:
-            how: More parameters of the connection.
-        """
+        """Return a new connection, in autocommit mode."""
         known = self.parts()
         more = {key: value for key, value in _DEFAULTS.items() if key not in known}
         return library().connect(self.dsn, autocommit=True, **{**more, **how})
@@ -90,11 +86,7 @@ class PostgresAddress:
         return f"{parts.get('dbname', 'the default database')} at {host}:{parts.get('port', 5432)}"
 
     def dataset(self, table: object) -> Dataset:
-        """Return a table of the database, as other systems know it.
-
-        Args:
-            table: Its name with its schema.
-        """
+        """Return a table of the database, as other systems know it."""
         parts = self.parts()
         host = str(parts.get("host") or parts.get("hostaddr") or "localhost").split(",")[0]
         port = str(parts.get("port", 5432)).split(",")[0]

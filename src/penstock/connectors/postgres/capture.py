@@ -68,14 +68,7 @@ class Capture:
     def __init__(
         self, address: PostgresAddress, snapshot: str, position: int, directory: Path
     ) -> None:
-        """Begin without a connection.
-
-        Args:
-            address: The database.
-            snapshot: Name of the exported snapshot.
-            position: Position at which it was taken.
-            directory: Where files are written.
-        """
+        """Begin without a connection."""
         self._address = address
         self._snapshot = snapshot
         self._position = position
@@ -84,12 +77,7 @@ class Capture:
         self._is_failed = False
 
     def files(self, tables: Sequence[SourceTable], connections: int) -> dict[str, int]:
-        """Capture tables; return file to number of records, of those that have some.
-
-        Args:
-            tables: The tables.
-            connections: How many read at the same time.
-        """
+        """Capture tables; return file to number of records, of those that have some."""
         with self._session() as session:
             ranges = iter([each for n, t in enumerate(tables) for each in _ranges(session, n, t)])
             _, now_ms = session.execute(_PAGES, (tables[0].oid,)).fetchone()
@@ -266,12 +254,6 @@ def _group_of(version: _Version, number: int) -> pa.Table:
 
 def captured_rows(path: Path, start: int, end: int, beyond: str = ERROR) -> TableRows:
     """Return the rows `[start, end)` of a file, or the first ones of them.
-
-    Args:
-        path: The file.
-        start: The first row.
-        end: Behind the last row.
-        beyond: How values are read that Python has not.
 
     Raises:
         SourceError: Python has no such value.

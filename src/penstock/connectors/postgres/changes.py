@@ -2,26 +2,128 @@
 
 The server decodes from what was confirmed last, so a range far behind that costs what is before it, too. Nobody
 may look at a slot while somebody else uses it: the driver confirms while workers read, so both wait for each other.
+
+Decodes what `pgoutput` writes: the changes of a table, transaction by transaction, in order of commits.
+
+Protocol version 1. A message is a byte that says what it is, and its fields:
+
+    B  begin               lsn of the commit record, time, xid
+    R  relation            number, schema, table, identity, columns: before the first change of a table
+    I U D  change          number of the relation; K or O: key or row before; N: row after
+    T  truncate            numbers of relations
+    C  commit              lsn of the commit record, lsn behind it, time
+
+The position of a transaction is the lsn behind its commit: up to there the log has to be read to have all of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import struct
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from penstock.connectors.postgres.address import PostgresAddress, library
 from penstock.connectors.postgres.beyond import ERROR
 from penstock.connectors.postgres.column_values import base_types
-from penstock.connectors.postgres.pgoutput import Decoder
-from penstock.connectors.postgres.positions import text_of
-from penstock.connectors.postgres.relations import Malformed, Relation
+from penstock.connectors.postgres.positions import milliseconds_of, text_of
+from penstock.connectors.postgres.relations import Malformed, Relation, relation_once
 from penstock.connectors.postgres.slots import slot_state
-from penstock.connectors.postgres.table_reader import TableReader
+from penstock.connectors.postgres.table_reader import OPS, TableReader
 from penstock.connectors.postgres.tables import key_columns
 from penstock.connectors.postgres.values import Run, TableName
 from penstock.errors import SourceError
+
+_NUMBER = struct.Struct(">I")
+_COMMIT = struct.Struct(">BQQq")
+_TRUNCATE = struct.Struct(">IB")
+
+_BEGIN, _END, _RELATION, _TRUNCATED = b"BCRT"
+
+_MANY = 8
+"""Changes of a table in a transaction from which on they are decoded together."""
+
+
+class Decoder:
+    """Decodes the messages of one range.
+
+    Attributes:
+        position: Behind the last transaction that was seen.
+    """
+
+    def __init__(
+        self,
+        readers: Callable[[Relation], TableReader | None],
+        truncated: Callable[[str, int], None],
+    ) -> None:
+        """Begin."""
+        self._readers = readers
+        self._truncated = truncated
+        self._relations: dict[int, TableReader | None] = {}
+        self.position = 0
+
+    def runs(self, messages: Iterable[bytes], start: int, end: int) -> list[Run]:
+        """Return the changes of the transactions of a range.
+
+        Raises:
+            Malformed: A message cannot be read.
+            SourceError: A value cannot be read.
+        """
+        found: list[Run] = []
+        pending: list[tuple[TableReader | None, bytes]] = []
+        for message in messages:
+            kind = message[0]
+            if kind in OPS:
+                reader = self._relations[_NUMBER.unpack_from(message, 1)[0]]
+                if reader is not None:
+                    pending.append((reader, message))
+            elif kind == _BEGIN:
+                pending = []
+            elif kind == _RELATION:
+                relation = relation_once(message)
+                self._relations[relation.oid] = self._readers(relation)
+            elif kind == _TRUNCATED:
+                pending.append((None, message))
+            elif kind == _END:
+                _, _, behind, time = _COMMIT.unpack_from(message, 1)
+                if behind > end:
+                    break
+                self.position = behind
+                if behind > start:
+                    self._add(found, pending, behind, milliseconds_of(time))
+                pending = []
+        return found
+
+    def _add(
+        self,
+        found: list[Run],
+        pending: list[tuple[TableReader | None, bytes]],
+        position: int,
+        timestamp_ms: int,
+    ) -> None:
+        for reader, group in groupby(pending, itemgetter(0)):
+            messages = [message for _, message in group]
+            if reader is None:
+                for message in messages:
+                    self._truncate(message, position)
+                continue
+            rows = reader.rows(messages, position, timestamp_ms) if len(messages) >= _MANY else None
+            if rows is None:
+                found.append([reader.change(each, position, timestamp_ms) for each in messages])
+            else:
+                found.append(rows)
+
+    def _truncate(self, message: bytes, position: int) -> None:
+        count, _ = _TRUNCATE.unpack_from(message, 1)
+        for number in range(count):
+            (oid,) = _NUMBER.unpack_from(message, 1 + _TRUNCATE.size + 4 * number)
+            reader = self._relations.get(oid)
+            if reader is not None:
+                self._truncated(reader.table, position)
+
 
 _MOST_MESSAGES = 100_000
 _LOST = ("55000",)
@@ -49,18 +151,7 @@ class ChangeReader:
         owns_publication: bool,
         beyond: str = ERROR,
     ) -> None:
-        """Begin.
-
-        Args:
-            connection: To the database.
-            address: The same, as what tables are known by.
-            slot: Name of the slot.
-            publication: Name of the publication.
-            tables: The tables that are read, by number.
-            ignores_truncate: Whether a TRUNCATE is passed over.
-            owns_publication: Whether the publication was made for these tables only.
-            beyond: How values are read that Python has not.
-        """
+        """Begin."""
         self._connection = connection
         self._address = address
         self._slot = slot

@@ -68,12 +68,7 @@ _lock = threading.Lock()
 
 
 def new_session(address: PostgresAddress, role: str) -> Any:
-    """Return a connection whose values are text in one form.
-
-    Args:
-        address: The database.
-        role: What it is for; the end of its application_name.
-    """
+    """Return a connection whose values are text in one form."""
     made = address.connect(application_name=f"penstock {role}")
     try:
         made.execute(_SESSION)
@@ -88,10 +83,6 @@ def session(address: PostgresAddress, role: str) -> Iterator[Any]:
     """Yield a connection that nobody else uses now, and keep it for the next one.
 
     It is closed if the block raises.
-
-    Args:
-        address: The database.
-        role: See `new_session`.
     """
     key = (address, role)
     with _lock:
@@ -130,10 +121,6 @@ def is_transient(error: Any) -> bool:
 def patiently(call: Callable[[], T], seconds: float = PATIENCE_SECONDS) -> T:
     """Return what a call returns; repeat it while it fails for what may pass.
 
-    Args:
-        call: It gets a connection of its own every time.
-        seconds: For how long.
-
     Raises:
         Error: One of `psycopg`: it failed for another reason, or for too long.
     """
@@ -156,12 +143,6 @@ def postgres_errors(
     origin: CallSite | None = None,
 ) -> Iterator[None]:
     """Turn an error of the library in the block into one of ours, without secrets.
-
-    Args:
-        made: The class of the error.
-        address: The database.
-        doing: What fails, e.g. `read the slot shop`.
-        origin: The user's line.
 
     Raises:
         PenstockError: The block raised an error of the library.

@@ -30,12 +30,7 @@ where t.typtype <> 'd'"""
 
 @lru_cache(maxsize=1024)
 def loader(type_oid: int, beyond: str = ERROR) -> Load:
-    """Return what makes a value of a type of its text.
-
-    Args:
-        type_oid: The type.
-        beyond: One of `POLICIES`, for values that Python has not.
-    """
+    """Return what makes a value of a type of its text."""
     context = load_context(beyond)
     found = context.adapters.get_loader(type_oid, library().pq.Format.TEXT)
     if found is None:
@@ -45,12 +40,7 @@ def loader(type_oid: int, beyond: str = ERROR) -> Load:
 
 
 def base_types(connection: Any, type_oids: Sequence[int]) -> dict[int, int]:
-    """Return type to type: a domain to what it is a domain of, any other type to itself.
-
-    Args:
-        connection: To the database.
-        type_oids: The types.
-    """
+    """Return type to type: a domain to what it is a domain of, any other type to itself."""
     found = {oid: oid for oid in type_oids}
     asked = [oid for oid in found if oid >= _FIRST_USERS_OID]
     if asked:
@@ -75,11 +65,6 @@ def loaded_row(
     columns: Sequence[Column], loads: Sequence[Load], texts: Sequence[bytes | None]
 ) -> list[Any]:
     """Return the values of a row.
-
-    Args:
-        columns: Its columns.
-        loads: What makes their values.
-        texts: Their texts.
 
     Raises:
         SourceError: Python has no such value.

@@ -44,13 +44,7 @@ class PostgresCommitter(Committer):
     """Makes staged rows visible, each epoch in one transaction."""
 
     def __init__(self, address: PostgresAddress, writes: TableWrites, context: SinkContext) -> None:
-        """Begin without a connection.
-
-        Args:
-            address: The database.
-            writes: The table.
-            context: Where it runs.
-        """
+        """Begin without a connection."""
         self._address = address
         self._writes = writes
         self._context = context

@@ -122,14 +122,6 @@ def check_unchanged(
 ) -> str:
     """Refuse to go on if changes may have been missed; look once a second. Return the text of what there is.
 
-    Args:
-        connection: To the database.
-        address: Where it is.
-        name: Name of the publication.
-        tables: Those that are read.
-        known: Text of the publication as the job knows it; None if it does not.
-        accepted: Text of a publication with which the user wants to go on.
-
     Raises:
         SourceError: The publication or a table is another one, or was one meanwhile.
     """

@@ -89,14 +89,7 @@ class TableReader:
         key: Sequence[str] | None,
         beyond: str = ERROR,
     ) -> TableReader:
-        """Return the reader of a relation.
-
-        Args:
-            relation: The relation.
-            types: Base types of its columns.
-            key: Names of the columns of its key, if that is not its replica identity.
-            beyond: How values are read that Python has not.
-        """
+        """Return the reader of a relation."""
         columns = tuple(
             Column(c.name, oid, c.is_key if key is None else c.name in key, beyond)
             for c, oid in zip(relation.columns, types, strict=True)
@@ -193,13 +186,7 @@ class TableReader:
     def _row(
         self, texts: Texts, *, is_whole: bool, before: dict[str, Any] | None = None
     ) -> dict[str, Any]:
-        """Return a row by column.
-
-        Args:
-            texts: Of its columns.
-            is_whole: Whether it has all of them, or only the key.
-            before: The row before, if the log has it: with what an update has not changed.
-        """
+        """Return a row by column."""
         if UNCHANGED not in texts:
             values = loaded_row(self.columns, self.loads, texts)
             names = [column.name for column in self.columns]

@@ -43,11 +43,6 @@ _FULL = "f"
 def table_of(connection: Any, name: TableName, *, has_changes: bool) -> SourceTable:
     """Return a table.
 
-    Args:
-        connection: To the database.
-        name: Its name.
-        has_changes: Whether its changes are to be read, too.
-
     Raises:
         SourceError: It is not there, or its changes cannot be read.
     """
@@ -115,11 +110,6 @@ def published(connection: Any, publication: str, table: SourceTable) -> SourceTa
 
 
 def key_columns(connection: Any, oid: int) -> list[str] | None:
-    """Return the columns of the primary key of a table whose replica identity is the whole row.
-
-    Args:
-        connection: To the database.
-        oid: Number of the table.
-    """
+    """Return the columns of the primary key of a table whose replica identity is the whole row."""
     rows = connection.execute(_COLUMNS, (oid,)).fetchall()
     return [name for name, _, is_key in rows if is_key] or None

@@ -121,12 +121,6 @@ def redis_errors(
 ) -> Iterator[None]:
     """Turn an error of Redis in the block into one of ours, without secrets.
 
-    Args:
-        made: The class of the error.
-        address: Of the server.
-        doing: What fails, e.g. `read stream orders`.
-        origin: The user's line.
-
     Raises:
         PenstockError: The block raised an error of Redis.
     """

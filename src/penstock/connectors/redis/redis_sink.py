@@ -1,18 +1,193 @@
-"""The Redis sink."""
+"""The Redis sink.
+
+The committer of a Redis sink: one script writes the records of an epoch and its mark.
+
+The server runs a script as a whole: nobody sees a part of it, and no other client writes in between. It does not undo
+what a script did before it failed, so the script looks at the types of all keys first, and nothing else can fail.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
-from penstock.connectors.redis.client import RedisAddress, address_of, check_installed
-from penstock.connectors.redis.redis_committer import RedisCommitter
-from penstock.connectors.redis.staged_writes import RecordWrites, StagedWriteWriter
-from penstock.errors import ArgumentError
+from penstock.connectors.epoch_marks import EpochMark, EpochMarks
+from penstock.connectors.os_errors import sink_errors
+from penstock.connectors.redis.client import (
+    SURE_BYTES,
+    RedisAddress,
+    address_of,
+    check_installed,
+    client_of,
+    longest_argument,
+    redis_errors,
+)
+from penstock.connectors.redis.staged_writes import (
+    RecordWrites,
+    StagedWriteWriter,
+    directory_of,
+    pieces,
+    staging_of,
+)
+from penstock.connectors.staged_bytes import Staged, open_staged, remove_staged
+from penstock.errors import ArgumentError, SinkError
+from penstock.failpoint import failpoint
 from penstock.graph.dataset import Dataset
 from penstock.graph.endpoints import Committer, Sink, SinkContext, SinkWriter
 from penstock.graph.kept_outside import KeptOutside
+from penstock.wire.atomic_file import create_directory
+
+# KEYS: the mark. ARGV: the mark that is there, the new one, the most entries of a stream, staged files.
+_SCRIPT = r"""
+local there = redis.call('GET', KEYS[1]) or ''
+if there == ARGV[2] then
+    return 0  -- the answer to an earlier call was lost
+end
+if there ~= ARGV[1] then
+    return redis.error_reply('PENSTOCK the mark is not the expected one: another driver has written')
+end
+local writes, types = {}, {}
+for file = 4, #ARGV do
+    local data, at = ARGV[file], 1
+    local function text()
+        local size = struct.unpack('>I4', data, at)
+        local found = string.sub(data, at + 4, at + 3 + size)
+        at = at + 4 + size
+        return found
+    end
+    while at <= #data do
+        local kind = string.byte(data, at)
+        at = at + 1
+        local key = text()
+        local count = struct.unpack('>I4', data, at)
+        at = at + 4
+        local fields = {}
+        for number = 1, 2 * count do fields[number] = text() end
+        local wanted = kind == 1 and 'stream' or 'hash'
+        local found = types[key] or redis.call('TYPE', key)['ok']
+        if found ~= 'none' and found ~= wanted then
+            return redis.error_reply('PENSTOCK a key is a ' .. found .. ' and no ' .. wanted .. ': ' .. key)
+        end
+        types[key] = wanted
+        writes[#writes + 1] = {kind, key, fields}
+    end
+end
+for _, write in ipairs(writes) do
+    local kind, key, fields = unpack(write)
+    if kind == 1 and ARGV[3] ~= '' then
+        redis.call('XADD', key, 'MAXLEN', '~', ARGV[3], '*', unpack(fields))
+    elseif kind == 1 then
+        redis.call('XADD', key, '*', unpack(fields))
+    else
+        redis.call('DEL', key)
+        if kind == 2 then redis.call('HSET', key, unpack(fields)) end
+    end
+end
+redis.call('SET', KEYS[1], ARGV[2])
+return #writes
+"""
+
+
+class RedisCommitter(Committer):
+    """Makes staged writes visible, each epoch in one script.
+
+    Args:
+        address: The server.
+        most_entries: About how many entries a stream keeps; None is all.
+        context: Where it runs.
+    """
+
+    def __init__(
+        self, address: RedisAddress, most_entries: int | None, context: SinkContext
+    ) -> None:
+        self._address = address
+        self._most_entries = most_entries
+        self._context = context
+        self._key = f"penstock:epoch:{context.job_id}:{context.sink_id}"
+        self._compared: int | None = None
+        self._marks = EpochMarks("redis", directory_of(context), context, self._visible)
+
+    def recover(self) -> None:
+        """Check the mark, and drop staged writes.
+
+        Raises:
+            SinkError: The server does not answer, the directory cannot be written, or the mark is gone.
+        """
+        staging = staging_of(self._context)
+        with sink_errors(staging, "prepare for staging", self._context.origin):
+            create_directory(staging)
+            for left_over in list(staging.iterdir()):
+                left_over.unlink()
+        self._marks.recover()
+
+    def commit(self, epoch: str, committables: Sequence[Any]) -> None:
+        """Make the records of an epoch visible, unless they are.
+
+        Raises:
+            SinkError: The server refuses them, a staged file is lost, or the mark is gone.
+        """
+        staged: list[Staged] = sorted(committables, key=lambda each: each.subtask)
+        self._marks.commit(epoch, partial(self._write, staged) if staged else None)
+        staging = staging_of(self._context)
+        with sink_errors(staging, "remove staged records", self._context.origin):
+            remove_staged(staging, staged)
+
+    def kept_outside(self) -> list[KeptOutside]:
+        """Return the mark of the sink, if it is there.
+
+        Raises:
+            SinkError: The server does not answer.
+        """
+        with self._errors("look for the mark"):
+            is_marked = client_of(self._address).exists(self._key)
+        what = f"key {self._key} at {self._address.shown}"
+        return [KeptOutside(what, self._drop)] if is_marked else []
+
+    def _drop(self) -> None:
+        with self._errors("drop the mark"):
+            client_of(self._address).delete(self._key)
+
+    def _write(self, staged: list[Staged], mark: EpochMark) -> None:
+        files = self._arguments([self._content(each) for each in staged])
+        failpoint("redis.read")
+        before = "" if self._compared is None else str(self._compared)
+        most = "" if self._most_entries is None else str(self._most_entries)
+        with self._errors(f"commit epoch {mark.epoch}"):
+            self._context.may_commit()
+            client_of(self._address).eval(
+                _SCRIPT, 1, self._key, before, str(mark.value), most, *files
+            )
+
+    def _arguments(self, files: list[bytes]) -> list[bytes]:
+        """Return the contents of files in pieces that the server takes."""
+        if all(len(each) <= SURE_BYTES for each in files):
+            return files
+        with self._errors("ask for the longest argument"):
+            most = longest_argument(self._address)
+        return [piece for each in files for piece in pieces(each, most)]
+
+    def _content(self, staged: Staged) -> bytes:
+        directory, context = staging_of(self._context), self._context
+        with (
+            sink_errors(directory, "read staged records", context.origin),
+            open_staged(directory, staged, context) as file,
+        ):
+            return file.read()
+
+    def _visible(self) -> int | None:
+        with self._errors("read the mark"):
+            found = client_of(self._address).get(self._key)
+        # The script compares with it: what another driver writes after this is not overwritten.
+        self._compared = None if found is None else int(found)
+        return self._compared
+
+    def _errors(self, doing: str) -> AbstractContextManager[None]:
+        described = f"{doing} of sink {self._context.name!r}"
+        return redis_errors(SinkError, self._address, described, self._context.origin)
+
 
 Fields = Callable[[Any], Mapping[Any, Any]]
 """A record to its fields."""

@@ -22,15 +22,7 @@ from penstock.user_failure import (
 def no_key(
     cause: BaseException, values: list[Any], position: Iterator[Any], origin: CallSite | None
 ) -> PenstockError:
-    """Return the error about a record without a usable key.
-
-    Args:
-        cause: The exception of the key selector, or of the hash of a key.
-        values: The batch.
-        position: The iterator that was consumed in step with `values`: the number of its remaining
-            values gives the index of the record.
-        origin: The user's line that created the edge.
-    """
+    """Return the error about a record without a usable key."""
     record = failing_record(values, position)
     if isinstance(cause, KeyTypeError):
         return KeyTypeError(f"{cause.problem}, of {record}", hint=cause.hint, origin=origin)
@@ -50,13 +42,7 @@ def named(refused: KeyTypeError, operator: str) -> KeyTypeError:
 
 
 def unpicklable(cause: BaseException, values: list[Any], origin: CallSite | None) -> PenstockError:
-    """Return the error about a batch with a record that cannot be pickled or serialized.
-
-    Args:
-        cause: The exception of pickling.
-        values: The batch.
-        origin: The user's line that created the edge.
-    """
+    """Return the error about a batch with a record that cannot be pickled or serialized."""
     if isinstance(cause, PenstockError):
         return type(cause)(cause.problem, hint=cause.hint, origin=cause.origin or origin)
     record = next((value for value in values if not _can_be_pickled(value)), values[0])
@@ -70,13 +56,7 @@ def unpicklable(cause: BaseException, values: list[Any], origin: CallSite | None
 
 
 def not_taken(refused: DecodeError, taker: str, created: CallSite | None) -> DecodeError:
-    """Return the error about records that cannot be decoded, with the name of what was to take them.
-
-    Args:
-        refused: The error of a frame.
-        taker: The operator or sink, e.g. `operator 'totals'`.
-        created: The user's line that created it.
-    """
+    """Return the error about records that cannot be decoded, with the name of what was to take them."""
     problem = f"the input of {taker} cannot be read: {refused.problem}"
     made = DecodeError(problem, hint=refused.hint, origin=refused.origin or created)
     return made.permanent(refused.is_permanent)
@@ -94,15 +74,7 @@ def _can_be_pickled(value: Any) -> bool:
 def not_folded(
     fold: SenderFold, cause: BaseException, key: Any, values: list[Any], position: Iterator[Any]
 ) -> PenstockError:
-    """Return the error about a record that the sender could not fold.
-
-    Args:
-        fold: The sender's part of the fold.
-        cause: The exception of the user's function, or of the hash or equality of the key.
-        key: Key of the record.
-        values: The batch.
-        position: The iterator that was consumed in step with `values`.
-    """
+    """Return the error about a record that the sender could not fold."""
     try:
         hash(key)
     except BaseException as unhashable:  # noqa: BLE001 - the error about the key has the exception

@@ -254,12 +254,7 @@ class ChannelWriter:
         self.send_control((status,), FrameKind.PUNCTUATION, self._between)
 
     def send_latency(self, payload: bytes, chance: random.Random) -> None:
-        """Send a latency marker to one random subtask, after the buffered records.
-
-        Args:
-            payload: The marker.
-            chance: The random generator.
-        """
+        """Send a latency marker to one random subtask, after the buffered records."""
         self._flush_buckets()
         route = chance.choice(self._destinations)
         self._emit(route, encode_payload(self._header(FrameKind.LATENCY, 1), payload))

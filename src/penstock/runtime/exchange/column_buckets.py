@@ -35,14 +35,7 @@ class ColumnBuckets:
         routes: RecordRoutes,
         limit: int,
     ) -> None:
-        """Begin empty.
-
-        Args:
-            selector: Row to key.
-            max_parallelism: Number of key groups.
-            routes: Key to route.
-            limit: Records from which on they are sent.
-        """
+        """Begin empty."""
         self._limit = limit
         self._selector = selector
         self._groups = max_parallelism
@@ -77,11 +70,7 @@ class ColumnBuckets:
         self._count += batch.num_rows
 
     def take(self, max_records: int) -> Iterator[tuple[int, Any, list[int] | None]]:
-        """Yield all buffered records as (route, batch, no timestamps), in order of arrival for each route.
-
-        Args:
-            max_records: Greatest number of records of a batch.
-        """
+        """Yield all buffered records as (route, batch, no timestamps), in order of arrival for each route."""
         if not self._waiting:
             return
         table = pa.Table.from_batches(self._waiting).combine_chunks()

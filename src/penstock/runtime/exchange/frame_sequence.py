@@ -16,12 +16,7 @@ class FrameSequence:
     __slots__ = ("_next", "clock", "task")
 
     def __init__(self, task: int, clock: TaskClock | None = None) -> None:
-        """Start at 0.
-
-        Args:
-            task: Index of the task.
-            clock: Clock of the task; None makes one that is not read.
-        """
+        """Start at 0."""
         self.task = task
         self.clock = TaskClock() if clock is None else clock
         self._next = 0

@@ -64,13 +64,7 @@ def hashes_of_column(column: Any) -> npt.NDArray[np.uint64] | None:
 def rows_of_columns(
     batches: Sequence[Any], selector: Callable[[Any], Any] | None, settings: RunSettings
 ) -> list[Any]:
-    """Return the rows of Arrow batches of one schema, with their keys for a keyed operator.
-
-    Args:
-        batches: Batches in order of arrival.
-        selector: Row to key; None if there is no key.
-        settings: Settings of the run.
-    """
+    """Return the rows of Arrow batches of one schema, with their keys for a keyed operator."""
     (batch,) = pa.Table.from_batches(batches).combine_chunks().to_batches()
     position = None if selector is None else field_position(selector, batch.schema.names)
     if position is None:
@@ -97,15 +91,7 @@ def in_group_order(
     group_of: Callable[[Any], int],
     settings: RunSettings,
 ) -> Keyed:
-    """Return records in order of key group; records of a key stay in order, as do few records.
-
-    Args:
-        keys: Key of each value.
-        values: The records.
-        timestamps: Timestamp of each record, None if they have none.
-        group_of: Key to key group.
-        settings: Settings of the run.
-    """
+    """Return records in order of key group; records of a key stay in order, as do few records."""
     few = len(values) < settings.group_order_from
     if type(values) is KeyedRows and values.groups is not None:
         groups = values.groups

@@ -41,11 +41,7 @@ class LevelInput:
     """
 
     def __init__(self, program: LevelProgram) -> None:
-        """Start empty.
-
-        Args:
-            program: Program of the level.
-        """
+        """Start empty."""
         self.held_bytes = 0
         self._level = program.level
         self._targets = {
@@ -73,10 +69,6 @@ class LevelInput:
 
     def add(self, frame: bytes, hold: Container[int] | None = None) -> int | None:
         """Add one frame.
-
-        Args:
-            frame: Any frame that arrived at this level.
-            hold: Operators whose records are buffered; None buffers all.
 
         Returns:
             The operator whose records must be processed now, None if there is none.

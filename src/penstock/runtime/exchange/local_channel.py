@@ -32,13 +32,7 @@ class LocalChannel:
     def __init__(
         self, make_writer: Callable[[Emit], ChannelWriter], to: Output, clock: TaskClock
     ) -> None:
-        """Connect.
-
-        Args:
-            make_writer: Makes the writer, given the receiver of frames.
-            to: Input of the reading operator.
-            clock: Clock of the task.
-        """
+        """Connect."""
         self._clock = clock
         self._take = to.collect
         self.collect = make_writer(self._read).collect

@@ -51,13 +51,7 @@ class PartsBuckets:
     """
 
     def __init__(self, fold: ChannelFold, routes: RecordRoutes, max_parallelism: int) -> None:
-        """Begin empty.
-
-        Args:
-            fold: The fold of the reader, with its aggregate.
-            routes: Key to route.
-            max_parallelism: Number of key groups.
-        """
+        """Begin empty."""
         self.merge = PartsMerge(fold.aggregate, fold.name, fold.origin)
         self._fold = fold
         self._merges = fold.folds and not fold.is_merged
@@ -71,10 +65,6 @@ class PartsBuckets:
 
     def add(self, batch: pa.RecordBatch, timestamps: list[int] | None) -> None:
         """Add rows of parts.
-
-        Args:
-            batch: The rows.
-            timestamps: One per row, if the reader needs them.
 
         Raises:
             ExpressionError: A sum leaves its type.
@@ -113,9 +103,6 @@ class PartsBuckets:
 
     def take(self, max_records: int) -> Iterator[Sent]:
         """Yield what waits, in order of arrival for each route if nothing is merged.
-
-        Args:
-            max_records: Greatest number of records of a batch.
 
         Raises:
             KeyTypeError: A value cannot be a key.

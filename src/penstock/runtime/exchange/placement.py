@@ -52,25 +52,13 @@ class _Sender:
 def make_placement(
     spec: ChannelSpec, settings: RunSettings, task: int, subtasks: int
 ) -> Placement | None:
-    """Return the placement of a channel; None if records are routed by key.
-
-    Args:
-        spec: The channel.
-        settings: Settings of the run.
-        task: Index of the sending task.
-        subtasks: Number of subtasks that receive: the first ones.
-    """
+    """Return the placement of a channel; None if records are routed by key."""
     made = _PLACEMENTS.get(spec.partitioner)
     return None if made is None else made(_Sender(spec, settings, task, subtasks))
 
 
 def placed_columns(place: Placement, batch: Any) -> Iterator[tuple[int, Any]]:
-    """Yield the rows of an Arrow batch as (route, some of the rows).
-
-    Args:
-        place: A placement that does not look at records.
-        batch: The rows.
-    """
+    """Yield the rows of an Arrow batch as (route, some of the rows)."""
     positions = cast("list[int]", range(batch.num_rows))  # most placements leave them together
     for route, rows, _ in place(positions, None):
         own = batch if len(rows) == batch.num_rows else batch.take(list(rows))

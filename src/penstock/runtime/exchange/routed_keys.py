@@ -16,11 +16,6 @@ from penstock.user_failure import raise_interrupt
 def keys_of(spec: ChannelSpec, getter: Callable[[Any], Any] | None, values: list[Any]) -> list[Any]:
     """Return the key of every record.
 
-    Args:
-        spec: The channel, which has a key selector.
-        getter: `getter_of` the selector.
-        values: The records.
-
     Raises:
         PenstockError: The selector failed.
     """
@@ -41,12 +36,6 @@ def routes_of(
     routes: RecordRoutes, keys: list[Any], values: list[Any], origin: CallSite | None
 ) -> list[int]:
     """Return the route of every record.
-
-    Args:
-        routes: Key to route.
-        keys: Key of each record.
-        values: The records.
-        origin: The user's line that created the edge.
 
     Raises:
         PenstockError: A value cannot be a key.

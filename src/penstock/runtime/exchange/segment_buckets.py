@@ -51,13 +51,7 @@ class SegmentBuckets:
     def __init__(
         self, max_frame_records: int, origin: CallSite | None, form: RecordForm | None = None
     ) -> None:
-        """Begin empty.
-
-        Args:
-            max_frame_records: Greatest number of records of a frame.
-            origin: The user's line that created the channel.
-            form: The form of the records; None pickles them.
-        """
+        """Begin empty."""
         self._most = max_frame_records
         self._most_open = _OPEN_FRAMES * max_frame_records
         self._origin = origin
@@ -81,12 +75,6 @@ class SegmentBuckets:
 
         Between two calls of `take_frames` for the rest, either all records have keys or none has, and
         the same holds for timestamps.
-
-        Args:
-            routes: Route of each value.
-            values: The records.
-            keys: Key of each value, if the reader needs them.
-            timestamps: Timestamp of each value, if they have one.
         """
         _append(self._values, routes, values)
         if keys is not None:
@@ -102,9 +90,6 @@ class SegmentBuckets:
 
     def take_frames(self, *, rest: bool) -> Iterator[SegmentedFrame]:
         """Pickle the buckets, and yield full frames.
-
-        Args:
-            rest: Yield all frames, full or not.
 
         Raises:
             UserCodeError: A value cannot be pickled.

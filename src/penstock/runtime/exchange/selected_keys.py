@@ -61,10 +61,6 @@ class SelectorCheck:
     def __call__(self, values: list[Any], keys: list[Any]) -> None:
         """Check some records of a batch.
 
-        Args:
-            values: The records.
-            keys: Key of each, as `by_value` returned them.
-
         Raises:
             UserFunctionError: The selector returned another key; the error names the record and both.
         """

@@ -23,14 +23,7 @@ class CoercingOutput:
     def __init__(
         self, output: Output, type_info: TypeInformation, subject: str, origin: CallSite | None
     ) -> None:
-        """Wrap `output`.
-
-        Args:
-            output: Receives the coerced batches.
-            type_info: Declared type.
-            subject: The producer of the records, e.g. `operator 'totals'`.
-            origin: The user's line that created it.
-        """
+        """Wrap `output`."""
         self._output = output
         self._type = type_info
         self._subject = subject

@@ -93,15 +93,7 @@ class CopyingFanOut(FanOut):
         *,
         at_once: bool,
     ) -> None:
-        """Bind.
-
-        Args:
-            outputs: Outputs, and whether they get copies.
-            copies: The type of the values.
-            subject: The producer, for messages.
-            origin: The user's line that created it.
-            at_once: Whether every batch is copied on arrival, for all readers.
-        """
+        """Bind."""
         super().__init__([output for output, _ in outputs])
         copier = None if copies.type_info is None else batch_copier(copies.type_info)
         assert copier is not None, "values that cannot be changed are not copied"
@@ -132,16 +124,7 @@ def readers_output(
     *,
     at_once: bool = False,
 ) -> Output:
-    """Return one output for all readers of a stream.
-
-    Args:
-        operators: Id and input of chained operators.
-        channels: Id and writer of channels.
-        copies: The readers that get copies.
-        subject: The producer, for messages.
-        origin: The user's line that created it.
-        at_once: Whether every batch is copied on arrival, as for a source that stores its records.
-    """
+    """Return one output for all readers of a stream."""
     # Channels come first: they write at once, before another reader can change a record.
     outputs = [(output, number in copies.channels) for number, output in channels]
     outputs += [(output, key in copies.operators) for key, output in operators]

@@ -114,13 +114,7 @@ class InternalBroadcastContext(ProcessContext):
     __slots__ = ("_state", "_states")
 
     def __init__(self, timers: Timers, spec: OperatorSpec, state: Callable[[Any], Any]) -> None:
-        """Bind.
-
-        Args:
-            timers: The timer service.
-            spec: The operator, whose broadcast states the function may use.
-            state: Map state descriptor to broadcast state.
-        """
+        """Bind."""
         super().__init__(timers, spec=spec)
         self._states = spec.broadcast_states
         self._state = state

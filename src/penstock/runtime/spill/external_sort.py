@@ -63,13 +63,7 @@ class RecordSorter:
     """Implements `ExternalSorter` of the API."""
 
     def __init__(self, space: SpillSpace, counts: SpillCounts, share: float) -> None:
-        """Start empty.
-
-        Args:
-            space: Where to spill.
-            counts: Counts what is spilled.
-            share: Share of the memory of `space` that records may take.
-        """
+        """Start empty."""
         self._space = space
         self._counts = counts
         self._memory_bytes = int(space.memory_bytes * share)

@@ -70,12 +70,7 @@ class SpillSpace:
     """
 
     def __init__(self, memory_bytes: int, local_directory: Path | None = None) -> None:
-        """Create nothing yet.
-
-        Args:
-            memory_bytes: How much the records being processed may take.
-            local_directory: Directory on a local disk; None is that for temporary files.
-        """
+        """Create nothing yet."""
         self.memory_bytes = memory_bytes
         self._local = local_directory
         self._directory: Path | None = None

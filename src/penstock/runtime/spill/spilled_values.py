@@ -43,13 +43,7 @@ class SpilledValues:
     def __init__(
         self, space: SpillSpace, counts: SpillCounts, form: RecordForm | None = None
     ) -> None:
-        """Start empty.
-
-        Args:
-            space: Where to spill.
-            counts: Counts what is spilled.
-            form: The form of the records; None pickles them.
-        """
+        """Start empty."""
         self._space = space
         self._counts = counts
         self._form = form

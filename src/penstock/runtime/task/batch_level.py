@@ -60,15 +60,7 @@ class BatchLevel:
         clock: TaskClock | None = None,
         now_ms: Callable[[], int] = wall_clock_ms,
     ) -> None:
-        """Build, without opening.
-
-        Args:
-            program: The level's program.
-            task: Index of the task.
-            local_directory: Directory for spilling; None is that of temporary files.
-            clock: Clock of the task; None makes one.
-            now_ms: Processing time, in milliseconds since 1970.
-        """
+        """Build, without opening."""
         self._program = program = of_subtask(program, task)
         self._task = task
         self._space = SpillSpace(program.settings.sorted_inputs_bytes, local_directory)
@@ -188,11 +180,6 @@ class BatchLevel:
 
     def _take_back(self, keyed: LevelInput, operator: int, frame: bytes) -> set[int]:
         """Buffer the accumulators of a key group if memory is used up.
-
-        Args:
-            keyed: Receives the accumulators, before the following records.
-            operator: Id of the operator.
-            frame: Its last frame; the accumulators take its place in the order.
 
         Returns:
             The operator, if its records must be buffered from now on.

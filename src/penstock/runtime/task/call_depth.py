@@ -15,11 +15,7 @@ _MOST_OPERATORS = 1_000
 
 
 def allow_chain(operators: int) -> None:
-    """Raise Python's limit of nested calls to what a chain needs beside the calls of its functions.
-
-    Args:
-        operators: How many operators call each other at most.
-    """
+    """Raise Python's limit of nested calls to what a chain needs beside the calls of its functions."""
     if operators <= _OPERATORS_WITHIN_LIMIT:
         return
     needed = 1_000 + _CALLS_OF_AN_OPERATOR * min(operators, _MOST_OPERATORS)

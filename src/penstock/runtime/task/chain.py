@@ -68,17 +68,7 @@ class OperatorChain:
         state: LevelState,
         subtask: int,
     ) -> None:
-        """Build, without opening.
-
-        Args:
-            program: The level's program.
-            only: Ids of the operators to build; the others get no records in this task.
-            entries: Ids of the operators with input from outside the chain.
-            sequence: Numbers the frames of the task.
-            emit: Receives (route, frame).
-            state: Keyed state of the subtask.
-            subtask: Index for the runtime context.
-        """
+        """Build, without opening."""
         wanted = set(only)
         allow_chain(len(wanted))
         settings = program.settings
@@ -202,13 +192,7 @@ class OperatorChain:
         statuses.set_backlog(sender, backlog)
 
     def end_input(self, operator: int, number: int, *, again: bool = False) -> None:
-        """End an input from outside.
-
-        Args:
-            operator: Id of the operator.
-            number: The input.
-            again: Whether it had ended before a restart.
-        """
+        """End an input from outside."""
         statuses, sender = self._senders[operator, number]
         statuses.end(sender, again=again)
 

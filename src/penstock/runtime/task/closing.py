@@ -8,9 +8,6 @@ from collections.abc import Callable, Iterable
 def close_all(closes: Iterable[Callable[[], None]]) -> None:
     """Call every function; raise the first failure when all were called.
 
-    Args:
-        closes: Each closes one thing.
-
     Raises:
         BaseException: One of them raised it; later ones are its notes.
 
@@ -34,12 +31,7 @@ def close_all(closes: Iterable[Callable[[], None]]) -> None:
 
 
 def close_after(error: BaseException, closes: Iterable[Callable[[], None]]) -> None:
-    """Call every function after a failure, which stays the one that is raised.
-
-    Args:
-        error: The failure; what fails now are its notes.
-        closes: Each closes one thing.
-    """
+    """Call every function after a failure, which stays the one that is raised."""
     try:
         close_all(closes)
     except Exception as second:  # noqa: BLE001 - it is told with the first

@@ -118,14 +118,7 @@ class LatencyTracker:
         local: Mapping[int, int],
         subtask: int,
     ) -> None:
-        """Bind.
-
-        Args:
-            operators: Id to operator of the chain.
-            writers: Channel to writer, for channels with readers outside the chain.
-            local: Channel to its reading operator, for channels within the chain.
-            subtask: Index of the subtask.
-        """
+        """Bind."""
         self._operators = operators
         self._writers = writers
         self._local = local

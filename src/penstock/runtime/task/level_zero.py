@@ -150,13 +150,7 @@ class LevelZero:
     """
 
     def __init__(self, program: LevelProgram, task: int, clock: TaskClock | None = None) -> None:
-        """Build, without opening.
-
-        Args:
-            program: The level's program.
-            task: Index of the task.
-            clock: Clock of the task; None makes one.
-        """
+        """Build, without opening."""
         self.clock = TaskClock(WAIT) if clock is None else clock
         self._program = with_shared_functions(program)
         self._task = task
@@ -240,13 +234,7 @@ class LevelZero:
             writer.start_split(source, split)
 
     def finish_split(self, source: int, split: int, *, finished: bool) -> None:
-        """End the records of a split in this task.
-
-        Args:
-            source: The source.
-            split: Index of the split.
-            finished: Whether the split has ended, rather than paused until the next micro-batch.
-        """
+        """End the records of a split in this task."""
         chain = self._chain(source)
         chain.chain.finish_batch()
         self._note_watermark(source, split, [writer.timeline.watermark for writer in chain.fed])

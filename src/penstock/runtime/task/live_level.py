@@ -48,17 +48,7 @@ class LiveLevel:
         clock: TaskClock | None = None,
         local_directory: Path | None = None,
     ) -> None:
-        """Open the user's functions.
-
-        Args:
-            program: The level's program, which no other object uses.
-            subtask: Index, from 0.
-            backend: State backend of the subtask; the caller updates it before each `process` and
-                writes its changes afterwards.
-            now_ms: Processing time, in milliseconds since 1970.
-            clock: Measures the subtask; None makes one.
-            local_directory: Directory for the files of sorters; None is that of temporary files.
-        """
+        """Open the user's functions."""
         self._program = program = of_subtask(program, subtask)
         self._subtask = subtask
         self._backend = backend
@@ -89,12 +79,7 @@ class LiveLevel:
     def process(
         self, frames: Iterable[bytes], *, ends_backlog: bool = False
     ) -> list[tuple[int, bytes]]:
-        """Process one micro-batch and return (route, frame) pairs.
-
-        Args:
-            frames: The frames of the micro-batch.
-            ends_backlog: Whether it is the last one of a run that reads history.
-        """
+        """Process one micro-batch and return (route, frame) pairs."""
         self._chain.start_epoch()
         self._forward_processing_time()
         self._watermarks.start(self._now_ms())
@@ -150,13 +135,7 @@ class LiveLevel:
         *,
         ends: bool = False,
     ) -> None:
-        """Process the arrived records, then the watermarks after them.
-
-        Args:
-            arrived: The records.
-            elements: (channel, element) pairs.
-            ends: Whether the micro-batch ends, so that idleness is detected.
-        """
+        """Process the arrived records, then the watermarks after them."""
         self._feed(arrived)
         for channel, element in elements:
             self._watermarks.accept(channel, element)
@@ -195,22 +174,12 @@ class LiveLevel:
             operator.on_processing_time(now_ms)
 
     def sweep(self, rewritten: Iterable[int], *, everything: bool) -> None:
-        """Remove expired state that is not read; after `process`, before changes are drained.
-
-        Args:
-            rewritten: Key groups whose change log is compacted.
-            everything: Whether a snapshot of all state follows.
-        """
+        """Remove expired state that is not read; after `process`, before changes are drained."""
         for operator in self._keyed():
             operator.sweep(rewritten, everything=everything)
 
     def report(self, state: dict[str, int], facts: Report | None = None) -> tuple[int, bytes]:
-        """Return the report of the micro-batch as a (route, frame) pair.
-
-        Args:
-            state: Metrics of state access, by the names of `Report.state`.
-            facts: What else is known of the state, None if nothing is.
-        """
+        """Return the report of the micro-batch as a (route, frame) pair."""
         wanted = [operator.next_processing_time() for operator in self._keyed()]
         wanted.append(self._watermarks.next_idle_time())
         wanted += [
@@ -261,9 +230,6 @@ class LiveLevel:
         of operators. Call it after the changes of the micro-batch were drained; the counts of the
         micro-batch are in another report. Every subtask has broadcast state, so only the first one
         emits it.
-
-        Args:
-            name: `Report.snapshot`, the name of the snapshot.
         """
         own_route = self._program.settings.routes[self._subtask]
         level = self._program.level

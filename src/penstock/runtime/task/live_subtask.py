@@ -73,18 +73,7 @@ class LiveSubtask:
         max_entries: int | None = MAX_ENTRIES,
         local_directory: Path | None = None,
     ) -> None:
-        """Make the subtask; the first micro-batch opens its functions.
-
-        Args:
-            program: `user_code.dump` of the `LevelProgram`; loaded for every new level, so that no
-                two levels share a function object.
-            subtask: Index, from 0.
-            make_backend: Makes the backend of this subtask.
-            now_ms: Processing time, in milliseconds since 1970.
-            min_compact_bytes: Least size of the changes in a log that is compacted.
-            max_entries: Most entries of a log; None if their number does not matter.
-            local_directory: Directory for the files of sorters; None is that of temporary files.
-        """
+        """Make the subtask; the first micro-batch opens its functions."""
         self.clock = TaskClock(WAIT)
         self._program = program
         self._subtask = subtask
@@ -111,12 +100,6 @@ class LiveSubtask:
 
         It writes nothing if neither state nor watermarks changed. After an exception the storage may
         have new entries; the caller rolls it back, as Spark does.
-
-        Args:
-            frames: All frames with this subtask's route, in any order.
-            storage: The subtask's log, as of the end of the previous micro-batch.
-            snapshots: Names of snapshots to take after the records: `handover` for the next
-                run, `savepoint:…`.
 
         Yields:
             (route, frame) pairs for later levels and the sink stage. The micro-batch counts

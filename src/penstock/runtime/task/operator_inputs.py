@@ -29,12 +29,7 @@ class OperatorInputs:
         self.statuses = InputStatuses(operator)
 
     def add(self, number: int = 0, *, sends_status: bool = True) -> Output:
-        """Return an output that feeds input `number`; several may feed the same one.
-
-        Args:
-            number: The input.
-            sends_status: Whether it forwards its end and its backlog status itself.
-        """
+        """Return an output that feeds input `number`; several may feed the same one."""
         self.watermarks.append(MIN_TIMESTAMP)
         self.idle.append(False)
         sender = self.statuses.add(number) if sends_status else None

@@ -29,11 +29,7 @@ class OutputFrames:
     """Frames in order, most of them on disk if they are many."""
 
     def __init__(self, space: SpillSpace) -> None:
-        """Start empty.
-
-        Args:
-            space: Where to spill; a share of its memory is for the frames that are held.
-        """
+        """Start empty."""
         self._space = space
         self._most_bytes = space.memory_bytes // _SHARE
         self._held: list[Row] = []

@@ -12,12 +12,7 @@ from penstock.program.level import LevelProgram
 
 
 def of_subtask(program: LevelProgram, subtask: int) -> LevelProgram:
-    """Return the program of a subtask.
-
-    Args:
-        program: Program of a level above 0.
-        subtask: Index of the subtask.
-    """
+    """Return the program of a subtask."""
     own = tuple(
         spec for spec in program.operators if spec.parallelism is None or subtask < spec.parallelism
     )

@@ -52,13 +52,7 @@ class ChannelTimeline:
         self._idle = idle
 
     def take_update(self, group: int, split: int, *, finished: bool) -> list[ControlElement]:
-        """Return the elements to send for a split, and record them as sent.
-
-        Args:
-            group: The sender: a source, or a subtask of the level.
-            split: Index of the split of the source.
-            finished: Whether the split has ended; then its watermark is always sent.
-        """
+        """Return the elements to send for a split, and record them as sent."""
         updates: list[ControlElement] = []
         if self._watermark != self._sent_watermark or finished:
             updates.append(Watermark(group, split, self._watermark, finished))
@@ -69,11 +63,7 @@ class ChannelTimeline:
         return updates
 
     def take_end(self, *, finished: bool) -> bool:
-        """Return whether to send the end of input in a job without time, and record it as sent.
-
-        Args:
-            finished: Whether the split has ended; then the end is sent again.
-        """
+        """Return whether to send the end of input in a job without time, and record it as sent."""
         if self._watermark != MAX_WATERMARK:
             return False
         is_news = finished or self._sent_watermark != MAX_WATERMARK

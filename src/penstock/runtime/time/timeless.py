@@ -46,11 +46,6 @@ class UntimedOutput:
 def check_watermark(watermark: int, subject: str, origin: CallSite | None) -> None:
     """Refuse any watermark except Long.MIN and the end of input.
 
-    Args:
-        watermark: A watermark in a job without time.
-        subject: Its receiver, e.g. `operator 'totals'`.
-        origin: The user's line that created the receiver.
-
     Raises:
         WatermarkUnsupportedError: It is another watermark.
     """

@@ -114,9 +114,6 @@ class InternalTimerService:
 
         The end of the input fires all of them, as in Flink's BATCH mode. History fires those that are due,
         as FLIP-327 has it. It is read once per key, so a timer that registers the next one ends.
-
-        Args:
-            is_last_run: Whether no live run follows.
         """
         return MAX_WATERMARK if is_last_run else self._now_ms()
 

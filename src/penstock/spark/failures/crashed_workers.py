@@ -21,12 +21,7 @@ _FRAME = re.compile(r'^\s*File "([^"\n]+)", line (\d+) in (\S+)', re.MULTILINE)
 
 
 def crashed_worker(text: str, doing: str) -> JobFailedError | None:
-    """Return our error about a Python worker that ended, None for any other failure.
-
-    Args:
-        text: Of Spark's error.
-        doing: What failed, e.g. `the job`.
-    """
+    """Return our error about a Python worker that ended, None for any other failure."""
     crashed = _CRASHED.search(text)
     if crashed is None:
         return None

@@ -98,12 +98,7 @@ class FinalFailure:
     """Watches for final failures in the driver, for the Spark jobs of one run."""
 
     def __init__(self, context: SparkContext, directory: Path) -> None:
-        """Set the path for the Spark jobs and queries that this thread starts.
-
-        Args:
-            context: Spark context of the session.
-            directory: Directory that all workers see; files of an earlier driver are removed.
-        """
+        """Set the path for the Spark jobs and queries that this thread starts."""
         for left in directory.iterdir():
             left.unlink(missing_ok=True)
         self._context = context

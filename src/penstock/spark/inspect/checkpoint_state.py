@@ -52,10 +52,6 @@ _ORDER = ("operator", "key_group", "source", "sequence")
 def read_state_rows(session: SparkSession, job_directory: JobPath) -> DataFrame:
     """Return the state of a checkpoint directory or savepoint as snapshot rows.
 
-    Args:
-        session: Spark; see `get_session` for the settings it must have.
-        job_directory: Checkpoint directory of a job, running or not, or a savepoint.
-
     Returns:
         Rows (operator STRING, key_group INT, blob BINARY) of entries only, as of the last
         committed micro-batch or complete batch run. Broadcast state has key group -1. Damage that is
@@ -72,24 +68,13 @@ def read_state_rows(session: SparkSession, job_directory: JobPath) -> DataFrame:
 
 
 def state_rows(session: SparkSession, location: StateLocation) -> DataFrame:
-    """Return the state at a location as snapshot rows; see `read_state_rows`.
-
-    Args:
-        session: Spark.
-        location: A result of `locate_state`.
-    """
+    """Return the state at a location as snapshot rows; see `read_state_rows`."""
     blobs = grouped(blob_rows(session, location))
     return blobs.mapInArrow(ReplayGroups(snapshot_rows), STATE_DDL)
 
 
 def blob_rows(session: SparkSession, location: StateLocation, uid: str | None = None) -> DataFrame:
-    """Return the blobs at a location in rows of `BLOB_DDL`, in no order.
-
-    Args:
-        session: Spark.
-        location: A result of `locate_state`.
-        uid: The only operator to read; None for all.
-    """
+    """Return the blobs at a location in rows of `BLOB_DDL`, in no order."""
     return _BLOBS[type(location)](session, location, uid)
 
 
@@ -164,10 +149,6 @@ def level_operators(session: SparkSession, checkpoint: QueryCheckpoint) -> dict[
     """Return the stateful operators of a query that are levels, with their partitions.
 
     A user's stream may have others.
-
-    Args:
-        session: As in `read_state_rows`.
-        checkpoint: Of the query.
     """
     if not any((checkpoint.path / "state").glob("[0-9]*")):
         return {}
@@ -185,13 +166,7 @@ def _variables(properties: str | None) -> set[str]:
 
 
 def log_rows(session: SparkSession, checkpoint: QueryCheckpoint, operator: int) -> DataFrame:
-    """Return the logs of one level as rows (query_operator, route, number, data).
-
-    Args:
-        session: As in `read_state_rows`.
-        checkpoint: Of the query.
-        operator: Spark's id of the level.
-    """
+    """Return the logs of one level as rows (query_operator, route, number, data)."""
     reader = session.read.format("statestore").option("operatorId", operator)
     reader = reader.option("batchId", checkpoint.batch).option("stateVarName", LOG_VARIABLE)
     return reader.load(readable_path(checkpoint.path)).select(

@@ -42,9 +42,6 @@ class EpochLogs:
 def newest_epoch(run_directory: JobPath) -> EpochLogs | None:
     """Return the logs of a run as of its newest record, None if it has no record.
 
-    Args:
-        run_directory: Directory of the run in the checkpoint directory.
-
     Raises:
         StateError: A record or an extent is missing or damaged.
     """

@@ -18,11 +18,7 @@ from penstock.spark.sources.file_paths import uri_of
 
 @lru_cache(maxsize=256)
 def readable_path(path: Path) -> str:
-    """Return the path of a checkpoint, or of a link to it, which lasts as long as this process.
-
-    Args:
-        path: Directory of the checkpoint.
-    """
+    """Return the path of a checkpoint, or of a link to it, which lasts as long as this process."""
     if uri_of(str(path)) == f"file://{path}":
         return str(path)
     made = Path(tempfile.mkdtemp(prefix="penstock-state-", dir=PLAIN_PATH))

@@ -50,9 +50,6 @@ _Row = tuple[Any, ...]
 def small_state(path: Path) -> SmallState | None:
     """Return the state of a checkpoint directory or savepoint, None if Spark has to read it.
 
-    Args:
-        path: Checkpoint directory of a job, running or not, or a savepoint.
-
     Raises:
         JobDirectoryError: It is neither of both, or a record in it is damaged.
         SavepointError: It is a savepoint with a damaged manifest.
@@ -94,10 +91,6 @@ class SmallState:
     def entries(self, uid: str, name: str) -> tuple[tuple[str, ...], list[_Row]]:
         """Return the names of the columns of `read_state`, and its rows with keys and values as text.
 
-        Args:
-            uid: Of the operator.
-            name: Of the state.
-
         Raises:
             StateError: There is no such state, or it is damaged, or a class of a stored value cannot be
                 imported.
@@ -125,11 +118,7 @@ class SmallState:
             return [name for (name,) in rows_of(WriteStateFiles(directory)(rows))]
 
     def blobs(self, uid: str | None = None) -> Iterator[pa.RecordBatch]:
-        """Return the blob rows in the order of `ReplayGroups`.
-
-        Args:
-            uid: The only operator to read; None for all.
-        """
+        """Return the blob rows in the order of `ReplayGroups`."""
         return batches_of(BLOB_SCHEMA, sorted(_rows(self.location, uid), key=_order))
 
     def _find(self, uid: str, name: str) -> StateSurvey:
@@ -195,12 +184,7 @@ def _file_size(file: SnapshotFile) -> int:
 
 
 def in_order(rows: Iterable[_Row], columns: Iterable[int]) -> list[_Row]:
-    """Return rows in the order of Spark: without a value first, then numbers, or text by its bytes.
-
-    Args:
-        rows: The rows.
-        columns: Index of each column to sort by.
-    """
+    """Return rows in the order of Spark: without a value first, then numbers, or text by its bytes."""
     by = tuple(columns)
 
     def key(row: _Row) -> list[tuple[bool, Any]]:

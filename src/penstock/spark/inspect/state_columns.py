@@ -152,14 +152,7 @@ def entry_columns(
     *,
     as_text: bool = False,
 ) -> tuple[EntryColumn, ...]:
-    """Return the columns of a state.
-
-    Args:
-        schema: Schema of the state.
-        key: Type of all keys, None for text.
-        subkey: Type of all keys of a map without a declared type, None for text.
-        as_text: Whether keys, map keys and values are always text.
-    """
+    """Return the columns of a state."""
     long = Types.LONG()
     columns = []
     if schema.kind is not StateKind.BROADCAST:

@@ -99,13 +99,6 @@ def state_differences(
     JSON is changed if its pickle is.
     The values are unpickled, which runs code: only open what your own jobs wrote.
 
-    Args:
-        first: Checkpoint directory or savepoint.
-        second: Another one.
-        uid: The only operator to compare; None for all.
-        name: The only state to compare; None for all.
-        limit: Entries returned of each state.
-
     Returns:
         All states, and the first entries that differ of each, both in order of uid and name.
 

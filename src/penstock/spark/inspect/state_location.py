@@ -144,9 +144,6 @@ def _newest(directory: JobPath, steps: JobSteps, runs: list[int]) -> OneLocation
 def live_location(run_directory: JobPath) -> LiveLocation | None:
     """Return the location of the state of a live run, None if it has committed nothing.
 
-    Args:
-        run_directory: Directory of the run in the checkpoint directory.
-
     Raises:
         StateError: The state is damaged.
     """

@@ -40,11 +40,7 @@ class StateSurvey:
 
 
 def surveyed(rows: Iterable[Row]) -> dict[tuple[str, str], StateSurvey]:
-    """Return (uid, name) to survey of all states.
-
-    Args:
-        rows: Rows of `SURVEY_DDL`; they may repeat.
-    """
+    """Return (uid, name) to survey of all states."""
     found: dict[tuple[str, str], StateSurvey] = {}
     for operator, state, text, part, kind in rows:
         of_state = found.setdefault((operator, state), StateSurvey())
@@ -62,13 +58,6 @@ def chosen_state(
     uids: Callable[[], Names],
 ) -> StateSurvey:
     """Return the survey of one state.
-
-    Args:
-        found: The states of the operator.
-        directory: Checkpoint directory or savepoint.
-        uid: Of the operator.
-        name: Of the state.
-        uids: Returns those there are.
 
     Raises:
         StateError: There is no such operator or state; the error names the existing ones.
@@ -93,9 +82,6 @@ def key_types(found: StateSurvey) -> tuple[TypeInformation | None, TypeInformati
 
 def name_rows(counted: Iterable[Row]) -> list[tuple[Any, ...]]:
     """Return rows of `NAMES_DDL`, sorted.
-
-    Args:
-        counted: Rows of `COUNT_DDL`.
 
     Raises:
         StateMigrationError: The schemas of a state do not fit together.

@@ -102,10 +102,6 @@ class JobSavepoints:
     def end(self, pipeline: int, last: RunPlan) -> None:
         """Note that a pipeline has ended, and complete a savepoint that waited only for it.
 
-        Args:
-            pipeline: The pipeline.
-            last: Its last run.
-
         Raises:
             PenstockError: The checkpoint directory cannot be read or written.
         """
@@ -157,10 +153,6 @@ class JobSavepoints:
         """Add what a pipeline has to the open savepoint; complete it if the others have added theirs.
 
         The job goes on if the savepoint fails.
-
-        Args:
-            run: The run whose micro-batch has committed.
-            make: Copies state to the directory of the savepoint, and returns this part of the manifest.
 
         Raises:
             PenstockError: The checkpoint directory cannot be read or written.

@@ -41,12 +41,6 @@ def take_offline(
 ) -> tuple[JobPath | ObjectPath, tuple[str, ...]]:
     """Take a savepoint of a job that is not running.
 
-    Args:
-        job: The job; it is locked during the call.
-        parent: Parent of the savepoint's directory; None is `savepoints` in the checkpoint
-            directory.
-        stop: Whether to close the checkpoint directory, as stopping a running job does.
-
     Returns:
         The savepoint, and the generated uids of operators that have state in it.
 

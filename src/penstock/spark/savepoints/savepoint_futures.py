@@ -17,12 +17,7 @@ class SavepointFutures:
     """Submits requests, and completes their futures in a separate thread."""
 
     def __init__(self, job_directory: JobPath, refusal: SavepointError | None = None) -> None:
-        """Serve one job.
-
-        Args:
-            job_directory: Its checkpoint directory.
-            refusal: Why the job never supports savepoints; None if it does.
-        """
+        """Serve one job."""
         self._requests = SavepointRequests(job_directory)
         self._refusal = refusal
         self._open: dict[str, CompletableFuture[str]] = {}
@@ -53,12 +48,7 @@ class SavepointFutures:
         return future
 
     def close(self, status: str, *, is_fenced: bool = False) -> None:
-        """Fail all open requests, those of other processes too: the job has ended.
-
-        Args:
-            status: Final status of the job.
-            is_fenced: Whether another driver has taken over and serves the requests.
-        """
+        """Fail all open requests, those of other processes too: the job has ended."""
         with self._lock:
             self._ended = status
             for request in () if is_fenced else self._requests.waiting():

@@ -90,11 +90,6 @@ class SavepointTaker:
 
         The job continues if the savepoint fails.
 
-        Args:
-            batch: Number of the micro-batch; its sinks have committed.
-            staged: Staged output of its tasks.
-            snapshot: Directory of their state files.
-
         Raises:
             PenstockError: The checkpoint directory cannot be read or written.
         """

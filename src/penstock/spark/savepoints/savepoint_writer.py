@@ -34,12 +34,6 @@ class SavepointWriter:
     ) -> None:
         """Add the run to the savepoint of a request; the job continues if that fails.
 
-        Args:
-            request: The request.
-            offsets: Offsets of all streams at the end of the micro-batch, as in Spark's checkpoint.
-            staged: Staged output of its tasks; its sinks have committed.
-            snapshot: Directory of their state files.
-
         Raises:
             PenstockError: The checkpoint directory cannot be read or written.
         """

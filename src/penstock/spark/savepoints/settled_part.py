@@ -36,13 +36,6 @@ def settled_part(
 ) -> Savepoint:
     """Copy the state of a run to a prepared savepoint, and return this part of its manifest.
 
-    Args:
-        job: The job; nobody else changes the run.
-        run: Index of the run.
-        make_session: Returns the session; not called if this process can read the state.
-        target: Directory of the savepoint.
-        request_id: Id of the savepoint.
-
     Raises:
         SavepointError: The run has not begun, or its last micro-batch is not complete.
         StateError: The state is damaged.

@@ -53,10 +53,6 @@ class SettledRun:
 def settled_run(job: ObservedJob, run: int) -> SettledRun:
     """Return a live run of a job, which is locked.
 
-    Args:
-        job: The job.
-        run: Index of the run.
-
     Raises:
         SavepointError: It has no micro-batch, the last one is not complete, or output of it is not visible yet.
         StateError: Its positions or logs are damaged.

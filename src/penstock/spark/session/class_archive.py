@@ -30,12 +30,7 @@ _QUIET = "-Xlog:cds=off"
 
 
 def archive_path(java: JavaRuntime, environ: Mapping[str, str]) -> Path:
-    """Return where the archive for a Java runtime and the installed Spark is, or would be.
-
-    Args:
-        java: The runtime.
-        environ: Environment variables.
-    """
+    """Return where the archive for a Java runtime and the installed Spark is, or would be."""
     digest = hashlib.sha256(f"{java.path.resolve()} {java.version}\n".encode())
     for jar in sorted(Path(_find_spark_home(), "jars").glob("*.jar")):
         found = jar.stat()
@@ -45,12 +40,7 @@ def archive_path(java: JavaRuntime, environ: Mapping[str, str]) -> Path:
 
 
 def reading_options(java: JavaRuntime, settings: Mapping[str, str]) -> str:
-    """Return the JVM's options for using the archive, empty if there is none that fits.
-
-    Args:
-        java: The runtime.
-        settings: Settings of Spark.
-    """
+    """Return the JVM's options for using the archive, empty if there is none that fits."""
     path = archive_path(java, os.environ)
     if _OTHER_CLASSES in settings or not path.exists():
         return ""

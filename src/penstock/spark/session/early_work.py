@@ -31,9 +31,6 @@ def worker_settings(settings: Mapping[str, str]) -> dict[str, str]:
     """Return the settings of a local session whose workers are forked from `worker.daemon`; empty for others.
 
     Workers with another interpreter than this process may have to import other modules.
-
-    Args:
-        settings: All other settings, the user's included.
     """
     told = os.environ.get("PYSPARK_PYTHON", sys.executable)
     is_local = settings["spark.master"].startswith("local")
@@ -48,9 +45,6 @@ def import_early(also: Sequence[str]) -> None:
     """Import in a thread what PySpark imports later, as far as it is installed, and further modules.
 
     Who needs a module imports it again, which waits for the thread; if the import has failed, it fails there too.
-
-    Args:
-        also: The names of further modules, which are imported last.
     """
     names = (*_IMPORTED_LATE, *also)
     threading.Thread(target=_import, args=(names,), name="penstock-imports", daemon=True).start()
@@ -63,12 +57,7 @@ def _import(names: Iterable[str]) -> None:
 
 
 def start_workers(context: SparkContext, workers: int) -> None:
-    """Start Python workers in a thread. If that fails, so does the job, which says why.
-
-    Args:
-        context: The context of a local session.
-        workers: How many.
-    """
+    """Start Python workers in a thread. If that fails, so does the job, which says why."""
     threading.Thread(
         target=_run_nothing, args=(context, workers), name="penstock-first-workers", daemon=True
     ).start()

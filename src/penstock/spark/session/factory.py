@@ -70,12 +70,6 @@ def get_session(
 ) -> SparkSession:
     """Return the user's session, or make a local one.
 
-    Args:
-        configuration: Configuration of the job.
-        tasks_beside: Tasks for which there has to be room while others read or write history.
-        computes: Whether Spark itself computes with records of the job. A JVM that runs already stays as it is.
-        meanwhile: Modules to import while a JVM starts, because the caller needs them afterwards.
-
     Raises:
         EnvironmentSetupError: There is no Java runtime Spark can use, or the program is a
             client of Spark Connect.

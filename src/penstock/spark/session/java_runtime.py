@@ -34,9 +34,6 @@ class JavaRuntime:
 def find_java(environ: Mapping[str, str]) -> JavaRuntime:
     """Return the Java runtime that Spark would start.
 
-    Args:
-        environ: Environment variables.
-
     Raises:
         EnvironmentSetupError: There is none, or it is too old.
     """

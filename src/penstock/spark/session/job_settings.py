@@ -79,11 +79,6 @@ def job_settings(session: SparkSession, executable: str | None) -> Iterator[None
     """Set the settings of a job inside the context.
 
     A setting that the user changes meanwhile keeps the user's value.
-
-    Args:
-        session: Session of the job.
-        executable: The interpreter of new workers; None keeps that of the session. It applies to all
-            workers that the session starts meanwhile, those of other jobs too.
     """
     context = session.sparkContext
     name = str(session._jsparkSession.sessionUUID())  # noqa: SLF001 - a Java session may have several Python wrappers
@@ -149,11 +144,6 @@ def plan_with_partitions(frame: DataFrame, partitions: int, *, adapts: bool) -> 
 
     Its default, 200, is a file per partition and task, and to find out that fewer will do is a Spark job more. The settings of the
     session are as before afterwards.
-
-    Args:
-        frame: The DataFrame. It keeps its plan.
-        partitions: Number of partitions.
-        adapts: Whether Spark may change the plan while it runs, if the session lets it.
     """
     planned = frame._jdf  # noqa: SLF001 - it may have a session of its own (`unlimited_batches`)
     conf = RuntimeConfig(planned.sparkSession().conf())

@@ -38,11 +38,7 @@ class TemporaryDirectory:
     """
 
     def __init__(self, parent: Path | None = None) -> None:
-        """Make the directory, and remove those of processes that have ended.
-
-        Args:
-            parent: Parent of the directories of all sessions; None is the system's default.
-        """
+        """Make the directory, and remove those of processes that have ended."""
         shared = _shared(parent or _default())
         _remove_left(shared)
         self.path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=shared))

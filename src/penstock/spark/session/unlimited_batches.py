@@ -48,11 +48,7 @@ def has_small_batches(rows: DataFrame) -> bool:
 
 
 def without_limit(frame: DataFrame) -> DataFrame:
-    """Return a DataFrame that is computed without a limit of bytes; only if all rows that workers get are small.
-
-    Args:
-        frame: The DataFrame. Settings that its session gets later do not apply to the result.
-    """
+    """Return a DataFrame that is computed without a limit of bytes; only if all rows that workers get are small."""
     planned: Any = frame._jdf  # noqa: SLF001 - Python has no other way to a copy of a session
     jvm: Any = frame.sparkSession._jvm  # noqa: SLF001
     session = planned.sparkSession().cloneSession()

@@ -34,12 +34,7 @@ _logger = logging.getLogger("penstock")
 
 
 def socket_settings(settings: Mapping[str, str], temporary: TemporaryDirectory) -> dict[str, str]:
-    """Return the settings of sockets that a session lacks; none if it is not to have sockets.
-
-    Args:
-        settings: All other settings, the user's included.
-        temporary: The directory of temporary files of the session.
-    """
+    """Return the settings of sockets that a session lacks; none if it is not to have sockets."""
     is_wanted = settings.get(_ENABLED, "true").lower() == "true"
     if not is_wanted or not _LOCAL.fullmatch(settings["spark.master"]):
         return {}

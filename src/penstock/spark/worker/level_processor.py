@@ -34,11 +34,7 @@ class LevelProcessor(StatefulProcessor):
     """Runs the subtasks of one level."""
 
     def __init__(self, described: bytes) -> None:
-        """Make the processor; Spark pickles it and calls `init` in the worker.
-
-        Args:
-            described: The pickled `LevelDescription`.
-        """
+        """Make the processor; Spark pickles it and calls `init` in the worker."""
         self._described = described
         self._entries: Any = None
         self._worker: LevelWorker | None = None

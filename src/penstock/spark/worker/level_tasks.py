@@ -49,9 +49,6 @@ class BatchLevelTask:
     def rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[list[Row]]:
         """Run the level, for the sinks in the same process.
 
-        Args:
-            batches: Input frames of the level.
-
         Raises:
             PenstockError: See `BatchLevel.run`.
         """
@@ -59,10 +56,6 @@ class BatchLevelTask:
 
     def run(self, batches: Iterable[pa.RecordBatch], clock: TaskClock) -> Iterator[list[Row]]:
         """Run the level.
-
-        Args:
-            batches: Input frames of the level.
-            clock: Clock of the level.
 
         Raises:
             PenstockError: See `BatchLevel.run`.

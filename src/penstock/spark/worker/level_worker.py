@@ -67,12 +67,7 @@ class LevelWorker:
     """Runs the subtasks of one level in one task."""
 
     def __init__(self, described: LevelDescription, entries: Any) -> None:
-        """Make the worker.
-
-        Args:
-            described: The level.
-            entries: Spark's map state that holds the change log of the current key.
-        """
+        """Make the worker."""
         self._described = described
         self._entries = entries
         self._seeds: dict[int, Seed] = {}

@@ -85,13 +85,6 @@ def _take(
 
     A task removes the cached level and puts it back when it has succeeded, so a failed task leaves
     none.
-
-    Args:
-        payload: Payload of the task.
-        parts: Unpacked payload to a tuple whose first element is the program.
-        times: Accumulator of times in a batch run; None adds times to the report.
-        attempt: Attempt of a live run; None in a batch run.
-        task: Index of the task.
     """
     key = ("level 0", payload.digest, task)
     found = None if attempt is None else memory.of(attempt).pop(key, None)
@@ -160,10 +153,6 @@ class ColumnsTask:
 
     def run(self, cached: CachedLevel, batches: Iterable[pa.RecordBatch]) -> Iterator[list[Row]]:
         """Run level 0 over the rows of one task.
-
-        Args:
-            cached: The result of `take`.
-            batches: The rows.
 
         Yields:
             (route, frame) pairs.
@@ -245,10 +234,6 @@ class PositionsTask:
 
     def run(self, cached: CachedLevel, rows: Iterable[Mapping[str, Any]]) -> Iterator[list[Row]]:
         """Run level 0 over the ranges and events of one task.
-
-        Args:
-            cached: The result of `take`.
-            rows: Rows with the names of `RANGES_DDL`.
 
         Yields:
             (route, frame) pairs.

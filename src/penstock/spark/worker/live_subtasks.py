@@ -41,13 +41,7 @@ class LevelDescription:
 def live_subtask(
     described: LevelDescription, subtask: int, *, max_entries: int | None = MAX_ENTRIES
 ) -> LiveSubtask:
-    """Return the instance of a subtask in this process; the first call makes it.
-
-    Args:
-        described: The level.
-        subtask: The subtask.
-        max_entries: See `LiveSubtask`.
-    """
+    """Return the instance of a subtask in this process; the first call makes it."""
     described.payload.enter()  # also for a cached subtask: this process may have run another job since
     copies = described.copies
     kept = memory.of(described.attempt)
@@ -77,11 +71,7 @@ class ArrivedFrames:
     """
 
     def __init__(self, level: int) -> None:
-        """Start empty.
-
-        Args:
-            level: The level of the subtask.
-        """
+        """Start empty."""
         self._level = level
         self.processed: list[bytes] = []
         self.passing: list[bytes] = []
@@ -114,11 +104,7 @@ class Seed:
     """
 
     def __init__(self, log: LogStorage) -> None:
-        """Begin.
-
-        Args:
-            log: A new log.
-        """
+        """Begin."""
         self.log = log
         self._blobs: list[bytes] = []
         self._bytes = 0

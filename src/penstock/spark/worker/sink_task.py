@@ -117,12 +117,6 @@ class SinkTask:
 
         After an exception the sinks have aborted, and the message is of no use.
 
-        Args:
-            rows: (route, frame) pairs of records, state, reports and latency; routes do not matter.
-            message: The message of the task.
-            task: Index of the task.
-            clock: Clock of the sinks, in its section `START`.
-
         Raises:
             PenstockError: A sink, or whatever makes the rows, failed.
         """

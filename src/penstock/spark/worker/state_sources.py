@@ -138,12 +138,6 @@ def split_log(
 ) -> Iterator[tuple[Any, ...]]:
     """Yield the blob rows of one log.
 
-    Args:
-        where: Name of the log.
-        storage: The log; its head is read first, and then every entry once, in order.
-        subtask: The subtask whose log it is.
-        uid: The only operator whose blobs are read; None for all.
-
     Raises:
         StateError: The log is damaged.
     """

@@ -60,15 +60,7 @@ class NestedPart(Protocol):
         """Return one value."""
 
     def put(self, key: Any, subkey: Any, value: Any, coded: bytes | None = None) -> None:
-        """Set one value.
-
-        Args:
-            key: Key of the entry.
-            subkey: Subkey of the entry.
-            value: The value in its declared form.
-            coded: The coded row of `value`, if the schema asks for coded rows and the caller has it;
-                then the value is not encoded again.
-        """
+        """Set one value."""
 
     def remove(self, key: Any, subkey: Any) -> None:
         """Remove one value, if it is there."""

@@ -26,11 +26,7 @@ class DeferredGroups:
     """
 
     def __init__(self, decode: Callable[[int, bytes], None]) -> None:
-        """Begin without blobs.
-
-        Args:
-            decode: Applies a blob to the tables of the operator; called with its key group.
-        """
+        """Begin without blobs."""
         self._decode = decode
         self._blobs: dict[int, list[bytes]] = {}
         self._restored: set[int] = set()
@@ -73,10 +69,6 @@ class DeferredGroups:
 
 def may_defer(blob: bytes, declared: Mapping[str, StateSchema]) -> bool:
     """Return whether a blob can wait: it has no timers, and its entries are of their declared schemas.
-
-    Args:
-        blob: Of one operator; its checksum is right.
-        declared: The states the operator has declared. Of others nothing is asked before they are.
 
     Raises:
         StateError: The directory of the blob is not one.

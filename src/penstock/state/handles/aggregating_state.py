@@ -35,14 +35,7 @@ class TableAggregatingState:
         aggregation: AccumulatorFunction,
         form: Form | None = None,
     ) -> None:
-        """Make the handle.
-
-        Args:
-            table: The entries.
-            context: The current key.
-            aggregation: The user's function.
-            form: Converts accumulators to the declared type.
-        """
+        """Make the handle."""
         self._parts = Parts(table)
         self._context = context
         self._aggregation = aggregation

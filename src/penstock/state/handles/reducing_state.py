@@ -23,14 +23,7 @@ class TableReducingState:
         reduce: Callable[[Any, Any], Any],
         form: Form | None = None,
     ) -> None:
-        """Make the handle.
-
-        Args:
-            table: The entries.
-            context: The current key.
-            reduce: Reduces the current value and a new one.
-            form: Coerces added and reduced values to the declared type.
-        """
+        """Make the handle."""
         self._parts = Parts(table)
         self._context = context
         self._reduce = reduce

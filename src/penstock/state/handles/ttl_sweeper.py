@@ -24,21 +24,11 @@ class TtlSweeper:
         self._rounds: list[_Round] = []
 
     def add(self, table: Table, expiry: Expiry, lists: TtlListState | None = None) -> None:
-        """Add a state to sweep.
-
-        Args:
-            table: Its entries, with their ages.
-            expiry: Expires its values.
-            lists: Its handle, if it is a list state.
-        """
+        """Add a state to sweep."""
         self._rounds.append(_Round(table, expiry, lists))
 
     def sweep(self, records: int) -> int:
-        """Check the configured number of entries; called once at the end of each micro-batch.
-
-        Args:
-            records: Number of records the operator processed in it.
-        """
+        """Check the configured number of entries; called once at the end of each micro-batch."""
         return sum(state.sweep(records) for state in self._rounds)
 
     def sweep_all(self) -> int:

@@ -258,9 +258,6 @@ def decode_blob(blob: bytes) -> list[Section]:
 def directory_of(blob: bytes) -> Directory:
     """Return the states of a blob and their schemas, without decoding its entries.
 
-    Args:
-        blob: Its checksum is right.
-
     Raises:
         StateError: The directory is not one.
     """

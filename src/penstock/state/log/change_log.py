@@ -162,14 +162,7 @@ class ChangeLog:
         min_compact_bytes: int = MIN_COMPACT_BYTES,
         max_entries: int | None = MAX_ENTRIES,
     ) -> None:
-        """Read the head.
-
-        Args:
-            storage: The log, as of the end of the previous micro-batch.
-            min_compact_bytes: Size from which on the log may be compacted.
-            max_entries: Number of entries above which it is compacted whatever its size; None if
-                their number does not matter to the storage.
-        """
+        """Read the head."""
         self._storage = storage
         self._min_compact_bytes = min_compact_bytes
         self._max_entries = max_entries
@@ -238,13 +231,7 @@ class ChangeLog:
     def append(
         self, changes: list[bytes], meta: bytes, snapshots: Snapshots | None = None
     ) -> Appended:
-        """Append one micro-batch of changes and the level's memory, and compact a little.
-
-        Args:
-            changes: Blobs in order.
-            meta: What the level remembers.
-            snapshots: Of the state before or after `changes`; None does not compact.
-        """
+        """Append one micro-batch of changes and the level's memory, and compact a little."""
         size = sum(map(len, changes))
         head = self.head
         writer = _EntryWriter(self._storage, head.last + 1)

@@ -34,11 +34,6 @@ def compress(body: bytes, compression: Compression) -> tuple[int, bytes]:
 def decompress(number: int, size: int, body: memoryview) -> memoryview:
     """Return what was compressed.
 
-    Args:
-        number: As `compress` returned it.
-        size: Bytes there were.
-        body: Compressed bytes.
-
     Raises:
         StateError: The number is unknown, or the bytes are not what was written.
     """

@@ -63,11 +63,7 @@ class EpochLog:
     """The records of one live run. All methods are called by one thread, `open` first."""
 
     def __init__(self, directory: JobPath) -> None:
-        """Make the log.
-
-        Args:
-            directory: Of the epochs of the run.
-        """
+        """Make the log."""
         self._directory = directory
         self._table = LogTable()
         self._next = 0
@@ -129,14 +125,6 @@ class EpochLog:
         """Put the record of the next epoch, durably, and return it.
 
         After any exception the log is to be opened again: the record may be there or not.
-
-        Args:
-            epoch: `next_epoch`.
-            positions: What JSON can encode: where the next epoch begins.
-            changes: Of the logs that changed, at most one of each.
-            outcome: Bytes of the engine.
-            may_put: Called before the first write and directly before the record is visible; its
-                exception prevents the record.
 
         Raises:
             FileExistsError: Another driver has put the record.
@@ -222,12 +210,7 @@ class EpochLog:
 def _layout(
     changes: Iterable[LogChange], at: int
 ) -> tuple[dict[LogName, LogState], list[bytes], dict[LogName, Recent]]:
-    """Return changed logs, the bytes of the extents within the record, and their entries.
-
-    Args:
-        changes: At most one per log.
-        at: Where the first extent begins, after the header.
-    """
+    """Return changed logs, the bytes of the extents within the record, and their entries."""
     logs: dict[LogName, LogState] = {}
     inline: list[bytes] = []
     recent: dict[LogName, Recent] = {}

@@ -73,12 +73,7 @@ def file_of(epoch: int) -> str:
 
 
 def encode_record(record: EpochRecord, inline: Sequence[bytes]) -> tuple[EpochRecord, bytes]:
-    """Return the record as `read_record` returns it, and its bytes.
-
-    Args:
-        record: Extents within it have the file `HERE` and the offset after the header.
-        inline: The bytes of these extents, in order.
-    """
+    """Return the record as `read_record` returns it, and its bytes."""
     header = {
         "epoch": record.epoch,
         "positions": record.positions,
@@ -100,10 +95,6 @@ def encode_record(record: EpochRecord, inline: Sequence[bytes]) -> tuple[EpochRe
 
 def read_record(directory: JobPath, epoch: int) -> EpochRecord:
     """Return a record. Its extents are not read, only whether the file is long enough.
-
-    Args:
-        directory: Of the epochs.
-        epoch: Number of the record.
 
     Raises:
         FileNotFoundError: There is none.

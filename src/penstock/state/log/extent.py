@@ -62,11 +62,6 @@ def join_entries(entries: Iterable[bytes]) -> bytes:
 def split_entries(extent: Extent, data: bytes, directory: JobPath = _NOWHERE) -> list[bytes]:
     """Return the entries of an extent.
 
-    Args:
-        extent: What the epoch record says.
-        data: The bytes in the file.
-        directory: Of the epochs, for the error.
-
     Raises:
         StateError: The bytes are not those that were written.
     """
@@ -89,11 +84,6 @@ def split_entries(extent: Extent, data: bytes, directory: JobPath = _NOWHERE) ->
 def verify(extent: Extent, data: bytes, directory: JobPath = _NOWHERE) -> None:
     """Check the bytes of an extent.
 
-    Args:
-        extent: What the epoch record says.
-        data: The bytes in the file.
-        directory: Of the epochs, for the error.
-
     Raises:
         StateError: They are not those that were written.
     """
@@ -107,10 +97,6 @@ def verify(extent: Extent, data: bytes, directory: JobPath = _NOWHERE) -> None:
 
 def read_extent(directory: JobPath, extent: Extent) -> bytes:
     """Return the bytes of an extent; whoever uses them verifies them.
-
-    Args:
-        directory: Of the epochs.
-        extent: What the epoch record says.
 
     Raises:
         StateError: The file cannot be read.

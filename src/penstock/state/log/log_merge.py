@@ -48,12 +48,7 @@ class Adjacent:
 
 
 def adjacent_extents(logs: dict[LogName, LogState], newest: frozenset[str]) -> tuple[Adjacent, ...]:
-    """Return what of the logs is to be merged.
-
-    Args:
-        logs: Head and extents of each.
-        newest: Files of the records whose extents stay.
-    """
+    """Return what of the logs is to be merged."""
     return tuple(
         Adjacent(name, sources)
         for name, (_, extents) in logs.items()

@@ -19,11 +19,7 @@ T = TypeVar("T")
 
 
 def epochs_in(directory: JobPath) -> list[int]:
-    """Return the epochs that have a record, ascending.
-
-    Args:
-        directory: Of the epochs.
-    """
+    """Return the epochs that have a record, ascending."""
     try:
         names = [path.name for path in (directory / RECORDS).iterdir()]
     except FileNotFoundError:

@@ -68,9 +68,6 @@ class LogTable:
     def after(self, changed: dict[LogName, LogState]) -> dict[LogName, LogState]:
         """Return the changed logs, whole.
 
-        Args:
-            changed: New head and new extents per log.
-
         Raises:
             StateError: New extents do not follow what the log has, or a head is of other entries.
         """
@@ -82,10 +79,6 @@ class LogTable:
 
     def apply(self, changed: dict[LogName, LogState], entries: dict[LogName, Recent]) -> None:
         """Take the changes of a record over.
-
-        Args:
-            changed: New head and new extents per log.
-            entries: Of the changes, as far as they are within the record.
 
         Raises:
             StateError: See `after`.
@@ -110,12 +103,7 @@ class LogTable:
                 self.apply(record.base, {})
 
     def is_due(self, max_extents: int, step: int) -> bool:
-        """Return whether a log has more extents than allowed, and more than the last merge left.
-
-        Args:
-            max_extents: Most extents of a log, if they are small.
-            step: How many more than the last merge left make another one worth while.
-        """
+        """Return whether a log has more extents than allowed, and more than the last merge left."""
         return any(
             len(log.extents) > max(max_extents, log.unmerged + step) for log in self._logs.values()
         )

@@ -40,9 +40,6 @@ class SegmentWriter:
     def __init__(self, directory: JobPath) -> None:
         """Begin a segment.
 
-        Args:
-            directory: Of the epochs.
-
         Raises:
             OSError: The file cannot be made.
         """
@@ -55,11 +52,6 @@ class SegmentWriter:
 
     def add(self, first: int, last: int, parts: Iterable[bytes]) -> Extent:
         """Append an extent and return it; until the segment is finished, `read` reads it.
-
-        Args:
-            first: Number of the first entry.
-            last: Number of the last entry.
-            parts: The bytes of the extent, in parts.
 
         Raises:
             OSError: It cannot be written.

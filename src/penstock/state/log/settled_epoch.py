@@ -26,10 +26,6 @@ SETTLED = "settled"
 def write_settled(directory: JobPath, epoch: int) -> None:
     """Note that an epoch is settled.
 
-    Args:
-        directory: Of the epochs.
-        epoch: Its number.
-
     Raises:
         OSError: It cannot be written.
     """
@@ -47,9 +43,6 @@ def write_settled(directory: JobPath, epoch: int) -> None:
 
 def read_settled(directory: JobPath) -> int | None:
     """Return the last epoch that is known to be settled, None if none is.
-
-    Args:
-        directory: Of the epochs.
 
     Raises:
         OSError: The file is there and cannot be read.

@@ -91,13 +91,7 @@ class SubtaskLog:
     def __init__(
         self, directory: JobPath, view: LogView, *, inline_bytes: int = INLINE_BYTES
     ) -> None:
-        """Begin with the log as of the newest record.
-
-        Args:
-            directory: Of the epochs.
-            view: The log.
-            inline_bytes: Size of the written entries above which they go to a segment file.
-        """
+        """Begin with the log as of the newest record."""
         self._directory = directory
         self._inline_bytes = inline_bytes
         self._head = view.head

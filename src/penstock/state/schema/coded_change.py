@@ -31,13 +31,7 @@ _VARINTS = ("Byte", "Short", "Integer", "Long")
 
 
 def between_forms(old: StateSchema, new: StateSchema, change: Migration | None) -> Migration | None:
-    """Return the migration of stored values of `old` to those of `new`; None if they stay.
-
-    Args:
-        old: The schema of the stored entries.
-        new: Another schema, which `change` allows.
-        change: Plain values of `old` to plain values of `new`; None if they are equal.
-    """
+    """Return the migration of stored values of `old` to those of `new`; None if they stay."""
     if old.form is StoredForm.PLAIN and new.form is StoredForm.PLAIN:
         return change
     is_same_form = old.form is new.form and old.has_ttl == new.has_ttl

@@ -34,13 +34,7 @@ _INTEGER_BITS = {"Byte": 8, "Short": 16, "Integer": 32, "Long": 64}
 def declared_form(
     type_info: TypeInformation, subject: str, origin: CallSite | None = None
 ) -> Form | None:
-    """Return the coercion of values to `type_info`; None if any object is allowed.
-
-    Args:
-        type_info: The declared type.
-        subject: Name of the state in messages, e.g. `state 'seen' of operator 'totals'`.
-        origin: The user's line for errors, if it is not the one that is running.
-    """
+    """Return the coercion of values to `type_info`; None if any object is allowed."""
     if isinstance(type_info, PickledBytesTypeInfo):
         return None
     coerce, is_formed = type_info.coerce, quick_check(type_info)

@@ -3,7 +3,7 @@
 Between two versions of a program the declared type of a state may change in these ways:
 
 * a row with names gets fields (they are None), loses fields, or has another order of fields;
-* fields of a row have new names, which its type declares (`penstock.types.renamed_fields`);
+* fields of a row have new names, which its type declares (`penstock.types.records`);
 * a number becomes wider: Byte, Short, Integer, Long, BigInteger in this direction; Float to
   Double; Byte, Short and Integer to Double; any integer to BigDecimal;
 * the same inside rows, tuples, lists, arrays and values of maps;
@@ -75,14 +75,6 @@ def migration(
     keeps_all: bool = False,
 ) -> Migration | None:
     """Return the migration of stored values of `old` to those of `new`; None if they stay.
-
-    Args:
-        old: The schema of the stored entries.
-        new: The schema that the program declares now.
-        subject: Name of the state in messages, e.g. `state 'profile' of operator 'enrich'`.
-        now_ms: Clock in milliseconds, read once per call of the migration; for values that
-            get a time-to-live.
-        keeps_all: Refuse changes that remove something.
 
     Raises:
         StateMigrationError: The change is not allowed; the error names the field.

@@ -1,7 +1,7 @@
 """Origins of the fields of rows that were stored with other fields.
 
 A field of the same name is the origin of a field, or one of which the declared type says that it was renamed
-(`penstock.types.renamed_fields`). Fields that are gone without a word, beside fields that are new, are refused: the
+(`penstock.types.records`). Fields that are gone without a word, beside fields that are new, are refused: the
 values of a renamed field would be lost in silence.
 """
 

@@ -66,13 +66,7 @@ def held_codec(schema: StateSchema) -> PlainCodec | None:
 def stored_values(
     codec: PlainCodec | None, values: list[Any], coded: list[bytes | None] | None
 ) -> list[Any]:
-    """Return the stored form of values, of which some are already coded.
-
-    Args:
-        codec: Codec of the state; None if values are their stored form.
-        values: Values in their declared form.
-        coded: Coded bytes of each value, or None for values to encode; None encodes all values.
-    """
+    """Return the stored form of values, of which some are already coded."""
     if codec is None:
         return values
     if coded is None or not any(coded):

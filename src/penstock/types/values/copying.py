@@ -57,10 +57,6 @@ class _TooDeepError(Exception):
 def copy_value(value: Any, depth: int = 0) -> Any:
     """Return a copy of any value; the value itself if it is immutable.
 
-    Args:
-        value: The value.
-        depth: Number of containers around it.
-
     Raises:
         UserCodeError: It can neither be pickled nor copied.
     """

@@ -73,10 +73,6 @@ class EncoderSource:
     def entry(self, type_info: TypeInformation, lenient: Callable[[Any], bytes]) -> str:
         """Return the name of the function that writes any value of a type as a message.
 
-        Args:
-            type_info: The type.
-            lenient: Writes values with lone surrogates.
-
         Raises:
             KeyTypeError: See `message`.
         """

@@ -32,13 +32,7 @@ class SourceText:
         return name
 
     def function(self, key: Any, prefix: str, build: Callable[[str], list[str]]) -> str:
-        """Return the name of a function, built once per `key`.
-
-        Args:
-            key: Identity of the function.
-            prefix: First part of its name; a number follows.
-            build: Returns its lines, given its name.
-        """
+        """Return the name of a function, built once per `key`."""
         found = self._made.get(key)
         if found is None:
             found = self._made[key] = f"{prefix}_{len(self._made)}"
@@ -50,11 +44,7 @@ class SourceText:
         return "\n\n\n".join(self._functions) + "\n"
 
     def compile(self, what: str) -> tuple[Namespace, str]:
-        """Return the functions by name, and the module's text.
-
-        Args:
-            what: Part of the file name that tracebacks show.
-        """
+        """Return the functions by name, and the module's text."""
         text = self.text()
         filename = f"<penstock coded rows {next(_numbers)}: {what:.60}>"
         # So that tracebacks and debuggers show the lines.

@@ -85,11 +85,6 @@ def unzigzag(value: int) -> int:
 def read_varint(data: bytes, at: int, limit: int = _U64) -> tuple[int, int]:
     """Return the number at `at`, and the position after it.
 
-    Args:
-        data: Bytes.
-        at: Position of the varint.
-        limit: Upper bound of the number, exclusive.
-
     Raises:
         DecodeError: The varint is truncated, too large, or longer than necessary.
     """
@@ -169,13 +164,6 @@ def find(data: bytes, number: int) -> int:
 
 def read_rest(data: bytes, at: int, end: int, known: int, *, has_kind: bool) -> int:
     """Skip the fields after the known ones, and return the kind of the row; 0 if it has none.
-
-    Args:
-        data: Bytes.
-        at: End of the known fields.
-        end: End of the message.
-        known: Number of the last known field.
-        has_kind: Whether the message is a row.
 
     Raises:
         DecodeError: The message is truncated, or a field is out of order or of another type.

@@ -109,11 +109,6 @@ def json_codec(
 ) -> JsonCodec:
     """Return the codec of a type.
 
-    Args:
-        type_info: The type.
-        rules: Rules beside it.
-        missing_fails: A field that an object lacks is an error, not None.
-
     Raises:
         ArgumentError: Values of the type have no JSON.
     """

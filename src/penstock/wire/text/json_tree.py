@@ -81,10 +81,6 @@ class _SpanDecoder(json.JSONDecoder):
 def parse_json(message: object, *, with_texts: bool = False) -> Any:
     """Return the value of a JSON text: numbers are `JsonNumber`.
 
-    Args:
-        message: Text, or bytes in UTF-8.
-        with_texts: Keep the texts of arrays and objects.
-
     Raises:
         TextError: It is no JSON.
     """

@@ -18,11 +18,7 @@ class HeldMemory:
     """Compares what a level holds with a limit."""
 
     def __init__(self, limit_bytes: int) -> None:
-        """Know no sizes yet.
-
-        Args:
-            limit_bytes: `execution.sorted-inputs.memory`.
-        """
+        """Know no sizes yet."""
         self._limit = limit_bytes
         self._look_at = 0
         self._sizes: dict[InputTarget, int] = {}

@@ -78,10 +78,6 @@ class KeyPortions:
     def __init__(self, writer: RunWriter, store: SpillStore) -> None:
         """Begin to read.
 
-        Args:
-            writer: Wrote the runs.
-            store: Where they are.
-
         Raises:
             SpillError: Something cannot be read back.
         """
@@ -131,11 +127,7 @@ class KeyPortions:
         return bool(self._held)
 
     def _cut(self, end_of: Callable[[_Block], int]) -> list[Batch]:
-        """Return the first records of each block, in order of arrival; they are not held any more.
-
-        Args:
-            end_of: Says how many.
-        """
+        """Return the first records of each block, in order of arrival; they are not held any more."""
         self._held.sort(key=attrgetter("place"))
         taken = [block.take(end) for block in self._held if (end := end_of(block))]
         self._held = [block for block in self._held if block.values]
@@ -157,13 +149,7 @@ class KeyPortions:
         yield from self._in_order(self._cut(lambda block: bisect_right(block.keys, key)))
 
     def _complete(self, block: _Block, key: bytes, edge: _Block) -> int:
-        """Return how many records of a key come before any that is not held.
-
-        Args:
-            block: A block that is held.
-            key: The key.
-            edge: The next block, which begins with it.
-        """
+        """Return how many records of a key come before any that is not held."""
         end = bisect_right(block.keys, key)
         is_earlier = block.place < edge.place
         if block.stamps is None or not self._by_time:

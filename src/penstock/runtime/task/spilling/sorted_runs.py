@@ -70,13 +70,7 @@ class RunWriter:
     """
 
     def __init__(self, operator: KeyedOperator, store: SpillStore, memory_bytes: int) -> None:
-        """Write nothing yet.
-
-        Args:
-            operator: Whose records they are.
-            store: Where to put the runs.
-            memory_bytes: How much memory records may take.
-        """
+        """Write nothing yet."""
         self.operator = operator
         self.stamped: set[int] = set()
         self.runs = self.rows = self.records = self.size_bytes = 0
@@ -108,12 +102,6 @@ class RunWriter:
         self, number: int, header: FrameHeader, frame: bytes, *, are_results: bool = False
     ) -> None:
         """Take one frame of input `number`.
-
-        Args:
-            number: The input.
-            header: Header of the frame.
-            frame: The frame.
-            are_results: Whether its records are results of a bounded region.
 
         Raises:
             SpillError: It cannot be written.

@@ -26,11 +26,6 @@ class SpilledGroup:
     ) -> None:
         """Begin without records.
 
-        Args:
-            operators: id to operator, of those whose records are held.
-            space: Where to spill.
-            route: Of the group.
-
         Raises:
             SpillError: There is no directory for spill files.
         """

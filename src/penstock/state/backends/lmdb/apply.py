@@ -37,12 +37,6 @@ def catch_up(
 ) -> tuple[LocalFile, Transaction, CopyUse]:
     """Return a copy at the head of `log`, a read transaction on it, and what it was worth.
 
-    Args:
-        directory: Where the copy is.
-        log: Says what the copy should be.
-        coders_of: How addresses are written.
-        declared: Operator to the schemas of its states: of others nothing is known yet.
-
     Raises:
         StateError: The log is damaged, or the disk cannot be used.
     """
@@ -66,13 +60,6 @@ def rewrite(
     step: Callable[[EntryWriter], bool],
 ) -> Transaction:
     """Change how a copy holds what it holds; return a read transaction that sees it.
-
-    Args:
-        directory: Where the copy is.
-        file: The copy.
-        header: What the caller found in it.
-        coders_of: How addresses are written.
-        step: Changes something within a transaction; returns whether nothing is left.
 
     Raises:
         StateError: Another attempt has gone on with the copy, or the disk cannot be used.

@@ -100,12 +100,6 @@ def behind(prefix: bytes) -> bytes | None:
 def pack_entry(raw: bytes, number: int, value: Any, address: tuple[Any, Any] | None) -> bytes:
     """Return the stored value of the entry `raw`.
 
-    Args:
-        raw: Key of the entry in the database.
-        number: Number of its schema.
-        value: Stored value: plain or coded.
-        address: (key, subkey) if they cannot be had from `raw`.
-
     Raises:
         StateError: The value cannot be pickled.
     """

@@ -142,13 +142,7 @@ class LmdbTable:
         )
 
     def take(self, key_group: int, section: Section, values: list[Any]) -> None:
-        """Make the entries of a section changes of this micro-batch.
-
-        Args:
-            key_group: Where they belong.
-            section: Says what was cleared, written and removed.
-            values: Its values, as plain values of `schema`.
-        """
+        """Make the entries of a section changes of this micro-batch."""
         part = self[key_group]
         rich = values if self._codec is None else self._codec.from_plain(values)
         if not self.schema.kind.is_nested:

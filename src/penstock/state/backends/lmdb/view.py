@@ -147,10 +147,6 @@ class View:
     def first_of_each(self, prefix: bytes, size: int | Callable[[bytes], int]) -> Iterator[bytes]:
         """Yield the first of the entries that share their first bytes, without reading the rest.
 
-        Args:
-            prefix: What they all begin with.
-            size: How many bytes make entries alike; may depend on the entry.
-
         Raises:
             StateError: The copy is damaged.
         """

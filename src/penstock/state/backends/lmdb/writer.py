@@ -54,14 +54,7 @@ class EntryWriter:
         coders_of: CodersOf,
         declared: Declared | None = None,
     ) -> None:
-        """Begin.
-
-        Args:
-            file: Where to write.
-            txn: The transaction.
-            coders_of: How addresses are written.
-            declared: What operators have declared; None to defer no more blobs.
-        """
+        """Begin."""
         self._file = file
         self._txn = txn
         self._coders_of = coders_of
