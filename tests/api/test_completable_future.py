@@ -7,7 +7,7 @@ from concurrent.futures import CancelledError
 
 import pytest
 
-from penstock.api.environment.completable_future import CompletableFuture
+from penstock.api.environment.job import CompletableFuture
 from penstock.errors import SavepointError
 
 

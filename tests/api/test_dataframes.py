@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from penstock.api.environment.plan_only import PlanReady
+from penstock.api.environment.job import PlanReady
 from penstock.common import Configuration, Types, WatermarkStrategy
 from penstock.datastream import StreamExecutionEnvironment, col
 from penstock.datastream.connectors import FileSource

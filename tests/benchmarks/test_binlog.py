@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.inputs.binlog import ORDERS, REFUNDS, write_binlog
-from penstock.api.environment.plan_only import PlanReady
+from penstock.api.environment.job import PlanReady
 from penstock.config.overrides import set_process_overrides
 from penstock.datastream import WatermarkStrategy
 from penstock.datastream.connectors import DiscardingSink

@@ -8,8 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from penstock.api.environment.completable_future import CompletableFuture
-from penstock.api.environment.job import JobExecutionResult, JobID, JobStatus
+from penstock.api.environment.job import CompletableFuture, JobExecutionResult, JobID, JobStatus
 from penstock.config.configuration import Configuration
 from penstock.config.job_parameters import job_parameters
 from penstock.graph.endpoints import SinkContext

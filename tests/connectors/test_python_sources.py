@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from penstock.api.functions import source_functions
+from penstock.api.functions import endpoint_functions
 from penstock.common import TypeInformation, Types, WatermarkStrategy
 from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream.connectors import DataGeneratorSource, IteratorSource, SplitSource
@@ -246,7 +246,7 @@ def test_a_push_source_is_run_to_its_end(settings: dict[str, str]) -> None:
 
 
 def test_one_that_does_not_end_is_cancelled_and_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source_functions, "MAX_RECORDS", 100)
+    monkeypatch.setattr(endpoint_functions, "MAX_RECORDS", 100)
     endless = Endless()
     with pytest.raises(SourceError, match="SplitSource"):
         environment(STREAMING).add_source(endless)

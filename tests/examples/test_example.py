@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.api.environment.plan_only import PlanReady
+from penstock.api.environment.job import PlanReady
 from penstock.config.overrides import set_process_overrides
 from penstock.program.run_settings import RunKind
 

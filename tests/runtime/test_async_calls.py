@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.api.functions.async_retry_predicates import (
+from penstock.api.functions.async_functions import (
     empty_result_predicate,
     has_exception_predicate,
 )

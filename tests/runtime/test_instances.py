@@ -18,14 +18,11 @@ import pytest
 from penstock import datastream
 from penstock.api.streams import (
     co_grouped_streams,
+    connected_streams,
     data_stream,
     interval_join,
     joined_streams,
     keyed_stream,
-)
-from penstock.api.streams.connected import (
-    broadcast_streams,
-    connected_streams,
     multiple_connected_streams,
 )
 from penstock.api.windows import windowed_stream
@@ -442,7 +439,6 @@ ENDS = {
 def test_no_method_of_the_api_is_left_out():
     known = {name.split(" ")[-1] for name in METHODS | ONE_KEY}
     modules = [
-        broadcast_streams,
         co_grouped_streams,
         connected_streams,
         data_stream,

@@ -6,8 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from penstock.api.environment.completable_future import CompletableFuture
-from penstock.api.environment.job import JobClient
+from penstock.api.environment.job import CompletableFuture, JobClient
 from penstock.errors import JobFailedError
 from tests.spark.waiting import wait_for
 

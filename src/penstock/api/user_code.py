@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import inspect
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
-from penstock.errors import ArgumentError
+from penstock.errors import ArgumentError, did_you_mean
 from penstock.program.folding.fold import Promises
 from penstock.types import TypeInformation, Types
 from penstock.types.inferred import enforced
@@ -128,3 +130,37 @@ def _named(function: Any) -> str:
     if isinstance(function, type):
         return f"the class {function.__name__}"
     return f"{function!r} of type {type(function).__name__}"
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def called_as(form: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Return a decorator of methods: a call whose arguments do not fit the signature is an `ArgumentError`.
+
+    Args:
+        form: A right call, for the hint.
+    """
+
+    def decorate(method: Callable[P, R]) -> Callable[P, R]:
+        signature = inspect.signature(method)
+        known = tuple(signature.parameters)[1:]
+
+        @wraps(method)
+        def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+            try:
+                signature.bind(*args, **kwargs)
+            except TypeError as refused:
+                shown = [str(each) for each in args[1:]]
+                shown += [f"{name}={value}" for name, value in kwargs.items()]
+                meant = [did_you_mean(name, known) for name in kwargs if name not in known]
+                raise ArgumentError.here(
+                    f"{method.__name__} got ({', '.join(shown)}): {refused}{''.join(meant)}",
+                    hint=f"Write {form}.",
+                ) from None
+            return method(*args, **kwargs)
+
+        return checked
+
+    return decorate

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.api.environment.completable_future import CompletableFuture
+from penstock.api.environment.job import CompletableFuture
 from penstock.errors import SavepointError
 from penstock.filesystem.stored_path import JobPath
 from penstock.spark.job.observed_job import ObservedJob

@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.text import Text
 
 from penstock.api.environment.execution_plan import execution_plan_json
-from penstock.api.environment.plan_only import PlanReady
+from penstock.api.environment.job import PlanReady
 from penstock.cli.failures import exit_status
 from penstock.cli.script import (
     Definitions,

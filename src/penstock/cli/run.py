@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from penstock.api.environment.plan_only import PlanReady
+from penstock.api.environment.job import PlanReady
 from penstock.cli.failures import exit_status
 from penstock.cli.progress import job_progress
 from penstock.cli.script import (

@@ -1,9 +1,14 @@
 """The names of `pyflink.common`: change the import, keep the program."""
 
-from penstock.api.environment.completable_future import CompletableFuture
 from penstock.api.environment.config_options import ConfigOptions
 from penstock.api.environment.execution_config import ExecutionConfig
-from penstock.api.environment.job import JobClient, JobExecutionResult, JobID, JobStatus
+from penstock.api.environment.job import (
+    CompletableFuture,
+    JobClient,
+    JobExecutionResult,
+    JobID,
+    JobStatus,
+)
 from penstock.api.environment.restart_strategies import (
     RestartStrategies,
     RestartStrategyConfiguration,

@@ -1,5 +1,5 @@
 """The names of `pyflink.common.completable_future`."""
 
-from penstock.api.environment.completable_future import CompletableFuture
+from penstock.api.environment.job import CompletableFuture
 
 __all__ = ["CompletableFuture"]

@@ -26,7 +26,7 @@ without Spark, and returns its records; a job on Spark is started by `env.execut
 
 from penstock.api.environment.job import JobClient, JobExecutionResult, JobStatus
 from penstock.api.functions.watermark import TimestampAssigner, WatermarkStrategy
-from penstock.api.streams.joined_rows import JoinedRows
+from penstock.api.streams.stream_handles import JoinedRows
 from penstock.datastream import functions
 from penstock.datastream.async_data_stream import AsyncDataStream
 from penstock.datastream.checkpoint_config import CheckpointConfig

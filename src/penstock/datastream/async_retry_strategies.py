@@ -1,6 +1,6 @@
 """The names of `pyflink.datastream.async_retry_strategies`."""
 
-from penstock.api.functions.async_retries import (
+from penstock.api.functions.async_functions import (
     NO_RETRY_STRATEGY,
     ExponentialBackoffDelayRetryStrategy,
     FixedDelayRetryStrategy,

@@ -1,6 +1,6 @@
 """The names of `pyflink.datastream.checkpoint_storage`."""
 
-from penstock.api.environment.checkpoint_storage import (
+from penstock.api.environment.checkpointing import (
     CheckpointStorage,
     FileSystemCheckpointStorage,
     JobManagerCheckpointStorage,

@@ -1,9 +1,12 @@
 """The names of `pyflink.datastream.functions`."""
 
-from penstock.api.functions.async_functions import AsyncFunction
-from penstock.api.functions.async_retries import AsyncRetryPredicate, AsyncRetryStrategy
-from penstock.api.functions.batch_functions import MapBatchFunction, MapGroupFunction
+from penstock.api.functions.async_functions import (
+    AsyncFunction,
+    AsyncRetryPredicate,
+    AsyncRetryStrategy,
+)
 from penstock.api.functions.context import KeyedStateStore, RuntimeContext, TimerService
+from penstock.api.functions.endpoint_functions import SinkFunction, SourceFunction
 from penstock.api.functions.function_classes import (
     AggregateFunction,
     FilterFunction,
@@ -11,27 +14,25 @@ from penstock.api.functions.function_classes import (
     Function,
     KeyedProcessFunction,
     KeySelector,
+    MapBatchFunction,
     MapFunction,
+    MapGroupFunction,
     Partitioner,
     ProcessFunction,
     ReduceFunction,
 )
-from penstock.api.functions.join_functions import (
-    CoGroupFunction,
-    FlatJoinFunction,
-    JoinFunction,
-    ProcessJoinFunction,
-)
-from penstock.api.functions.sink_functions import SinkFunction
-from penstock.api.functions.source_functions import SourceFunction
 from penstock.api.functions.two_input_functions import (
     BaseBroadcastProcessFunction,
     BroadcastProcessFunction,
     CoFlatMapFunction,
+    CoGroupFunction,
     CoMapFunction,
     CoProcessFunction,
+    FlatJoinFunction,
+    JoinFunction,
     KeyedBroadcastProcessFunction,
     KeyedCoProcessFunction,
+    ProcessJoinFunction,
 )
 from penstock.api.windows.window_functions import (
     AllWindowFunction,

@@ -1,21 +1,19 @@
 """The names of Flink's `streaming.api.operators`, in Python's form: operators of your own."""
 
-from penstock.api.functions.external_sorter import ExternalSorter
+from penstock.api.functions.context import ExternalSorter
 from penstock.api.functions.multiple_inputs import (
     AbstractInput,
     Input,
     MultipleInputStreamOperator,
 )
-from penstock.api.functions.operator_factories import (
-    SimpleOperatorFactory,
-    StreamOperatorFactory,
-    StreamOperatorParameters,
-)
 from penstock.api.functions.stream_operators import (
     OneInputStreamOperator,
+    SimpleOperatorFactory,
     StreamOperator,
+    StreamOperatorFactory,
     StreamOperatorKeys,
     StreamOperatorOutput,
+    StreamOperatorParameters,
     TwoInputStreamOperator,
 )
 from penstock.graph.operator_attributes import OperatorAttributes, OperatorAttributesBuilder

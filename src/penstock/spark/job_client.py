@@ -9,8 +9,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from penstock.api.environment.completable_future import CompletableFuture
-from penstock.api.environment.job import JobExecutionResult, JobID, JobStatus
+from penstock.api.environment.job import CompletableFuture, JobExecutionResult, JobID, JobStatus
 from penstock.config.configuration import Configuration
 from penstock.config.options import JOB_NAME
 from penstock.errors import (

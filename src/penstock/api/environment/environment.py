@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from typing import Any, overload
 
 from penstock.api.environment.builder import GraphBuilder
+from penstock.api.environment.environment_settings import PythonDependencies
 from penstock.api.environment.execution_plan import execution_plan_json, graph_json
 from penstock.api.environment.ignored_settings import log_ignored_by_queries, log_ignored_settings
 from penstock.api.environment.job import JobClient, JobExecutionResult, executor_for
-from penstock.api.environment.python_dependencies import PythonDependencies
 from penstock.api.environment.sql_methods import SqlMethods
-from penstock.api.functions.source_functions import SourceFunction, record
+from penstock.api.functions.endpoint_functions import SourceFunction, record
 from penstock.api.functions.watermark import WatermarkStrategy
-from penstock.api.streams.caching import fill_caches
+from penstock.api.streams.collecting import fill_caches
 from penstock.api.streams.data_stream import DataStream
 from penstock.api.streams.dataframes import source_of
 from penstock.api.streams.stream_handles import handle_of

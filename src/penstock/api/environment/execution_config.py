@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from penstock.api.environment.durations import Length, length_of, milliseconds_of
+from penstock.api.environment.setting_values import Length, length_of, milliseconds_of
 from penstock.config.accepted_options import (
     CANCELLATION_INTERVAL,
     CANCELLATION_TIMEOUT,

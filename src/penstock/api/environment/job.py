@@ -3,17 +3,100 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from pkgutil import resolve_name
-from typing import Any, Protocol
+from typing import Any, Generic, NoReturn, Protocol, TypeVar
 
-from penstock.api.environment.completable_future import CompletableFuture
 from penstock.config.configuration import Configuration
 from penstock.config.options import TARGET
 from penstock.metrics.job_metrics import is_named, result_named
 from penstock.notebook.card import Card, CardTable, ShownAsCard
 from penstock.plan.physical import PhysicalPlan
+
+T = TypeVar("T")
+
+
+class CompletableFuture(Generic[T]):
+    """A result that may come later. Safe to use from several threads.
+
+    Example:
+        >>> future = CompletableFuture[str]()
+        >>> future.set_result("/savepoints/1")
+        >>> future.done(), future.result()
+        (True, '/savepoints/1')
+        >>> failed = CompletableFuture[str]()
+        >>> failed.set_exception(ValueError("no directory"))
+        >>> failed.exception(), failed.cancel(), failed.cancelled()
+        (ValueError('no directory'), False, False)
+    """
+
+    def __init__(self) -> None:
+        self._future: Future[T] = Future()
+
+    @classmethod
+    def completed(cls, result: T) -> CompletableFuture[T]:
+        """Return a future that has the result `result`.
+
+        Example:
+            >>> CompletableFuture.completed(1).done()
+            True
+        """
+        made = cls()
+        made.set_result(result)
+        return made
+
+    def cancel(self) -> bool:
+        """Stop waiting; return False if it was done already.
+
+        The requested operation may happen all the same, as in Flink.
+        """
+        return self._future.cancel()
+
+    def cancelled(self) -> bool:
+        """Return whether it was cancelled before it was done."""
+        return self._future.cancelled()
+
+    def done(self) -> bool:
+        """Return whether there is a result or an error, or it was cancelled."""
+        return self._future.done()
+
+    def result(self) -> T:
+        """Wait for the result.
+
+        Raises:
+            PenstockError: There is none, and why.
+            concurrent.futures.CancelledError: It was cancelled.
+        """
+        __tracebackhide__ = True
+        failure = self._future.exception()
+        if failure is not None:
+            # Without the frames of the thread that failed, which are not the caller's.
+            raise failure.with_traceback(None)
+        return self._future.result()
+
+    def exception(self) -> BaseException | None:
+        """Wait, and return the error, None if there is a result.
+
+        Raises:
+            concurrent.futures.CancelledError: It was cancelled.
+        """
+        return self._future.exception()
+
+    def set_result(self, result: T) -> None:
+        """Complete the future with `result`, unless it is done already."""
+        with suppress(InvalidStateError):
+            self._future.set_result(result)
+
+    def set_exception(self, exception: BaseException) -> None:
+        """Complete the future with the error `exception`, unless it is done already."""
+        with suppress(InvalidStateError):
+            self._future.set_exception(exception)
+
+    def __str__(self) -> str:
+        return f"CompletableFuture({'done' if self.done() else 'not done'})"
 
 
 class JobID(str):
@@ -242,7 +325,7 @@ class Executor(Protocol):
 
 EXECUTORS: dict[str, str] = {
     "spark": "penstock.spark.executor:SparkExecutor",
-    "plan": "penstock.api.environment.plan_only:PlanOnlyExecutor",
+    "plan": "penstock.api.environment.job:PlanOnlyExecutor",
 }
 """`execution.target` to the executor's class. Names, because layers below must not import
 the layers above them."""
@@ -252,3 +335,31 @@ def executor_for(configuration: Configuration) -> Executor:
     """Return the executor `execution.target` names."""
     made: Executor = resolve_name(EXECUTORS[configuration.get(TARGET)])()
     return made
+
+
+class PlanReady(BaseException):
+    """Carries the plan out of a program that was only to be planned.
+
+    Not an `Exception`: a program's own error handling must not swallow it.
+
+    Attributes:
+        plan: The plan.
+        configuration: The configuration of the job.
+    """
+
+    def __init__(self, plan: PhysicalPlan, configuration: Configuration) -> None:
+        super().__init__("planned")
+        self.plan = plan
+        self.configuration = configuration
+
+
+class PlanOnlyExecutor:
+    """Ends the program at its first `execute`."""
+
+    def submit(self, plan: PhysicalPlan, configuration: Configuration) -> NoReturn:
+        """Stop here.
+
+        Raises:
+            PlanReady: Always.
+        """
+        raise PlanReady(plan, configuration)

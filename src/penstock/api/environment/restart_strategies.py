@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
 
-from penstock.api.environment.durations import Length, length_of
-from penstock.api.environment.setting_values import checked_count
+from penstock.api.environment.setting_values import Length, checked_count, length_of
 from penstock.config.configuration import Configuration
 from penstock.config.restart_options import OPTIONS_OF, RESTART_STRATEGY
 

@@ -1,14 +1,19 @@
-"""Keys of a declared type."""
+"""Key selectors: by function, by field and by columns."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from keyword import iskeyword
+from operator import itemgetter
 from typing import Any
 
 from penstock.api.user_code import checked_type
-from penstock.errors import KeyTypeError
-from penstock.types import TypeInformation
+from penstock.errors import ArgumentError, KeyTypeError
+from penstock.expressions.column import ColumnExpression
+from penstock.expressions.tree import Field
+from penstock.expressions.typing import record_type, typed
+from penstock.types.base import TypeInformation
 from penstock.types.key_types import no_key_in
 from penstock.types.list_key import CHANGED_HINT
 
@@ -61,3 +66,66 @@ def typed_selector(
             hint=CHANGED_HINT,
         )
     return TypedKeySelector(select, declared)
+
+
+def given_columns(columns: Any, operation: str) -> tuple[ColumnExpression, ...]:
+    """Return one or several columns as a tuple.
+
+    Args:
+        columns: What a program gave.
+        operation: Name of the API method, for messages.
+
+    Raises:
+        ArgumentError: One is no column.
+    """
+    is_one = isinstance(columns, ColumnExpression | str) or not isinstance(columns, Iterable)
+    given = (columns,) if is_one else tuple(columns)
+    for each in given:
+        if isinstance(each, ColumnExpression) and isinstance(each.tree, Field):
+            continue
+        shown = each.tree if isinstance(each, ColumnExpression) else repr(each)
+        raise ArgumentError.here(
+            f"{operation} got {shown}, which is no column",
+            hint=f"Write {_written(each)}."
+            if isinstance(each, str)
+            else "Pass col.name, or a list of such; compute it before, with with_columns.",
+        )
+    return given
+
+
+def _written(name: str) -> str:
+    is_attribute = name.isidentifier() and not iskeyword(name)
+    return f"col.{name}" if is_attribute else f"col[{name!r}]"
+
+
+def column_keys(
+    columns: Any, type_info: TypeInformation, operation: str = "key_by"
+) -> Callable[[Any], Any]:
+    """Return the selector of some columns; the key of several is a tuple of their values.
+
+    It is a getter of `operator`, which the planner recognizes: keys are then read of Arrow columns.
+
+    Args:
+        columns: What the program gave.
+        type_info: Type of the records.
+        operation: Name of the API method, for messages.
+
+    Raises:
+        ArgumentError: The records have no columns, or one of `columns` is none.
+        UnknownFieldError: There is no such column.
+        KeyTypeError: The values of a column cannot be keys.
+    """
+    records = record_type(type_info, operation)
+    positions = []
+    for each in given_columns(columns, operation):
+        assert isinstance(each.tree, Field), "it is a column"
+        kind = typed(each.tree, records, operation).type_info
+        refused = None if kind is None else no_key_in(kind)
+        if refused is not None:
+            raise KeyTypeError.here(
+                f"{operation} got the column {each.tree} of type {kind!r}: values of {refused!r} can be "
+                "changed, so they cannot be keys",
+                hint=CHANGED_HINT,
+            )
+        positions.append(records.field_names.index(each.tree.name))
+    return itemgetter(*positions)

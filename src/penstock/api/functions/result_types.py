@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
-from penstock.api.functions.join_functions import FlatJoinFunction
+from penstock.api.functions.two_input_functions import FlatJoinFunction
 from penstock.api.user_code import checked_type
 from penstock.types import TypeInformation, Types
 from penstock.types.infer import type_of_annotation, type_of_elements

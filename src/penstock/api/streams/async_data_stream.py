@@ -6,10 +6,10 @@ import inspect
 from datetime import timedelta
 from typing import Any
 
-from penstock.api.environment.durations import nanoseconds_of
-from penstock.api.functions.async_functions import AsyncFunction
-from penstock.api.functions.async_retries import (
+from penstock.api.environment.setting_values import nanoseconds_of
+from penstock.api.functions.async_functions import (
     NO_RETRY_STRATEGY,
+    AsyncFunction,
     AsyncRetryStrategy,
     NoRetryStrategy,
 )

@@ -1,4 +1,4 @@
-"""`map_batches`: a function of batches of records, for models and libraries of columns."""
+"""Functions of whole batches of records, of a stream or of a key."""
 
 from __future__ import annotations
 
@@ -6,16 +6,21 @@ import inspect
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic
 
-from penstock.api.environment.durations import Length, length_of, milliseconds_of
-from penstock.api.functions.async_retries import NO_RETRY_STRATEGY, AsyncRetryStrategy
-from penstock.api.functions.batch_functions import MapBatchFunction, form_of
-from penstock.api.functions.callables import ToBatch
+from penstock.api.environment.setting_values import Length, length_of, milliseconds_of
+from penstock.api.functions.async_functions import NO_RETRY_STRATEGY, AsyncRetryStrategy
+from penstock.api.functions.function_classes import (
+    MapBatchFunction,
+    MapGroupFunction,
+    ToBatch,
+    ToGroup,
+    form_of,
+)
 from penstock.api.streams.stream_base import StreamBase
 from penstock.api.user_code import checked_type, method_of, name_of
 from penstock.errors import ArgumentError
 from penstock.expressions.typing import record_type
 from penstock.program.function_calls import AsyncSpec, BatchSpec
-from penstock.program.operators import ASYNC_MAP_BATCHES, MAP_BATCHES
+from penstock.program.operators import ASYNC_MAP_BATCHES, KEYED_MAP_GROUPS, MAP_BATCHES
 from penstock.types.arrow import arrow_schema
 from penstock.types.base import TypeInformation
 from penstock.types.records import RowTypeInfo
@@ -31,7 +36,7 @@ BATCH_SIZE = 8_192
 CONCURRENT_BATCHES = 4
 """Most calls of a coroutine at a time, if the program does not say."""
 
-_NAME = "map_batches"
+_BATCHES = "map_batches"
 
 
 class BatchOperations(StreamBase[T], Generic[T]):
@@ -83,15 +88,15 @@ class BatchOperations(StreamBase[T], Generic[T]):
             >>> collect(orders.map_batches(scored, kind))[:2]
             [Row(customer='ann', score=2.5), Row(customer='bob', score=1.5)]
         """
-        method = method_of(func, MapBatchFunction, "map_batch", _NAME)
+        method = method_of(func, MapBatchFunction, "map_batch", _BATCHES)
         called: Any = func if method is None else getattr(func, method)
-        wait = None if max_wait is None else milliseconds_of(length_of(max_wait, _NAME))
-        batches = batch_spec(self.get_type(), called, output_type, _NAME, batch_size)
+        wait = None if max_wait is None else milliseconds_of(length_of(max_wait, _BATCHES))
+        batches = batch_spec(self.get_type(), called, output_type, _BATCHES, batch_size)
         batches = replace(batches, max_wait_ms=wait, is_fixed=fixed_size)
         async_io = _async_spec(called, max_concurrent_batches, timeout, retry_strategy)
         return self._derive(
             MAP_BATCHES if async_io is None else ASYNC_MAP_BATCHES,
-            name_of(func, _NAME),
+            name_of(func, _BATCHES),
             batches.results,
             function=func,
             method=method,
@@ -141,17 +146,17 @@ def _async_spec(
         for name, value in options.items():
             if value is not None:
                 raise ArgumentError.here(
-                    f"{_NAME} got {name}={value!r}, and its function is no coroutine",
+                    f"{_BATCHES} got {name}={value!r}, and its function is no coroutine",
                     hint="Write async def, or leave it out.",
                 )
         return None
     if retry is not None and not isinstance(retry, AsyncRetryStrategy):
         raise ArgumentError.here(
-            f"{_NAME} got retry_strategy={retry!r}", hint="Pass an AsyncRetryStrategy."
+            f"{_BATCHES} got retry_strategy={retry!r}", hint="Pass an AsyncRetryStrategy."
         )
     found = CONCURRENT_BATCHES if capacity is None else capacity
-    _check_number(_NAME, "max_concurrent_batches", found)
-    limit = 0 if timeout is None else milliseconds_of(length_of(timeout, _NAME))
+    _check_number(_BATCHES, "max_concurrent_batches", found)
+    limit = 0 if timeout is None else milliseconds_of(length_of(timeout, _BATCHES))
     return AsyncSpec(
         ordered=True, timeout_ms=limit, capacity=found, retry=retry or NO_RETRY_STRATEGY
     )
@@ -167,4 +172,70 @@ def _check_number(operation: str, name: str, value: Any) -> None:
     if type(value) is not int or value < 1:
         raise ArgumentError.here(
             f"{operation} got {name}={value!r}", hint="Pass a whole number from 1."
+        )
+
+
+_GROUPS = "map_groups"
+
+
+class KeyedBatches(StreamBase[T], Generic[T]):
+    """Base of `KeyedStream`: operations whose function takes batches of records of one key."""
+
+    def map_groups(
+        self,
+        func: ToGroup,
+        output_type: TypeInformation[Row],
+        *,
+        batch_size: int = BATCH_SIZE,
+        any_rows: bool = False,
+    ) -> DataStream[Row]:
+        """Replace batches of records of one key by batches of results; the function may have keyed state.
+
+        The function gets the columns of records of one key, in order of arrival, in a batch run in order of time, and
+        returns columns; its annotation chooses their form, as that of `map_batches`. How the records of a key are cut
+        is not defined: a micro-batch, a part of history, or fewer. So the answer is the same in every mode if the
+        results of two batches, one after the other, are those of one batch with the records of both. What it has
+        to know of earlier records it keeps in state, which `open` of a `MapGroupFunction` gets.
+
+        Args:
+            func: A callable or a `MapGroupFunction`. It returns one row per row of the batch, in its order.
+            output_type: Type of the results, a row with names. Further columns that `func` returns are left out.
+            batch_size: Most records of a batch.
+            any_rows: Whether it may return any number of rows. Then results have no timestamps.
+
+        Returns:
+            The results, with the timestamps of their records and without a key.
+
+        Raises:
+            ArgumentError: The stream has no columns, a type has no column form, the annotation is of no known form, or
+                another argument is wrong.
+
+        Example:
+            >>> class Numbered(MapGroupFunction):
+            ...     def open(self, runtime_context):
+            ...         self.count = runtime_context.get_state(ValueStateDescriptor("count"))
+            ...     def map_group(self, batch):
+            ...         before = self.count.value() or 0
+            ...         self.count.update(before + batch.num_rows)
+            ...         return {"who": batch["f0"], "n": range(before, before + batch.num_rows)}
+            >>> kind = Types.ROW_NAMED(["who", "n"], [Types.STRING(), Types.LONG()])
+            >>> sorted(collect(orders.key_by(col.f0).map_groups(Numbered(), kind)), key=str)
+            [Row(who='ann', n=0), Row(who='ann', n=1), Row(who='bob', n=0)]
+        """
+        method = method_of(func, MapGroupFunction, "map_group", _GROUPS)
+        called: Any = func if method is None else getattr(func, method)
+        if is_coroutine(called):
+            raise ArgumentError.here(
+                f"{_GROUPS} got the coroutine {name_of(func, _GROUPS)!r}, and calls of a key follow each other",
+                hint="Write def. Call services in map_batches before, and keep state here.",
+            )
+        batches = batch_spec(self.get_type(), called, output_type, _GROUPS, batch_size)
+        batches = replace(batches, is_row_for_row=not any_rows)
+        return self._derive(
+            KEYED_MAP_GROUPS,
+            name_of(func, _GROUPS),
+            batches.results,
+            function=func,
+            method=method,
+            batches=batches,
         )

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Generic, overload
 
-from penstock.api.functions.callables import ToKey
-from penstock.api.functions.join_functions import CoGroupFunction
+from penstock.api.functions.function_classes import ToKey
 from penstock.api.functions.result_types import result_type
+from penstock.api.functions.two_input_functions import CoGroupFunction
 from penstock.api.streams.paired_streams import PairedKeys, PairedStreams, Where
 from penstock.api.user_code import method_of, name_of
 from penstock.api.windows.assigner import WindowAssigner

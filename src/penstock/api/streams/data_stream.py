@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Generic, cast, overload
 
-from penstock.api.functions.callables import ToKey
-from penstock.api.functions.column_keys import column_keys
-from penstock.api.functions.function_classes import KeySelector
-from penstock.api.functions.key_selectors import typed_selector
+from penstock.api.functions.function_classes import KeySelector, ToKey
+from penstock.api.functions.key_selectors import column_keys, typed_selector
 from penstock.api.functions.watermark import WatermarkStrategy, checked_strategy
 from penstock.api.streams.batch_operations import BatchOperations
-from penstock.api.streams.caching import add_cache
-from penstock.api.streams.columns.call_form import called_as
+from penstock.api.streams.collecting import add_cache
 from penstock.api.streams.columns.column_operations import ColumnOperations
-from penstock.api.streams.repartitioning import Repartitioning
 from penstock.api.streams.stream_ends import StreamEnds
-from penstock.api.streams.stream_operations import StreamOperations
+from penstock.api.streams.stream_operations import Repartitioning, StreamOperations
 from penstock.api.streams.stream_pairs import StreamPairs
-from penstock.api.user_code import bound_method
+from penstock.api.user_code import bound_method, called_as
 from penstock.api.windows.assigner import WindowAssigner
 from penstock.api.windows.windowed_stream import AllWindowedStream
 from penstock.errors import CallSite
@@ -30,8 +26,8 @@ from penstock.types.type_parameters import K, T
 
 if TYPE_CHECKING:
     from penstock.api.environment.environment import StreamExecutionEnvironment
-    from penstock.api.streams.cached_stream import CachedDataStream
     from penstock.api.streams.keyed_stream import KeyedStream
+    from penstock.api.streams.stream_handles import CachedDataStream
 
 
 class DataStream(

@@ -9,7 +9,7 @@ from pkgutil import resolve_name
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
-from penstock.api.environment.plan_only import PlanReady
+from penstock.api.environment.job import PlanReady
 from penstock.config.options import PLAN_ONLY, TARGET
 from penstock.connectors.column_positions import chosen
 from penstock.connectors.files.file_sink import FileSink

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Generic, Self, overload
 
-from penstock.api.environment.durations import Length, nanoseconds_of
+from penstock.api.environment.setting_values import Length, nanoseconds_of
 from penstock.api.functions.function_classes import Emitted
-from penstock.api.functions.join_functions import JoinContext, ProcessJoinFunction
 from penstock.api.functions.result_types import result_type
+from penstock.api.functions.two_input_functions import JoinContext, ProcessJoinFunction
 from penstock.api.streams.paired_streams import check_key_types
 from penstock.api.user_code import method_of, name_of
 from penstock.errors import ArgumentError, GraphError

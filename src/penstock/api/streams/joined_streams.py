@@ -1,30 +1,106 @@
-"""`a.join(b).where(…).equal_to(…).window(…).apply(…)`; not in PyFlink, as in Flink's Java API."""
+"""Joins in windows, and of everything there is."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Generic, Self, overload
+from typing import TYPE_CHECKING, Any, Generic, Self, cast, overload
 
-from penstock.api.functions.callables import ToKey
-from penstock.api.functions.join_functions import (
+from penstock.api.functions.function_classes import ToKey
+from penstock.api.functions.result_types import result_type
+from penstock.api.functions.two_input_functions import (
     CoGroupFunction,
     FlatJoinFunction,
     JoinFunction,
     WrappedJoin,
 )
-from penstock.api.functions.result_types import result_type
 from penstock.api.streams.co_grouped_streams import PairedWindows
 from penstock.api.streams.paired_streams import PairedKeys, PairedStreams, Where
-from penstock.api.streams.regular_join import RegularJoinForms
 from penstock.api.user_code import method_of, name_of
 from penstock.api.windows.assigner import WindowAssigner
-from penstock.program.join import JoinKind
-from penstock.types import TypeInformation
+from penstock.program.join import JoinKind, JoinSpec
+from penstock.program.operators import KEYED_REGULAR_JOIN
+from penstock.types import TypeInformation, Types
+from penstock.types.inferred import enforced
 from penstock.types.type_parameters import T1, T2, K, R
 
 if TYPE_CHECKING:
     from penstock.api.streams.data_stream import DataStream
+    from penstock.api.streams.stream_handles import JoinedRows
+
+FIELDS = ["left", "right"]
+
+
+class RegularJoinForms:
+    """The four joins over all records, of what `a.join(b).where(f).equal_to(g)` returns.
+
+    Both sides are changelogs: a `Row` of kind INSERT or UPDATE_AFTER is added to its side, one of
+    kind UPDATE_BEFORE or DELETE removes an equal one; other records are added. A row may be
+    there any number of times. All rows stay in state, unless `table.exec.state.ttl` is set.
+
+    A key that is None, or a tuple or row with a None in it, matches nothing.
+    """
+
+    def keyed_sides(self) -> tuple[DataStream[Any], DataStream[Any]]:
+        """Return both streams, each with its key."""
+        raise AssertionError(type(self).__name__)
+
+    def inner(self) -> JoinedRows:
+        """Return every pair of rows with the same key, as a changelog.
+
+        Example:
+            >>> small = env.from_collection([1, 2]).join(env.from_collection([2, 3]))
+            >>> pairs = small.where(lambda n: n).equal_to(lambda n: n).inner()
+            >>> [(row.left, row.right) for row in collect(pairs)]
+            [(2, 2)]
+        """
+        return _joined(*self.keyed_sides(), JoinKind.INNER)
+
+    def left(self) -> JoinedRows:
+        """Return the pairs, and left rows without a match beside None.
+
+        Example:
+            >>> small = env.from_collection([1, 2]).join(env.from_collection([2, 3]))
+            >>> pairs = small.where(lambda n: n).equal_to(lambda n: n).left()
+            >>> sorted((row.left, str(row.right)) for row in collect(pairs))
+            [(1, 'None'), (2, '2')]
+        """
+        return _joined(*self.keyed_sides(), JoinKind.LEFT)
+
+    def right(self) -> JoinedRows:
+        """Return the pairs, and right rows without a match beside None.
+
+        Example:
+            >>> small = env.from_collection([1, 2]).join(env.from_collection([2, 3]))
+            >>> pairs = small.where(lambda n: n).equal_to(lambda n: n).right()
+            >>> sorted((str(row.left), row.right) for row in collect(pairs))
+            [('2', 2), ('None', 3)]
+        """
+        return _joined(*self.keyed_sides(), JoinKind.RIGHT)
+
+    def full(self) -> JoinedRows:
+        """Return the pairs, and rows of either side without a match beside None.
+
+        Example:
+            >>> small = env.from_collection([1, 2]).join(env.from_collection([2, 3]))
+            >>> pairs = small.where(lambda n: n).equal_to(lambda n: n).full()
+            >>> sorted((str(row.left), str(row.right)) for row in collect(pairs))
+            [('1', 'None'), ('2', '2'), ('None', '3')]
+        """
+        return _joined(*self.keyed_sides(), JoinKind.FULL)
+
+
+def _joined(left: DataStream[Any], right: DataStream[Any], kind: JoinKind) -> JoinedRows:
+    types = (enforced(left.get_type()), enforced(right.get_type()))
+    rows = left.join_with(
+        right,
+        KEYED_REGULAR_JOIN,
+        f"{kind.name.lower()} join",
+        Types.ROW_NAMED(FIELDS, list(types)),
+        join=JoinSpec(kind, types),
+    )
+    return cast("JoinedRows", rows)
+
 
 _FEW = 1_000
 """Pairs of a window that may be joined at once."""

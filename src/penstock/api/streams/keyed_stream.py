@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import Any, Generic, overload
 
 from penstock.api.functions.aggregations import Aggregation, aggregate_function, associative_because
-from penstock.api.functions.callables import Combination
 from penstock.api.functions.function_classes import (
+    Combination,
     KeyedProcessFunction,
     ProcessFunction,
     ReduceFunction,
 )
-from penstock.api.streams.columns.keyed_batches import KeyedBatches
+from penstock.api.streams.batch_operations import KeyedBatches
 from penstock.api.streams.columns.keyed_columns import KeyedColumns
 from penstock.api.streams.data_stream import DataStream
 from penstock.api.streams.interval_join import IntervalJoin
-from penstock.api.streams.no_operator import NoOperator, refused
+from penstock.api.streams.operator_settings import NoOperator, refused
 from penstock.api.streams.paired_streams import check_pair
 from penstock.api.user_code import method_of, name_of, promises_of
 from penstock.api.windows.assigner import WindowAssigner

@@ -9,8 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from penstock.api.functions.callables import ToKey
-from penstock.api.functions.function_classes import KeySelector
+from penstock.api.functions.function_classes import KeySelector, ToKey
 from penstock.api.functions.key_selectors import TypedKeySelector, typed_selector
 from penstock.api.user_code import bound_method
 from penstock.errors import ArgumentError, GraphError

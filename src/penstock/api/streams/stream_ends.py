@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, cast, overload
 
-from penstock.api.functions.callables import ToKey
-from penstock.api.functions.sink_functions import as_sink
+from penstock.api.functions.endpoint_functions import as_sink
+from penstock.api.functions.function_classes import ToKey
 from penstock.api.streams.collecting import (
     CloseableIterator,
     collect_stream,

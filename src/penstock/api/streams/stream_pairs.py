@@ -6,17 +6,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Generic, cast, overload
 
 from penstock.api.streams.co_grouped_streams import CoGroupedStreams
-from penstock.api.streams.columns.call_form import called_as
 from penstock.api.streams.columns.column_joins import joined_by_columns
-from penstock.api.streams.connected.broadcast_streams import (
+from penstock.api.streams.connected_streams import (
     BroadcastConnectedStream,
     BroadcastStream,
+    ConnectedStreams,
 )
-from penstock.api.streams.connected.connected_streams import ConnectedStreams
 from penstock.api.streams.joined_streams import JoinedStreams
 from penstock.api.streams.paired_streams import check_pair
-from penstock.api.streams.stream_base import StreamBase
-from penstock.api.streams.stream_checks import union_type
+from penstock.api.streams.stream_base import StreamBase, union_type
+from penstock.api.user_code import called_as
 from penstock.errors import ArgumentError
 from penstock.expressions.column import ColumnExpression
 from penstock.program.operators import UNION
@@ -24,7 +23,7 @@ from penstock.types.row import Row
 from penstock.types.type_parameters import T1, T
 
 if TYPE_CHECKING:
-    from penstock.api.environment.durations import Length
+    from penstock.api.environment.setting_values import Length
     from penstock.api.streams.data_stream import DataStream
 
 

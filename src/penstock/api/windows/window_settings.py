@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Generic, overload
 
-from penstock.api.functions.callables import Combination
-from penstock.api.functions.function_classes import AggregateFunction, ReduceFunction
-from penstock.api.streams.columns.call_form import called_as
-from penstock.api.user_code import checked_type, method_of, promises_of
+from penstock.api.functions.function_classes import AggregateFunction, Combination, ReduceFunction
+from penstock.api.user_code import called_as, checked_type, method_of, promises_of
 from penstock.api.windows.reducer import as_reduce_function
 from penstock.api.windows.window_functions import AppliedToWindows, ProcessesWindows, WindowCallee
 from penstock.api.windows.windows_base import WindowsBase

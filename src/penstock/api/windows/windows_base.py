@@ -6,7 +6,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self
 
 from penstock.api.functions.result_types import result_type
-from penstock.api.streams.columns.keyed_parts import key_selector_of, keyed_parts
+from penstock.api.streams.stream_base import key_selector_of, keyed_parts
 from penstock.api.user_code import name_of
 from penstock.api.windows.assigner import WindowAssigner
 from penstock.api.windows.column_aggregates import (

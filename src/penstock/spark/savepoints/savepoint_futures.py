@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from penstock.api.environment.completable_future import CompletableFuture
+from penstock.api.environment.job import CompletableFuture
 from penstock.errors import PenstockError, SavepointError
 from penstock.filesystem.stored_path import JobPath
 from penstock.spark.job.mounted_path import savepoint_place

@@ -1,20 +1,146 @@
-"""Joins by columns: regular joins and interval joins whose keys and results are columns."""
+"""Joins by columns: their results as rows of both sides' columns."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from penstock.api.functions.column_keys import column_keys, given_columns
-from penstock.api.streams.columns.joined_columns import JoinedColumns, PairsInTime
-from penstock.api.streams.columns.paired_columns import paired_columns
+from penstock.api.functions.key_selectors import column_keys, given_columns
+from penstock.api.functions.two_input_functions import JoinFunction, ProcessJoinFunction
 from penstock.api.streams.joined_streams import JoinedStreams
 from penstock.errors import ArgumentError
-from penstock.expressions.typing import record_type
+from penstock.expressions.column import ColumnExpression
+from penstock.expressions.typing import RecordType, record_type
 from penstock.program.join import JoinKind
-from penstock.types import Row, Types
+from penstock.types import Row, TypeInformation, Types
+from penstock.types.row import row_factory
 
 if TYPE_CHECKING:
     from penstock.api.streams.data_stream import DataStream
+
+
+@dataclass(frozen=True, slots=True)
+class PairedColumns:
+    """All columns of the left side, then those of the right one that are not compared.
+
+    Attributes:
+        names: Names of the columns of the result.
+        types: Their types.
+        left_keys: Positions of the compared columns on the left.
+        right_keys: Positions of the same on the right.
+        right_positions: Positions of the other columns on the right.
+    """
+
+    names: tuple[str, ...]
+    types: tuple[TypeInformation, ...]
+    left_keys: tuple[int, ...]
+    right_keys: tuple[int, ...]
+    right_positions: tuple[int, ...]
+
+
+def paired_columns(
+    sides: tuple[RecordType, ...], columns: Sequence[ColumnExpression], operation: str
+) -> PairedColumns:
+    """Return the columns of two sides that are equal in some columns; these exist and may be keys.
+
+    Args:
+        sides: Types of the left and the right records.
+        columns: Columns that must be equal.
+        operation: Name of the API method, for messages.
+
+    Raises:
+        ArgumentError: A column has two types, or another one is on both sides.
+    """
+    left, right = sides
+    keys = [str(each.tree) for each in columns]
+    for key in keys:
+        first, second = (side.field_types[side.field_names.index(key)] for side in sides)
+        if first != second:
+            raise ArgumentError.here(
+                f"{operation} got the column {key!r}, which is {first!r} on the left and {second!r} on the right",
+                hint="Cast one of them before, with with_columns.",
+            )
+    positions = tuple(at for at, name in enumerate(right.field_names) if name not in keys)
+    names = (*left.field_names, *(right.field_names[at] for at in positions))
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ArgumentError.here(
+            f"{operation} got the column {twice[0]!r} on both sides",
+            hint="Rename one before, with select; only the compared columns may have one name.",
+        )
+    return PairedColumns(
+        names=names,
+        types=(*left.field_types, *(right.field_types[at] for at in positions)),
+        left_keys=tuple(map(left.field_names.index, keys)),
+        right_keys=tuple(map(right.field_names.index, keys)),
+        right_positions=positions,
+    )
+
+
+class JoinedColumns(JoinFunction):
+    """The columns of the left record, then some of the right one; NULL of a record that is missing.
+
+    The compared columns are those of the record that is there.
+    """
+
+    def __init__(
+        self,
+        names: tuple[str, ...],
+        left_width: int,
+        left_keys: tuple[int, ...],
+        right_keys: tuple[int, ...],
+        right_positions: tuple[int, ...],
+    ) -> None:
+        """For `join`.
+
+        Args:
+            names: Names of the columns of results.
+            left_width: Number of columns of the left records.
+            left_keys: Positions of the compared columns on the left.
+            right_keys: Positions of the same on the right.
+            right_positions: Positions of the columns of the right record that results have.
+        """
+        self._names = names
+        self._left_width = left_width
+        self._keys = tuple(zip(left_keys, right_keys, strict=True))
+        self._right_positions = right_positions
+
+    def join(self, first: Any, second: Any) -> Row:
+        """Return the row of a pair."""
+        if first is None:
+            values = [None] * self._left_width
+            for left, right in self._keys:
+                values[left] = second[right]
+        else:
+            values = list(first)
+        if second is None:
+            values += [None] * len(self._right_positions)
+        else:
+            values += [second[at] for at in self._right_positions]
+        return row_factory(self._names)([values])[0]
+
+    def has_key(self, first: Any) -> bool:
+        """Return whether no compared column is NULL."""
+        return all(first[left] is not None for left, _ in self._keys)
+
+
+class PairsInTime(ProcessJoinFunction):
+    """The rows of pairs of an interval join; as in a regular join, NULL matches nothing."""
+
+    def __init__(self, joined: JoinedColumns) -> None:
+        """For `join`.
+
+        Args:
+            joined: Makes the rows.
+        """
+        self._joined = joined
+
+    def process_element(self, left: Any, right: Any, ctx: Any) -> Iterator[Row]:
+        """Yield the row of a pair."""
+        if self._joined.has_key(left):
+            yield self._joined.join(left, right)
+
 
 _NAME = "join"
 KINDS = {kind.name.lower(): kind for kind in JoinKind}

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Generic, cast
 
 from penstock.api.streams.columns.as_of_join import as_of_joined
-from penstock.api.streams.columns.call_form import called_as
 from penstock.api.streams.paired_streams import check_pair
 from penstock.api.streams.stream_base import StreamBase
+from penstock.api.user_code import called_as
 from penstock.errors import ArgumentError
 from penstock.expressions.column import ColumnExpression, tree_of
 from penstock.expressions.kinds import BOOLEAN
@@ -21,7 +21,7 @@ from penstock.types.row import Row
 from penstock.types.type_parameters import T
 
 if TYPE_CHECKING:
-    from penstock.api.environment.durations import Length
+    from penstock.api.environment.setting_values import Length
     from penstock.api.streams.data_stream import DataStream
 
 

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, Generic
 
-from penstock.api.streams.columns.call_form import called_as
-from penstock.api.streams.columns.keyed_parts import key_selector_of, keyed_parts
 from penstock.api.streams.columns.ranked import last_value_function, top_n_function
-from penstock.api.streams.stream_base import StreamBase
+from penstock.api.streams.stream_base import StreamBase, key_selector_of, keyed_parts
+from penstock.api.user_code import called_as
 from penstock.api.windows.column_aggregates import checked_aggregates, key_columns
 from penstock.expressions.aggregates import AggregateExpression
 from penstock.expressions.column import ColumnExpression

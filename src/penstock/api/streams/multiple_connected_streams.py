@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from penstock.api.functions.callables import ToKey
+from penstock.api.functions.function_classes import ToKey
 from penstock.api.functions.multiple_inputs import MultipleInputStreamOperator
-from penstock.api.functions.operator_factories import StreamOperatorFactory, creating_method
+from penstock.api.functions.stream_operators import StreamOperatorFactory, creating_method
 from penstock.api.streams.paired_streams import check_pair
 from penstock.api.streams.stream_pairs import StreamPairs
 from penstock.api.user_code import checked_label, checked_type

@@ -1,1 +1,0 @@
-"""Streams that are read together by one operator that tells them apart."""
