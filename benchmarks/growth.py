@@ -228,7 +228,7 @@ DIMENSIONS: dict[str, Dimension] = {
     "micro-batches": Dimension(
         _micro_batches, (100, 300, 1_000, 3_000, 10_000), "of two records, over 100 keys"
     ),
-    # No more than `pipeline.max-parallelism`, and in a chain than `runtime/task/call_depth.py` makes room for.
+    # No more than `pipeline.max-parallelism`, and in a chain than `runtime/task/chain.py` makes room for.
     "subtasks": Dimension(
         _subtasks, (1, 4, 8, 16, 32, 64), "1,000 records in 10 micro-batches", most=128
     ),

@@ -4,7 +4,7 @@
     python -m benchmarks.memory_cost --count 1000000
 
 Prints bytes per thing: the growth of pages that no file backs, over that many of them. With `lmdb`, whose
-entries are pages of a file, it prints the size of the file. `plan/explain/measured_costs.py` has the table, and a test compares.
+entries are pages of a file, it prints the size of the file. `plan/explain/estimate.py` has the table, and a test compares.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-from penstock.filesystem.azure_client import container_client
+from penstock.filesystem.azure_store import container_client
 from penstock.filesystem.object_path import AZURE, GOOGLE, S3, ObjectPath
 from penstock.filesystem.object_store import ObjectStore
 from penstock.filesystem.s3_store import s3_client

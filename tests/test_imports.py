@@ -52,7 +52,7 @@ HANDLES = {
 """Files of `api` whose annotations name one another: `key_by` of a `DataStream` returns a
 `KeyedStream`, whose `map` returns a `DataStream`. Only annotations: no import that is executed."""
 
-QUERIES = {"correlation", "from_clause", "select", "subqueries", "table_functions"}
+QUERIES = {"from_clause", "select", "subqueries", "table_functions"}
 """Files of `sql/relations` whose annotations name one another: a query has tables, which may be queries."""
 
 FACADES = ("common", "datastream", "testing")

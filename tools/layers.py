@@ -125,11 +125,9 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
         "tree": frozenset(),
         "kinds": frozenset({"tree"}),
         "aggregates": frozenset({"kinds", "tree"}),
-        "aggregating": frozenset({"aggregates", "tree"}),
         "merging": frozenset(),
-        "further_methods": frozenset(),
         "mistakes": frozenset({"aggregates", "tree"}),
-        "column": frozenset({"aggregates", "aggregating", "further_methods", "mistakes", "tree"}),
+        "column": frozenset({"aggregates", "mistakes", "tree"}),
         "column_functions": frozenset({"column", "tree"}),
         "signatures": frozenset({"kinds", "tree"}),
         "nested_signatures": frozenset({"kinds", "tree"}),
@@ -213,7 +211,6 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
         "options": frozenset({"phases", "physical"}),
         "folding": frozenset({"phases", "physical"}),
         "projections": frozenset({"phases", "physical"}),
-        "queries": frozenset({"phases", "physical"}),
         "one_query": frozenset({"physical"}),
         "explain": frozenset({"phases", "physical"}),
         "compat": frozenset({"phases", "physical"}),
@@ -227,7 +224,6 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
                 "phases",
                 "physical",
                 "projections",
-                "queries",
             }
         ),
     },
@@ -259,10 +255,7 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
         "statements": frozenset({"column_types", "place", "sqlglot_source"}),
         "catalogue": frozenset({"column_types"}),
         "dialect": frozenset({"place", "sqlglot_source"}),
-        "constructs": frozenset({"dialect", "place", "sqlglot_source"}),
-        "text_parser": frozenset(
-            {"constructs", "dialect", "place", "sqlglot_source", "statements"}
-        ),
+        "text_parser": frozenset({"dialect", "place", "sqlglot_source", "statements"}),
         "grammar": frozenset(
             {
                 "advice",
@@ -307,7 +300,6 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
         ),
         "streams": frozenset({"catalogue", "column_types"}),
         "udf": frozenset({"catalogue", "column_types", "grammar"}),
-        "python_functions": frozenset({"catalogue", "place", "udf"}),
         "tables": frozenset(
             {
                 "binding",
@@ -343,7 +335,7 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
                 "grammar",
                 "insertions",
                 "place",
-                "python_functions",
+                "udf",
                 "results",
                 "statements",
                 "streams",

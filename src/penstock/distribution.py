@@ -47,9 +47,6 @@ REQUIREMENTS: dict[str, tuple[str, ...]] = {
 def install_command(extra: str = "") -> str:
     """Return the command that installs this package, in a checkout as long as there is no release.
 
-    Args:
-        extra: One of `EXTRAS`, or none.
-
     Examples:
         >>> install_command("kafka")
         "pip install 'dist/penstock_spark-0.1.0-py3-none-any.whl[kafka]'"
@@ -62,9 +59,6 @@ def install_command(extra: str = "") -> str:
 def packages_command(extra: str) -> str:
     """Return the command that adds the packages of an extra to an environment that has this one.
 
-    Args:
-        extra: One of `EXTRAS`.
-
     Examples:
         >>> packages_command("redis")
         "pip install 'redis>=8' 'hiredis>=3.2'"
@@ -74,9 +68,6 @@ def packages_command(extra: str) -> str:
 
 def install_hint(extra: str) -> str:
     """Return what to do when the client of a system is not installed.
-
-    Args:
-        extra: One of `EXTRAS`.
 
     Examples:
         >>> install_hint("kafka")

@@ -38,13 +38,7 @@ E = TypeVar("E", bound=PenstockError)
 
 
 def failing_record(values: list[Any], position: Iterator[Any]) -> str:
-    """Return the text of the record of a batch that failed.
-
-    Args:
-        values: The batch.
-        position: The iterator over `values` that was consumed. The number of its remaining values
-            gives the index of the record. Counting the records instead would cost time per record.
-    """
+    """Return the text of the record of a batch that failed."""
     index = len(values) - length_hint(position) - 1
     record = short(values[index]) if 0 <= index < len(values) else "unknown"
     return f"record {record} (number {index + 1} of {len(values)} in its batch)"
@@ -54,12 +48,6 @@ def user_failure(
     subject: str, where: str, cause: BaseException, created: CallSite | None
 ) -> UserFunctionError:
     """Return the error about a user function that raised.
-
-    Args:
-        subject: The owner of the function, e.g. `operator 'totals'`.
-        where: The record or call that failed.
-        cause: The exception; its innermost line in the user's files becomes the origin.
-        created: The user's line that created the operator.
 
     Raises:
         KeyboardInterrupt: A signal interrupted the function.
@@ -87,13 +75,6 @@ def failure_as(
 ) -> E:
     """Return an error of a class about a user's callable that raised.
 
-    Args:
-        made: The class of the error.
-        failed: The callable, and the record or call that failed.
-        cause: The exception; its innermost line in the user's files becomes the origin.
-        created: The user's line that created the callable's operator, source or sink.
-        hint: What to do about it.
-
     Raises:
         KeyboardInterrupt: A signal interrupted the callable.
     """
@@ -112,12 +93,6 @@ def failing_as(
 ) -> Iterator[None]:
     """Turn an exception of a user's callable in the block into our error; propagate our errors.
 
-    Args:
-        made: The class of the error.
-        failed: The callable, and the record or call that failed.
-        created: The user's line that created the callable's operator, source or sink.
-        hint: What to do about it.
-
     Raises:
         PenstockError: The block raised an exception.
     """
@@ -132,14 +107,7 @@ def failing_as(
 def placed(
     cause: PenstockError, subject: str, where: str, created: CallSite | None
 ) -> PenstockError:
-    """Return our error with the operator, the record and the user's line added.
-
-    Args:
-        cause: The error, without an origin.
-        subject: The owner of the function that raised it.
-        where: The record or call that failed.
-        created: The user's line that created the operator.
-    """
+    """Return our error with the operator, the record and the user's line added."""
     _, site = _frames(cause)
     origin = site or created
     problem = f"{subject} failed on {where}: {cause.problem}"
@@ -150,14 +118,7 @@ def placed(
 def failure_at(
     subject: str, where: str, cause: BaseException, created: CallSite | None
 ) -> PenstockError:
-    """Return the error for what a user function raised on a record, or let an error of ours say where.
-
-    Args:
-        subject: Whose function it is, e.g. `operator 'totals'`.
-        where: On what it failed.
-        cause: What it raised.
-        created: The user's line that created the operator.
-    """
+    """Return the error for what a user function raised on a record, or let an error of ours say where."""
     if not isinstance(cause, PenstockError):
         return user_failure(subject, where, cause, created)
     return cause if cause.origin is not None else placed(cause, subject, where, created)

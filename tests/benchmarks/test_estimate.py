@@ -9,8 +9,7 @@ import pytest
 from benchmarks import estimate_check
 from benchmarks.estimate_check import FACTOR, RUNS, compare
 from benchmarks.memory_cost import THINGS, main, measure
-from penstock.plan.explain.estimate import Estimate, render_estimate
-from penstock.plan.explain.measured_costs import MEASURED_BYTES
+from penstock.plan.explain.estimate import MEASURED_BYTES, Estimate, render_estimate
 
 
 def test_time_and_memory_are_within_a_factor_of_two_of_every_run():

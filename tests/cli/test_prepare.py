@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.spark.session.class_archive import archive_path, reading_options
+from penstock.spark.session.factory import archive_path, reading_options
 from penstock.spark.session.java_runtime import JavaRuntime
 
 JAVA = JavaRuntime(Path("/usr/bin/java"), "17.0.15")

@@ -28,7 +28,7 @@ from typing import Any
 
 import pytest
 
-from penstock.doctor import files, job, machine, software
+from penstock.doctor import files, machine, software
 from penstock.doctor.checks import CHECKS, examine
 from penstock.doctor.finding import Finding, Situation, Verdict
 
@@ -427,7 +427,7 @@ def test_a_directory_that_may_not_be_written(world: World) -> None:
 def test_a_job_that_fails_is_noticed(
     world: World, monkeypatch: pytest.MonkeyPatch, program: str, said: str
 ) -> None:
-    monkeypatch.setattr(job, "PROGRAM", program)
+    monkeypatch.setattr(files, "PROGRAM", program)
     found = list(examine(world.seen(), with_job=True))[-1]
     assert (found.name, found.verdict) == ("job", FAIL)
     assert said in found.text
@@ -438,4 +438,4 @@ def test_a_job_that_hangs_is_noticed(world: World, monkeypatch: pytest.MonkeyPat
         raise subprocess.TimeoutExpired("python", timeout)
 
     monkeypatch.setattr(subprocess, "run", hang)
-    assert job.job(world.seen()).verdict is FAIL
+    assert files.job(world.seen()).verdict is FAIL

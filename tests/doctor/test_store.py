@@ -9,9 +9,9 @@ import pytest
 from typer.testing import CliRunner
 
 from penstock.cli.main import command_line
-from penstock.doctor import store as module
+from penstock.doctor import files as module
+from penstock.doctor.files import store
 from penstock.doctor.finding import Verdict
-from penstock.doctor.store import store
 from penstock.filesystem import client_library
 from penstock.filesystem.object_path import ObjectPath
 from penstock.filesystem.object_store import Upload

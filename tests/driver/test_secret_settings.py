@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from penstock.errors import EnvironmentSetupError
-from penstock.spark.session.secret_settings import on_command_line
+from penstock.spark.session.settings import on_command_line
 
 KEY = "spark.hadoop.fs.s3a.secret.key"
 SECRET = "a=b: c\\d #é😀!"  # noqa: S105 - nobody's

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from penstock.filesystem import azure_client, google_client
+from penstock.filesystem import azure_store, google_store
 from penstock.filesystem.object_path import ObjectPath
 from penstock.filesystem.s3_store import S3Store
 from tests.s3_server import FaultProxy, settings_of
@@ -33,7 +33,7 @@ def soon_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_MAX_ATTEMPTS", "4")
     backoff = "botocore.retries.standard.ExponentialBackoff.delay_amount"
     monkeypatch.setattr(backoff, lambda *_: 0.01)
-    for client in (azure_client, google_client):
+    for client in (azure_store, google_store):
         monkeypatch.setattr(client, "_FIRST_PAUSE_SECONDS", 0.01)
 
 

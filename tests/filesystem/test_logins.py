@@ -8,13 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from penstock.filesystem.azure_client import container_client
 from penstock.filesystem.azure_settings import (
     AzureLogin,
     AzureSettings,
     azure_settings_of_hadoop,
 )
-from penstock.filesystem.azure_store import AzureStore
+from penstock.filesystem.azure_store import AzureStore, container_client
 from penstock.filesystem.google_settings import GoogleSettings, google_settings_of_hadoop
 from penstock.filesystem.google_store import GoogleStore
 from penstock.filesystem.object_path import GOOGLE, ObjectPath

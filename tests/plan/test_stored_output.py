@@ -13,7 +13,7 @@ from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream import MapFunction, StreamExecutionEnvironment
 from penstock.datastream.connectors import DataGeneratorSource
 from penstock.errors import UserCodeError, UserFunctionError
-from penstock.plan.phases.stored_output import stored_output
+from penstock.plan.phases.operator_traits import stored_output
 from penstock.types import Types
 
 SEEN: list[Any] = []

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from penstock.errors import UserFunctionError
-from penstock.runtime.task.call_depth import allow_chain
+from penstock.runtime.task.chain import allow_chain
 from penstock.testing import OperatorHarness
 
 OPERATORS = 800

@@ -15,8 +15,7 @@ from penstock.common import Configuration
 from penstock.datastream.connectors import DiscardingSink
 from penstock.errors import CallSite, EnvironmentSetupError, JobFailedError, UserFunctionError
 from penstock.spark.failures.crashed_workers import crashed_worker
-from penstock.spark.failures.exits import refuse_exits
-from penstock.spark.failures.translation import translate
+from penstock.spark.failures.translation import refuse_exits, translate
 from penstock.spark.session import factory
 
 TEXT = """org.apache.spark.SparkException: Python worker exited unexpectedly (crashed){}

@@ -148,7 +148,7 @@ UNPICKLED: dict[str, str] = {
     "connectors/kafka/staged_records.py": "staged records of this job, below its directory, which is 0700",
     "connectors/spool.py": "spool files of this job, below its directory, which is 0700",
     "runtime/task/live_level.py": "memory of a subtask, out of the log of its state",
-    "runtime/flow/promise_check.py": "what the same process pickled",
+    "runtime/flow/record_copies.py": "what the same process pickled",
     "wire/coded_rows/leaves.py": "a value of state or of a frame",
     "wire/unpickling.py": "frames, which Spark moves between processes of the job",
     "types/record_form.py": "a declared type, which the same process pickled",

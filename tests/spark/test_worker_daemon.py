@@ -12,7 +12,7 @@ import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
-from penstock.spark.session.early_work import worker_settings
+from penstock.spark.session.factory import worker_settings
 from penstock.spark.session.job_settings import job_settings
 from penstock.spark.worker import daemon
 

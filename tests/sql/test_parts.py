@@ -15,13 +15,13 @@ from penstock.datastream import StreamExecutionEnvironment
 from penstock.errors import SqlError
 from penstock.sql.binding.calls import AGGREGATES
 from penstock.sql.binding.operators import BUILDERS
-from penstock.sql.constructs import OF_DIALECT, PARTS, check_parts
 from penstock.sql.grammar import parse_query
 from penstock.sql.queries import relation_of
 from penstock.sql.relations.aggregates import _OTHER_NAMES, _RESULTS, UNORDERED
 from penstock.sql.relations.select import QueryTranslator
 from penstock.sql.sqlglot_source import exp
 from penstock.sql.streams import StreamCatalogue, StreamTable
+from penstock.sql.text_parser import OF_DIALECT, PARTS, check_parts
 from penstock.testing import collect
 from tests.sql.generated import materialized
 

@@ -432,7 +432,7 @@ def test_rows_of_a_sink_by_key(env):
         (RowKind.DELETE, "b", 1),
         (RowKind.DELETE, "b", 7),
     ]
-    from penstock.sql.tables.keyed_writes import latest_by_key  # noqa: PLC0415 - of this test only
+    from penstock.sql.tables.table import latest_by_key  # noqa: PLC0415 - of this test only
 
     rows = []
     for change, k, n in changes:

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from penstock.errors import StateError
 from penstock.state.backends.hash.backend import HashBackend
 from penstock.state.log.blob import BLOB_BYTES, Section, encode_blob
-from penstock.state.log.change_log import MAX_ENTRIES, ChangeLog, Head
-from penstock.state.log.log_entry import join_blobs, split_blobs
+from penstock.state.log.change_log import MAX_ENTRIES, ChangeLog, Head, join_blobs, split_blobs
 from penstock.state.schema.entry_schema import StateKind, StateSchema
 from penstock.testing.memory_log import MemoryLog
 from penstock.types import Types

@@ -21,7 +21,7 @@ import json, pathlib, sys
 from penstock.common import Configuration, Types, WatermarkStrategy
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.connectors import FileSink, FileSource, HybridSource
-from penstock.spark.session.class_archive import end_jvm
+from penstock.spark.session.factory import end_jvm
 
 java_options, directory = sys.argv[1], pathlib.Path(sys.argv[2])
 
@@ -54,8 +54,8 @@ end_jvm()
 """
 """Jobs whose JVM loads the classes of Spark that small jobs need, and writes them at its end."""
 _FIND_JAVA = "penstock.spark.session.java_runtime:find_java"
-_ARCHIVE_PATH = "penstock.spark.session.class_archive:archive_path"
-_WRITING = "penstock.spark.session.class_archive:writing_options"
+_ARCHIVE_PATH = "penstock.spark.session.factory:archive_path"
+_WRITING = "penstock.spark.session.factory:writing_options"
 _JAVA_OPTIONS = "-XX:TieredStopAtLevel=1"
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from penstock.doctor import files, machine, software
+from penstock.doctor.files import job, store
 from penstock.doctor.finding import Finding, Situation
-from penstock.doctor.job import job
-from penstock.doctor.store import store
 
 Check = Callable[[Situation], Finding]
 

@@ -87,10 +87,6 @@ def name_of_part(part: Part, argument: Expression | None) -> str:
 
     It says what is computed, whatever the result is called: `sum(delay)`. So a result with another name goes on with its
     state, and one that computes something else does not.
-
-    Args:
-        part: The part.
-        argument: The argument of its aggregate, without types.
     """
     text = "" if argument is None else text_of(argument)
     if len(text) > _LONGEST_TEXT:
@@ -142,10 +138,6 @@ class Aggregate:
 
 def aggregate_of(aggregate: AggregateExpression, argument: Expression | None) -> Aggregate:
     """Return what an aggregate keeps.
-
-    Args:
-        aggregate: The aggregate.
-        argument: Its argument with types; None if it has none.
 
     Raises:
         TypingError: It does not take values of this type.

@@ -1,18 +1,155 @@
-"""`col`, `lit` and `when`: how a program writes expressions of columns."""
+"""`col`, `lit` and `when`: how a program writes expressions of columns.
+
+Methods of columns beyond operators: of texts, dates and lists.
+
+The methods of columns that aggregate the records of a key.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import timedelta
+from datetime import date, timedelta
 from typing import Any, Self
 
 from penstock.errors import ArgumentError
 from penstock.expressions.aggregates import AggregateExpression
-from penstock.expressions.aggregating import Aggregating
-from penstock.expressions.further_methods import FurtherMethods
 from penstock.expressions.mistakes import Mistaken, constant_of, not_none
 from penstock.expressions.tree import Call, Expression, Field, Literal
 from penstock.types.base import TypeInformation
+
+
+class Aggregating:
+    """Base of `ColumnExpression`: aggregates for `KeyedStream.aggregate`. NULL is no value.
+
+    Attributes:
+        tree: The expression, without types.
+    """
+
+    __slots__ = ()
+
+    tree: Expression
+
+    def count(self) -> AggregateExpression:
+        """Return the number of records that have a value; `col.count()` is that of all."""
+        return AggregateExpression("count", self.tree)
+
+    def sum(self) -> AggregateExpression:
+        """Return the sum: a LONG of whole numbers, a DOUBLE of floats; NULL of no values."""
+        return AggregateExpression("sum", self.tree)
+
+    def mean(self) -> AggregateExpression:
+        """Return the sum by the number of values, a DOUBLE; NULL of no values."""
+        return AggregateExpression("mean", self.tree)
+
+    def min(self) -> AggregateExpression:
+        """Return the least value, NULL of no values; NaN is greater than any number, and -0.0 is 0.0."""
+        return AggregateExpression("min", self.tree)
+
+    def approx_quantile(self, share: float) -> AggregateExpression:
+        """Return a quantile, a DOUBLE that is at most 1/128 of the exact one nearer to 0; NULL of no values.
+
+        It is the same in every order and mode. Whole numbers up to 256 are exact. One NaN makes it NaN. State has a number
+        per bucket that has values, of which a power of two has 128; a key whose values are within a factor of 1,000
+        has 1,280 at most.
+
+        Args:
+            share: From 0 to 1; 0.5 is the median. The exact quantile is the value of which at least this share of all
+                values is not greater.
+
+        Raises:
+            ArgumentError: `share` is no number from 0 to 1.
+        """
+        is_number = isinstance(share, int | float) and not isinstance(share, bool)
+        if not is_number or not 0 <= share <= 1:
+            raise ArgumentError.here(
+                f"approx_quantile got {share!r}", hint="Pass a number from 0 to 1, such as 0.9."
+            )
+        return AggregateExpression("approx_quantile", self.tree, (float(share),))
+
+    def count_distinct(self) -> AggregateExpression:
+        """Return the exact number of different values, a LONG. State has every one of them."""
+        return AggregateExpression("count_distinct", self.tree)
+
+    def variance(self) -> AggregateExpression:
+        """Return the variance of whole numbers as a sample, a DOUBLE; NULL of fewer than two values.
+
+        Their squares are added as LONG; a sum that leaves it is an error.
+        """
+        return AggregateExpression("variance", self.tree)
+
+    def stddev(self) -> AggregateExpression:
+        """Return the root of `variance`."""
+        return AggregateExpression("stddev", self.tree)
+
+    def max(self) -> AggregateExpression:
+        """Return the greatest value, NULL of no values; NaN is greater than any number, and -0.0 is 0.0."""
+        return AggregateExpression("max", self.tree)
+
+
+class FurtherMethods:
+    """Base of `ColumnExpression`: functions whose first argument is the column."""
+
+    __slots__ = ()
+
+    def strip_start(self, characters: str = " ") -> Self:
+        """Return a text without some characters at its begin."""
+        return self._called("strip_start", characters)
+
+    def strip_end(self, characters: str = " ") -> Self:
+        """Return a text without some characters at its end."""
+        return self._called("strip_end", characters)
+
+    def pad_start(self, width: int, character: str = " ") -> Self:
+        """Return a text with characters before it until it has `width` code points; a longer one stays."""
+        return self._called("pad_start", width, character)
+
+    def pad_end(self, width: int, character: str = " ") -> Self:
+        """Return a text with characters behind it until it has `width` code points; a longer one stays."""
+        return self._called("pad_end", width, character)
+
+    def reverse(self) -> Self:
+        """Return the code points of a text in reverse."""
+        return self._called("reverse")
+
+    def repeat(self, count: int) -> Self:
+        """Return a text `count` times."""
+        return self._called("repeat", count)
+
+    def find(self, part: str) -> Self:
+        """Return the position of a text in another, from 0; -1 if it is not there."""
+        return self._called("find", part)
+
+    def split(self, separator: str) -> Self:
+        """Return the list of texts between the separators."""
+        return self._called("split", separator)
+
+    def quarter(self) -> Self:
+        """Return the quarter, 1 to 4."""
+        return self._called("quarter")
+
+    def week(self) -> Self:
+        """Return the week of the year as ISO 8601 counts, 1 to 53."""
+        return self._called("week")
+
+    def day_of_year(self) -> Self:
+        """Return the day of the year, from 1."""
+        return self._called("day_of_year")
+
+    def days_since(self, other: Self | date) -> Self:
+        """Return the days from another date to this one."""
+        return self._beside("days_since", other)
+
+    def list_contains(self, element: str | int) -> Self:
+        """Return whether a list of texts or whole numbers has an element; NULL elements equal nothing."""
+        return self._called("list_contains", element)
+
+    def _called(self, function: str, *parameters: Any) -> Self:
+        """Return a call for this column, with constants."""
+        raise AssertionError(type(self).__name__)
+
+    def _beside(self, function: str, other: Any) -> Self:
+        """Return a call for this column and another value."""
+        raise AssertionError(type(self).__name__)
 
 
 class ColumnExpression(Aggregating, FurtherMethods, Mistaken):
@@ -283,11 +420,7 @@ class When:
     __slots__ = ("branches",)
 
     def __init__(self, branches: tuple[Expression, ...]) -> None:
-        """Hold the branches so far.
-
-        Args:
-            branches: Conditions and values in turns.
-        """
+        """Hold the branches so far."""
         self.branches = branches
 
     def when(self, condition: ColumnExpression, value: Any) -> When:

@@ -71,14 +71,7 @@ class FieldTotal:
 def records_of_totals(
     keys: list[Any], rows: list[int], values: list[int], parts: list[list[Any]]
 ) -> tuple[list[Any], list[Any]]:
-    """Return keys and values of records of which the function of two records gives what it gives of all.
-
-    Args:
-        keys: The keys.
-        rows: How many records each stands for.
-        values: How many of them have a value.
-        parts: The value, or its digits from the least one on.
-    """
+    """Return keys and values of records of which the function of two records gives what it gives of all."""
     totals = parts[0] if len(parts) == 1 else list(map(_of_digits, *parts))
     if rows == values:
         return keys, totals

@@ -28,10 +28,6 @@ Merge = Callable[[Any, Any], Any]
 def merge_of(how: str, type_name: str) -> Merge:
     """Return how two parts of a type become one.
 
-    Args:
-        how: `sum`, `min`, `max`, or `tally`, which adds the counts of values.
-        type_name: Name of the basic type of the parts.
-
     Examples:
         >>> merge_of("sum", "Long")(1, 2), merge_of("max", "String")("a", "b")
         (3, 'b')

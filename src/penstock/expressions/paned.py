@@ -37,16 +37,7 @@ def by_pane(
     *,
     keeps_time: bool,
 ) -> tuple[ExpressionChain, KeyedAggregate]:
-    """Return a selection of parts with their pane, and what merges them by key and pane.
-
-    Args:
-        chain: Conditions, and selections of which the last one is that of the parts.
-        aggregate: How the parts of a key are merged.
-        column: The column of timestamps.
-        width_ms: Length of a pane.
-        offset_ms: Begin of some pane.
-        keeps_time: Whether the greatest timestamp is a part; with conditions it is.
-    """
+    """Return a selection of parts with their pane, and what merges them by key and pane."""
     steps: list[SelectStep] = []
     time = _time(chain.records, column)
     kept: Expression | None = None

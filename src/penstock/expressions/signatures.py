@@ -60,10 +60,6 @@ def converted(expression: Expression, wanted: TypeInformation) -> Expression:
 def together(expressions: Sequence[Expression], allowed: Collection[str]) -> list[Expression]:
     """Return expressions with one type in common.
 
-    Args:
-        expressions: At least one; typed, apart from None.
-        allowed: Names of the types that it may be.
-
     Raises:
         TypingError: There is none, or it is not allowed.
     """
@@ -200,13 +196,7 @@ def membership(call: Call) -> Call:
 
 
 def text(*parameters: type, result: TypeInformation = STRING, filled: bool = False) -> Rule:
-    """Return the rule of a function of one text and constants.
-
-    Args:
-        parameters: Classes of the constants; numbers must not be negative.
-        result: Type of the result.
-        filled: Whether the first constant must not be empty.
-    """
+    """Return the rule of a function of one text and constants."""
 
     def rule(call: Call) -> Call:
         _check(call.arguments[0], {"String"})

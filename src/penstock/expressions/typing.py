@@ -35,11 +35,6 @@ def record_type(type_info: object, operation: str) -> RecordType:
 def typed(expression: Expression, records: RecordType, operation: str) -> Expression:
     """Return an expression with the type of every node.
 
-    Args:
-        expression: A tree without types.
-        records: Type of the records.
-        operation: The method that was called, for messages.
-
     Raises:
         UnknownFieldError: The records have no such field; it names the near ones.
         ArgumentError: A function does not take values of these types, or the result has no type.

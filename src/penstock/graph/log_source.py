@@ -8,13 +8,15 @@
 A position is an integer: an offset, a byte, a version of a table, a time with a counter. A record belongs
 to one position, and a position has one record or none (`is_single`). The engine may cut a split at any integer: a record
 belongs to the range that has its position, wherever the range begins and ends.
+
+Finds the position of a timestamp in a log by reading it.
 """
 
 from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from operator import index
 from pathlib import Path
@@ -22,7 +24,6 @@ from typing import ClassVar, cast, final
 
 from penstock.errors import CallSite, SourceError
 from penstock.graph.kept_outside import KeptOutside
-from penstock.graph.log_search import NoTimestamps, first_position_at
 from penstock.graph.log_values import (
     LogBatch,
     LogSnapshot,
@@ -35,6 +36,46 @@ from penstock.graph.log_values import (
     lost_records,
 )
 from penstock.graph.source import Batch, PositionedSource, SplitKey, StartSplits
+
+Batches = Callable[[int, int], Iterator[tuple[int, LogBatch]]]
+"""Start and end of a range to its batches, each with its first position."""
+
+
+class NoTimestamps(Exception):  # noqa: N818 - its catcher makes an error of ours of it
+    """The records have none."""
+
+
+def first_position_at(batches: Batches, timestamp_ms: int, start: int, end: int) -> int:
+    """Return the first position of a range whose record is not before a timestamp, else its end.
+
+    A batch has no position per record: the ranges of its beginning are read, half as long each time.
+
+    Raises:
+        NoTimestamps: A record has no timestamp.
+    """
+    for at, batch in batches(start, end):
+        if _has(batch, timestamp_ms):
+            return _least(batches, timestamp_ms, at, batch.next_position) - 1
+    return end
+
+
+def _has(batch: LogBatch, timestamp_ms: int) -> bool:
+    if batch.timestamps is None and batch.records:
+        raise NoTimestamps
+    return any(stamp >= timestamp_ms for stamp in batch.timestamps or ())
+
+
+def _least(batches: Batches, timestamp_ms: int, start: int, end: int) -> int:
+    """Return the least end of a range from `start` that has such a record; that up to `end` has one."""
+    low, high = start + 1, end
+    while low < high:
+        middle = (low + high) // 2
+        if any(_has(batch, timestamp_ms) for _, batch in batches(start, middle)):
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
 
 _MOST_RECORDS = 8192
 _PAUSE_SECONDS = 0.005

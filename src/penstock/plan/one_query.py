@@ -33,11 +33,7 @@ def job_because(plan: PhysicalPlan) -> str | None:
 
 
 def dataframe_decision(refused: str | None) -> Decision:
-    """Return the choice of `to_dataframe`, for plans.
-
-    Args:
-        refused: Why it needs a job; None if it needs none.
-    """
+    """Return the choice of `to_dataframe`, for plans."""
     if refused is None:
         return Decision(SUBJECT, _QUERY, "expressions of one DataFrame are all it has to compute")
     return Decision(SUBJECT, _JOB, refused)

@@ -403,11 +403,7 @@ class PhysicalPlan(ShownAsCard):
         return tuple(source for source in self.sources if source.id not in others)
 
     def with_parts(self, changed: Callable[[Source], Source]) -> PhysicalPlan:
-        """Return the plan with other parts of sources.
-
-        Args:
-            changed: Part to what is read instead.
-        """
+        """Return the plan with other parts of sources."""
         sources = tuple(
             replace(source, parts=tuple([changed(part) for part in source.parts]))
             for source in self.sources

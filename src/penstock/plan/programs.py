@@ -31,19 +31,7 @@ def programs_of(
     job_parameters: dict[str, str],
     open_splits: Mapping[tuple[int, int], int] | None = None,
 ) -> tuple[LevelProgram, ...]:
-    """Return one program per level.
-
-    Args:
-        plan: The job.
-        run: The run.
-        tasks: Number of tasks per level in a batch run; a live run always has one per
-            subtask.
-        max_frame_records: Records per frame.
-        handed: Hand-over of the previous run.
-        job_parameters: Global job parameters.
-        open_splits: (source id, part) to the number of splits with records left in a live run, after pinning;
-            of files 1 if some are left, else 0. Of other parts it takes all splits.
-    """
+    """Return one program per level."""
     parallelism = plan.options.parallelism if run.kind is RunKind.LIVE else tasks
     settings = _settings(plan, run, parallelism, max_frame_records, handed, job_parameters)
     behind = _behind_history(run, open_splits or {})

@@ -319,14 +319,7 @@ def _finished(
     projection: PlannedProjection,
     between: tuple[int, ...],
 ) -> tuple[LevelProgram, ...]:
-    """Return programs in which the source feeds the sinks of an operator of aggregates.
-
-    Args:
-        plan: The job.
-        programs: Those of all levels, without the selection of parts.
-        projection: What Spark SQL evaluates.
-        between: The channel from the selection to the operator.
-    """
+    """Return programs in which the source feeds the sinks of an operator of aggregates."""
     assert projection.merged_for is not None, "results are of merged parts"
     reader = _operator(plan, projection.merged_for)
     to_sinks = tuple(replace(c, source_level=0) for c in plan.channels if c.id in reader.channels)

@@ -121,7 +121,7 @@ ASYNC = OperatorKind(
 KEYED_ASYNC = replace(ASYNC, name="KEYED_ASYNC", is_keyed=True)
 KEYED_MAP = OperatorKind(
     "KEYED_MAP",
-    f"{_HERE}keyed_apply:KeyedApplyOperator",
+    f"{_HERE}keyed_process:KeyedApplyOperator",
     is_keyed=True,
     time=TimeUse.ORDERS,
     keeps=Keeps.AS_FUNCTION,
@@ -130,7 +130,7 @@ KEYED_MAP = OperatorKind(
 )
 KEYED_FLAT_MAP = OperatorKind(
     "KEYED_FLAT_MAP",
-    f"{_HERE}keyed_apply:KeyedApplyOperator",
+    f"{_HERE}keyed_process:KeyedApplyOperator",
     is_keyed=True,
     time=TimeUse.ORDERS,
     keeps=Keeps.AS_OBJECT,
@@ -139,7 +139,7 @@ KEYED_FLAT_MAP = OperatorKind(
 )
 KEYED_FILTER = OperatorKind(
     "KEYED_FILTER",
-    f"{_HERE}keyed_apply:KeyedApplyOperator",
+    f"{_HERE}keyed_process:KeyedApplyOperator",
     is_keyed=True,
     time=TimeUse.ORDERS,
     keeps=Keeps.AS_FUNCTION,
@@ -242,7 +242,7 @@ CO_PROCESS = OperatorKind(
 )
 KEYED_CO_MAP = OperatorKind(
     "KEYED_CO_MAP",
-    f"{_HERE}keyed_two_inputs:KeyedTwoInputOperator",
+    f"{_HERE}keyed_custom:KeyedTwoInputOperator",
     inputs=Inputs.TWO,
     is_keyed=True,
     time=TimeUse.ORDERS,
@@ -253,7 +253,7 @@ KEYED_CO_MAP = OperatorKind(
 )
 KEYED_CO_FLAT_MAP = OperatorKind(
     "KEYED_CO_FLAT_MAP",
-    f"{_HERE}keyed_two_inputs:KeyedTwoInputOperator",
+    f"{_HERE}keyed_custom:KeyedTwoInputOperator",
     inputs=Inputs.TWO,
     is_keyed=True,
     time=TimeUse.ORDERS,
@@ -264,7 +264,7 @@ KEYED_CO_FLAT_MAP = OperatorKind(
 )
 KEYED_CO_PROCESS = OperatorKind(
     "KEYED_CO_PROCESS",
-    f"{_HERE}keyed_two_inputs:KeyedTwoInputOperator",
+    f"{_HERE}keyed_custom:KeyedTwoInputOperator",
     inputs=Inputs.TWO,
     is_keyed=True,
     time=TimeUse.TIMERS,

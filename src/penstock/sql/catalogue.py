@@ -91,32 +91,17 @@ class SqlTable(Protocol):
 
         If a column is the event time, the rows have timestamps and watermarks.
 
-        Args:
-            environment: The `StreamExecutionEnvironment`.
-            name: Of the table, for messages and plans.
-
         Raises:
             SqlError: It cannot be read.
         """
 
     def accepts(self, changelog: Changelog, key: Sequence[str]) -> str | None:
-        """Return why rows that change so cannot be written to it, None if they can.
-
-        Args:
-            changelog: How the rows change those before.
-            key: Names of the columns of the table by which they are unique; empty if none are known.
-        """
+        """Return why rows that change so cannot be written to it, None if they can."""
 
     def write(
         self, stream: DataStream[Row], changelog: Changelog, key: Sequence[str], name: str
     ) -> None:
         """Add a sink for rows of the columns that it takes, in their order and types.
-
-        Args:
-            stream: The rows.
-            changelog: How they change those before; `accepts` has agreed.
-            key: Names of the columns by which they are unique; empty if none are known.
-            name: Of the table, for messages and plans.
 
         Raises:
             SqlError: It cannot be written.

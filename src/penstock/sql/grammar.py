@@ -41,10 +41,6 @@ _SHOWN = ("TABLES", "VIEWS", "FUNCTIONS")
 def parse_script(text: str, file: str | None = None) -> tuple[Statement, ...]:
     """Return the statements of a script, which semicolons divide.
 
-    Args:
-        text: The script.
-        file: Its name, for places.
-
     Raises:
         SqlError: A statement cannot be read, or is not supported.
 

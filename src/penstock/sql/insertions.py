@@ -40,12 +40,7 @@ class SqlJob:
     """
 
     def __init__(self, environment: Any, catalogue: SqlCatalogue) -> None:
-        """Begin a job.
-
-        Args:
-            environment: The `StreamExecutionEnvironment` whose program it is.
-            catalogue: What names mean.
-        """
+        """Begin a job."""
         self._catalogue = catalogue
         self._translator = QueryTranslator(catalogue)
         self._lowering = Lowering(environment)

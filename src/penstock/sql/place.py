@@ -67,13 +67,7 @@ def _known(node: exp.Expr) -> Iterator[TextPlace]:
 
 
 def wrong(problem: str, node: exp.Expr | None, *, hint: str) -> SqlError:
-    """Return the error of a part of a statement.
-
-    Args:
-        problem: What is wrong.
-        node: The part; its text and place are named.
-        hint: What to do about it, in the imperative.
-    """
+    """Return the error of a part of a statement."""
     place = None if node is None else place_of(node)
     line = None if place is None else place.script_line
     return SqlError(f"{problem}{_shown(node)}", hint=hint, origin=line or CallSite.of_caller())
@@ -85,13 +79,7 @@ def wrong_at(problem: str, place: TextPlace, *, hint: str) -> SqlError:
 
 
 def unsupported(construct: str, node: exp.Expr | None, *, hint: str | None = None) -> SqlError:
-    """Return the error of a construct that is not supported.
-
-    Args:
-        construct: Its name.
-        node: Where it is used.
-        hint: What to do instead.
-    """
+    """Return the error of a construct that is not supported."""
     without = "Write it without: docs/sql.md says what there is."
     return wrong(f"{construct} is not supported", node, hint=hint or without)
 

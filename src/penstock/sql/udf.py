@@ -159,16 +159,6 @@ def udf(
 ) -> Any:
     """Return a scalar function for SQL; without `f` a decorator.
 
-    Args:
-        f: A function, or an instance or class of `ScalarFunction`.
-        input_types: Accepted; arguments have the types of the query.
-        result_type: Type of its values.
-        deterministic: Whether equal arguments have equal results; None asks the function.
-        name: Accepted; SQL names it.
-        func_type: `general` is called per row with values, `arrow` with arrays of Arrow and `pandas` with Series of
-            many rows, whole numbers and booleans in dtypes that have NULL. It returns as many values; how rows are cut is not
-            defined.
-
     Raises:
         ArgumentError: There is no result type, or an argument is wrong.
 
@@ -208,13 +198,6 @@ def udtf(
 ) -> Any:
     """Return a table function for SQL, for LATERAL TABLE; without `f` a decorator.
 
-    Args:
-        f: A function, or an instance or class of `TableFunction`, that returns or yields rows.
-        input_types: Accepted; arguments have the types of the query.
-        result_types: Types of the columns, or one ROW that names them.
-        deterministic: Whether equal arguments have equal results; None asks the function.
-        name: Accepted; SQL names it.
-
     Raises:
         ArgumentError: There are no result types, or an argument is wrong.
 
@@ -251,14 +234,6 @@ def udaf(
     name: str | None = None,
 ) -> UserDefinedFunction:
     """Return an aggregate function for SQL.
-
-    Args:
-        f: An instance or class of `AggregateFunction`.
-        input_types: Accepted; arguments have the types of the query.
-        result_type: Type of its values.
-        accumulator_type: Accepted; accumulators are stored as they are.
-        deterministic: Whether equal arguments have equal results; None asks the function.
-        name: Accepted; SQL names it.
 
     Raises:
         ArgumentError: There is no result type, or it is no aggregate function.
@@ -348,10 +323,6 @@ class _OfColumns(_Opened):
 
     def of_columns(self, columns: Sequence[pa.Array], count: int) -> list[Any]:
         """Return a value per row.
-
-        Args:
-            columns: Of the arguments.
-            count: How many rows there are.
 
         Raises:
             ArgumentError: The function returned more or fewer.

@@ -16,7 +16,7 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from penstock.connectors import epoch_marks
-from penstock.connectors.postgres import postgres_committer
+from penstock.connectors.postgres import postgres_sink
 from penstock.datastream.connectors.postgres import PostgresSink, PostgresSource
 from tests.connectors.conftest import MakeContext
 from tests.cut_network import CutNetwork
@@ -24,8 +24,8 @@ from tests.postgres_server import Database
 
 PLACES: dict[str, ModuleType] = {
     "postgres.decided": epoch_marks,
-    "postgres.marked": postgres_committer,
-    "postgres.written": postgres_committer,
+    "postgres.marked": postgres_sink,
+    "postgres.written": postgres_sink,
     "postgres.committed": epoch_marks,
 }
 

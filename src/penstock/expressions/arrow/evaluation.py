@@ -35,12 +35,7 @@ class Batch:
     __slots__ = ("_known", "_read", "length")
 
     def __init__(self, length: int, read: Callable[[str], pa.Array]) -> None:
-        """Hold the columns.
-
-        Args:
-            length: Number of records.
-            read: Returns the column of a name; called once per name.
-        """
+        """Hold the columns."""
         self.length = length
         self._read = read
         self._known: dict[str, pa.Array] = {}

@@ -80,10 +80,6 @@ class ColumnMerge:
     ) -> tuple[pa.RecordBatch, list[pa.Array]]:
         """Return one row per key, in no defined order.
 
-        Args:
-            batches: Of `prepared`, in order; one at least.
-            further: Columns beside those of all batches, which are part of the key.
-
         Returns:
             The merged rows, and the further columns of them.
 

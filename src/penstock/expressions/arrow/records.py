@@ -111,13 +111,7 @@ class ChainEvaluation:
     """A chain of steps, ready to be evaluated."""
 
     def __init__(self, chain: ExpressionChain, name: str, origin: CallSite | None) -> None:
-        """Prepare the steps.
-
-        Args:
-            chain: The steps.
-            name: Name of the operator, for messages.
-            origin: The user's line that made it.
-        """
+        """Prepare the steps."""
         needed = chain.needed()
         self._name, self._origin = name, origin
         self._records = chain.records

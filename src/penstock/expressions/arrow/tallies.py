@@ -58,14 +58,7 @@ def tally(_: Call, value: Any) -> Any:
 
 
 def map_array(offsets: Any, keys: Any, items: Any, known: npt.NDArray[np.bool_]) -> pa.Array:
-    """Return maps of their entries, one behind the other.
-
-    Args:
-        offsets: Where the entries of each map begin, and the end of the last.
-        keys: Key of each entry.
-        items: Item of each entry.
-        known: Whether each map is not NULL.
-    """
+    """Return maps of their entries, one behind the other."""
     return pa.MapArray.from_arrays(
         pa.array(offsets, pa.int32()), keys, items, mask=pa.array(~known)
     )

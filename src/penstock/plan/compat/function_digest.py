@@ -11,14 +11,19 @@ digest covers what functions consist of:
 
 Of libraries, this package among them, only names count. Lines, comments, docstrings and annotations do not count. What a
 function imports while it runs, reads from files or learns from elsewhere is not seen.
+
+Instructions of a function without its lines: what is compared to see whether it changed.
 """
 
 from __future__ import annotations
 
 import copyreg
+import dis
 import sys
 import sysconfig
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property, partial
 from hashlib import sha256
 from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR, CO_VARARGS, CO_VARKEYWORDS
@@ -36,10 +41,66 @@ from types import (
 from typing import Any
 
 from penstock.errors import CallSite
-from penstock.plan.compat.instructions import Instructions
 from penstock.plan.physical import PhysicalPlan
 from penstock.program.operator_spec import OperatorSpec
 from penstock.version import __version__
+
+_NO_MEANING = frozenset({"CACHE", "EXTENDED_ARG", "NOP", "PRECALL", "RESUME"})
+"""Names of instructions that follow from others, or from lines."""
+
+_OF_GLOBALS = frozenset({"LOAD_GLOBAL", "LOAD_NAME"})
+_OF_MEMBERS = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
+
+
+@dataclass(frozen=True, slots=True)
+class Instructions:
+    """The instructions of a code object.
+
+    Attributes:
+        steps: (name, argument) of each: a constant as itself, a name as a text, a jump as the number of its target.
+        handlers: Bounds, target and depth of each block with a handler, as numbers of instructions.
+        globals: The globals that it names, each with the members that follow: `settings.rates.low` is
+            `("settings", "rates", "low")`.
+        inner: Of the functions that it defines.
+    """
+
+    steps: tuple[tuple[str, Any], ...]
+    handlers: tuple[tuple[int, ...], ...]
+    globals: tuple[tuple[str, ...], ...]
+    inner: tuple[Instructions, ...]
+
+    @staticmethod
+    def of(code: CodeType) -> Instructions:
+        """Return those of a code object."""
+        bytecode = dis.Bytecode(code)
+        found = [each for each in bytecode if each.opname not in _NO_MEANING]
+        offsets = [each.offset for each in found]
+        steps: list[tuple[str, Any]] = []
+        named: list[tuple[str, ...]] = []
+        follows = False
+        for each in found:
+            is_jump = each.opcode in dis.hasjrel or each.opcode in dis.hasjabs
+            argument = bisect_left(offsets, each.argval) if is_jump else each.argval
+            steps.append((each.opname, argument))
+            if each.opname in _OF_GLOBALS:
+                named.append((str(each.argval),))
+                follows = True
+            elif follows and each.opname in _OF_MEMBERS:
+                named[-1] = (*named[-1], str(each.argval))
+            else:
+                follows = False
+        handlers = tuple(
+            (
+                *(bisect_left(offsets, at) for at in (entry.start, entry.end, entry.target)),
+                entry.depth,
+            )
+            for entry in getattr(bytecode, "exception_entries", ())
+        )
+        inner = (each for each in code.co_consts if isinstance(each, CodeType))
+        return Instructions(
+            tuple(steps), handlers, tuple(dict.fromkeys(named)), tuple(map(Instructions.of, inner))
+        )
+
 
 _LIBRARIES = (
     *{sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")},
@@ -78,12 +139,7 @@ def job_digest(plan: PhysicalPlan) -> int:
 
 
 def changed_functions(plan: PhysicalPlan, known: Mapping[str, str]) -> tuple[OperatorSpec, ...]:
-    """Return the operators whose functions differ from recorded ones, upstream first.
-
-    Args:
-        plan: The plan.
-        known: Of `function_digests`, of an earlier plan. Those of other versions of Python or Penstock are not compared.
-    """
+    """Return the operators whose functions differ from recorded ones, upstream first."""
     now = function_digests(plan)
     return tuple(
         op

@@ -89,12 +89,6 @@ def folding_of(
 ) -> Folding | None:
     """Return the fold of an operator in a run; None if it does not fold.
 
-    Args:
-        plan: The job.
-        run: The run.
-        op: An operator of the run.
-        untimed: Channels on which no record has a timestamp.
-
     Raises:
         UserFunctionError: The method of a promise failed.
     """

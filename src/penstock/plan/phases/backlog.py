@@ -34,24 +34,14 @@ def backlog_lag_ms(configuration: Configuration) -> int | None:
 
 # FLIP-327, rule 2.
 def checkpoint_interval(configuration: Configuration, *, backlog: bool) -> timedelta:
-    """Return the time between the starts of two micro-batches (FLIP-309).
-
-    Args:
-        configuration: Configuration of the job.
-        backlog: Whether a source of the run processes backlog.
-    """
+    """Return the time between the starts of two micro-batches (FLIP-309)."""
     normal = configuration.get(CHECKPOINT_INTERVAL)
     during = configuration.get(INTERVAL_DURING_BACKLOG)
     return during if backlog and during else normal
 
 
 def catch_up_factor(configuration: Configuration, usual: ConfigOption[int]) -> int:
-    """Return the factor by which a micro-batch may exceed its usual size while much input is pending.
-
-    Args:
-        configuration: Configuration of the job.
-        usual: The option of the usual size; if the user set it, it is a limit, and the factor is 1.
-    """
+    """Return the factor by which a micro-batch may exceed its usual size while much input is pending."""
     factor = configuration.get(CATCH_UP_FACTOR)
     if factor is not None:
         return factor

@@ -51,13 +51,7 @@ class Action(Enum):
 
 # FLIP-329, rule 1.
 def action(reuse: bool, upstream: OperatorAttributes, downstream: OperatorAttributes) -> Action:  # noqa: FBT001
-    """Return the action of the table above.
-
-    Args:
-        reuse: `pipeline.object-reuse`.
-        upstream: Attributes of the operator that emits.
-        downstream: Attributes of the operator that receives.
-    """
+    """Return the action of the table above."""
     if reuse:
         return Action.REUSE
     if upstream.is_output_stream_record_value_stored():

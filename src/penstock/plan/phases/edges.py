@@ -70,13 +70,7 @@ def _passes_on(node: Node) -> tuple[int, ...]:
 
 
 def _through(node: Node, edge: Edge, *, keyed: bool) -> Edge:
-    """Return the edge of the readers of a routing node, given the edge of its input.
-
-    Args:
-        node: A node that only routes records.
-        edge: The edge of its input.
-        keyed: Whether the reader uses a key, which this node may define.
-    """
+    """Return the edge of the readers of a routing node, given the edge of its input."""
     if node.kind == KEY_BY:
         selector = node.key_selector if keyed else None
         # A key overrides a partitioning before it.

@@ -33,15 +33,7 @@ def live_runs(
     left: list[SourcePlan],
     reason: str,
 ) -> Runs:
-    """Return the live runs of a pipeline, behind a run for the results of a bounded region.
-
-    Args:
-        plan: The job.
-        first: Index of the first run.
-        results: Sources that read results. They are backlog, and have a run before the others.
-        left: The other sources.
-        reason: Why there is no batch run, as a clause.
-    """
+    """Return the live runs of a pipeline, behind a run for the results of a bounded region."""
     runs: list[RunPlan] = []
     decisions: list[Decision] = []
     if results:

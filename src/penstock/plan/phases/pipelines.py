@@ -103,11 +103,6 @@ def most_tasks(plan: PhysicalPlan, run: RunPlan, cores: int) -> int | None:
 
     A core per pipeline that goes live stays free: with as many tasks as cores, live tasks share theirs for as long as
     history lasts.
-
-    Args:
-        plan: The plan.
-        run: A batch run.
-        cores: Tasks that the session runs at the same time.
     """
     if len(plan.pipelines) == 1:
         return None
@@ -126,11 +121,6 @@ def most_written_tasks(plan: PhysicalPlan, run: RunPlan, cores: int) -> int | No
     """Return the most tasks that write DataFrames for a live run, or None. After `choose_runs`.
 
     A core stays free for what the run reads beside them, and for each other pipeline that goes live.
-
-    Args:
-        plan: The plan.
-        run: A live run.
-        cores: Tasks that the session runs at the same time.
     """
     beside = _live_beside(plan, run) + _is_written_beside(plan, run)
     if not beside:

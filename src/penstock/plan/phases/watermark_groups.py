@@ -20,15 +20,7 @@ def watermark_groups(
     parallelism: int,
     open_splits: Mapping[tuple[int, int], int] | None,
 ) -> tuple[WatermarkGroup, ...]:
-    """Return the groups a channel waits for: its sources, or the subtasks of its level.
-
-    Args:
-        plan: The job.
-        run: The run.
-        channel: The channel.
-        parallelism: Subtasks of a level.
-        open_splits: See `programs_of`.
-    """
+    """Return the groups a channel waits for: its sources, or the subtasks of its level."""
     if channel.source_level > 0:
         return tuple(
             WatermarkGroup(subtask, 1)
@@ -55,13 +47,7 @@ def _may_grow(part: Source) -> bool:
 
 
 def _splits(plan: PhysicalPlan, part: Source, opened: int | None) -> int:
-    """Return the number of splits of a part; 0 if it is not fixed.
-
-    Args:
-        plan: The job.
-        part: The part.
-        opened: The number of its splits with records left; None if it is not pinned.
-    """
+    """Return the number of splits of a part; 0 if it is not fixed."""
     if part.as_split is None:
         return 0
     if opened is not None:
@@ -99,13 +85,7 @@ def _idle_ms(plan: PhysicalPlan, source: int, channel: int) -> int | None:
 def initial_watermarks(
     plan: PhysicalPlan, handed: HandOver, parallelism: int
 ) -> dict[int, dict[int, int]]:
-    """Return channel to group to initial watermark.
-
-    Args:
-        plan: The job.
-        handed: Hand-over of the previous run.
-        parallelism: Subtasks of a level.
-    """
+    """Return channel to group to initial watermark."""
     return {
         channel: groups
         if plan.channels[channel].source_level == 0

@@ -65,16 +65,7 @@ class Application:
         results: list[Any],
         stamps: list[int],
     ) -> None:
-        """Call the function on every record.
-
-        Args:
-            position: Iterator over `values`. After an exception the number of its remaining values
-                gives the index of the record.
-            values: The records.
-            timestamps: Timestamps of the records.
-            results: Results are appended here.
-            stamps: Timestamps of results are appended here, if records have timestamps.
-        """
+        """Call the function on every record."""
         self._loop(self, (position, values, timestamps, results, stamps))
 
 
@@ -184,13 +175,7 @@ _LOOPS: dict[tuple[Returns, bool], Callable[[Application, _Batch], None]] = {
 def applications(
     spec: OperatorSpec, emission: Emission, contexts: Sequence[ProcessContext | None]
 ) -> tuple[Application, ...]:
-    """Return an application per input; none if the operator calls the function itself.
-
-    Args:
-        spec: The operator.
-        emission: The emission of its results.
-        contexts: Contexts of the functions, input by input; None is no second argument.
-    """
+    """Return an application per input; none if the operator calls the function itself."""
     if spec.kind.returns is Returns.OTHER:
         return ()
     calls = input_calls(spec.function, spec.method)

@@ -59,13 +59,7 @@ class Operator:
         self._call_function("close")
 
     def guarded(self, where: str, call: Callable[..., Any], *arguments: Any) -> None:
-        """Call a method of the user's outside of record processing; its error names `where`.
-
-        Args:
-            where: On what.
-            call: What is called.
-            arguments: Of the call.
-        """
+        """Call a method of the user's outside of record processing; its error names `where`."""
         try:
             call(*arguments)
         except BaseException as cause:
@@ -166,16 +160,7 @@ class Operator:
         key: Any = NO_KEY,
         of_input: str = "",
     ) -> PenstockError:
-        """Return the error about a user function that raised on one record of a batch.
-
-        Args:
-            cause: Its exception.
-            values: The batch.
-            position: The iterator over `values` that was consumed. The number of its remaining
-                values gives the index of the record, at no cost per record.
-            key: Key of the records, if they have one.
-            of_input: Name of their input, if there are several.
-        """
+        """Return the error about a user function that raised on one record of a batch."""
         if isinstance(cause, PenstockError) and cause.origin is not None:
             return cause
         keyed = "" if key is NO_KEY else f", key {short(key)}"

@@ -34,12 +34,7 @@ class ExpressionOperator(Operator):
         return self._chain.makes_columns
 
     def send_columns(self, write: WriteColumns, *, only: bool) -> None:
-        """Send results as columns from now on.
-
-        Args:
-            write: Takes them.
-            only: Whether the reader takes nothing else; otherwise results of records are sent as records.
-        """
+        """Send results as columns from now on."""
         self._write, self._only = write, only
 
     def reads(self, schema: Any) -> bool:

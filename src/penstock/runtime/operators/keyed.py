@@ -7,6 +7,22 @@ timers follow.
 
 If the records of a key do not fit in memory (batch run), an operator that supports it gets them in
 parts, in the same order: `start_key`, `continue_key` for each part, `complete_key`.
+
+The check of kinds of keys: are the keys of a changed program of the kinds in its state?
+
+A key selector that now returns `(r.user,)` instead of `r.user` silently finds none of its state. The first byte of
+a key's bytes is its kind (`penstock.wire.canonical.key_bytes`): a number, text, a tuple …. Equal keys have the same
+kind. So before an operator processes its first records with the state of another version of the program,
+it compares the kinds of their keys with those of the stored keys:
+
+    stored {text}            first {tuple}          refused
+    stored {text}            first {text, tuple}    accepted: the program has both
+    stored {text, number}    first {number}         accepted
+    stored {text}            first {None}           undecided: None occurs among keys of any kind
+
+The check runs once per subtask and operator, and only if the functions of the job differ from those that wrote
+the state: state contains the digest of their code. It also runs for state without a digest, of an earlier version
+of Penstock. So an unchanged program always continues, whatever keys are first.
 """
 
 from __future__ import annotations
@@ -16,6 +32,7 @@ from itertools import islice
 from operator import itemgetter, le
 from typing import Any
 
+from penstock.errors import StateMigrationError
 from penstock.program.operator_spec import OperatorSpec
 from penstock.program.selected_field import getter_of, got
 from penstock.runtime.exchange.group_order import KeyedRows
@@ -25,11 +42,84 @@ from penstock.runtime.flow.output import Output
 from penstock.runtime.flow.side_outputs import send_sides, sides_of, split_tagged
 from penstock.runtime.functions.context import KeyedScope, OperatorContext
 from penstock.runtime.operators.base import Operator
-from penstock.runtime.operators.key_kinds import KindCheck
 from penstock.runtime.spill.spill_space import SpillSpace
 from penstock.runtime.spill.spilled_values import SpilledValues
+from penstock.runtime.time.timers import PROCESSING_TABLE, TABLE
+from penstock.state.backends.base import KeyedStateBackend
+from penstock.state.log.blob import decode_blob, operator_of
+from penstock.state.schema.entry_schema import BROADCAST_GROUP
+from penstock.state.schema.own_states import WINDOW_CONTENTS, WINDOW_SECOND_CONTENTS
 from penstock.types.information import TypeInformation
 from penstock.types.record_form import record_form
+from penstock.user_failure import short
+from penstock.wire.canonical.key_bytes import kind_of_key
+
+_BY_WINDOW = frozenset({WINDOW_CONTENTS, WINDOW_SECOND_CONTENTS, TABLE, PROCESSING_TABLE})
+"""States of a window operator whose keys are (key, window)."""
+
+
+class KindCheck:
+    """Compares kinds of keys once.
+
+    Attributes:
+        left_by: Digest of the functions that wrote the state, None if it is unknown.
+    """
+
+    def __init__(
+        self, spec: OperatorSpec, store: KeyedStateBackend, left_by: int | None, *, by_window: bool
+    ) -> None:
+        """Make the check; it reads the state later, when that is restored."""
+        self.left_by = left_by
+        self._spec = spec
+        self._store = store
+        self._by_window = by_window
+
+    def settles(self, keys: list[Any]) -> bool:
+        """Return whether the kinds match, or the state is empty; False if that is undecided.
+
+        Raises:
+            StateMigrationError: Their kinds differ from those of the stored keys.
+        """
+        examples = dict(zip(map(type, keys), keys, strict=True))
+        met = {kind: key for key in examples.values() if (kind := kind_of_key(key)) is not None}
+        if not met:
+            return False
+        stored: dict[str, Any] = {}
+        for key in self._stored_keys():
+            kind = kind_of_key(key)
+            if kind in met:
+                return True
+            if kind is not None:
+                stored[kind] = key
+        if not stored:
+            return True
+        raise StateMigrationError(
+            f"operator {self._spec.name!r} has state by keys of kind {_named(stored)}, and its first "
+            f"records have keys of kind {_named(met)}, which find none of it",
+            hint="Let the key selector return what it did; to begin without the state, give the "
+            "operator another uid; if keys of both kinds are meant, set "
+            "execution.state-recovery.ignore-key-kinds.",
+            origin=self._spec.origin,
+        )
+
+    def _stored_keys(self) -> Iterator[Any]:
+        """Yield stored keys, of one class and section one."""
+        for group in self._store.groups():
+            if group == BROADCAST_GROUP:
+                continue
+            for blob in self._store.snapshot_group(group):
+                if operator_of(blob) != self._spec.uid:
+                    continue
+                for section in decode_blob(blob):
+                    keys = section.keys
+                    if self._by_window:
+                        keys = [k for k, _ in keys] if section.state in _BY_WINDOW else []
+                    yield from dict(zip(map(type, keys), keys, strict=True)).values()
+
+
+def _named(kinds: dict[str, Any]) -> str:
+    return ", ".join(f"{kind} (such as {short(kinds[kind])})" for kind in sorted(kinds))
+
 
 Folded = tuple[list[Any], list[Any], list[int] | None]
 """(keys, accumulators, timestamps)."""
@@ -79,12 +169,7 @@ class KeyedOperator(Operator):
         self._is_last_run = False
 
     def use_batch_order(self, final_watermark: int, *, is_last_run: bool) -> None:
-        """Process keys in batch order: records by time, timers after each key.
-
-        Args:
-            final_watermark: The watermark at the end of all input.
-            is_last_run: Whether no live run follows.
-        """
+        """Process keys in batch order: records by time, timers after each key."""
         self._by_time = True
         self._final_watermark = final_watermark
         self._is_last_run = is_last_run
@@ -173,12 +258,7 @@ class KeyedOperator(Operator):
         self._epoch_began_at = self.records_in
 
     def sweep(self, rewritten: Iterable[int], *, everything: bool) -> None:
-        """Remove expired state that is not read, at the end of a micro-batch.
-
-        Args:
-            rewritten: Key groups whose change log is compacted.
-            everything: Whether a snapshot of all state follows.
-        """
+        """Remove expired state that is not read, at the end of a micro-batch."""
         self._sweeper.sweep(self.records_in - self._epoch_began_at)
         for group in rewritten:
             self._sweeper.sweep_group(group)
@@ -264,20 +344,11 @@ class KeyedOperator(Operator):
             self.kind_check = None
 
     def remember_code(self, code: int) -> int | None:
-        """Return the digest of the functions that wrote the keys of the state, None if unknown.
-
-        Args:
-            code: Digest of the running functions.
-        """
+        """Return the digest of the functions that wrote the keys of the state, None if unknown."""
         return code if self.kind_check is None else self.kind_check.left_by
 
     def restore_code(self, code: int, left_by: int | None) -> None:
-        """Compare kinds of keys if other functions wrote the state.
-
-        Args:
-            code: Digest of the running functions.
-            left_by: The result of `remember_code`.
-        """
+        """Compare kinds of keys if other functions wrote the state."""
         by_window = not self.has_keys_of_its_own
         self.kind_check = (
             None

@@ -80,11 +80,6 @@ class KeyedFoldOperator(KeyedOperator):
         """Return the begin of the pane that each record belongs to; None if there are no panes.
 
         It is asked once of every batch, before that is folded.
-
-        Args:
-            keys: Key of each record.
-            values: The records; an error stops at the refused record.
-            timestamps: Timestamps of the records.
         """
         return None
 

@@ -42,14 +42,7 @@ class PartsState:
         group_of: Callable[[Any], int],
         max_parallelism: int,
     ) -> None:
-        """Bind.
-
-        Args:
-            merge: Merges columns of parts.
-            parts: The state, a tuple of parts per key: the plain form of their row.
-            group_of: Key to key group.
-            max_parallelism: Number of key groups.
-        """
+        """Bind."""
         self.merge = merge
         self._parts = parts
         self._group_of = group_of
@@ -59,11 +52,7 @@ class PartsState:
         self._nothing = (None,) * len(self._types)
 
     def begin(self, merged: pa.RecordBatch) -> pa.RecordBatch:
-        """Write the state of keys that have none, and return their rows in the order of their key groups.
-
-        Args:
-            merged: A row per key.
-        """
+        """Write the state of keys that have none, and return their rows in the order of their key groups."""
         merged, keys, groups = self._in_group_order(merged)
         self._write(merged, keys, groups)
         return merged
@@ -72,10 +61,6 @@ class PartsState:
         self, batches: Sequence[pa.RecordBatch], see: Callable[[list[Any]], None]
     ) -> pa.RecordBatch:
         """Merge columns with what is known of their keys, write the state, and return a row per key.
-
-        Args:
-            batches: The columns, in order.
-            see: Called with the keys, each once, before state is read.
 
         Raises:
             ExpressionError: A sum leaves its type; names the key.

@@ -31,11 +31,7 @@ from penstock.wire.row_columns import rows_of
 
 
 def without_timestamp(spec: OperatorSpec) -> TypeMismatchError:
-    """Return the error about a record whose column of timestamps is NULL.
-
-    Args:
-        spec: The operator that assigns timestamps.
-    """
+    """Return the error about a record whose column of timestamps is NULL."""
     return TypeMismatchError(
         f"the column of timestamps of {spec.name!r} is NULL in a record",
         hint="Choose such records out before, with where.",
@@ -134,12 +130,7 @@ class TimestampsOperator(Operator):
         return self._next.reads(schema)
 
     def send_merged(self, keys: int, write: WriteColumns) -> None:
-        """Send what Spark SQL has merged by key and pane to the channel that is the only reader.
-
-        Args:
-            keys: Number of columns of the key.
-            write: Takes parts.
-        """
+        """Send what Spark SQL has merged by key and pane to the channel that is the only reader."""
         self._merged_keys, self._write = keys, write
 
     def send_columns(self, reader: ReadsColumns, write: WriteColumns) -> None:

@@ -2,16 +2,34 @@
 
 Operators of one level that need no exchange between them call each other directly, or through a
 local channel if they are not to be chained.
+
+The metrics of every operator, other than those of its function.
+
+numRecordsIn            records received
+numRecordsOut           records emitted, those of side outputs not counted
+currentInputWatermark   in epoch milliseconds; not shown before the first
+numLateRecordsDropped   of operators that drop late records
+numFilesSpilled, numBytesSpilled, spillDepth
+                        of operators whose records did not fit in memory (batch run)
+
+Depth of nested calls in a task: chained operators call each other, and Python ends at 1,000 calls inside of each other.
+
+A record that passes n chained operators is inside of five calls for each of them, so 200 operators fit and 250 do not. The limit of the process is
+raised by what a longer chain needs, up to a thousand operators: one of these calls goes through C, whose stack is not Python's to
+extend. It is never lowered, because other chains of the process may need it.
 """
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
-from penstock.errors import PenstockError, UserFunctionError
-from penstock.metrics.values import MetricValue, merge_metrics
+from penstock.errors import PenstockError, TypeMismatchError, UserFunctionError
+from penstock.metrics.operator_names import LATE_RECORDS, RECORDS_IN, RECORDS_OUT, WATERMARK
+from penstock.metrics.values import CounterValue, GaugeValue, MetricValue, merge_metrics
 from penstock.program.level import LevelProgram
 from penstock.program.operator_spec import Copies, OperatorSpec
 from penstock.program.traverse import reachable
@@ -26,20 +44,121 @@ from penstock.runtime.flow.record_copies import readers_output
 from penstock.runtime.operators import make_operator
 from penstock.runtime.operators.base import Operator
 from penstock.runtime.operators.batches.map_batches import MapBatchesOperator
-from penstock.runtime.operators.expressions import ExpressionOperator
+from penstock.runtime.operators.expressions import ExpressionOperator, WriteColumns
 from penstock.runtime.operators.keyed import KeyedOperator
 from penstock.runtime.operators.keyed_aggregate import KeyedAggregateOperator
 from penstock.runtime.operators.timestamps import TimestampsOperator
 from penstock.runtime.spill.spill_space import SpillSpace
-from penstock.runtime.task.call_depth import allow_chain
 from penstock.runtime.task.closing import close_after, close_all
 from penstock.runtime.task.latency import LatencyTracker
 from penstock.runtime.task.operator_inputs import OperatorInputs
-from penstock.runtime.task.operator_metrics import CountingOutput, OperatorMetrics
 from penstock.runtime.time.timeless import UntimedOutput
 from penstock.state.level_state import LevelState
 from penstock.types import TypeInformation
 from penstock.user_failure import failing_as
+from penstock.wire.elements import MIN_TIMESTAMP
+
+_CALLS_OF_AN_OPERATOR = 8
+_OPERATORS_WITHIN_LIMIT = 50
+_MOST_OPERATORS = 1_000
+
+
+def allow_chain(operators: int) -> None:
+    """Raise Python's limit of nested calls to what a chain needs beside the calls of its functions."""
+    if operators <= _OPERATORS_WITHIN_LIMIT:
+        return
+    needed = 1_000 + _CALLS_OF_AN_OPERATOR * min(operators, _MOST_OPERATORS)
+    sys.setrecursionlimit(max(needed, sys.getrecursionlimit()))
+
+
+_READINGS = (int, float, str, bool)
+
+
+class CountingOutput:
+    """Counts emitted records.
+
+    Attributes:
+        count: Records emitted since it was set to 0.
+    """
+
+    __slots__ = (
+        "_output",
+        "advance_watermark",
+        "count",
+        "restore_watermark",
+        "separate",
+        "set_backlog",
+        "set_idle",
+    )
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+        self.count = 0
+        self.advance_watermark = output.advance_watermark
+        self.restore_watermark = output.restore_watermark
+        self.set_idle = output.set_idle
+        self.separate = output.separate
+        self.set_backlog = output.set_backlog
+
+    def collect(self, values: list[Any], timestamps: list[int] | None) -> None:
+        """Count a batch and forward it."""
+        self.count += len(values)
+        self._output.collect(values, timestamps)
+
+    def counting(self, write: WriteColumns) -> WriteColumns:
+        """Return a function that counts a batch of columns and forwards it to `write`."""
+
+        def counted(batch: Any, timestamps: list[int] | None) -> None:
+            self.count += batch.num_rows
+            write(batch, timestamps)
+
+        return counted
+
+
+class OperatorMetrics:
+    """The metrics of one operator of one subtask."""
+
+    def __init__(self, operator: Operator, output: CountingOutput) -> None:
+        self._operator = operator
+        self._output = output
+        self._late_reported = 0
+        self._metrics = operator.context.metrics
+
+    def take(self) -> dict[str, MetricValue]:
+        """Return the changes since the last call, by full name.
+
+        It does not reset the count of received records: `OperatorChain.take_counts` does so later.
+
+        Raises:
+            PenstockError: The function of a gauge failed, or returned a value of another type.
+        """
+        operator, uid = self._operator, self._operator.spec.uid
+        taken: dict[str, MetricValue] = {
+            f"{uid}.{RECORDS_IN}": CounterValue(operator.records_in),
+            f"{uid}.{RECORDS_OUT}": CounterValue(self._output.count),
+        }
+        self._output.count = 0
+        if operator.watermark != MIN_TIMESTAMP:
+            taken[f"{uid}.{WATERMARK}"] = GaugeValue(operator.watermark)
+        late = operator.late_records
+        if late is not None:
+            taken[f"{uid}.{LATE_RECORDS}"] = CounterValue(late - self._late_reported)
+            self._late_reported = late
+        taken |= operator.spilled.take(uid)
+        try:
+            taken |= self._metrics.take()
+        except BaseException as cause:
+            raise operator.failed_in("a gauge", cause) from cause
+        for name, value in taken.items():
+            if isinstance(value, GaugeValue) and not isinstance(value.value, _READINGS):
+                raise TypeMismatchError(
+                    f"the gauge {name!r} showed {value.value!r} of type "
+                    f"{type(value.value).__name__}",
+                    hint="Return a number, a string or a bool from its function, or None.",
+                    origin=operator.spec.origin,
+                )
+        return taken
+
 
 _MAKING = "Correct what the operator asks of its function before it opens it."
 

@@ -3,10 +3,17 @@
 One instance serves one task, in a live run for all micro-batches of the worker process. It does not
 read the sources itself: the caller passes batches per source, and the ends of splits. Level 0 has no
 state, so `current_watermark` of a function is Long.MIN.
+
+A function object that several operators of a task share.
+
+At level 0 every source has its own chain, and after a union several chains contain the same operator.
+The function of such an operator exists once per task: the first chain opens it, the last one closes it.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 from penstock.errors import PenstockError
@@ -21,6 +28,7 @@ from penstock.runtime.exchange.frame_sequence import FrameSequence
 from penstock.runtime.flow.coercion import CoercingOutput
 from penstock.runtime.flow.output import Output
 from penstock.runtime.flow.record_copies import readers_output
+from penstock.runtime.functions.context import OperatorContext
 from penstock.runtime.operators.batches.map_batches import MapBatchesOperator
 from penstock.runtime.operators.expressions import ExpressionOperator
 from penstock.runtime.operators.timestamps import TimestampsOperator, without_timestamp
@@ -28,7 +36,6 @@ from penstock.runtime.task.chain import OperatorChain, operators_behind
 from penstock.runtime.task.closing import close_after, close_all
 from penstock.runtime.task.latency import SourceLatency
 from penstock.runtime.task.report import Report, encode_report
-from penstock.runtime.task.shared_function import with_shared_functions
 from penstock.state.level_state import NO_STATE
 from penstock.state.schema.evolution import wall_clock_ms
 from penstock.types.arrow import arrow_schema, type_of_arrow
@@ -42,6 +49,50 @@ from penstock.wire.elements import (
 )
 from penstock.wire.frame import FrameHeader, FrameKind, encode_payload
 from penstock.wire.row_columns import are_records, of_schema, rows_of, rows_of_lists
+
+
+class SharedFunction:
+    """Wraps a user's function object; only `open` and `close` differ from those of the object."""
+
+    def __init__(self, function: Any) -> None:
+        self._function = function
+        self._users = 0
+
+    def open(self, context: OperatorContext) -> None:
+        """Open the function, if it is not open."""
+        self._users += 1
+        opened = getattr(self._function, "open", None)
+        if self._users == 1 and opened is not None:
+            opened(context)
+
+    def close(self) -> None:
+        """Close the function, if no other chain uses it."""
+        self._users -= 1
+        closed = getattr(self._function, "close", None)
+        if self._users == 0 and closed is not None:
+            closed()
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_function":  # absent while the wrapper is being copied or unpickled
+            raise AttributeError(name)
+        return getattr(self._function, name)
+
+
+def with_shared_functions(program: LevelProgram) -> LevelProgram:
+    """Return a program of level 0 whose operators after a union share their function."""
+    users: Counter[int] = Counter()
+    for entries in program.source_operators.values():
+        users.update(operators_behind(program, entries))
+    if all(count == 1 for count in users.values()):
+        return program
+    operators = tuple(
+        replace(spec, function=SharedFunction(spec.function))
+        if users[spec.id] > 1 and spec.method is not None
+        else spec
+        for spec in program.operators
+    )
+    return replace(program, operators=operators)
+
 
 _ColumnReader = ExpressionOperator | TimestampsOperator | MapBatchesOperator
 

@@ -9,15 +9,24 @@ While a driver runs the job, a function here chooses one micro-batch when it is 
 result is as of the end of that micro-batch. Spark retains the last ten
 (`spark.sql.streaming.minBatchesToRetain`), and a loop of epochs retains large files until the state in
 them is written anew; a result that is evaluated later is an error, and never a mix of two.
+
+The path by which Spark's reader of state finds a checkpoint.
+
+Spark 4 spells the path as a URI, and takes that for a path again: `a b` is looked for as `a%20b`. So a link is made whose path a
+URI spells as it is. Executors on other hosts would not see it.
 """
 
 from __future__ import annotations
 
+import atexit
 import json
 import pickle
+import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import reduce
+from functools import lru_cache, reduce
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -27,7 +36,6 @@ from penstock.errors import JobFailedError, PenstockError, SourceError, StateErr
 from penstock.filesystem.stored_path import JobPath, StoredPath
 from penstock.spark.failures.translation import translate
 from penstock.spark.inspect.epoch_logs import EpochLogs
-from penstock.spark.inspect.readable_path import readable_path
 from penstock.spark.inspect.state_location import (
     PipelineStates,
     QueryCheckpoint,
@@ -35,16 +43,25 @@ from penstock.spark.inspect.state_location import (
     StateLocation,
     locate_state,
 )
+from penstock.spark.session.temporary_directory import PLAIN_PATH
+from penstock.spark.sources.file_paths import uri_of
 from penstock.spark.worker.epoch_log_sources import VIEW_DDL, SplitEpochLogs
 from penstock.spark.worker.level_processor import LOG_VARIABLE
-from penstock.spark.worker.state_sources import (
-    BLOB_DDL,
-    FILE_DDL,
-    STATE_DDL,
-    ReadFiles,
-    SplitLogs,
-)
+from penstock.spark.worker.state_sources import BLOB_DDL, FILE_DDL, STATE_DDL, ReadFiles, SplitLogs
 from penstock.spark.worker.state_tasks import ReplayGroups, snapshot_rows
+
+
+@lru_cache(maxsize=256)
+def readable_path(path: Path) -> str:
+    """Return the path of a checkpoint, or of a link to it, which lasts as long as this process."""
+    if uri_of(str(path)) == f"file://{path}":
+        return str(path)
+    made = Path(tempfile.mkdtemp(prefix="penstock-state-", dir=PLAIN_PATH))
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
+    link = made / "checkpoint"
+    link.symlink_to(path.absolute(), target_is_directory=True)
+    return str(link)
+
 
 _ORDER = ("operator", "key_group", "source", "sequence")
 

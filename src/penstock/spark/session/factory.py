@@ -1,20 +1,42 @@
-"""The Spark session of a job: the user's, or one made for the job."""
+"""The Spark session of a job: the user's, or one made for the job.
+
+The archive of Spark's classes, with which a JVM starts faster.
+
+A JVM that starts Spark reads, checks and links some 15,000 classes, which is half of the time until a small job
+has its first output. An archive has them as they are after that, and is mapped into memory.
+
+    ~/.cache/penstock/classes-<digest>.jsa      XDG_CACHE_HOME in place of ~/.cache
+
+The digest is of what the JVM would check: which Java, which jars. An archive that does not fit is not used.
+It takes ten seconds of a core, a gigabyte of memory and 160 MB of disk to make one, so that is done by
+a command (`penstock prepare`), and by no job.
+
+Work beside the start of a JVM and its session that would be waited for afterwards.
+
+* Modules that PySpark imports with the first calls to the JVM. Until the JVM runs, this process only waits.
+* The first Python workers. They are needed after the job is planned, and the session takes a core meanwhile.
+"""
 
 from __future__ import annotations
 
 import atexit
+import hashlib
+import logging
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
 
 from py4j.java_gateway import JavaGateway
 from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
+from pyspark.find_spark_home import _find_spark_home
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 from pyspark.sql.utils import is_remote
@@ -23,17 +45,116 @@ from penstock.config.configuration import Configuration
 from penstock.config.options import JOB_NAME
 from penstock.errors import EnvironmentSetupError
 from penstock.plan.options import plan_options
-from penstock.spark.session.class_archive import reading_options
-from penstock.spark.session.early_work import import_early, start_workers, worker_settings
 from penstock.spark.session.exit_files import start_forgetting
-from penstock.spark.session.java_runtime import find_java, java_option
+from penstock.spark.session.java_runtime import JavaRuntime, find_java, java_option
 from penstock.spark.session.job_settings import RUNTIME, keep_settings
 from penstock.spark.session.jvm_output import pass_on
 from penstock.spark.session.lost_jvm import lost_jvm
-from penstock.spark.session.secret_settings import on_command_line
-from penstock.spark.session.settings import JAVA_OPTIONS, TEMPORARY_FILES, check_settings
+from penstock.spark.session.settings import (
+    JAVA_OPTIONS,
+    TEMPORARY_FILES,
+    check_settings,
+    on_command_line,
+)
 from penstock.spark.session.temporary_directory import TemporaryDirectory
 from penstock.spark.session.worker_sockets import socket_settings
+
+_DAEMON = "spark.python.daemon.module"
+_INTERPRETERS = ("spark.pyspark.python", "spark.pyspark.driver.python")
+_IMPORTED_LATE = ("pyspark.testing.utils", "IPython", "pyspark.sql.pandas.types")
+"""Spark's converter of arguments asks the first one whether NumPy is there, which imports pandas; methods of
+DataFrames look for the second one, to name the line that called them."""
+
+_logger = logging.getLogger("penstock")
+
+
+def worker_settings(settings: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings of a local session whose workers are forked from `worker.daemon`; empty for others.
+
+    Workers with another interpreter than this process may have to import other modules.
+    """
+    told = os.environ.get("PYSPARK_PYTHON", sys.executable)
+    is_local = settings["spark.master"].startswith("local")
+    if _DAEMON in settings or not is_local or told != sys.executable:
+        return {}
+    if any(settings.get(key, told) != told for key in _INTERPRETERS):
+        return {}
+    return {_DAEMON: "penstock.spark.worker.daemon"}
+
+
+def import_early(also: Sequence[str]) -> None:
+    """Import in a thread what PySpark imports later, as far as it is installed, and further modules.
+
+    Who needs a module imports it again, which waits for the thread; if the import has failed, it fails there too.
+    """
+    names = (*_IMPORTED_LATE, *also)
+    threading.Thread(target=_import, args=(names,), name="penstock-imports", daemon=True).start()
+
+
+def _import(names: Iterable[str]) -> None:
+    for name in names:
+        with suppress(ImportError):
+            import_module(name)
+
+
+def start_workers(context: SparkContext, workers: int) -> None:
+    """Start Python workers in a thread. If that fails, so does the job, which says why."""
+    threading.Thread(
+        target=_run_nothing, args=(context, workers), name="penstock-first-workers", daemon=True
+    ).start()
+
+
+def _run_nothing(context: SparkContext, tasks: int) -> None:
+    try:
+        context.parallelize(range(tasks), tasks).foreachPartition(_nothing)
+    except (Py4JError, PySparkException, OSError) as error:
+        _logger.debug("no worker was started early: %s", error)
+
+
+def _nothing(items: Iterable[int]) -> None:
+    for _ in items:
+        pass
+
+
+_OTHER_CLASSES = "spark.driver.extraClassPath"
+"""With it the class path begins differently than that of the archive."""
+_QUIET = "-Xlog:cds=off"
+"""The JVM would print which classes it leaves out, thousands of lines."""
+
+
+def archive_path(java: JavaRuntime, environ: Mapping[str, str]) -> Path:
+    """Return where the archive for a Java runtime and the installed Spark is, or would be."""
+    digest = hashlib.sha256(f"{java.path.resolve()} {java.version}\n".encode())
+    for jar in sorted(Path(_find_spark_home(), "jars").glob("*.jar")):
+        found = jar.stat()
+        digest.update(f"{jar} {found.st_size} {found.st_mtime_ns}\n".encode())
+    cache = environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(cache, "penstock", f"classes-{digest.hexdigest()[:16]}.jsa")
+
+
+def reading_options(java: JavaRuntime, settings: Mapping[str, str]) -> str:
+    """Return the JVM's options for using the archive, empty if there is none that fits."""
+    path = archive_path(java, os.environ)
+    if _OTHER_CLASSES in settings or not path.exists():
+        return ""
+    return f"{java_option(f'-XX:SharedArchiveFile={path}')} {_QUIET}"
+
+
+def writing_options(path: Path) -> str:
+    """Return the JVM's options for writing an archive at its end."""
+    return f"{java_option(f'-XX:ArchiveClassesAtExit={path}')} {_QUIET}"
+
+
+def end_jvm() -> None:
+    """Stop the session and wait until its JVM has ended, which writes the archive last."""
+    session = SparkSession.getActiveSession()
+    gateway = SparkContext._gateway  # noqa: SLF001 - there is no other way to its process
+    if session is not None:
+        session.stop()
+    if gateway is not None:
+        gateway.proc.stdin.close()  # what a JVM sees of the end of its parent
+        gateway.proc.wait()
+
 
 _GATEWAY = "PYSPARK_GATEWAY_PORT"
 """Environment variable of a process that spark-submit started, also in cluster mode: its JVM's port."""

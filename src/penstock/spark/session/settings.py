@@ -1,13 +1,86 @@
-"""Checks the `spark.*` settings of a job whose session already exists."""
+"""Checks the `spark.*` settings of a job whose session already exists.
+
+Passes secret settings of Spark to the JVM in a file, because every user can read its command line.
+
+    spark.hadoop.fs.s3a.secret.key   in a file of its owner's, removed once the JVM has read it
+    spark.driver.memory              --conf on the command line
+
+PySpark itself uses only the command line; `spark-submit` has `--properties-file`.
+"""
 
 from __future__ import annotations
 
 import logging
+import os
+import shlex
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 from penstock.config.configuration import Configuration
-from penstock.errors import ConfigError
+from penstock.config.secret_keys import is_secret
+from penstock.errors import ConfigError, EnvironmentSetupError
+
+_ARGUMENTS = "PYSPARK_SUBMIT_ARGS"
+_DEFAULT = "pyspark-shell"
+_FILE = "--properties-file"
+_ESCAPED = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f"} | {
+    char: f"\\{char}" for char in " :=#!"
+}
+
+
+@contextmanager
+def on_command_line(settings: Mapping[str, str]) -> Iterator[dict[str, str]]:
+    """Yield the settings for the JVM's command line; the secret ones are in a file.
+
+    Inside the context `launch_gateway` starts a JVM that reads the file; afterwards the file is removed.
+
+    Raises:
+        EnvironmentSetupError: `PYSPARK_SUBMIT_ARGS` names a file of settings; there can be only one.
+    """
+    secret = {key: value for key, value in settings.items() if is_secret(key)}
+    if not secret:
+        yield dict(settings)
+        return
+    before = os.environ.get(_ARGUMENTS)
+    arguments = shlex.split(before or _DEFAULT)
+    if any(argument.partition("=")[0] == _FILE for argument in arguments):
+        raise EnvironmentSetupError(
+            f"{_ARGUMENTS} has {_FILE}, and so {sorted(secret)} would have to stand on a command line",
+            hint="Put these settings into that file as well, and not into the configuration.",
+        )
+    with tempfile.TemporaryDirectory(prefix="penstock-") as directory:  # only its owner may read it
+        path = Path(directory) / "spark.properties"
+        path.write_text("".join(map(_line, secret.items())), encoding="ascii")
+        added = [_FILE, str(path), "--load-spark-defaults", *arguments]
+        os.environ[_ARGUMENTS] = shlex.join(added)
+        try:
+            yield {key: value for key, value in settings.items() if key not in secret}
+        finally:
+            if before is None:
+                del os.environ[_ARGUMENTS]
+            else:
+                os.environ[_ARGUMENTS] = before
+
+
+def _line(setting: tuple[str, str]) -> str:
+    return "=".join(map(_escaped, setting)) + "\n"
+
+
+def _escaped(text: str) -> str:
+    """Return text as Java reads it from a file of properties."""
+    return "".join(
+        _ESCAPED.get(char) or (char if " " < char <= "~" else _utf16(char)) for char in text
+    )
+
+
+def _utf16(char: str) -> str:
+    units = char.encode("utf-16-be")
+    return "".join(f"\\u{units[at] << 8 | units[at + 1]:04x}" for at in range(0, len(units), 2))
+
 
 _logger = logging.getLogger("penstock")
 _PREFIX = "spark."

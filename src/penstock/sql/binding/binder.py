@@ -29,13 +29,7 @@ class Binder:
     def __init__(
         self, scope: Scope, catalogue: SqlCatalogue, builders: Mapping[type, Build]
     ) -> None:
-        """Make a binder.
-
-        Args:
-            scope: What names mean.
-            catalogue: Has the functions of the user.
-            builders: Class of a node to what binds it.
-        """
+        """Make a binder."""
         self.scope = scope
         self.catalogue = catalogue
         self.given: dict[int, Scalar] = {}

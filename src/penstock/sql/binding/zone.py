@@ -31,11 +31,7 @@ def zone_of_texts() -> tzinfo | None:
 
 @contextmanager
 def in_zone_of(environment: Any) -> Iterator[None]:
-    """Bind statements in the zone of an environment.
-
-    Args:
-        environment: The `StreamExecutionEnvironment`.
-    """
+    """Bind statements in the zone of an environment."""
     token = _ZONE.set(environment.get_configuration().get_string(LOCAL_TIME_ZONE, None) or None)
     try:
         yield

@@ -1,4 +1,4 @@
-"""Scalar expressions in queries of Spark SQL: those of columns, and more that Spark SQL has with the same meaning.
+r"""Scalar expressions in queries of Spark SQL: those of columns, and more that Spark SQL has with the same meaning.
 
 | function | where it is the same |
 |---|---|
@@ -14,6 +14,13 @@
 
 What is not in it has another meaning for some values, such as other uses of LOWER, whose Unicode is Java's, most regular expressions, and all texts of
 numbers.
+
+Regular expressions that find the same in every text in Python and in Java.
+
+    pattern = (item | group)+      group = ( item+ | item+ ... )      item = ^ | (character | escape | set) [* + ?]
+
+Of both the first alternative wins and a repetition takes as much as it can. What is left out differs, or might: `.` and `$`, which know other ends of
+lines; `\d`, `\w` and `\b`, which know other letters; repeated and nested groups, whose last text is not the same; flags; `&&` in a set.
 """
 
 from __future__ import annotations
@@ -34,11 +41,29 @@ from penstock.sql.column_types import (
     SqlType,
     as_decimal,
 )
-from penstock.sql.lowering.plain_pattern import groups_of_plain
 from penstock.sql.scalars.columns import call_because, call_of_columns, constant_because
 from penstock.sql.scalars.functions import COMPARED, INFIX
 from penstock.sql.scalars.tree import Constant, InputColumn, Scalar, ScalarCall
 from penstock.types import Types
+
+_RANGE = r"(?:a-z|A-Z|0-9)"
+_SET = rf"\[\^?(?:{_RANGE}|(?!&&)[A-Za-z0-9_ =/:;,@%&#?!<>.+*])+\]"
+_ITEM = rf"(?:\^|(?:[A-Za-z0-9_ =/:;,@%&#!<>-]|\\[.?*+()\[\]{{}}|^$/]|{_SET})[*+?]?)"
+_GROUP = rf"\({_ITEM}+(?:\|{_ITEM}+)*\)"
+_PLAIN = re.compile(rf"(?:{_ITEM}|{_GROUP})+")
+
+
+def groups_of_plain(pattern: str) -> int | None:
+    """Return the number of groups of a pattern that means the same in Python and Java, each of which takes part in every match.
+
+    None is a pattern that may mean something else.
+
+    Example:
+        >>> groups_of_plain("(&|^)channel_id=([^&]*)"), groups_of_plain(".*")
+        (2, None)
+    """
+    return re.compile(pattern).groups if _PLAIN.fullmatch(pattern) else None
+
 
 SPARK_TYPES = {
     "BOOLEAN": "boolean",

@@ -172,14 +172,7 @@ class GroupBinder(Binder):
         given: dict[int, Scalar],
         builders: Mapping[type, Build],
     ) -> None:
-        """Make a binder.
-
-        Args:
-            inner: Binds over the rows before.
-            groups: What rows are grouped by; each is a column of the result, in order.
-            given: Nodes whose results are columns, by `id`.
-            builders: Class of a node to what binds it.
-        """
+        """Make a binder."""
         super().__init__(Scope(outer=inner.scope.outer), inner.catalogue, builders)
         self.given = given
         self._inner = inner

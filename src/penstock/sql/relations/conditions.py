@@ -121,12 +121,7 @@ def _into_join(join: Join, conditions: Sequence[Scalar]) -> SqlRelation:
 def equalities(
     conditions: Sequence[Scalar], width: int
 ) -> tuple[list[tuple[Scalar, Scalar]], list[Scalar]]:
-    """Return pairs of expressions of both sides that must be equal, and the other conditions.
-
-    Args:
-        conditions: Over the columns of both sides.
-        width: How many columns the left side has.
-    """
+    """Return pairs of expressions of both sides that must be equal, and the other conditions."""
     pairs, others = [], []
     for each in conditions:
         pair = _pair(each, width)

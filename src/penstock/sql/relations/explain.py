@@ -42,13 +42,7 @@ class Placement:
 
 
 def explained(relation: SqlRelation, placement: Placement, depth: int = 0) -> str:
-    """Return a relation and its inputs, one per line: its changelog mode, what it keeps and how long, or that Spark SQL computes it.
-
-    Args:
-        relation: The relation.
-        placement: What the job says of it.
-        depth: How far to indent it.
-    """
+    """Return a relation and its inputs, one per line: its changelog mode, what it keeps and how long, or that Spark SQL computes it."""
     return "\n".join(_lines(relation, placement, depth, in_spark=False))
 
 

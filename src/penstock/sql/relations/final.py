@@ -31,11 +31,7 @@ def is_final_in_batch(relation: SqlRelation) -> bool:
 
 
 def final_rows(relation: SqlRelation) -> SqlRelation:
-    """Return the rows that are left of a relation when its input has ended; a batch job computes them.
-
-    Args:
-        relation: The rows.
-    """
+    """Return the rows that are left of a relation when its input has ended; a batch job computes them."""
     if is_final_in_batch(relation):
         return relation
     key = min(relation.keys, key=lambda each: (len(each), sorted(each)), default=None)

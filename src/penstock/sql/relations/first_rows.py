@@ -29,13 +29,7 @@ from penstock.sql.sqlglot_source import exp
 def orders_of_input(
     query: exp.Select, columns: Sequence[SqlColumn], binder: Binder
 ) -> list[exp.Expr]:
-    """Return the expressions of ORDER BY that are none of the columns of the result.
-
-    Args:
-        query: The query.
-        columns: Of its result.
-        binder: Over what it selects from.
-    """
+    """Return the expressions of ORDER BY that are none of the columns of the result."""
     order = query.args.get("order")
     result = Scope.of(None, tuple(columns))
     nodes = [] if order is None else [each.this for each in order.expressions]
@@ -58,12 +52,6 @@ def first_rows(
     """Return the rows that ORDER BY with LIMIT and OFFSET leave.
 
     Without ORDER BY they are the first ones in order of all columns.
-
-    Args:
-        query: The query.
-        relation: Its rows, and the hidden columns behind them.
-        catalogue: What names mean.
-        hidden: The expressions of ORDER BY that are hidden columns.
 
     Raises:
         SqlError: There is an ORDER BY without LIMIT, or a limit is no constant.

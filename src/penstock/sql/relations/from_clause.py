@@ -55,13 +55,7 @@ class FromClause:
         outer: Scope | None,
         ttls_ms: Mapping[str, int | None] | None = None,
     ) -> None:
-        """Make a translator of FROM.
-
-        Args:
-            translator: Of queries.
-            outer: The scope of the query around.
-            ttls_ms: Name of a table to the time that the state of its rows is kept, of hints.
-        """
+        """Make a translator of FROM."""
         self._ttls = dict(ttls_ms or {})
         self.used_ttls: frozenset[str] = frozenset()
         self._translator = translator

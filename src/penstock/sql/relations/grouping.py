@@ -60,12 +60,6 @@ def grouped(
 ) -> tuple[SqlRelation, Binder]:
     """Return a row per group, and what binds expressions over them; without groups and aggregates the rows as they are.
 
-    Args:
-        query: With GROUP BY, or not.
-        relation: The rows.
-        binder: Over the rows.
-        ttl_ms: Time after which a group is forgotten, of a hint; None takes that of the job.
-
     Raises:
         SqlError: A group or an aggregate is wrong, or not supported.
     """

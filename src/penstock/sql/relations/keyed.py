@@ -212,10 +212,6 @@ def unique_by(relation: SqlRelation, key: tuple[int, ...]) -> SqlRelation:
 
     A table with a primary key takes them. Otherwise a row that takes back another one of the same key, which came by
     another way, could remove what replaced it: Flink's SinkUpsertMaterializer has the same task.
-
-    Args:
-        relation: The rows; insert-only ones and those that are known to be unique stay as they are.
-        key: Positions of the columns of the key; none leaves the rows as they are.
     """
     wanted = frozenset(key)
     is_known = any(known <= wanted for known in relation.keys)
@@ -272,14 +268,7 @@ def union(parts: tuple[SqlRelation, ...]) -> Union:
 def aggregated(
     relation: SqlRelation, group: int, calls: tuple[AggregateCall, ...], names: tuple[str, ...]
 ) -> SqlRelation:
-    """Return a row per group.
-
-    Args:
-        relation: Rows whose first columns are the group.
-        group: How many.
-        calls: The aggregates.
-        names: Of the aggregates.
-    """
+    """Return a row per group."""
     made = (SqlColumn(name, call.result) for name, call in zip(names, calls, strict=True))
     kept = relation.columns[:group]
     keys = frozenset({frozenset(range(group))})

@@ -79,11 +79,6 @@ def _time_of(
     """Return the event time that rows are in ascending order of, None if a later row may change a value.
 
     Then a row has its values when the watermark has reached its time: LEAD alone reads rows behind it.
-
-    Args:
-        relation: The rows.
-        sort: Of ORDER BY.
-        call: The function; None is ROW_NUMBER.
     """
     if not sort or sort[0].is_descending or not relation.is_insert_only:
         return None

@@ -72,12 +72,7 @@ class Delayed(OneInput):
 
 
 def in_time(relation: SqlRelation, position: int) -> SqlRelation:
-    """Return rows of which none is behind the watermark with any of its event times, if one of them is to be used.
-
-    Args:
-        relation: The rows.
-        position: Of the column with the time.
-    """
+    """Return rows of which none is behind the watermark with any of its event times, if one of them is to be used."""
     if not relation.columns[position].lag_ms:
         return relation
     lag_ms = max(each.lag_ms for each in relation.columns)

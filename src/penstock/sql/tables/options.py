@@ -111,11 +111,6 @@ def checked_options(
 ) -> TableOptions:
     """Return the options of a table.
 
-    Args:
-        owner: What they are of, for messages.
-        given: Keys and texts, in order.
-        declared: What there is.
-
     Raises:
         SqlError: One is unknown, is there twice, or is missing.
     """

@@ -1,26 +1,142 @@
-"""Tables of CREATE TABLE, as queries see them."""
+"""Tables of CREATE TABLE, as queries see them.
+
+Rows of a changelog for sinks that write by key.
+
+Event time of a table: WATERMARK FOR as a strategy.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from penstock.api.functions.function_classes import KeyedProcessFunction
 from penstock.api.functions.watermark import WatermarkStrategy
+from penstock.api.state.descriptors import ListStateDescriptor
 from penstock.api.streams.data_stream import DataStream
-from penstock.sql.catalogue import Changelog, SqlCatalogue, TableSchema
+from penstock.expressions.column import col
+from penstock.program.timestamps import ColumnTimestamps
+from penstock.sql.binding.intervals import milliseconds
+from penstock.sql.catalogue import Changelog, SqlCatalogue, SqlColumn, TableSchema
+from penstock.sql.column_types import TIMESTAMPS
 from penstock.sql.lowering.lower import Lowering
+from penstock.sql.place import unsupported, wrong
 from penstock.sql.relations.select import QueryTranslator
 from penstock.sql.relations.tree import SqlRelation
 from penstock.sql.sqlglot_source import exp
-from penstock.sql.statements import ColumnKind, CreateTable
+from penstock.sql.statements import ColumnKind, CreateTable, WatermarkDefinition
 from penstock.sql.tables.definition import Connector, TableDefinition, Takes
-from penstock.sql.tables.keyed_writes import latest_by_key, without_former_rows
 from penstock.sql.tables.registry import SCAN_PARALLELISM, SINK_PARALLELISM, defined
-from penstock.sql.tables.row_times import strategy_of
-from penstock.types.row import Row
+from penstock.types.information import TypeInformation
+from penstock.types.row import Row, RowKind
+from penstock.types.time import Duration
 from penstock.types.types import Types
+
+
+def strategy_of(
+    watermark: WatermarkDefinition, columns: tuple[SqlColumn, ...]
+) -> WatermarkStrategy:
+    """Return how rows get timestamps and watermarks.
+
+    Raises:
+        SqlError: It names no column of time, or is not a column less an interval.
+    """
+    names = [column.name for column in columns]
+    if watermark.column not in names:
+        raise wrong(
+            f"WATERMARK FOR {watermark.column!r} is of no column ({watermark.place})",
+            None,
+            hint=f"Use one of: {', '.join(names)}.",
+        )
+    kind = columns[names.index(watermark.column)].type
+    if kind.name not in TIMESTAMPS:
+        raise wrong(
+            f"WATERMARK FOR {watermark.column!r} is of {kind} ({watermark.place})",
+            None,
+            hint="Use a column of TIMESTAMP or TIMESTAMP_LTZ; a computed column may make one.",
+        )
+    delay = Duration.of_millis(_delay(watermark))
+    bounded = WatermarkStrategy.for_bounded_out_of_orderness(delay)
+    return bounded.with_timestamp_assigner(ColumnTimestamps(watermark.column, watermark.column))
+
+
+def _delay(watermark: WatermarkDefinition) -> int:
+    node = watermark.expression
+    column, interval = (node.this, node.expression) if isinstance(node, exp.Sub) else (node, None)
+    if not isinstance(column, exp.Column) or column.name != watermark.column:
+        raise unsupported(
+            "WATERMARK FOR of another expression than the column less an interval",
+            node,
+            hint=f"Write WATERMARK FOR {watermark.column} AS {watermark.column} - INTERVAL '5' SECOND.",
+        )
+    return 0 if interval is None else milliseconds(interval, "the delay of a watermark")
+
+
+_ADDED = frozenset({RowKind.INSERT, RowKind.UPDATE_AFTER})
+
+
+def is_no_former_row(row: Row) -> bool:
+    """Return whether a row is not the former content of one that follows."""
+    return row.get_row_kind() is not RowKind.UPDATE_BEFORE
+
+
+def without_former_rows(rows: DataStream[Row]) -> DataStream[Row]:
+    """Return the changes of rows that are unique by the key of the sink: the next one of a key replaces a former one."""
+    return rows.filter(is_no_former_row).name("rows of the sink")
+
+
+def latest_by_key(rows: DataStream[Row], key: Sequence[str]) -> DataStream[Row]:
+    """Return the changes of the newest row of each key, of rows that are unique by something else.
+
+    While a row of a key goes and another comes, which is in no order, both are kept.
+    """
+    row_type = rows.get_type()
+    keyed = rows.key_by(*(col[name] for name in key))
+    return keyed.process(LatestRow(row_type), row_type).name(f"newest row by {', '.join(key)}")
+
+
+class LatestRow(KeyedProcessFunction):
+    """Keeps the rows of a key, and says which one is the newest.
+
+    Attributes:
+        row_type: Type of the rows.
+    """
+
+    def __init__(self, row_type: TypeInformation) -> None:
+        self.row_type = row_type
+
+    def open(self, runtime_context: Any) -> None:
+        """Take the state."""
+        self._rows = runtime_context.get_list_state(ListStateDescriptor("rows", self.row_type))
+
+    def process_element(self, value: Row, ctx: Any) -> Iterator[Row]:
+        """Yield the newest row if it is another one now, and `-D` if there is none any more."""
+        rows = list(self._rows.get() or ())
+        if value.get_row_kind() in _ADDED:
+            self._rows.add(_of_kind(value, RowKind.INSERT))
+            yield _of_kind(value, RowKind.UPDATE_AFTER)
+            return
+        fields = list(value)
+        at = next((i for i in reversed(range(len(rows))) if list(rows[i]) == fields), None)
+        if at is None:
+            return
+        is_newest = at == len(rows) - 1
+        del rows[at]
+        self._rows.update(rows)
+        if not rows:
+            yield _of_kind(value, RowKind.DELETE)
+        elif is_newest:
+            yield _of_kind(rows[-1], RowKind.UPDATE_AFTER)
+
+
+def _of_kind(row: Row, kind: RowKind) -> Row:
+    made = copy(row)
+    made.set_row_kind(kind)
+    return made
+
 
 _STORED_NAME = "stored"
 
@@ -33,12 +149,7 @@ class SystemTable:
     """
 
     def __init__(self, connector: Connector, table: TableDefinition) -> None:
-        """Make a table.
-
-        Args:
-            connector: What it is of.
-            table: What the statement says.
-        """
+        """Make a table."""
         self._connector, self._table = connector, table
         self.schema = TableSchema(
             tuple(each.column for each in table.stored),
@@ -108,10 +219,6 @@ class ConnectorTable:
     def __init__(self, statement: CreateTable, catalogue: SqlCatalogue) -> None:
         """Make a table.
 
-        Args:
-            statement: What it is.
-            catalogue: Has the functions that its computed columns call.
-
         Raises:
             SqlError: An option, a column or the watermark is wrong.
         """
@@ -160,12 +267,7 @@ class ConnectorTable:
         )
 
     def accepts(self, changelog: Changelog, key: Sequence[str]) -> str | None:
-        """Return why rows that change so cannot be written to it, None if they can.
-
-        Args:
-            changelog: How the rows change those before.
-            key: Names of the columns of the table by which they are unique; empty if none are known.
-        """
+        """Return why rows that change so cannot be written to it, None if they can."""
         if self._connector.sink is None:
             return f"the connector {self._connector.name!r} only reads"
         takes = self._connector.sink(self._table).takes

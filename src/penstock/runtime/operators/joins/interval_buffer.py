@@ -24,15 +24,7 @@ class IntervalBuffer:
     def __init__(
         self, uid: str, name: str, scope: KeyedScope, element: TypeInformation, reach: int
     ) -> None:
-        """Bind.
-
-        Args:
-            uid: uid of the operator.
-            name: Name of the state and of its timers.
-            scope: State of the operator.
-            element: Type of the records.
-            reach: Milliseconds after the time of a record in which it may still be joined.
-        """
+        """Bind."""
         kept = Types.LIST(element) if element.need_conversion() else Types.PICKLED_BYTE_ARRAY()
         schema = StateSchema(StateKind.MAP, kept, Types.LONG())
         self._table = scope.store.table(uid, name, schema)
@@ -72,12 +64,7 @@ class IntervalBuffer:
             yield time, found
 
     def drop(self, time: int, watermark: int) -> None:
-        """Remove records that no record from `time` on can join, unless they must be stored.
-
-        Args:
-            time: No earlier record will be added, on either side.
-            watermark: The argument of the next `write`.
-        """
+        """Remove records that no record from `time` on can join, unless they must be stored."""
         gone = min(time - 1, watermark) - self._reach
         for known in [known for known in self._lists if known <= gone]:
             del self._lists[known]

@@ -9,25 +9,71 @@ records while a record of the other side that is not late can still be joined wi
 Event-time timers of those times remove them. A record whose time is before the watermark is late and
 is not joined. In a batch run no record is late, the records of a key are joined in order of time, and
 only records that the next run may need are written to state.
+
+The context of the function of an interval join.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import compress, repeat
 from typing import Any
 
-from penstock.errors import TypeMismatchError
+from penstock.errors import ArgumentError, TypeMismatchError
 from penstock.program.operator_spec import OperatorSpec
 from penstock.runtime.flow.output import Output
 from penstock.runtime.flow.side_outputs import send_sides
 from penstock.runtime.functions.context import KeyedScope, OperatorContext
 from penstock.runtime.operators.joins.interval_buffer import IntervalBuffer
-from penstock.runtime.operators.joins.join_context import InternalJoinContext
 from penstock.runtime.operators.joins.two_sides import lists_by_key
 from penstock.runtime.operators.two_inputs import BuffersInputs
+from penstock.types.output_tag import OutputTag
 from penstock.user_failure import short
 from penstock.wire.elements import MIN_TIMESTAMP
+
+
+class InternalJoinContext:
+    """Implements `ProcessJoinFunction.Context`.
+
+    Attributes:
+        left: Time of the left record.
+        right: Time of the right record.
+        aside: (tag, value) pairs for side outputs that the operator has not taken yet.
+    """
+
+    __slots__ = ("_copy", "aside", "left", "right")
+
+    def __init__(self, copy: Callable[[Any], Any] | None) -> None:
+        """Begin without a pair."""
+        self._copy = copy
+        self.left = 0
+        self.right = 0
+        self.aside: list[tuple[OutputTag, Any]] = []
+
+    def get_left_timestamp(self) -> int:
+        """Return the time of the left record in epoch milliseconds."""
+        return self.left
+
+    def get_right_timestamp(self) -> int:
+        """Return the time of the right record in epoch milliseconds."""
+        return self.right
+
+    def get_timestamp(self) -> int:
+        """Return the time of the results: the later of the two."""
+        return max(self.left, self.right)
+
+    def output(self, output_tag: OutputTag, value: Any) -> None:
+        """Emit to a side output.
+
+        Raises:
+            ArgumentError: `output_tag` is no `OutputTag`.
+        """
+        if not isinstance(output_tag, OutputTag):
+            raise ArgumentError(
+                f"output got {output_tag!r}", hint="Pass an OutputTag, then the value."
+            )
+        self.aside.append((output_tag, value if self._copy is None else self._copy(value)))
+
 
 Entry = tuple[int, int, Any]
 """(time, input, record)."""

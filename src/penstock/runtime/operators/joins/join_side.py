@@ -74,13 +74,6 @@ class JoinSide:
     ) -> None:
         """Open the state.
 
-        Args:
-            operator: Uid of the operator.
-            name: Name of the state.
-            record_type: Type of the rows.
-            scope: State of the operator.
-            ttl_ms: Age at which rows expire; None is never.
-
         Raises:
             StateMigrationError: Stored rows cannot be read as `record_type`.
         """
@@ -138,10 +131,6 @@ class JoinSide:
 
     def fold(self, records: Iterable[Any]) -> dict[bytes, Change]:
         """Apply changes to the key's rows and return their net effect, by digest.
-
-        Args:
-            records: The kind of a `Row` decides whether it is inserted or deleted; any other record is
-                inserted.
 
         Raises:
             KeyTypeError: A record has no digest, so it could not be found again.

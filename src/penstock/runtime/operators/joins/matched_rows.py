@@ -22,15 +22,7 @@ def matched_difference(
     existence: Existence | None,
     condition: Callable[[Any, Any], bool],
 ) -> list[tuple[Any, Any, int]]:
-    """Return (left, right, change of the count) of the current key.
-
-    Args:
-        changes: Of both sides, by digest.
-        sides: With the state after the changes.
-        kind: Which rows without a match are results.
-        existence: Whether results are left rows only.
-        condition: Whether two rows match.
-    """
+    """Return (left, right, change of the count) of the current key."""
     pads = (kind.pads(0) or existence is not None, kind.pads(1) and existence is None)
     lefts = list(_rows(changes[0], sides[0], with_unchanged=bool(changes[1]) or pads[1]))
     rights = list(_rows(changes[1], sides[1], with_unchanged=bool(changes[0]) or pads[0]))

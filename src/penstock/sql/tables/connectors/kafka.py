@@ -47,15 +47,7 @@ def _keyed(
     side: str,
     chosen: tuple[str, ...],
 ) -> KeyedFormat:
-    """Return a format with some of the columns.
-
-    Args:
-        table: The table.
-        columns: Names of its columns to their positions in rows.
-        name: Of the format.
-        side: `key` or `value`, which the keys of its options may begin with.
-        chosen: The columns.
-    """
+    """Return a format with some of the columns."""
     found = FORMATS[name]
     kinds = dict(table.physical)
     prefix = (table.options.get(known.KEY_PREFIX) or "") if side == "key" else ""

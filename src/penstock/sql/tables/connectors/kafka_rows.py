@@ -78,14 +78,7 @@ class RowsOfRecords:
         *,
         is_upsert: bool,
     ) -> None:
-        """Prepare for the rows of a table.
-
-        Args:
-            table: The table.
-            key: Format of keys; None leaves them out.
-            value: Format of values.
-            is_upsert: Whether a row replaces the one of its key.
-        """
+        """Prepare for the rows of a table."""
         self._names = tuple(each.column.name for each in table.stored)
         self._key, self._value, self._is_upsert = key, value, is_upsert
         self._metadata = [
@@ -134,15 +127,7 @@ class RecordsOfRows:
         *,
         is_upsert: bool,
     ) -> None:
-        """Prepare for the rows of a table.
-
-        Args:
-            table: The table.
-            topic: Where records go.
-            key: Format of keys; None writes none.
-            value: Format of values.
-            is_upsert: Whether a row replaces the one of its key.
-        """
+        """Prepare for the rows of a table."""
         self._topic, self._key, self._value, self._is_upsert = topic, key, value, is_upsert
         places = {each.metadata_key: at for at, each in enumerate(table.written)}
         self._timestamp, self._headers = (places.get(key) for key in WRITTEN)

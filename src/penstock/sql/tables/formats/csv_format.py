@@ -26,14 +26,7 @@ class CsvDecoder:
     def __init__(
         self, fields: Fields, form: CsvForm, *, skips_errors: bool, zone: tzinfo | None = None
     ) -> None:
-        """Prepare for rows of a type.
-
-        Args:
-            fields: The columns.
-            form: The syntax.
-            skips_errors: Take NULL for a field, and nothing for a line, that cannot be read.
-            zone: Zone of a TIMESTAMP_LTZ whose text has none; None makes it an error.
-        """
+        """Prepare for rows of a type."""
         self._arguments = (tuple(fields), form, skips_errors, zone)
         self._comments = form.comments
         self._skips_errors = skips_errors
@@ -87,12 +80,7 @@ class CsvEncoder:
     """Writes the values of a row as a line, without the end of the line."""
 
     def __init__(self, fields: Fields, form: CsvForm) -> None:
-        """Prepare for rows of a type.
-
-        Args:
-            fields: The columns.
-            form: The syntax.
-        """
+        """Prepare for rows of a type."""
         self._arguments = (tuple(fields), form)
         self._lines = _lines(fields, form)
 

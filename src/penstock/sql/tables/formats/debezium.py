@@ -30,12 +30,7 @@ class DebeziumDecoder:
     """Makes kinds and values of the rows of a message."""
 
     def __init__(self, rows: JsonDecoder, *, skips_errors: bool) -> None:
-        """Prepare.
-
-        Args:
-            rows: Reads `before` and `after`.
-            skips_errors: Leave out a message that cannot be read.
-        """
+        """Prepare."""
         self._rows = rows
         self._skips_errors = skips_errors
 

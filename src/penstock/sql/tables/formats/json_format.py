@@ -26,14 +26,7 @@ class JsonDecoder:
         fails_on_missing: bool,
         zone: tzinfo | None = None,
     ) -> None:
-        """Prepare for rows of a type.
-
-        Args:
-            fields: The columns.
-            skips_errors: Take NULL for a value, and nothing for a message, that cannot be read.
-            fails_on_missing: Refuse an object without one of the columns.
-            zone: Zone of a TIMESTAMP_LTZ whose text has none; None makes it an error.
-        """
+        """Prepare for rows of a type."""
         self._arguments = (tuple(fields), skips_errors, fails_on_missing, zone)
         self._skips_errors = skips_errors
         self._fails_on_missing = fails_on_missing
@@ -103,12 +96,7 @@ class JsonEncoder:
     """Writes the values of a row as the text of an object."""
 
     def __init__(self, fields: Fields, *, is_iso: bool) -> None:
-        """Prepare for rows of a type.
-
-        Args:
-            fields: The columns.
-            is_iso: Whether timestamps have a T between date and time.
-        """
+        """Prepare for rows of a type."""
         self._arguments = (tuple(fields), is_iso)
         for _, kind in fields:
             check(kind, "JSON")

@@ -19,12 +19,7 @@ _EXACT = Context(prec=100)
 
 
 def rules(*, is_iso: bool = False, zone: tzinfo | None = None) -> TextRules:
-    """Return Flink's rules.
-
-    Args:
-        is_iso: Whether timestamps are written with a T between date and time, and not a space.
-        zone: Zone of a TIMESTAMP_LTZ whose text has none; None makes it an error.
-    """
+    """Return Flink's rules."""
     return TextRules(zone=zone, as_flink=True, between="T" if is_iso else " ")
 
 
