@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from penstock.api.windows.cumulating import CumulatingEventTimeWindows
 from penstock.common import Configuration, Duration, Row, Time, Types, WatermarkStrategy
 from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream import OutputTag, StreamExecutionEnvironment, col
@@ -69,6 +70,7 @@ ASSIGNERS = {
     "tumbling": TumblingEventTimeWindows.of(milliseconds(7), milliseconds(2)),
     "sliding": SlidingEventTimeWindows.of(milliseconds(9), milliseconds(6)),
     "gaps": SlidingEventTimeWindows.of(milliseconds(4), milliseconds(6)),
+    "cumulating": CumulatingEventTimeWindows(9, 3, 1),
     "session": EventTimeSessionWindows.with_gap(milliseconds(4)),
 }
 
@@ -83,12 +85,19 @@ def windows_of(name: str, times: list[int]) -> list[tuple[int, int]]:
             else:
                 found.append((time, time + 4))
         return found
-    size, slide, offset = {"tumbling": (7, 7, 2), "sliding": (9, 6, 0), "gaps": (4, 6, 0)}[name]
+    size, slide, offset = {
+        "tumbling": (7, 7, 2),
+        "sliding": (9, 6, 0),
+        "gaps": (4, 6, 0),
+        "cumulating": (9, 9, 1),
+    }[name]
     starts = range(offset - 10 * slide, 60, slide)
+    sizes = (3, 6, 9) if name == "cumulating" else (size,)
     return [
-        (start, start + size)
+        (start, start + each)
         for start in starts
-        if any(start <= time < start + size for time in times)
+        for each in sizes
+        if any(start <= time < start + each for time in times)
     ]
 
 

@@ -22,11 +22,12 @@ from penstock.expressions.merging import A_SUM, Merge, merge_of
 from penstock.expressions.steps import ExpressionChain, SelectStep
 from penstock.expressions.tree import Expression, Field
 from penstock.expressions.typing import RecordType, typed
+from penstock.types.base import TypeInformation
 from penstock.types.records import RowTypeInfo
 from penstock.types.row import Row, row_like, values_of_row
 
-WINDOW_BOUNDS = {"window_start": INSTANT, "window_end": INSTANT}
-"""Names of the bounds of a window to their types; the end is not part of it."""
+WINDOW_BOUNDS = ("window_start", "window_end")
+"""Names of the bounds of a window; the end is not part of it."""
 
 TALLY = "tally"
 """The merge of maps from a value to how often it came."""
@@ -123,6 +124,7 @@ def keyed_aggregate(
     keys: tuple[str, ...],
     aggregates: Mapping[str, AggregateExpression],
     bounds: Mapping[str, str] | None = None,
+    bound_type: TypeInformation = INSTANT,
 ) -> tuple[ExpressionChain, KeyedAggregate]:
     """Return the selection of the parts of a record, and what merges parts.
 
@@ -131,6 +133,7 @@ def keyed_aggregate(
         keys: Names of the columns of the key.
         aggregates: Names of results, other than those of keys, to aggregates.
         bounds: Names of results to `window_start` or `window_end`, which the reader of parts adds to them.
+        bound_type: Type of the bounds.
 
     Raises:
         ArgumentError: An aggregate does not take values of its argument's type.
@@ -163,7 +166,7 @@ def keyed_aggregate(
     fired = parts
     if bounds:
         names = [*parts.field_names, *WINDOW_BOUNDS]
-        fired = RowTypeInfo([*parts.field_types, *WINDOW_BOUNDS.values()], names)
+        fired = RowTypeInfo([*parts.field_types, bound_type, bound_type], names)
         results |= {name: Field(bound) for name, bound in bounds.items()}
     made = {name: typed(tree, fired, "aggregate") for name, tree in results.items()}
     emitted = ExpressionChain(fired, (SelectStep(tuple(made.items())),))

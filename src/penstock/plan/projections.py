@@ -160,7 +160,7 @@ def _is_finished(plan: PhysicalPlan, run: RunPlan, source: SourcePlan, target: i
         return False
     aggregate, window = function_of(reader), reader.window
     assert isinstance(aggregate, KeyedAggregate), "its parts are merged"
-    if window is not None and not (window.panes and window.panes.size == window.panes.slide):
+    if window is not None and not (window.panes and window.panes.is_tumbling):
         return False  # a window of several panes has still to be merged
     keys = aggregate.parts.field_types[: aggregate.keys]
     has_floats = any(getattr(kind, "name", "") in FLOATS for kind in keys)

@@ -7,6 +7,7 @@ from enum import Enum, auto
 from typing import Any
 
 from penstock.expressions.steps import ExpressionChain
+from penstock.program.regular_windows import RegularWindows
 from penstock.program.windows import Window
 from penstock.types.information import TypeInformation
 
@@ -50,21 +51,6 @@ class Evaluation(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class PaneShape:
-    """Windows of one length at regular distances, whose contents may be stored per pane.
-
-    Attributes:
-        size: Length of a window in milliseconds.
-        slide: Distance of the starts of two windows.
-        offset: Start of some window.
-    """
-
-    size: int
-    slide: int
-    offset: int
-
-
-@dataclass(frozen=True, slots=True)
 class WindowSpec:
     """One window operation.
 
@@ -97,6 +83,7 @@ class WindowSpec:
         fires_only_at_end: The only window fires at the end of the input, with or without an evictor.
         is_of_all: The windows are those of `window_all`: all records have one key.
         results: Of aggregates of columns: what makes results of that which a window emits when it fires.
+        bounds: The windows, if `results` reads their bounds beside that.
     """
 
     assigner: Any
@@ -110,7 +97,7 @@ class WindowSpec:
     late_tag: str | None
     element_type: TypeInformation
     kept_type: TypeInformation
-    panes: PaneShape | None = None
+    panes: RegularWindows | None = None
     session_gap_ms: int | None = None
     end_of_stream: Window | None = None
     merges_neighbours: bool = False
@@ -120,3 +107,4 @@ class WindowSpec:
     fires_only_at_end: bool = False
     is_of_all: bool = False
     results: ExpressionChain | None = None
+    bounds: RegularWindows | None = None

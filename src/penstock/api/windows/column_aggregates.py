@@ -126,7 +126,7 @@ def _bound(column: Any) -> str | None:
 
 
 def bounds_function(aggregate: KeyedAggregate, *, is_of_all: bool) -> Any:
-    """Return the window function that adds begin and end of a window to its row of parts."""
+    """Return the window function that adds begin and end of a window of no fixed length to its row of parts."""
     names = tuple(aggregate.results.records.field_names)
     return _AddBoundsToAll(names) if is_of_all else _AddBounds(names)
 

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Any, Self
+from typing import Self
 
 from penstock.api.windows.assigner import milliseconds, positive, smaller_offset
 from penstock.api.windows.timed_assigners import (
     EventTimeAssigner,
     ProcessingTimeAssigner,
-    TimedAssigner,
+    RegularAssigner,
 )
-from penstock.program.windows import TimeWindow
+from penstock.program.regular_windows import RegularWindows
 from penstock.types.time import Time
 
 
-class _Sliding(TimedAssigner):
+class _Sliding(RegularAssigner):
     def __init__(self, size: int, slide: int, offset: int) -> None:
         """Make windows of `size` milliseconds every `slide`, one of which starts at `offset`.
 
@@ -50,18 +49,10 @@ class _Sliding(TimedAssigner):
             0 if offset is None else milliseconds(offset, "offset of windows"),
         )
 
-    def assign_windows(self, element: Any, timestamp: int, context: Any) -> Collection[TimeWindow]:
-        """Return the windows that contain the time of the record, the latest first.
-
-        Raises:
-            TypeMismatchError: It is to have a timestamp and has none.
-        """
-        time = self._time_of(timestamp, context)
-        last = time - (time - self.offset) % self.slide
-        return [
-            TimeWindow(start, start + self.size)
-            for start in range(last, time - self.size, -self.slide)
-        ]
+    @property
+    def regular(self) -> RegularWindows:
+        """The windows."""
+        return RegularWindows(self.size, self.slide, self.offset)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.size}, {self.slide}, {self.offset})"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Collection
 from typing import Any
 
 from penstock.api.windows.assigner import WindowAssigner
 from penstock.api.windows.time_triggers import EventTimeTrigger, ProcessingTimeTrigger
 from penstock.api.windows.trigger import Trigger
 from penstock.errors import TypeMismatchError
+from penstock.program.regular_windows import RegularWindows
 from penstock.program.windows import MIN_TIMESTAMP, TimeWindow
 
 
@@ -18,6 +20,24 @@ class TimedAssigner(WindowAssigner[Any, TimeWindow]):
     @abstractmethod
     def _time_of(self, timestamp: int, context: Any) -> int:
         """Return the time of a record in epoch milliseconds, by what `assign_windows` is given."""
+
+
+class RegularAssigner(TimedAssigner):
+    """Assigns windows at regular distances."""
+
+    @property
+    @abstractmethod
+    def regular(self) -> RegularWindows:
+        """The windows."""
+
+    def assign_windows(self, element: Any, timestamp: int, context: Any) -> Collection[TimeWindow]:
+        """Return the windows that contain the time of the record, of overlapping ones the latest first.
+
+        Raises:
+            TypeMismatchError: It is to have a timestamp and has none.
+        """
+        found = self.regular.of(self._time_of(timestamp, context))
+        return [TimeWindow(start, end) for start, end in found]
 
 
 class EventTimeAssigner(TimedAssigner):

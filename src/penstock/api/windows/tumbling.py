@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Any, Self
+from typing import Self
 
 from penstock.api.windows.assigner import milliseconds, positive, smaller_offset
 from penstock.api.windows.timed_assigners import (
     EventTimeAssigner,
     ProcessingTimeAssigner,
-    TimedAssigner,
+    RegularAssigner,
 )
-from penstock.program.windows import TimeWindow
+from penstock.program.regular_windows import RegularWindows
 from penstock.types.time import Time
 
 
-class _Tumbling(TimedAssigner):
+class _Tumbling(RegularAssigner):
     def __init__(self, size: int, offset: int) -> None:
         """Make windows of `size` milliseconds, one of which starts at `offset`.
 
@@ -44,15 +43,10 @@ class _Tumbling(TimedAssigner):
         shift = 0 if offset is None else milliseconds(offset, "offset of windows")
         return cls(milliseconds(size, "length of windows"), shift)
 
-    def assign_windows(self, element: Any, timestamp: int, context: Any) -> Collection[TimeWindow]:
-        """Return the window that contains the time of the record.
-
-        Raises:
-            TypeMismatchError: It is to have a timestamp and has none.
-        """
-        time = self._time_of(timestamp, context)
-        start = time - (time - self.offset) % self.size
-        return [TimeWindow(start, start + self.size)]
+    @property
+    def regular(self) -> RegularWindows:
+        """The windows."""
+        return RegularWindows(self.size, self.size, self.offset)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.size}, {self.offset})"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self
 
 from penstock.api.windows.assigner import MergingWindowAssigner, WindowAssigner
+from penstock.api.windows.cumulating import CumulatingEventTimeWindows
 from penstock.api.windows.evictors import Evictor
 from penstock.api.windows.global_triggers import EndOfStreamTrigger
 from penstock.api.windows.global_windows import END_OF_STREAM, EndOfStreamWindows, GlobalWindows
@@ -14,7 +15,8 @@ from penstock.api.windows.time_triggers import EventTimeTrigger, ProcessingTimeT
 from penstock.api.windows.trigger import Trigger
 from penstock.api.windows.tumbling import TumblingEventTimeWindows, TumblingProcessingTimeWindows
 from penstock.errors import ArgumentError, GraphError
-from penstock.program.window_operation import Evaluation, PaneShape, WindowContents, WindowSpec
+from penstock.program.regular_windows import RegularWindows
+from penstock.program.window_operation import Evaluation, WindowContents, WindowSpec
 from penstock.program.windows import GlobalWindow, Window
 from penstock.types import TypeInformation
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 _REGULAR: dict[type, type] = {
     TumblingEventTimeWindows: EventTimeTrigger,
     SlidingEventTimeWindows: EventTimeTrigger,
+    CumulatingEventTimeWindows: EventTimeTrigger,
     TumblingProcessingTimeWindows: ProcessingTimeTrigger,
     SlidingProcessingTimeWindows: ProcessingTimeTrigger,
 }
@@ -33,6 +36,7 @@ _BY_TIME = frozenset(
     {
         TumblingEventTimeWindows,
         SlidingEventTimeWindows,
+        CumulatingEventTimeWindows,
         EventTimeSessionWindows,
         DynamicEventTimeSessionWindows,
     }
@@ -193,17 +197,15 @@ class WindowRules:
         )
 
 
-def _panes(assigner: Any, trigger: Any, contents: WindowContents) -> PaneShape | None:
+def _panes(assigner: Any, trigger: Any, contents: WindowContents) -> RegularWindows | None:
     """Return the shape of windows that may be stored in panes.
 
     Lists are stored in panes for tumbling windows only, so that elements stay in order of arrival.
     """
     if _REGULAR.get(type(assigner)) is not type(trigger):
         return None
-    slide = getattr(assigner, "slide", assigner.size)
-    if contents in _LISTS and slide != assigner.size:
-        return None
-    return PaneShape(assigner.size, slide, assigner.offset)
+    found: RegularWindows = assigner.regular
+    return None if contents in _LISTS and not found.is_tumbling else found
 
 
 def _session_gap(assigner: Any, trigger: Any) -> int | None:

@@ -16,6 +16,7 @@ from penstock.api.windows.column_aggregates import (
     key_columns,
     split_bounds,
 )
+from penstock.api.windows.timed_assigners import RegularAssigner
 from penstock.api.windows.window_rules import WindowRules
 from penstock.errors import ArgumentError
 from penstock.expressions.keyed_aggregate import keyed_aggregate
@@ -111,9 +112,10 @@ class WindowsBase(WindowRules, Generic[T, K]):
         )
         if keys:
             selector = itemgetter(*range(len(keys)))
-        add_bounds = bounds_function(function, is_of_all=self._is_of_all) if bounds else None
-        evaluation = Evaluation.NONE
-        if add_bounds is not None:
+        regular = self._assigner.regular if isinstance(self._assigner, RegularAssigner) else None
+        add_bounds, evaluation = None, Evaluation.NONE
+        if bounds and regular is None:
+            add_bounds = bounds_function(function, is_of_all=self._is_of_all)
             evaluation = Evaluation.APPLY_ALL if self._is_of_all else Evaluation.APPLY
         spec = self._spec(
             WindowContents.REDUCE,
@@ -124,6 +126,7 @@ class WindowsBase(WindowRules, Generic[T, K]):
             fold_function=function,
             is_of_all=self._is_of_all,
             results=function.results,
+            bounds=regular if bounds else None,
         )
         exact = function.exact_because
         return keyed_parts(self._stream, chain, selector).window_operator(

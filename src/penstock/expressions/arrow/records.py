@@ -8,7 +8,7 @@ and a field that is only selected is never converted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import compress
 from typing import Any
 
@@ -27,6 +27,7 @@ from penstock.types.arrow import (
     field_lists,
 )
 from penstock.types.base import TypeInformation
+from penstock.types.records import RowTypeInfo
 from penstock.types.row import Row, RowKind, row_factory
 from penstock.user_failure import short
 
@@ -110,11 +111,18 @@ _Apply = Callable[[_Table], _Table]
 class ChainEvaluation:
     """A chain of steps, ready to be evaluated."""
 
-    def __init__(self, chain: ExpressionChain, name: str, origin: CallSite | None) -> None:
-        """Prepare the steps."""
+    def __init__(
+        self,
+        chain: ExpressionChain,
+        name: str,
+        origin: CallSite | None,
+        *,
+        beside: Sequence[str] = (),
+    ) -> None:
+        """Prepare the steps; the values of the last fields, `beside`, are given beside records."""
         needed = chain.needed()
         self._name, self._origin = name, origin
-        self._records = chain.records
+        self._records = chain.records if not beside else _without_last(chain.records, len(beside))
         self._takes_changes = chain.takes_changes
         self._makes_rows = any(isinstance(step, SelectStep) for step in chain.steps)
         self._make = row_factory(tuple(chain.type_info.field_names))
@@ -135,16 +143,19 @@ class ChainEvaluation:
         return True
 
     def of_records(
-        self, values: list[Any], timestamps: list[int] | None
+        self,
+        values: list[Any],
+        timestamps: list[int] | None,
+        beside: Mapping[str, list[Any]] | None = None,
     ) -> tuple[list[Any], list[int] | None]:
-        """Return the results of a batch of records, with their timestamps.
+        """Return the results of a batch of records, with their timestamps; `beside` has fields that the records have not.
 
         Raises:
             ExpressionError: A record has no value; names it.
             TypeMismatchError: A record does not have the declared type.
         """
         kinds = self._kinds_of(values)
-        found = self._of_records(values, timestamps, kinds)
+        found = self._of_records(values, timestamps, kinds, beside or {})
         made = self._rows(found)
         if kinds is not None:
             self._keep_kinds(made, found.stamps[-1])
@@ -157,11 +168,20 @@ class ChainEvaluation:
         return kinds
 
     def _of_records(
-        self, values: list[Any], timestamps: list[int] | None, kinds: list[RowKind] | None = None
+        self,
+        values: list[Any],
+        timestamps: list[int] | None,
+        kinds: list[RowKind] | None,
+        beside: Mapping[str, list[Any]],
     ) -> _Table:
+        def alone(at: int) -> None:
+            own = {name: of_all[at : at + 1] for name, of_all in beside.items()}
+            self.of_records(values[at : at + 1], None, own)
+
         stamps: list[list[Any]] = [each for each in (timestamps, kinds) if each is not None]
         lists = field_lists(self._records, values)
-        return self._run(_Table(len(values), {}, values, lists, stamps), values)
+        columns = {name: _Column(name, self._fields[name], each) for name, each in beside.items()}
+        return self._run(_Table(len(values), columns, values, lists, stamps), alone)
 
     def of_columns(
         self, batch: pa.RecordBatch, timestamps: list[int] | None = None
@@ -180,7 +200,8 @@ class ChainEvaluation:
             for name, array in zip(batch.schema.names, batch.columns, strict=True)
         }
         stamps = None if timestamps is None else [timestamps]
-        return self._run(_Table(batch.num_rows, columns, stamps=stamps), batch)
+        table = _Table(batch.num_rows, columns, stamps=stamps)
+        return self._run(table, lambda at: self.of_columns(batch.slice(at, 1), None))
 
     def columns_of_records(
         self, values: list[Any], timestamps: list[int] | None
@@ -192,7 +213,7 @@ class ChainEvaluation:
             TypeMismatchError: A record does not have the declared type.
         """
         self._kinds_of(values)  # what sends columns takes no changes
-        found = self._of_records(values, timestamps)
+        found = self._of_records(values, timestamps, None, {})
         return self._columns(found), None if timestamps is None else found.stamps[0]
 
     def columns_of(
@@ -226,13 +247,15 @@ class ChainEvaluation:
         for row, kind in zip(rows, kinds, strict=True):
             row.set_row_kind(kind)
 
-    def _run(self, table: _Table, whole: Any) -> _Table:
+    def _run(self, table: _Table, alone: Callable[[int], Any]) -> _Table:
+        """Apply the steps; if a record has no value, evaluate them `alone` up to that one, which names it."""
         try:
             return self._applied(table)
         except pa.ArrowException as refused:
             if table.length == 1:
                 raise self._failure(table, refused) from refused
-            self._find_record(whole)
+            for at in range(table.length):
+                alone(at)
             raise  # every record alone has a value
 
     def _applied(self, table: _Table) -> _Table:
@@ -240,14 +263,6 @@ class ChainEvaluation:
             if table.length:
                 table = step(table)
         return table
-
-    def _find_record(self, whole: Any) -> None:
-        """Evaluate the records one by one, up to the one that has no value."""
-        for at in range(len(whole)):
-            if isinstance(whole, pa.RecordBatch):
-                self.of_columns(whole.slice(at, 1), None)
-            else:
-                self.of_records(whole[at : at + 1], None)
 
     def _failure(self, table: _Table, refused: Exception) -> ExpressionError:
         record = (
@@ -326,6 +341,10 @@ class ChainEvaluation:
             values = [each[at] for each in table.lists]
             found = table.columns[name] = _Column(name, self._fields[name], values)
         return found
+
+
+def _without_last(records: Any, count: int) -> RowTypeInfo:
+    return RowTypeInfo(records.field_types[:-count], records.field_names[:-count])
 
 
 def _unless_field(expression: Expression) -> Evaluate | None:

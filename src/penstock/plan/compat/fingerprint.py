@@ -61,7 +61,9 @@ def _cut_of_state(operator: OperatorSpec) -> list[int] | None:
     if operator.interval is not None:
         return [operator.interval.lower, operator.interval.upper]
     panes = None if operator.window is None else operator.window.panes
-    return None if panes is None else [panes.size, panes.slide, panes.offset]
+    if panes is None:
+        return None
+    return [panes.size, panes.slide, panes.offset, *([1] if panes.grows else [])]
 
 
 def fingerprint(plan: PhysicalPlan) -> str:

@@ -33,8 +33,8 @@ from penstock.program.folding.operator_fold import fold_of, function_of, merges
 from penstock.program.life_cycle import has_life_cycle
 from penstock.program.operator_kind import Emit
 from penstock.program.operator_spec import OperatorSpec
+from penstock.program.regular_windows import RegularWindows
 from penstock.program.run_settings import RunKind
-from penstock.program.window_operation import PaneShape
 from penstock.types.description import has_serializers
 
 ASSOCIATIVE = "is_associative"
@@ -140,7 +140,7 @@ def is_legal(folding: Folding, places: frozenset[Place]) -> bool:
     return Place.RECEIVER_FRAME not in places or Place.SENDER in places
 
 
-def panes_in_state(folding: Folding) -> PaneShape | None:
+def panes_in_state(folding: Folding) -> RegularWindows | None:
     """Return the shape of windows whose state is in panes; None if each window has its own state.
 
     Windows that share panes merge accumulators. A function with `open` must be opened before its
@@ -149,7 +149,7 @@ def panes_in_state(folding: Folding) -> PaneShape | None:
     window, fold = folding.op.window, folding.fold
     if window is None or window.panes is None:
         return None
-    shares = window.panes.size != window.panes.slide
+    shares = not window.panes.is_tumbling
     if not shares or fold is None or has_life_cycle(window.fold_function) or merges(fold):
         return window.panes
     return None
@@ -198,7 +198,7 @@ def _cannot_be_cut(folding: Folding) -> str | None:
     if window.session_gap_ms is not None:
         shares = True
     elif window.panes is not None and window.assigner.is_event_time():
-        shares = window.panes.size != window.panes.slide
+        shares = not window.panes.is_tumbling
     else:
         return (
             "its windows are not at regular distances in event time, nor sessions with one gap for "

@@ -21,7 +21,7 @@ from typing import Any
 from penstock.errors import CallSite
 from penstock.expressions.field_totals import FieldTotal
 from penstock.program.operator_kind import Emit
-from penstock.program.window_operation import PaneShape
+from penstock.program.regular_windows import RegularWindows
 from penstock.types.information import TypeInformation
 
 
@@ -104,7 +104,7 @@ class FoldPlan:
     places: frozenset[Place]
     emit: Emit
     ignores_order: bool = False
-    panes: PaneShape | None = None
+    panes: RegularWindows | None = None
     as_columns: bool = False
     is_merged: bool = False
 
@@ -141,7 +141,7 @@ class ChannelFold:
     uid: str
     origin: CallSite | None
     memory_bytes: int = 256 << 20
-    panes: PaneShape | None = None
+    panes: RegularWindows | None = None
     session_gap_ms: int | None = None
     assigner: Any = None
     columns: tuple[tuple[int, FieldTotal], ...] = ()

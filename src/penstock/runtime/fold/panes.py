@@ -1,29 +1,21 @@
 """Cuts time into panes: stretches that belong to the same windows from one end to the other.
 
-Windows at regular distances share their records pane by pane, so a pane is as long as the greatest
-common divisor of length and distance. See `runtime.operators.windows.panes`.
+Windows at regular distances share their records pane by pane (`program.regular_windows`).
 """
 
 from __future__ import annotations
 
-from math import gcd
-
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.program.window_operation import PaneShape
+from penstock.program.regular_windows import RegularWindows
 from penstock.wire.elements import MIN_TIMESTAMP
 
 _SAFE = 1 << 62
 """Timestamps nearer to 0 than this, and their panes, are numbers of 64 bits whatever the offset."""
 
 
-def width_of(shape: PaneShape) -> int:
-    """Return the length of a pane in milliseconds."""
-    return gcd(shape.size, shape.slide)
-
-
-def pane_starts_of(times: NDArray[np.int64], shape: PaneShape) -> NDArray[np.int64]:
+def pane_starts_of(times: NDArray[np.int64], shape: RegularWindows) -> NDArray[np.int64]:
     """Return the begin of the pane of each timestamp; one that is before Long.MIN + 1 is that.
 
     Args:
@@ -31,7 +23,7 @@ def pane_starts_of(times: NDArray[np.int64], shape: PaneShape) -> NDArray[np.int
         shape: Of the windows.
 
     Examples:
-        >>> pane_starts_of(np.array([0, 9, 10, -1]), PaneShape(size=20, slide=10, offset=0)).tolist()
+        >>> pane_starts_of(np.array([0, 9, 10, -1]), RegularWindows(size=20, slide=10, offset=0)).tolist()
         [0, 0, 10, -10]
     """
     if not len(times):
@@ -41,7 +33,7 @@ def pane_starts_of(times: NDArray[np.int64], shape: PaneShape) -> NDArray[np.int
     return np.array(starts, dtype=np.int64)[np.searchsorted(np.unique(times), times)]
 
 
-def pane_starts(stamps: list[int], shape: PaneShape) -> list[int]:
+def pane_starts(stamps: list[int], shape: RegularWindows) -> list[int]:
     """Return the begin of the pane of each timestamp.
 
     Args:
@@ -49,10 +41,10 @@ def pane_starts(stamps: list[int], shape: PaneShape) -> list[int]:
         shape: Of the windows.
 
     Examples:
-        >>> pane_starts([0, 9, 10, -1], PaneShape(size=20, slide=10, offset=0))
+        >>> pane_starts([0, 9, 10, -1], RegularWindows(size=20, slide=10, offset=0))
         [0, 0, 10, -10]
     """
-    width, offset = width_of(shape), shape.offset
+    width, offset = shape.width, shape.offset
     low, high = min(stamps), max(stamps)
     first = low - (low - offset) % width
     if high < first + width:  # as a batch of a source that goes forward in time usually is

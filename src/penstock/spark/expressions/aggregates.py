@@ -24,6 +24,7 @@ from penstock.spark.expressions.projection import (
     selected,
 )
 from penstock.spark.expressions.sql_types import SQL_TYPES
+from penstock.spark.expressions.times import of_millis
 from penstock.types.base import TypeInformation
 from penstock.types.scalars import BasicTypeInfo
 
@@ -170,8 +171,14 @@ def finished_windows(
     rows = grouped(selected(frame, chain), aggregate)
     columns = [sf.col(column_name(at)) for at in range(len(rows.columns))]
     pane = columns.pop(aggregate.keys - 1)
-    bounds = [sf.timestamp_millis(pane), sf.timestamp_millis(pane + sf.lit(width_ms))]
-    fired = [*columns, *bounds][: len(aggregate.results.records.field_names)]
+    fired = columns
+    kinds = aggregate.results.records.field_types[len(columns) :]
+    if kinds:  # the bounds of the window
+        limits = (pane, pane + sf.lit(width_ms))
+        fired = [
+            *columns,
+            *(of_millis(kind, each) for kind, each in zip(kinds, limits, strict=True)),
+        ]
     rows = rows.select(
         *[each.alias(column_name(at)) for at, each in enumerate(fired)], pane.alias(PANE)
     )

@@ -16,6 +16,7 @@ from pyspark.sql import functions as sf
 from penstock.expressions.kinds import MICROS_PER_DAY, name_of
 from penstock.expressions.tree import Call, Expression
 from penstock.spark.expressions.numbers import Builder
+from penstock.types.base import TypeInformation
 
 _MICROS = {
     "second": 1_000_000,
@@ -73,6 +74,11 @@ def epoch_millis(call: Call, value: Column) -> Column:
     """Build milliseconds since 1970."""
     whole = _floored(_micros(call.arguments[0], value), _MICROS_PER_MILLI)
     return sf.call_function("div", whole, sf.lit(_MICROS_PER_MILLI).cast("bigint"))
+
+
+def of_millis(kind: TypeInformation, value: Column) -> Column:
+    """Return the timestamp of milliseconds since 1970."""
+    return _of_micros(getattr(kind, "name", ""), value * sf.lit(_MICROS_PER_MILLI).cast("bigint"))
 
 
 def truncate(call: Call, value: Column) -> Column:

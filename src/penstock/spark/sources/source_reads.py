@@ -28,9 +28,8 @@ from penstock.graph.source import PositionedSource, Source
 from penstock.plan.phases.backlog import catch_up_factor
 from penstock.plan.phases.task_groups import TaskGroup, task_groups, tasks_reading
 from penstock.plan.physical import PlannedProjection
+from penstock.program.regular_windows import RegularWindows
 from penstock.program.timestamps import ColumnTimestamps
-from penstock.program.window_operation import PaneShape
-from penstock.runtime.fold.panes import width_of
 from penstock.runtime.task.chain import operators_behind
 from penstock.spark.expressions.aggregates import finished, finished_windows, merged
 from penstock.spark.expressions.projection import has_errors, projected
@@ -188,13 +187,13 @@ def _evaluated(context: ReadContext, planned: PlannedProjection, frame: DataFram
     if shape is None:
         few = finished(frame, chain, aggregate, made, node.origin)
     else:
-        few = finished_windows(frame, chain, aggregate, width_of(shape), made, node.origin)
+        few = finished_windows(frame, chain, aggregate, shape.width, made, node.origin)
     return few.coalesce(tasks)
 
 
 def _by_pane(
     graph: LogicalGraph, planned: PlannedProjection
-) -> tuple[ExpressionChain, KeyedAggregate, PaneShape]:
+) -> tuple[ExpressionChain, KeyedAggregate, RegularWindows]:
     """Return the selection and the merge of windows, by key and pane, and the shape of these."""
     assert planned.timestamps is not None, "the plan merges by pane"
     assert planned.merged_for is not None, "the plan merges by pane"
@@ -209,7 +208,7 @@ def _by_pane(
         chain,
         window.fold_function,
         marks.assigner.name,
-        width_of(shape),
+        shape.width,
         shape.offset,
         keeps_time=not planned.is_finished,
     )

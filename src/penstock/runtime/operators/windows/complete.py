@@ -16,7 +16,8 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from typing import Any
 
-from penstock.program.window_operation import Evaluation, PaneShape
+from penstock.program.regular_windows import RegularWindows
+from penstock.program.window_operation import Evaluation
 from penstock.program.windows import MAX_TIMESTAMP, TimeWindow
 from penstock.runtime.operators.windows.contents import seen_of
 from penstock.runtime.operators.windows.host import WindowHost
@@ -32,7 +33,7 @@ class CompleteWindows:
         time: Time of the window that is firing or was the last to fire.
     """
 
-    def __init__(self, host: WindowHost, shape: PaneShape) -> None:
+    def __init__(self, host: WindowHost, shape: RegularWindows) -> None:
         """Begin without records.
 
         Args:

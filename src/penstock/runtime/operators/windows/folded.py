@@ -19,11 +19,11 @@ from itertools import repeat
 from typing import Any
 
 from penstock.program.folding.fold import Fold
-from penstock.program.window_operation import Evaluation, PaneShape
+from penstock.program.regular_windows import RegularWindows
+from penstock.program.window_operation import Evaluation
 from penstock.program.windows import MAX_TIMESTAMP, TimeWindow
 from penstock.runtime.fold.fold_table import Entries
 from penstock.runtime.fold.loops import result_of
-from penstock.runtime.fold.panes import width_of
 from penstock.runtime.operators.windows.contents import detached, stored_form
 from penstock.runtime.operators.windows.host import WindowHost
 from penstock.runtime.operators.windows.panes import PaneEngine
@@ -40,7 +40,7 @@ class FoldedWindows:
         self,
         host: WindowHost,
         fold: Fold,
-        shape: PaneShape,
+        shape: RegularWindows,
         engine: PaneEngine,
         send: Callable[[list[Any], list[int]], None],
     ) -> None:
@@ -57,14 +57,14 @@ class FoldedWindows:
         self._host = host
         self._fold = fold
         self._form = stored_form(host.spec)
-        self._size, self._slide, self._offset = shape.size, shape.slide, shape.offset
-        self._width = width_of(shape)
+        self._shape = shape
         self._engine = engine
         self._send = send
         self._has_function = host.window.evaluation is not Evaluation.NONE
         self._results: list[Any] = []
         self._times: list[int] = []
         self._time = 0
+        self._grown: tuple[int, int, Any] | None = None
 
     def fire(self, entries: Entries, group_of: Callable[[Any], int], final_watermark: int) -> bool:
         """Fire the windows of a key group, those of a key in order.
@@ -82,8 +82,9 @@ class FoldedWindows:
         """
         limit = self._first_left(final_watermark)
         panes = sorted(self._in_windows(entries))
-        if self._size == self._slide and not self._has_function:
-            count = len(panes) if limit is None else bisect_left(panes, limit)
+        if self._shape.is_tumbling and not self._has_function:
+            size = self._shape.size
+            count = len(panes) if limit is None else bisect_left(panes, limit - size)
             for pane in panes[:count]:
                 self._fire_apart(pane, entries[pane])
             panes = panes[count:]
@@ -95,36 +96,28 @@ class FoldedWindows:
         return limit is not None
 
     def _first_left(self, final_watermark: int) -> int | None:
-        """Return the start of the first window that is not cleaned up in this run, or None."""
+        """Return the end of the first window that is not cleaned up in this run, or None."""
         lateness = self._host.window.allowed_lateness
         if lateness and self._host.window.evaluation in _WITH_STATE:
             # `clear` of the function is called after later windows have fired.
             return -(1 << 70)
         if final_watermark == MAX_TIMESTAMP:
             return None
-        span = self._size - 1 + lateness
-        return self._start_of(final_watermark - span) + self._slide
-
-    def _start_of(self, time: int) -> int:
-        return time - (time - self._offset) % self._slide
-
-    def _first_with(self, pane: int) -> int:
-        """Return the start of the first window that contains a pane."""
-        start = self._start_of(pane)
-        return start - (start + self._size - pane - self._width) // self._slide * self._slide
+        return self._shape.end_behind(final_watermark - lateness + 2)
 
     def _in_windows(self, entries: Entries) -> Iterator[int]:
         """Yield the panes that belong to a window: between windows with gaps there are others."""
         for pane in entries:
             assert pane is not None, "windows at regular distances are folded by pane"
-            if self._start_of(pane) + self._size > pane:
+            if self._shape.last_end(pane) > pane:
                 yield pane
 
     def _fire_apart(self, pane: int, of_key: dict[Any, Any]) -> None:
         """Fire the windows of one pane, without a function: what was folded is the result."""
         results = list(of_key.values())
         result, form = self._fold.result, self._form
-        time = min(pane + self._size - 1, MAX_TIMESTAMP)
+        last = pane + self._shape.size - 1
+        time = min(last, MAX_TIMESTAMP)
         try:
             if form is not None:
                 results = [form(kept) for kept in results]
@@ -133,7 +126,7 @@ class FoldedWindows:
         except BaseException as cause:
             # the window is fired again alone, so that the error names it
             raise_interrupt(cause)
-            self._time = pane + self._size - 1
+            self._time = last
             for self._host.keys.key, kept in of_key.items():
                 self._guarded(self._result, kept)
             raise
@@ -141,52 +134,63 @@ class FoldedWindows:
 
     def _fire_key(self, panes: list[int], kept: list[Any], limit: int | None) -> None:
         """Fire the windows of the current key that end, and store the panes of other windows."""
-        for start, some in self._windows(panes, kept, limit):
-            self._time = start + self._size - 1
-            self._guarded(self._fire_window, start, some)
+        self._grown = None
+        for end, some in self._windows(panes, kept, limit):
+            self._time = end - 1
+            self._guarded(self._fire_window, end, some)
         if limit is None:
             return
         for pane, each in zip(panes, kept, strict=True):
-            last = self._start_of(pane)
-            if last >= limit and last + self._size > pane:
+            ends = self._shape.ends_of(pane)
+            if ends and ends[-1] >= limit:
                 self._time = pane
-                first = max(self._first_with(pane), limit)
-                self._guarded(self._keep, pane, each, first)
+                self._guarded(self._keep, pane, each, max(ends[0], limit))
 
-    def _keep(self, pane: int, kept: Any, first: int) -> None:
-        self._engine.keep(pane, self._formed(kept), first)
+    def _keep(self, pane: int, kept: Any, end: int) -> None:
+        self._engine.keep(pane, self._formed(kept), end)
 
     def _windows(
         self, panes: list[int], kept: list[Any], limit: int | None
     ) -> Iterator[tuple[int, list[Any]]]:
-        """Yield the start of each window that ends, and the accumulators of its panes."""
-        size, slide = self._size, self._slide
-        first, count = 0, len(panes)
-        start = self._first_with(panes[0])
-        while first < count and (limit is None or start < limit):
-            end = bisect_left(panes, start + size, first)
-            if end > first:
-                yield start, kept[first:end]
-            start += slide
-            first = bisect_left(panes, start, first)
-            if first < count and panes[first] >= start + size:
-                start = max(start, self._first_with(panes[first]))
-                first = bisect_left(panes, start, first)
+        """Yield the end of each window that ends, and the accumulators of its panes."""
+        shape = self._shape
+        count, end = len(panes), shape.ends_of(panes[0])[0]
+        while limit is None or end < limit:
+            first = bisect_left(panes, shape.start_of(end))
+            if first == count:
+                return
+            behind = bisect_left(panes, end, first)
+            if behind > first:
+                yield end, kept[first:behind]
+                end += shape.slide
+            else:
+                end = shape.ends_of(panes[first])[0]
 
-    def _fire_window(self, start: int, kept: list[Any]) -> None:
+    def _fire_window(self, end: int, kept: list[Any]) -> None:
         host = self._host
-        some = [self._formed(each) for each in kept]
-        if self._fold.may_change:  # other windows contain the same panes
-            some = [detached(each) for each in some]
-        result = result_of(self._fold, reduce(self._fold.merge, some))
+        result = result_of(self._fold, self._merged(end, kept))
         if not self._has_function:
             self._add([result], [min(self._time, MAX_TIMESTAMP)])
             return
         self._flush()
-        window = TimeWindow(start, start + self._size)
+        window = TimeWindow(self._shape.start_of(end), end)
         host.scope.context.key = (host.keys.key, (window.start, window.end))
         host.fire(window, [result])
         host.call.clear(window)
+
+    def _merged(self, end: int, kept: list[Any]) -> Any:
+        """Return the accumulator of all panes of a window; that of a growing one goes on with that of the window before."""
+        start, new = self._shape.start_of(end), kept
+        if self._grown is not None and self._grown[0] == start:
+            _, known, before = self._grown
+            new = [before, *kept[known:]]
+        some = [self._formed(each) for each in new]
+        if self._fold.may_change:  # other windows contain the same panes
+            some = [detached(each) for each in some]
+        made = reduce(self._fold.merge, some)
+        if self._shape.grows:
+            self._grown = (start, len(kept), made)
+        return made
 
     def _result(self, kept: Any) -> Any:
         return result_of(self._fold, self._formed(kept))

@@ -19,12 +19,12 @@ from itertools import repeat
 from typing import Any
 
 from penstock.errors import PenstockError
-from penstock.expressions.arrow.records import ChainEvaluation
 from penstock.program.folding.fold import Fold, Place
 from penstock.program.folding.operator_fold import fold_of_window, merges
 from penstock.program.life_cycle import has_life_cycle
 from penstock.program.operator_spec import OperatorSpec
-from penstock.program.window_operation import Evaluation, PaneShape, WindowSpec
+from penstock.program.regular_windows import RegularWindows
+from penstock.program.window_operation import Evaluation, WindowSpec
 from penstock.runtime.flow.output import Output
 from penstock.runtime.flow.side_outputs import send_sides
 from penstock.runtime.fold.fold_table import Entries
@@ -71,9 +71,7 @@ class KeyedWindowOperator(KeyedFoldOperator):
     ) -> None:
         assert spec.window is not None
         if spec.window.results is not None:
-            output = ResultsOutput(
-                output, ChainEvaluation(spec.window.results, spec.name, spec.origin)
-            )
+            output = ResultsOutput(output, spec)
         super().__init__(spec, output, context, scope)
         self._window: WindowSpec = spec.window
         self.late_records: int = 0
@@ -368,13 +366,13 @@ class KeyedWindowOperator(KeyedFoldOperator):
         if method is not None:
             self.guarded(what, method, *arguments)
 
-    def _shares(self, panes: PaneShape) -> bool:
+    def _shares(self, panes: RegularWindows) -> bool:
         """Return whether windows can share panes: whether accumulators can be merged.
 
         The plan has tried functions without `open`; the others are tried here.
         """
         function, fold = self._window.fold_function, fold_of_window(self._window)
-        if panes.slide == panes.size or fold is None or not has_life_cycle(function):
+        if panes.is_tumbling or fold is None or not has_life_cycle(function):
             return True
         return merges(fold)
 

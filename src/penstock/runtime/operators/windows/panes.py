@@ -1,8 +1,7 @@
 """Windows at regular distances that share panes.
 
-Panes divide time; their length is the greatest common divisor of length and distance of the windows.
-A record is added to one pane, and a window that fires combines its panes. So the cost of a record
-does not depend on the number of its windows.
+Panes divide time (`program.regular_windows`). A record is added to one pane, and a window that fires combines its
+panes. So the cost of a record does not depend on the number of its windows.
 
     distance 4, length 6     |----w0----|
                                  |----w1----|
@@ -10,7 +9,7 @@ does not depend on the number of its windows.
 
 Each timer is that of a window. A new pane registers a timer for its first window that has not ended; a
 window that fires registers one for the next window if they share a pane. So every window with records
-fires, and no record registers more than one timer.
+fires, and no record registers more than one timer. A growing window that fires leaves one pane to the next.
 
 Windows that end after Long.MAX are all due then. One timer lets all of them fire in order: with a timer
 each, one of them could remove panes that an earlier window still needs.
@@ -20,24 +19,24 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.program.window_operation import PaneShape
+from penstock.program.regular_windows import RegularWindows
 from penstock.program.windows import MAX_TIMESTAMP, MIN_TIMESTAMP, TimeWindow
-from penstock.runtime.fold.panes import width_of
 from penstock.runtime.operators.windows.contents import Contents, FoldedContents
 from penstock.runtime.operators.windows.host import WindowHost
 
 
 class PaneEngine:
-    """Stores tumbling and sliding windows that fire at their end."""
+    """Stores windows at regular distances that fire at their end."""
 
-    def __init__(self, host: WindowHost, shape: PaneShape, contents: Contents) -> None:
+    def __init__(self, host: WindowHost, shape: RegularWindows, contents: Contents) -> None:
         self._host = host
         self._space = host.scope.context
         self._contents = contents
-        self._size, self._slide, self._offset = shape.size, shape.slide, shape.offset
-        self._pane = width_of(shape)
+        self._shape = shape
+        self._pane = shape.width
         self._by_event_time = host.window.assigner.is_event_time()
         self._lateness = host.window.allowed_lateness if self._by_event_time else 0
+        self._leaves_one_pane = shape.grows and not self._lateness
         timers = host.timers
         self._register, self._clock = (
             (timers.register_event_time_timer, timers.current_watermark)
@@ -50,7 +49,7 @@ class PaneEngine:
         clock = self._clock()
         if not self._by_event_time:
             stamps = [clock] * len(values)
-        width, offset = self._pane, self._offset
+        width, offset = self._pane, self._shape.offset
         panes: dict[int, tuple[list[int], list[Any]]] = {}
         position = iter(values)
         for stamp, value in zip(stamps, position, strict=False):
@@ -65,18 +64,18 @@ class PaneEngine:
         for pane, (times, records) in panes.items():
             self._add(pane, times, records, clock)
 
-    def keep(self, pane: int, accumulator: Any, start: int) -> None:
+    def keep(self, pane: int, accumulator: Any, end: int) -> None:
         """Write the accumulator of a pane to state (batch run).
 
         Args:
             pane: Start of the pane.
             accumulator: The accumulator of a fold.
-            start: Start of its first window that has not ended.
+            end: End of its first window that has not ended.
         """
         assert isinstance(self._contents, FoldedContents), "lists are not folded"
         self._space.key = (self._host.keys.key, pane)
         self._contents.put(accumulator)
-        self._wait_for(start)
+        self._wait_for(end)
 
     def on_event_time(self, form: Any, time: int) -> None:
         """React to the end of a window, or to the end of its lateness."""
@@ -92,9 +91,9 @@ class PaneEngine:
             return
         if time == window.max_timestamp():
             self._fire(window)
-            following = window.start + self._slide
-            if self._has_panes(following, window.end):
-                self._wait_for(following)
+            following = self._following(window)
+            if self._has_panes(following.start, window.end):
+                self._wait_for(following.end)
             if self._lateness:
                 self._register_cleanup(window)
         if time == self._cleanup_time(window):
@@ -102,10 +101,9 @@ class PaneEngine:
 
     def _fire_last(self) -> None:
         """Fire the windows of the current key that end at Long.MAX or later."""
-        first = MAX_TIMESTAMP + 1 - self._size
-        first += (self._offset - first) % self._slide
-        starts = range(first, MAX_TIMESTAMP + 1, self._slide)
-        windows = [TimeWindow(start, start + self._size) for start in starts]
+        shape = self._shape
+        first, last = shape.end_behind(MAX_TIMESTAMP + 1), shape.last_end(MAX_TIMESTAMP)
+        windows = [self._ending(end) for end in range(first, last + 1, shape.slide)]
         held = [window for window in windows if self._has_panes(window.start, window.end)]
         for window in held:
             self._fire(window)
@@ -113,45 +111,42 @@ class PaneEngine:
             self._clean(window)
 
     def _add(self, pane: int, stamps: list[int], values: list[Any], clock: int) -> None:
-        last = pane - (pane - self._offset) % self._slide
-        if last + self._size <= pane:  # between two windows: the pane belongs to none
+        ends = self._shape.ends_of(pane)
+        if not ends:  # between two windows: the pane belongs to none
             self._drop(stamps, values, clock)
             return
-        steps = (last - (pane + self._pane - self._size)) // self._slide
-        first = last - steps * self._slide
-        starts = range(first, last + 1, self._slide)
-        if first + self._size - 1 <= clock or clock == MAX_TIMESTAMP:
-            starts = self._kept(starts, clock)
-            if not starts:
+        if ends[0] - 1 <= clock or clock == MAX_TIMESTAMP:
+            ends = self._kept(ends, clock)
+            if not ends:
                 self._drop(stamps, values, clock)
                 return
-            self._add_late(pane, values, starts, clock)
+            self._add_late(pane, values, ends, clock)
             return
         if self._put(pane, values):
-            self._wait_for(first)
+            self._wait_for(ends[0])
 
-    def _kept(self, starts: range, clock: int) -> range:
-        """Return the windows that are not cleaned up."""
+    def _kept(self, ends: range, clock: int) -> range:
+        """Return the ends of windows that are not cleaned up."""
         if clock == MAX_TIMESTAMP:
             return range(0)
-        for number, start in enumerate(starts):
-            if start + self._size - 1 + self._lateness > clock:
-                return starts[number:]
+        for number, end in enumerate(ends):
+            if end - 1 + self._lateness > clock:
+                return ends[number:]
         return range(0)
 
-    def _add_late(self, pane: int, values: list[Any], starts: range, clock: int) -> None:
+    def _add_late(self, pane: int, values: list[Any], ends: range, clock: int) -> None:
         """Add to a pane of a window that has ended; that window fires again for every record."""
-        ended = [start for start in starts if start + self._size - 1 <= clock]
-        if not ended:
+        over = [end for end in ends if end - 1 <= clock]
+        if not over:
             self._put(pane, values)
-        for value in values if ended else ():
+        for value in values if over else ():
             self._put(pane, [value])
-            for start in ended:
-                window = TimeWindow(start, start + self._size)
+            for end in over:
+                window = self._ending(end)
                 self._fire(window)
                 self._register_cleanup(window)
-        if len(ended) < len(starts):
-            self._wait_for(starts[len(ended)])
+        if len(over) < len(ends):
+            self._wait_for(ends[len(over)])
 
     def _put(self, pane: int, values: list[Any]) -> bool:
         self._space.key = (self._host.keys.key, pane)
@@ -176,15 +171,30 @@ class PaneEngine:
         if elements is not None:
             self._space.key = (key, (window.start, window.end))
             self._host.fire(window, elements)
+            if self._leaves_one_pane:
+                self._join_panes(window)
+
+    def _join_panes(self, window: TimeWindow) -> None:
+        """Move all panes of a growing window to the first one: the next window has them all."""
+        key = self._host.keys.key
+        self._space.key = (key, window.start)
+        others = range(window.start + self._pane, window.end, self._pane)
+        self._contents.merge((key, pane) for pane in others)
 
     def _has_panes(self, start: int, end: int) -> bool:
         key = self._host.keys.key
         panes = ((key, pane) for pane in range(start, end, self._pane))
         return self._contents.any_of(panes)
 
-    def _wait_for(self, start: int) -> None:
-        self._space.key = (self._host.keys.key, (start, start + self._size))
-        self._register(min(start + self._size - 1, MAX_TIMESTAMP))
+    def _ending(self, end: int) -> TimeWindow:
+        return TimeWindow(self._shape.start_of(end), end)
+
+    def _following(self, window: TimeWindow) -> TimeWindow:
+        return self._ending(window.end + self._shape.slide)
+
+    def _wait_for(self, end: int) -> None:
+        self._space.key = (self._host.keys.key, (self._shape.start_of(end), end))
+        self._register(min(end - 1, MAX_TIMESTAMP))
 
     def _register_cleanup(self, window: TimeWindow) -> None:
         time = self._cleanup_time(window)
@@ -198,7 +208,8 @@ class PaneEngine:
     def _clean(self, window: TimeWindow) -> None:
         """Remove the panes that no later window contains."""
         key = self._host.keys.key
-        for pane in range(window.start, min(window.start + self._slide, window.end), self._pane):
+        kept_from = min(self._following(window).start, window.end)
+        for pane in range(window.start, kept_from, self._pane):
             self._space.key = (key, pane)
             self._contents.clear()
         self._space.key = (key, (window.start, window.end))

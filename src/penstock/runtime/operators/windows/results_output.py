@@ -2,22 +2,61 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from penstock.errors import ExpressionError
 from penstock.expressions.arrow.records import ChainEvaluation
+from penstock.expressions.keyed_aggregate import WINDOW_BOUNDS
+from penstock.program.operator_spec import OperatorSpec
+from penstock.program.regular_windows import RegularWindows
 from penstock.runtime.flow.output import FanOut, Output
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class ResultsOutput(FanOut):
-    """Evaluates the selection of results for a batch at once."""
+    """Evaluates the selection of results for a batch at once.
 
-    __slots__ = ("_results",)
+    The bounds of regular windows are made of the timestamp of a result, which is the last millisecond of its window.
+    """
 
-    def __init__(self, output: Output, results: ChainEvaluation) -> None:
+    __slots__ = ("_bounds", "_origin", "_results", "_zone")
+
+    def __init__(self, output: Output, spec: OperatorSpec) -> None:
         super().__init__((output,))
-        self._results = results
+        window = spec.window
+        assert window is not None, "it is the output of windows"
+        assert window.results is not None, "they aggregate columns"
+        self._bounds: RegularWindows | None = window.bounds
+        self._origin = spec.origin
+        beside = () if self._bounds is None else tuple(WINDOW_BOUNDS)
+        self._results = ChainEvaluation(window.results, spec.name, spec.origin, beside=beside)
+        last = window.results.records.field_types[-1]
+        self._zone = UTC if getattr(last, "name", "") == "TimestampLtz" else None
 
     def collect(self, values: list[Any], timestamps: list[int] | None) -> None:
         """Forward the results of a batch, with its timestamps."""
-        made, stamps = self._results.of_records(values, timestamps)
+        beside = None if self._bounds is None else self._bounds_of(self._bounds, timestamps or [])
+        made, stamps = self._results.of_records(values, timestamps, beside)
         super().collect(made, stamps)
+
+    def _bounds_of(
+        self, windows: RegularWindows, timestamps: list[int]
+    ) -> dict[str, list[datetime]]:
+        """Return start and end of the window of each result."""
+        epoch = _EPOCH.replace(tzinfo=self._zone)
+        found: dict[int, tuple[datetime, datetime]] = {}
+        for last in set(timestamps):
+            end = last + 1
+            start = windows.start_of(end)
+            try:
+                found[last] = tuple(epoch + timedelta(milliseconds=at) for at in (start, end))  # type: ignore[assignment]
+            except OverflowError as refused:
+                raise ExpressionError(
+                    f"a window from {start} ms to {end} ms since 1970 has bounds that are no timestamps",
+                    hint="Timestamps are of the years 1 to 9999. Correct the time of the records, or leave out the bounds.",
+                    origin=self._origin,
+                ) from refused
+        pairs = [found[last] for last in timestamps]
+        return {name: [pair[at] for pair in pairs] for at, name in enumerate(WINDOW_BOUNDS)}
