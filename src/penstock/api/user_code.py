@@ -24,14 +24,6 @@ def method_of(
 ) -> str | None:
     """Return the method to call on `function`, None if it is called directly.
 
-    Args:
-        function: What the user passed.
-        base: The function class of the operation.
-        method: Its method.
-        operation: Name of the API method, for messages.
-        allow_callable: Whether a plain callable will do.
-        hints: Class of a function that belongs elsewhere to what to do with it.
-
     Raises:
         ArgumentError: `function` is neither; the hint names what was probably meant.
     """
@@ -106,10 +98,6 @@ def name_of(function: Any, operation: str) -> str:
 def promises_of(operation: str, **promised: bool) -> Promises:
     """Return who promises what of a function that folds.
 
-    Args:
-        operation: The method that was called.
-        **promised: Its arguments `associative` and `commutative`.
-
     Raises:
         ArgumentError: One of them is no bool.
     """
@@ -137,11 +125,7 @@ R = TypeVar("R")
 
 
 def called_as(form: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Return a decorator of methods: a call whose arguments do not fit the signature is an `ArgumentError`.
-
-    Args:
-        form: A right call, for the hint.
-    """
+    """Return a decorator of methods: a call whose arguments do not fit the signature is an `ArgumentError`."""
 
     def decorate(method: Callable[P, R]) -> Callable[P, R]:
         signature = inspect.signature(method)

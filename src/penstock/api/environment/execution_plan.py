@@ -25,10 +25,6 @@ def graph_json(graph: LogicalGraph, default_parallelism: int) -> str:
     Ids begin at 1. A sink of nothing, which only ends a stream, is left out. A predecessor is `{id, ship_strategy, side}`: HASH where a key decides, what
     the program asks for where it asks, else FORWARD, or REBALANCE where the number of subtasks
     changes.
-
-    Args:
-        graph: Of the program.
-        default_parallelism: Of operators that do not set their own.
     """
     nodes = [
         _described(graph, node, default_parallelism)

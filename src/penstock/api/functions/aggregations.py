@@ -174,11 +174,6 @@ def aggregate_function(
 ) -> FieldAggregate | RecordAggregate:
     """Return the reduce function of an aggregation.
 
-    Args:
-        aggregation: What to compute.
-        position: Position or name of the field.
-        records: Type of the records. Only a type with fields is checked.
-
     Raises:
         ArgumentError: `position` is neither an int nor a str, or negative, or the records have
             no such field.

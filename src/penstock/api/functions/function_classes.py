@@ -426,10 +426,6 @@ class MapGroupFunction(Function):
 def form_of(function: Callable[..., Any], operation: str) -> Form:
     """Return the form of batches that the annotation of a function asks for.
 
-    Args:
-        function: Gets a batch.
-        operation: Name of the API method, for messages.
-
     Raises:
         ArgumentError: The annotation is none of the forms.
     """

@@ -71,10 +71,6 @@ def typed_selector(
 def given_columns(columns: Any, operation: str) -> tuple[ColumnExpression, ...]:
     """Return one or several columns as a tuple.
 
-    Args:
-        columns: What a program gave.
-        operation: Name of the API method, for messages.
-
     Raises:
         ArgumentError: One is no column.
     """
@@ -104,11 +100,6 @@ def column_keys(
     """Return the selector of some columns; the key of several is a tuple of their values.
 
     It is a getter of `operator`, which the planner recognizes: keys are then read of Arrow columns.
-
-    Args:
-        columns: What the program gave.
-        type_info: Type of the records.
-        operation: Name of the API method, for messages.
 
     Raises:
         ArgumentError: The records have no columns, or one of `columns` is none.

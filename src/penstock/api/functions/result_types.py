@@ -39,12 +39,6 @@ def result_type(
 ) -> TypeInformation:
     """Return the type of the results of an operator.
 
-    Args:
-        function: The user's function or object.
-        method: The method to call on it; None calls it directly.
-        operation: Name of the API method: `map` gives one result per call, others many.
-        output_type: What the user declared; None infers it.
-
     Raises:
         ArgumentError: `output_type` is no type.
     """

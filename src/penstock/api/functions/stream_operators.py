@@ -334,14 +334,7 @@ class TwoInputStreamOperator(StreamOperator[OUT], Generic[IN1, IN2, OUT]):
 def combined_attributes(
     operator: StreamOperator[Any], input_id: int, record_attributes: RecordAttributes, inputs: int
 ) -> RecordAttributes | None:
-    """Return the attributes of all inputs together, None as long as they are unknown (FLIP-327 §2.9).
-
-    Args:
-        operator: The operator; the last attributes of its inputs are stored in it.
-        input_id: The input that sent attributes.
-        record_attributes: Its attributes.
-        inputs: Number of inputs.
-    """
+    """Return the attributes of all inputs together, None as long as they are unknown (FLIP-327 §2.9)."""
     last: dict[int, RecordAttributes] = operator.__dict__.setdefault("_last_attributes", {})
     last[input_id] = record_attributes
     combined = RecordAttributesBuilder(list(last.values())).build()
@@ -460,11 +453,6 @@ class SimpleOperatorFactory(StreamOperatorFactory[OUT], Generic[OUT]):
 
 def creating_method(operator: Any, base: type, method: str) -> str:
     """Return the method of the user's object that `transform` is given: of an operator or a factory.
-
-    Args:
-        operator: The object.
-        base: The class of operators that the streams need.
-        method: Its method that takes records.
 
     Raises:
         ArgumentError: The object is neither.

@@ -141,12 +141,7 @@ class WrappedJoin(Function):
     """Base of functions of ours that call the user's function of two records."""
 
     def __init__(self, function: Any, method: str | None) -> None:
-        """Wrap a function.
-
-        Args:
-            function: The user's function or object.
-            method: Its method; None calls it directly.
-        """
+        """Wrap a function."""
         self._function = function
         self._method = method
 

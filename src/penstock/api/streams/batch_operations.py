@@ -110,13 +110,6 @@ def batch_spec(
 ) -> BatchSpec:
     """Return the settings of an operation whose function takes batches.
 
-    Args:
-        type_info: Type of the records.
-        called: The callable.
-        output_type: What the program declares.
-        operation: Name of the API method, for messages.
-        size: Most records of a batch.
-
     Raises:
         ArgumentError: One of them is wrong.
     """

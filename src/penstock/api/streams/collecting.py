@@ -73,10 +73,6 @@ def add_cache(stream: DataStream[Any]) -> int:
 def fill_caches(environment: StreamExecutionEnvironment, sink: int | None = None) -> None:
     """Compute the cached streams that a job needs and that no job has computed yet.
 
-    Args:
-        environment: Of the program.
-        sink: Id of the only sink of the job; None is all.
-
     Raises:
         GraphError: The job has a checkpoint directory.
         PenstockError: The program is wrong, or the computation failed.

@@ -38,11 +38,6 @@ CHECK = "penstock.spark.sources.column_names:check_type"
 def source_of(dataframe: Any, type_info: TypeInformation | None) -> SparkSource:
     """Return the source that reads the columns a declared type names.
 
-    Args:
-        dataframe: Of Spark.
-        type_info: The declared type. The fields of a row type choose columns by their names, and
-            rename them by position if they have none of their own.
-
     Raises:
         ArgumentError: It is no DataFrame, or has not the columns.
     """

@@ -293,14 +293,7 @@ class PairingCoGroup(WrappedJoin, CoGroupFunction[Any, Any, Any]):
     """Calls the function of a join for the pairs of a co-group."""
 
     def __init__(self, function: Any, method: str | None, kind: JoinKind, *, is_flat: bool) -> None:
-        """Wrap a function.
-
-        Args:
-            function: The user's function or object.
-            method: Its method; None calls it directly.
-            kind: What becomes of records that have no partner.
-            is_flat: It gives any number of results per pair.
-        """
+        """Wrap a function."""
         super().__init__(function, method)
         self._kind = kind
         self._is_flat = is_flat

@@ -211,11 +211,7 @@ def _count(number: int, operation: str) -> int:
 
 
 def refused(method: str) -> Callable[..., NoReturn]:
-    """Return a method that refuses every call of it.
-
-    Args:
-        method: Its name.
-    """
+    """Return a method that refuses every call of it."""
 
     def refuse(self: NoOperator, *arguments: object, **named: object) -> NoReturn:
         """Refuse: the stream is not that of an operator.

@@ -140,13 +140,6 @@ def check_key_types(first: Any, second: Any) -> None:
 def check_pair(first: Any, second: Any, operation: str, base: type, wanted: str) -> None:
     """Check that two streams can be read by one operator.
 
-    Args:
-        first: A stream.
-        second: What the user passed as the other.
-        operation: Name of the API method.
-        base: The class that `second` has to be of.
-        wanted: Its name for users.
-
     Raises:
         ArgumentError: `second` is no such stream.
         GraphError: The streams belong to different environments.

@@ -87,11 +87,7 @@ class AsOfJoinFunction(KeyedCoProcessFunction[Any, Any, Any, Row]):
     """The function of `DataStream.as_of_join`."""
 
     def __init__(self, spec: AsOf) -> None:
-        """Make the function.
-
-        Args:
-            spec: What is joined.
-        """
+        """Make the function."""
         self._spec = spec
         # Of records of one time the nearest to the left record, if they are in a row.
         self._of_equal = 0 if spec.direction is Direction.FORWARD else -1

@@ -44,11 +44,6 @@ def paired_columns(
 ) -> PairedColumns:
     """Return the columns of two sides that are equal in some columns; these exist and may be keys.
 
-    Args:
-        sides: Types of the left and the right records.
-        columns: Columns that must be equal.
-        operation: Name of the API method, for messages.
-
     Raises:
         ArgumentError: A column has two types, or another one is on both sides.
     """
@@ -92,15 +87,7 @@ class JoinedColumns(JoinFunction):
         right_keys: tuple[int, ...],
         right_positions: tuple[int, ...],
     ) -> None:
-        """For `join`.
-
-        Args:
-            names: Names of the columns of results.
-            left_width: Number of columns of the left records.
-            left_keys: Positions of the compared columns on the left.
-            right_keys: Positions of the same on the right.
-            right_positions: Positions of the columns of the right record that results have.
-        """
+        """For `join`."""
         self._names = names
         self._left_width = left_width
         self._keys = tuple(zip(left_keys, right_keys, strict=True))
@@ -129,11 +116,7 @@ class PairsInTime(ProcessJoinFunction):
     """The rows of pairs of an interval join; as in a regular join, NULL matches nothing."""
 
     def __init__(self, joined: JoinedColumns) -> None:
-        """For `join`.
-
-        Args:
-            joined: Makes the rows.
-        """
+        """For `join`."""
         self._joined = joined
 
     def process_element(self, left: Any, right: Any, ctx: Any) -> Iterator[Row]:

@@ -32,11 +32,7 @@ class RowOrder:
     """
 
     def __init__(self, columns: tuple[tuple[int, bool], ...]) -> None:
-        """Make an order.
-
-        Args:
-            columns: Position of a field, and whether great values come first; the first column that differs decides.
-        """
+        """Make an order."""
         self._columns = columns
         self.key = cmp_to_key(self.compare)
 
@@ -70,11 +66,7 @@ class LastValueFunction(ReduceFunction[Any]):
     """The function of `KeyedStream.last_value`: the row that comes first in an order, the newest first."""
 
     def __init__(self, order: RowOrder) -> None:
-        """Make the function.
-
-        Args:
-            order: Newest first.
-        """
+        """Make the function."""
         self._order = order
 
     def reduce(self, value1: Any, value2: Any) -> Any:
@@ -116,11 +108,7 @@ class TopNFunction(KeyedProcessFunction[Any, Any, Row]):
     """The function of `KeyedStream.top_n`."""
 
     def __init__(self, spec: TopN) -> None:
-        """Make the function.
-
-        Args:
-            spec: Which rows are the first ones.
-        """
+        """Make the function."""
         self._spec = spec
 
     @property
