@@ -29,7 +29,7 @@ from penstock.datastream import StreamExecutionEnvironment, col, when
 from penstock.datastream.connectors import CollectionSource, HybridSource
 from penstock.datastream.functions import CoMapFunction
 from penstock.errors import ArgumentError, ExpressionError, PenstockError, UnknownFieldError
-from penstock.expressions.aggregates import AGGREGATES
+from penstock.expressions.aggregates import AGGREGATES, AggregateExpression
 from penstock.plan.folding.choice import legal_places
 from penstock.program.folding.fold import Place
 from penstock.runtime.exchange import parts_buckets
@@ -86,6 +86,11 @@ AGGREGATED = {
         for n in (0, 50, 90)
     },
     **{f"distinct_{name}": col[name].count_distinct() for name in VALUES if name != "real"},
+    **{
+        f"{short}_{name}": AggregateExpression(how, col[name].tree)
+        for name in ("small", "whole")
+        for short, how in (("wide", "wide_sum"), ("truncated", "whole_mean"))
+    },
     "variance_small": col.small.variance(),
     "stddev_small": col.small.stddev(),
 }
@@ -135,7 +140,11 @@ REFERENCE = {
     "stddev": lambda values: None if len(values) < 2 else float(variance(values)) ** 0.5,
     "count": len,
     "sum": total,
+    "wide": total,
     "mean": mean,
+    "truncated": lambda values: (
+        math.trunc(Fraction(total(values), len(values))) if values else None
+    ),
     "min": lambda values: extreme(min, values),
     "max": lambda values: extreme(max, values),
 }

@@ -94,7 +94,7 @@ def joined_with(hint):
     nodes = [node for node in env.graph.nodes() if node.join or node.name == "group by"]
     (join,) = [node.join for node in nodes if node.join]
     (function,) = [node.function for node in nodes if not node.join]
-    return join.side_ttls_ms, function._spec.ttl_ms
+    return join.side_ttls_ms, function.changes.ttl_ms
 
 
 def test_state_is_kept_as_long_as_hints_say():

@@ -35,6 +35,8 @@ from penstock.types.types import Types
 
 _LONGEST_TEXT = 60
 _DIGEST_DIGITS = 16
+HALF_BITS = 32
+"""Bits of the lower half of a sum that may leave LONG on its way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +204,28 @@ def _total(tree: Expression | None, argument: Expression | None, how: str) -> Pa
     return Part("sum", "sum", Call("cast", (tree,), (kind,)))
 
 
+def _wide_total(tree: Expression | None, argument: Expression | None) -> Aggregate:
+    """Return the sum whose way does not matter: of LONG its halves are added."""
+    parts = _wide_parts(tree, argument, "sum")
+    return Aggregate(parts, _itself if len(parts) == 1 else lambda sums: Call("joined", sums))
+
+
+def _whole_mean(tree: Expression | None, argument: Expression | None) -> Aggregate:
+    parts = (*_wide_parts(tree, argument, "mean"), *_count(tree, argument).parts)
+    return Aggregate(parts, lambda sums: Call("quotient", sums))
+
+
+def _wide_parts(tree: Expression | None, argument: Expression | None, how: str) -> tuple[Part, ...]:
+    total = _total(tree, argument, how)
+    assert argument is not None, f"{how} has an argument"
+    if name_of(argument) != WHOLE[-1]:
+        return (total,)
+    halves = {"low": (0, HALF_BITS), "high": (HALF_BITS, None)}
+    return tuple(
+        Part(name, "sum", Call("bits", (total.of_record,), cut)) for name, cut in halves.items()
+    )
+
+
 def _itself(parts: tuple[Field, ...]) -> Expression:
     return parts[0]
 
@@ -268,6 +292,8 @@ AGGREGATES: dict[str, Callable[..., Aggregate]] = {
     "count": _count,
     "sum": _sum,
     "mean": _mean,
+    "wide_sum": _wide_total,
+    "whole_mean": _whole_mean,
     "min": _min,
     "max": _max,
     "approx_quantile": _quantile,

@@ -130,6 +130,8 @@ FUNCTIONS: dict[str, ColumnFunction] = {
     "bucket": ColumnFunction(rules.bucketed),
     "bits": ColumnFunction(rules.unary({"Long"}, LONG)),
     "tally": ColumnFunction(rules.tallied),
+    "joined": ColumnFunction(rules.of_sums, lambda _: True, in_sql=False),
+    "quotient": ColumnFunction(rules.of_sums, in_sql=False),
     "tally_size": ColumnFunction(rules.of_tally(LONG), in_sql=False),
     "quantile": ColumnFunction(rules.of_tally(DOUBLE), in_sql=False),
     "variance": ColumnFunction(rules.of_moments, in_sql=False),

@@ -37,6 +37,20 @@ _OTHERS_IN_SQL = frozenset({("sum", DECIMAL)})
 
 
 @dataclass(frozen=True, slots=True)
+class ChangelogOutput:
+    """The changelog of the newest results of keys, which is emitted in place of them.
+
+    Attributes:
+        rows: Position of the part that counts the rows of a key, which has no result and no state without rows; None if
+            no row is taken back.
+        ttl_ms: Time in milliseconds after the last record of a key at which it is forgotten; None is never.
+    """
+
+    rows: int | None = None
+    ttl_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class KeyedAggregate:
     """Merges two records of parts of one key; picklable.
 
@@ -44,11 +58,13 @@ class KeyedAggregate:
         parts: Type of the records of parts: columns of the key, then the parts.
         merges: `sum`, `min`, `max` or `tally` of each part; None for columns of the key.
         results: From a record of parts to the result; of windows, from parts and perhaps the bounds of the window.
+        changes: How results are emitted as changes; None if each is emitted as a row.
     """
 
     parts: RowTypeInfo
     merges: tuple[str | None, ...]
     results: ExpressionChain
+    changes: ChangelogOutput | None = None
     _merges: tuple[Merge | None, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -60,7 +76,8 @@ class KeyedAggregate:
         object.__setattr__(self, "_merges", tuple(found))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return KeyedAggregate, (self.parts, self.merges, self.results)
+        fields = (self.parts, self.merges, self.results, self.changes)
+        return KeyedAggregate, fields if self.changes else fields[:-1]
 
     def __call__(self, earlier: Row, later: Row) -> Row:
         """Return the record of parts of both; NULL is no value.

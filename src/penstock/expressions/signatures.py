@@ -291,6 +291,11 @@ def of_moments(call: Call) -> Call:
     return replace(call, type_info=DOUBLE)
 
 
+def of_sums(call: Call) -> Call:
+    """Type `joined` and `quotient`, of sums of whole numbers."""
+    return replace(call, type_info=LONG)
+
+
 def shifted(call: Call) -> Call:
     """Type a timestamp with a `timedelta` added, or a date with whole days."""
     _check(call.arguments[0], TIMESTAMPS | {"SqlDate"})

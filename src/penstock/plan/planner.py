@@ -42,7 +42,7 @@ from penstock.plan.phases.unused_attributes import check_attributes
 from penstock.plan.physical import Decision, PhysicalPlan
 from penstock.plan.projections import place_expressions
 from penstock.program.operator_kind import TimeUse
-from penstock.program.operators import KEYED_CHANGES, KEYED_REGULAR_JOIN, SOURCE
+from penstock.program.operators import KEYED_AGGREGATE, KEYED_CHANGES, KEYED_REGULAR_JOIN, SOURCE
 from penstock.program.traverse import reachable
 from penstock.types.records import RowTypeInfo
 
@@ -89,9 +89,15 @@ def _refused(plan: PhysicalPlan, node: Node, whole: WholeQuery) -> str | None:
         return whole.because
     for reader in _behind(plan.graph, node):
         is_timed = reader.kind.is_operator and reader.kind.time is not TimeUse.IGNORES
-        if is_timed and reader.kind not in _UNTIMED:
+        if is_timed and not _is_untimed(reader):
             return f"{reader.name!r} behind it may look at timestamps"
     return next(filter(None, map(_not_columns, whole.reads)), None)
+
+
+def _is_untimed(node: Node) -> bool:
+    if node.kind == KEYED_AGGREGATE:
+        return node.function.exact_because is not None
+    return node.kind in _UNTIMED
 
 
 def _behind(graph: LogicalGraph, node: Node) -> Iterator[Node]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from penstock.expressions.arrow import arithmetic, casts, nested, tallies, texts, times
+from penstock.expressions.arrow import arithmetic, casts, halves, nested, tallies, texts, times
 from penstock.expressions.tree import Call
 
 Kernel = Callable[..., Any]
@@ -86,6 +86,8 @@ KERNELS: dict[str, Kernel] = {
     "bucket": tallies.bucket,
     "bits": arithmetic.bits,
     "tally": tallies.tally,
+    "joined": halves.joined,
+    "quotient": halves.quotient,
     "tally_size": tallies.size,
     "quantile": tallies.quantile,
     "variance": tallies.variance,

@@ -26,6 +26,8 @@ from penstock.expressions.kinds import DECIMAL, FLOATS
 from penstock.types.arrow import arrow_schema
 
 _LONG = 1 << 63
+_SAFE = float(1 << 62)
+"""Sum of sizes, with what rounding may lose, up to which no sum of some of them leaves LONG."""
 _WIDE = pa.decimal256(76, 18)
 
 _Kernel = tuple[str, str]
@@ -120,9 +122,14 @@ def _sum_of_longs(wide: dict[str, Any], name: str, how: str, asked: list[_Kernel
     column = wide[name]
     limits = pc.min_max(column).as_py()
     least, greatest = limits["min"] or 0, limits["max"] or 0
-    if max(-least, greatest) * len(column) >= _LONG:  # sums wrap around
-        raise CannotMergeError
+    if max(-least, greatest) * len(column) >= _LONG and _total(column) >= _SAFE:
+        raise CannotMergeError  # sums may wrap around
     return _plain(wide, name, how, asked)
+
+
+def _total(column: Any) -> float:
+    """Return the sum of the sizes of whole numbers, about."""
+    return float(pc.sum(pc.abs(column.cast(pa.float64(), safe=False))).as_py() or 0.0)
 
 
 def _sum_of_decimals(wide: dict[str, Any], name: str, how: str, asked: list[_Kernel]) -> _Finish:

@@ -118,8 +118,14 @@ class ChainEvaluation:
         origin: CallSite | None,
         *,
         beside: Sequence[str] = (),
+        keys: int = 0,
     ) -> None:
-        """Prepare the steps; the values of the last fields, `beside`, are given beside records."""
+        """Prepare the steps.
+
+        The values of the last fields, `beside`, are given beside records. Messages show the first fields, `keys`, in
+        place of a record.
+        """
+        self._keys = keys
         needed = chain.needed()
         self._name, self._origin = name, origin
         self._records = chain.records if not beside else _without_last(chain.records, len(beside))
@@ -270,8 +276,12 @@ class ChainEvaluation:
             if table.records is None
             else table.records[0]
         )
+        where = f"record {short(record)}"
+        if self._keys:
+            values = record.values() if isinstance(record, dict) else record
+            where = f"key {short(tuple(values)[: self._keys])}"
         return ExpressionError(
-            f"operator {self._name!r} failed on record {short(record)}: {refused}",
+            f"operator {self._name!r} failed on {where}: {refused}",
             hint=_HINT,
             origin=self._origin,
         )

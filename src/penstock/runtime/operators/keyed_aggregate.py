@@ -15,7 +15,6 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.errors import ExpressionError, PenstockError
-from penstock.expressions.aggregates import is_name_of_part
 from penstock.expressions.arrow.records import ChainEvaluation
 from penstock.expressions.keyed_aggregate import KeyedAggregate
 from penstock.program.folding.fold import Fold
@@ -31,11 +30,9 @@ from penstock.runtime.operators.base import NO_KEY
 from penstock.runtime.operators.expressions import WriteColumns
 from penstock.runtime.operators.keyed import FLUSH_RECORDS
 from penstock.runtime.operators.keyed_fold import KeyedFoldOperator
-from penstock.runtime.operators.parts_state import PartsState
+from penstock.runtime.operators.parts_state import PartsState, StoredParts, Update
+from penstock.runtime.operators.result_changes import ResultChanges
 from penstock.state.backends.base import ABSENT
-from penstock.state.handles.parts import Parts
-from penstock.state.schema.entry_schema import StateKind, StateSchema
-from penstock.state.schema.own_states import REDUCE_AGGREGATE
 from penstock.types.row import row_factory
 from penstock.user_failure import failure_at
 
@@ -53,14 +50,14 @@ class KeyedAggregateOperator(KeyedFoldOperator):
         function, fold = spec.function, fold_of(spec)
         assert isinstance(function, KeyedAggregate), "the API makes no other"
         assert fold is not None, "it folds"
-        # Tuples take half the memory and time of rows, and a micro-batch looks at many.
-        schema = StateSchema(
-            StateKind.REDUCING, function.parts, holds_plain=True, is_part=is_name_of_part
-        )
         self._row_of = row_factory(function.parts.field_names)
-        self._parts = Parts(scope.store.table(spec.uid, REDUCE_AGGREGATE, schema))
+        self._parts = StoredParts(spec.uid, function, scope)
         self._fold = fold
         self._results = ChainEvaluation(function.results, spec.name, spec.origin)
+        self._changes: ResultChanges | None = None
+        if function.changes is not None:
+            self._changes = ResultChanges(function, spec.name, spec.origin)
+        self._known: dict[Any, Any] = {}
         self._merged: dict[Any, Any] = {}
         self._waiting: list[pa.RecordBatch] = []
         self._write: WriteColumns | None = None
@@ -74,7 +71,7 @@ class KeyedAggregateOperator(KeyedFoldOperator):
     @property
     def makes_columns(self) -> bool:
         """True if its results have a form as columns."""
-        return self._results.makes_columns
+        return self._changes is None and self._results.makes_columns
 
     def send_columns(self, write: WriteColumns, *, only: bool) -> None:
         """Send results that it has as columns as columns from now on."""
@@ -107,9 +104,10 @@ class KeyedAggregateOperator(KeyedFoldOperator):
         """Merge the records of a key with what is known of it."""
         before = self._merged.get(key, ABSENT)
         if before is ABSENT:
-            before = self._parts[self.keys.group].get(key, ABSENT)
+            before = self._parts.of_group[self.keys.group].get(key, ABSENT)
             if before is not ABSENT:
                 (before,) = self._row_of([list(before)])
+                self._known[key] = before
         position = iter(values)
         try:
             self._merged[key] = fold_one(self._fold, before, position)
@@ -160,9 +158,14 @@ class KeyedAggregateOperator(KeyedFoldOperator):
         if not self._is_last_batch:
             group_of = self._group_of
             for key, parts in merged.items():
-                self._parts[group_of(key)].put(key, tuple(parts))
-        for records in _in_lists(merged.values()):
-            results, _ = self._results.of_records(records, None)
+                self._parts.put_all(group_of(key), (key,), (tuple(parts),))
+        known, self._known = self._known, {}
+        for keys in _in_lists(merged):
+            records = list(map(merged.__getitem__, keys))
+            if self._changes is not None:
+                results = self._changes.of_records(map(known.get, keys), records)
+            else:
+                results, _ = self._results.of_records(records, None)
             self.emit(results, None)
 
     @property
@@ -182,13 +185,18 @@ class KeyedAggregateOperator(KeyedFoldOperator):
         waiting, self._waiting = self._waiting, []
         if self._by_time:
             merged = self._merged_in_batch(self._state, waiting)
+            update = Update(merged, [False] * merged.num_rows, merged)
         else:
-            merged = self._state.update(waiting, self._see)
+            update = self._state.update(waiting, self._see)
         if self._write is not None:
-            self._write(self._results.columns_of(merged)[0], None)
+            self._write(self._results.columns_of(update.after)[0], None)
             return
-        for at in range(0, merged.num_rows, FLUSH_RECORDS):
-            self.emit(self._results.of_columns(merged.slice(at, FLUSH_RECORDS))[0], None)
+        for at in range(0, update.after.num_rows, FLUSH_RECORDS):
+            some = update.slice(at, FLUSH_RECORDS)
+            if self._changes is not None:
+                self.emit(self._changes.of_columns(some), None)
+            else:
+                self.emit(self._results.of_columns(some.after)[0], None)
         self.flush()
 
     def _merged_in_batch(self, state: PartsState, waiting: list[pa.RecordBatch]) -> pa.RecordBatch:

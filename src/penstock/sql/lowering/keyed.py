@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from operator import itemgetter
 from typing import Any
 
 from penstock.expressions import tree as columns
+from penstock.expressions.keyed_aggregate import ChangelogOutput
 from penstock.expressions.steps import SelectStep
-from penstock.program.operators import KEY_BY, KEYED_CHANGES
+from penstock.program.folding.fold import Promises
+from penstock.program.operators import KEY_BY, KEYED_AGGREGATE, KEYED_CHANGES
 from penstock.sql.catalogue import SqlColumn
 from penstock.sql.functions.group_aggregate import GroupAggregateFunction, GroupSpec
 from penstock.sql.functions.normalize import NormalizeFunction, NormalizeSpec
+from penstock.sql.functions.parts import group_parts
 from penstock.sql.functions.ranking import RankFunction, RankSpec, SortColumn
 from penstock.sql.functions.window_rank import WindowRankFunction
 from penstock.sql.lowering.evaluated import Rows, evaluated, row_type
@@ -73,6 +77,9 @@ def lower_normalize(lowering: Any, relation: Normalize) -> Rows:
 
 def lower_aggregate(lowering: Any, relation: GroupBy) -> Rows:
     """Return the stream of an aggregation."""
+    name = "group by" if relation.calls else "distinct"
+    if relation.has_parts:
+        return lowering.stateful(_merged(lowering, relation, name), relation)  # type: ignore[no-any-return]
     spec = GroupSpec(
         keys=relation.group,
         calls=relation.calls,
@@ -81,9 +88,30 @@ def lower_aggregate(lowering: Any, relation: GroupBy) -> Rows:
         ttl_ms=relation.ttl_ms or lowering.ttl_ms,
     )
     rows = by_columns(lowering.stream(relation.input), tuple(range(relation.group)))
-    name = "group by" if relation.calls else "distinct"
     made = changes_of(rows, GroupAggregateFunction(spec), relation.columns, name)
     return lowering.stateful(made, relation)  # type: ignore[no-any-return]
+
+
+def _merged(lowering: Any, relation: GroupBy, name: str) -> Rows:
+    """Return the changes of groups whose aggregates have parts, which are merged wherever rows are."""
+    rows = lowering.stream(relation.input)
+    kind = row_type(relation.columns)
+    found = group_parts(rows.get_type(), relation.group, relation.calls, kind)
+    changes = ChangelogOutput(ttl_ms=relation.ttl_ms or lowering.ttl_ms)
+    function = replace(found.aggregate, changes=changes)
+    parts = evaluated(rows, found.arguments, "arguments")._evaluate(  # noqa: SLF001 - as the methods of streams do
+        found.chain, "parts of aggregates"
+    )
+    exact = function.exact_because
+    assert exact is not None, "whole numbers, texts and times are merged in any order"
+    return keyed(parts, itemgetter(*range(function.keys)))._derive(  # type: ignore[no-any-return]  # noqa: SLF001
+        KEYED_AGGREGATE,
+        name,
+        kind,
+        function=function,
+        method=None,
+        promises=Promises(associative=exact, commutative=exact),
+    )
 
 
 def total_order(order: tuple[SortColumn, ...], width: int) -> tuple[SortColumn, ...]:

@@ -28,7 +28,6 @@ from penstock.sql.lowering.evaluated import (
     projected_by_columns,
     row_type,
 )
-from penstock.sql.lowering.merged import is_merged, merged_groups
 from penstock.sql.lowering.rows import KeepRows, ProjectRows
 from penstock.sql.lowering.whole_queries import QueryWriter
 from penstock.sql.relations.explain import Placement
@@ -156,12 +155,6 @@ def _correlate(lowering: Lowering, relation: Correlate) -> Rows:
     return made.name(f"lateral {relation.spec.name or 'unnest'}")
 
 
-def _group_by(lowering: Lowering, relation: GroupBy) -> Rows:
-    if lowering.is_batch and is_merged(relation):
-        return merged_groups(lowering, relation)
-    return keyed.lower_aggregate(lowering, relation)
-
-
 def _filter(lowering: Lowering, relation: Filter) -> Rows:
     rows = lowering.stream(relation.input)
     because = columns_because(relation.condition)
@@ -214,7 +207,7 @@ LOWER: Mapping[type[SqlRelation], Callable[[Lowering, Any], Rows]] = {
     Project: _project,
     Union: keyed.lower_union,
     Normalize: keyed.lower_normalize,
-    GroupBy: _group_by,
+    GroupBy: keyed.lower_aggregate,
     Rank: keyed.lower_rank,
     Join: joins.lower_join,
     WindowTable: windows.lower_window,

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from penstock.sql.catalogue import Changelog, SqlColumn
 from penstock.sql.functions.group_aggregate import AggregateCall, keeps_values
+from penstock.sql.functions.parts import have_parts
 from penstock.sql.functions.ranking import SortColumn
 from penstock.sql.functions.windows import TableWindows
 from penstock.sql.relations.tree import OneInput, SqlRelation, names_at
@@ -72,6 +73,17 @@ class GroupBy(OneInput):
     ttl_ms: int | None = None
 
     @property
+    def has_parts(self) -> bool:
+        """True if its aggregates are parts, which are merged in any order."""
+        keys = self.input.columns[: self.group]
+        return self.input.is_insert_only and have_parts(keys, self.calls)
+
+    @property
+    def form(self) -> int:
+        """Number of the form of its state: that of accumulators, or of parts."""
+        return 2 if self.has_parts else 1
+
+    @property
     def state(self) -> str | None:
         """The kept state, in words."""
         is_insert_only = self.input.is_insert_only
@@ -91,6 +103,11 @@ class WindowGroupBy(GroupBy):
     """A row per group of a window, when the window is over."""
 
     tag: ClassVar[str] = "WindowGroupBy"
+
+    @property
+    def form(self) -> int:
+        """Number of the form of its state."""
+        return 1
 
     @property
     def state(self) -> str | None:

@@ -30,12 +30,9 @@ class SqlRelation:
         keys: Sets of columns by which rows are unique; empty if none are known.
         changelog: How rows change those before.
         tag: Name of the relation in the identity of its state; fixed, whatever the class is called.
-        form: Number of the form of its state. A change of what the operator stores raises it, so that a savepoint with
-            the earlier form is refused by name.
     """
 
     tag: ClassVar[str]
-    form: ClassVar[int] = 1
 
     columns: tuple[SqlColumn, ...]
     keys: frozenset[Key] = frozenset()
@@ -45,6 +42,14 @@ class SqlRelation:
     def inputs(self) -> tuple[SqlRelation, ...]:
         """The relations it reads."""
         return ()
+
+    @property
+    def form(self) -> int:
+        """Number of the form of its state. A change of what the operator stores raises it.
+
+        So a savepoint with the earlier form is refused by name.
+        """
+        return 1
 
     @property
     def state(self) -> str | None:

@@ -10,7 +10,7 @@ An expired value is removed when the user function reads it, or by
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -135,6 +135,12 @@ class TtlSinglePart:
         expiry = self._expiry
         expiry.accesses += 1
         self._part.put(key, (expiry.now_ms(), value))
+
+    def put_all(self, keys: Sequence[Any], values: Sequence[Any]) -> None:
+        """Set the values of several keys."""
+        expiry = self._expiry
+        expiry.accesses += len(keys)
+        self._part.put_all(keys, [(expiry.now_ms(), value) for value in values])
 
     def remove(self, key: Any) -> None:
         """Remove the value of `key`, if there is one."""

@@ -1,0 +1,320 @@
+"""Groups on parts: the same changes as accumulators make, the plan of the twin in columns, and what a record costs.
+
+Accumulators compute the aggregates that have no parts, so they are the oracle: `on_accumulators` makes them compute all.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import date, datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from penstock.common import Configuration, Row, Types, WatermarkStrategy
+from penstock.datastream import StreamExecutionEnvironment
+from penstock.datastream.connectors import CollectionSource, FileSource, HybridSource
+from penstock.errors import ExpressionError
+from penstock.expressions.column import col
+from penstock.program.operators import KEYED_AGGREGATE, KEYED_CHANGES
+from penstock.sql.relations.keyed import GroupBy
+from penstock.testing import Schedule, collect
+from tests.sql.harness import query_harness, shown, state_bytes
+
+SUM_LIMIT = 1 << 63
+T = Types.ROW_NAMED(
+    ["k", "g", "i", "b", "s", "d", "ts", "f", "x"],
+    [
+        *(Types.STRING(), Types.INT(), Types.INT(), Types.LONG(), Types.STRING()),
+        *(Types.SQL_DATE(), Types.SQL_TIMESTAMP(), Types.BOOLEAN(), Types.DOUBLE()),
+    ],
+)
+MODES = {
+    "batch": ("BATCH", Schedule()),
+    "streaming": ("STREAMING", Schedule(batch_sizes=(1, 3, 150))),
+    "restart": ("STREAMING", Schedule(batch_sizes=(7,), restart_every=2)),
+    "hand-over": ("MIXED", Schedule(batch_sizes=(9,))),
+}
+FILTERED = "SUM(b) FILTER (WHERE f)"
+AGGREGATES = {
+    "COUNT(*)": "count",
+    "COUNT(*) FILTER (WHERE f)": "count",
+    "COUNT(s)": "count",
+    "COUNT(f)": "count",
+    "SUM(i)": "sum",
+    "SUM(b)": "sum",
+    FILTERED: "sum",
+    "AVG(i)": "mean",
+    "AVG(b)": "mean",
+    "AVG(CAST(i AS SMALLINT))": "mean",
+    "MIN(i)": "min",
+    "MAX(b)": "max",
+    "MIN(s)": "min",
+    "MAX(d)": "max",
+    "MIN(ts)": "min",
+}
+"""Aggregates that have parts, each with a method of columns that is its twin."""
+
+ACCUMULATED = [
+    "SUM(x)",
+    "AVG(x)",
+    "MAX(x)",
+    "COUNT(DISTINCT i)",
+    "SUM(DISTINCT b)",
+    "LISTAGG(s)",
+    "STDDEV_POP(i)",
+    "SUM(CAST(b AS DECIMAL(20, 2)))",
+    "MIN(f)",
+]
+"""Aggregates that accumulators compute: the list may only become shorter."""
+
+QUERIES = [
+    *(f"SELECT k, {each} AS a FROM t GROUP BY k" for each in AGGREGATES),
+    f"SELECT {', '.join(f'{each} AS a{at}' for at, each in enumerate(AGGREGATES))} FROM t",
+    "SELECT k, g, COUNT(*) AS c, SUM(b) AS s FROM t WHERE i > 1 GROUP BY k, g",
+    "SELECT f, d, AVG(b) AS s FROM t GROUP BY f, d",
+    "SELECT k, SUM(b) + COUNT(*) AS c FROM t GROUP BY k HAVING COUNT(*) > 2",
+    "SELECT DISTINCT k FROM t",
+    "SELECT DISTINCT f, g FROM t",
+    "SELECT g, COUNT(*) AS c, SUM(n) AS s FROM (SELECT DISTINCT g, k, 2 AS n FROM t) GROUP BY g",
+    "SELECT k, g, COUNT(*) AS c FROM t GROUP BY ROLLUP (k, g)",
+    "SELECT n, COUNT(*) AS c FROM (SELECT k, COUNT(*) AS n FROM t GROUP BY k) GROUP BY n",
+    "SELECT k, MAX(n) AS m, LISTAGG(l) AS l FROM (SELECT k, g, COUNT(*) AS n, MIN(s) AS l FROM t GROUP BY k, g) GROUP BY k",
+]
+
+
+def rows_of_seed(seed: int, count: int = 60) -> list[Row]:
+    rng = random.Random(seed)  # noqa: S311 - examples, not secrets
+
+    def one(*values: Any) -> Any:
+        return rng.choice((*values, None))
+
+    start = datetime(2024, 1, 1)  # noqa: DTZ001 - a TIMESTAMP has no zone
+    return [
+        Row(
+            one("", "p", "q"),
+            one(0, 1),
+            one(-7, 0, 3, 2147483647),
+            one(-5, 1, SUM_LIMIT - 1, -SUM_LIMIT, 10_000_000_000),
+            one("", "ä", "Z", "pq"),
+            one(date(2024, 2, 29), date(1969, 12, 31)),
+            one(start, start + timedelta(microseconds=1)),
+            one(True, False),
+            one(-1.5, 0.0, 2.5),
+        )
+        for _ in range(count)
+    ]
+
+
+def stream_of(rows: list[Row], mode: str, options: dict[str, Any]) -> tuple[Any, Schedule]:
+    runtime, schedule = MODES[mode]
+    given = {
+        "execution.runtime-mode": "STREAMING" if runtime == "MIXED" else runtime,
+        "execution.checkpointing.interval-during-backlog": "0",  # history is a batch run
+        **options,
+    }
+    env = StreamExecutionEnvironment.get_execution_environment(Configuration.from_dict(given))
+    source: Any = CollectionSource.of(rows, T)
+    if runtime == "MIXED":
+        half = len(rows) // 2
+        past, live = (CollectionSource.of(part, T) for part in (rows[:half], rows[half:]))
+        source = HybridSource.builder(past).add_source(live).build()
+    return env.from_source(source, WatermarkStrategy.no_watermarks(), "t"), schedule
+
+
+def changes_of(query: str, rows: list[Row], mode: str, **options: Any) -> Counter[Any]:
+    """Return the changes that a query emits, with how often each came; the error's class if it fails."""
+    stream, schedule = stream_of(rows, mode, options)
+    made = stream.get_execution_environment().sql(query, {"t": stream})
+    try:
+        return Counter((str(row.get_row_kind()), *row) for row in collect(made, schedule))
+    except ExpressionError as refused:
+        return Counter({type(refused).__name__: 1})
+
+
+@contextmanager
+def on_accumulators(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with monkeypatch.context() as patched:
+        patched.setattr(GroupBy, "has_parts", False)
+        yield
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_changes_are_those_of_accumulators(query: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for at, mode in enumerate(MODES):
+        rows = rows_of_seed(at, count=400 if mode == "streaming" else 60)
+        with on_accumulators(monkeypatch):
+            wanted = changes_of(query, rows, mode)
+        assert wanted
+        assert changes_of(query, rows, mode) == wanted, mode
+        if mode == "hand-over":
+            assert changes_of(query, rows, mode, **{"parallelism.default": 3}) == wanted
+
+
+def kinds_of(stream: Any) -> list[Any]:
+    found = {KEYED_AGGREGATE, KEYED_CHANGES}
+    return [
+        each.kind for each in stream.get_execution_environment().graph.nodes() if each.kind in found
+    ]
+
+
+@pytest.mark.parametrize("aggregate", [*AGGREGATES, *ACCUMULATED])
+def test_the_operator_is_that_of_columns_unless_it_is_in_the_list(aggregate: str) -> None:
+    stream, _ = stream_of([], "streaming", {})
+    env = stream.get_execution_environment()
+    env.sql(f"SELECT k, {aggregate} AS a FROM t GROUP BY k", {"t": stream})
+    assert kinds_of(stream) == [KEYED_CHANGES if aggregate in ACCUMULATED else KEYED_AGGREGATE]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT k, SUM(b) AS s, AVG(i) AS a, COUNT(*) FILTER (WHERE f) AS c FROM t WHERE i > 0 GROUP BY k",
+        "SELECT COUNT(*) AS c, MAX(s) AS m FROM t",
+        "SELECT DISTINCT k, f FROM t",
+    ],
+)
+def test_history_that_hands_over_is_merged_by_spark_sql(query: str, tmp_path: Any) -> None:
+    columns = [name for name in T.field_names if name not in {"d", "ts"}]
+    kinds = [
+        kind for name, kind in zip(T.field_names, T.field_types, strict=True) if name in columns
+    ]
+    declared = Types.ROW_NAMED(columns, kinds)
+    arrow = dict(
+        zip(
+            columns,
+            (
+                pa.string(),
+                pa.int32(),
+                pa.int32(),
+                pa.int64(),
+                pa.string(),
+                pa.bool_(),
+                pa.float64(),
+            ),
+            strict=True,
+        )
+    )
+    pq.write_table(
+        pa.table({name: pa.array([], kind) for name, kind in arrow.items()}), tmp_path / "a.parquet"
+    )
+    env = StreamExecutionEnvironment.get_execution_environment(
+        Configuration.from_dict({"execution.checkpointing.interval-during-backlog": "0"})
+    )
+    source = HybridSource.builder(FileSource.parquet(tmp_path, declared)).add_source(
+        CollectionSource.of([], declared)
+    )
+    stream = env.from_source(source.build(), WatermarkStrategy.no_watermarks(), "t")
+    env.sql(query, {"t": stream}).print()
+    plan = env.explain()
+    assert "one projection of Spark SQL, merged by key" in plan
+    assert "folded as columns" in plan
+
+
+def calls_of(run: Callable[[], Any]) -> int:
+    """Return how many functions of this package a run calls, as a profiler sees them."""
+    count = 0
+
+    def seen(frame: Any, event: str, _: Any) -> None:
+        nonlocal count
+        if event == "call" and "penstock" in frame.f_code.co_filename:
+            count += 1
+
+    sys.setprofile(seen)
+    try:
+        run()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+@pytest.mark.parametrize("aggregate", AGGREGATES)
+def test_a_record_costs_at_most_twice_what_it_costs_in_columns(aggregate: str) -> None:
+    """Calls are counted for many records and for few: the difference is that of records."""
+    field = {"*": "b"}.get(aggregate.partition("(")[2][0], aggregate.partition("(")[2][0])
+    how = AGGREGATES[aggregate]
+    field = "d" if "(d)" in aggregate else "ts" if "(ts)" in aggregate else field
+    argument = col[field] if field in T.field_names else col.i
+
+    def calls(count: int, *, of_sql: bool) -> int:
+        rows = rows_of_seed(1, count)
+        for row in rows:
+            row[0], row[2], row[3] = row[0] or "", (row[2] or 0) % 9, (row[3] or 0) % 9
+        stream, _ = stream_of(rows, "streaming", {})
+        env = stream.get_execution_environment()
+        if of_sql:
+            made = env.sql(f"SELECT k, {aggregate} AS a FROM t GROUP BY k", {"t": stream})
+        else:
+            made = stream.key_by(col.k).aggregate(a=getattr(argument, how)())
+        return calls_of(lambda: collect(made, Schedule(batch_sizes=(500,))))
+
+    sql, columns = (calls(2500, of_sql=each) - calls(500, of_sql=each) for each in (True, False))
+    assert sql <= 2 * columns, (sql / 2000, columns / 2000)
+
+
+HALF = SUM_LIMIT // 2
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    "order", [(HALF, HALF, -HALF), (HALF, -HALF, HALF), (-HALF, -HALF, -HALF, HALF)]
+)
+def test_a_sum_may_leave_bigint_on_its_way(mode: str, order: tuple[int, ...]) -> None:
+    rows = [Row("a", 0, 1, value, "", None, None, True, 0.0) for value in order]
+    query = "SELECT k, SUM(b) AS s, AVG(b) AS a FROM t GROUP BY k"
+    stream, _ = stream_of(rows, mode, {})
+    made = stream.get_execution_environment().sql(query, {"t": stream})
+    total = sum(order)
+    last = collect(made, Schedule(batch_sizes=(len(order),)))[-1]
+    assert tuple(last) == ("a", total, abs(total) // len(order) * (1 if total > 0 else -1))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_sum_that_is_no_bigint_is_an_error_that_names_the_group(mode: str) -> None:
+    rows = [Row("a", 0, 1, HALF, "", None, None, True, 0.0)] * 2
+    stream, _ = stream_of(rows, mode, {})
+    made = stream.get_execution_environment().sql(
+        "SELECT k, SUM(b) AS s FROM t GROUP BY k", {"t": stream}
+    )
+    with pytest.raises(ExpressionError) as refused:
+        collect(made, Schedule(batch_sizes=(2,)))
+    assert f"'group by' failed on key ('a',): the sum is {SUM_LIMIT}, which is no LONG" in str(
+        refused.value
+    )
+
+
+def test_an_average_of_great_numbers_is_exact() -> None:
+    rows = [
+        Row("a", 0, 1, value, "", None, None, True, 0.0) for value in (SUM_LIMIT - 1, SUM_LIMIT - 3)
+    ]
+    assert changes_of("SELECT AVG(b) AS a FROM t", rows, "batch") == Counter(
+        {("+I", SUM_LIMIT - 2): 1}
+    )
+    rows = [Row("a", 0, 1, value, "", None, None, True, 0.0) for value in (-3, -4)]
+    assert changes_of("SELECT AVG(b) AS a, AVG(i) AS c FROM t", rows, "batch") == Counter(
+        {("+I", -3, 1): 1}
+    )
+
+
+def test_an_update_is_a_pair_in_order_and_equal_results_are_none() -> None:
+    with query_harness("SELECT k, MAX(i) AS m FROM t GROUP BY k", {"t": (T, {})}) as harness:
+        for value in (1, 1, 3, 2):
+            harness.push(Row("a", 0, value, 0, "", None, None, True, 0.0))
+        assert [(str(row.get_row_kind()), row.m) for row in harness.output()] == [
+            *(("+I", 1), ("-U", 1), ("+U", 3)),
+        ]
+
+
+def test_state_of_a_group_has_one_part_per_argument() -> None:
+    def size(aggregates: str) -> int:
+        with query_harness(f"SELECT k, {aggregates} FROM t GROUP BY k", {"t": (T, {})}) as harness:
+            assert shown(harness.push(Row("a", 0, 1, 2, "", None, None, True, 0.0)))
+            return state_bytes(harness)
+
+    assert size("SUM(i) AS s, COUNT(i) AS c") == size("SUM(i) AS s, COUNT(i) AS c, AVG(i) AS a")
