@@ -16,8 +16,7 @@ from penstock.expressions.aggregates import AggregateExpression
 from penstock.expressions.keyed_aggregate import ChangelogOutput, KeyedAggregate, keyed_aggregate
 from penstock.expressions.steps import ExpressionChain, SelectStep
 from penstock.expressions.typing import RecordType, typed
-from penstock.sql.catalogue import SqlColumn
-from penstock.sql.column_types import BIGINT, INT, WHOLE
+from penstock.sql.column_types import BIGINT, INT, WHOLE, SqlType
 from penstock.sql.functions.group_aggregate import AggregateCall
 from penstock.types.records import RowTypeInfo
 
@@ -36,14 +35,14 @@ _AGGREGATES: Mapping[str, tuple[str, frozenset[str]]] = {
 """Name to that of an aggregate of columns, and the types of the values for which both are the same."""
 
 
-def have_parts(keys: Sequence[SqlColumn], calls: Sequence[AggregateCall]) -> bool:
+def have_parts(keys: Sequence[SqlType], calls: Sequence[AggregateCall]) -> bool:
     """Return whether groups by some columns, and all their aggregates, are computed by parts.
 
     Args:
-        keys: The columns of the group.
+        keys: Types of the columns of the group.
         calls: The aggregates; their rows are never taken back.
     """
-    return all(each.type.name in _KEYS for each in keys) and all(map(_has_parts, calls))
+    return all(each.name in _KEYS for each in keys) and all(map(_has_parts, calls))
 
 
 def _has_parts(call: AggregateCall) -> bool:

@@ -75,7 +75,7 @@ class GroupBy(OneInput):
     @property
     def has_parts(self) -> bool:
         """True if its aggregates are parts, which are merged in any order."""
-        keys = self.input.columns[: self.group]
+        keys = [each.type for each in self.input.columns[: self.group]]
         return self.input.is_insert_only and have_parts(keys, self.calls)
 
     @property
