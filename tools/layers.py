@@ -177,10 +177,9 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
         "os_errors": frozenset(),
         "process_table": frozenset(),
         "rows": frozenset(),
-        "staged_bytes": frozenset({"os_errors"}),
-        "pickled_file": frozenset({"staged_bytes"}),
-        "spool": frozenset({"os_errors", "pickled_file", "staged_bytes"}),
-        "cache": frozenset({"os_errors", "pickled_file"}),
+        "staged": frozenset({"os_errors"}),
+        "spool": frozenset({"staged"}),
+        "cache": frozenset({"os_errors", "staged"}),
         "blocking_result": frozenset({"cache", "os_errors"}),
         "spark_source": frozenset({"column_positions"}),
         "python": frozenset({"os_errors", "spool"}),
@@ -192,16 +191,15 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
                 "delivery",
                 "epoch_file",
                 "os_errors",
-                "pickled_file",
                 "process_table",
                 "python",
                 "rows",
-                "staged_bytes",
+                "staged",
             }
         ),
         "postgres": frozenset({"client_library", "delivery", "epoch_marks", "process_table"}),
         "redis": frozenset(
-            {"client_library", "epoch_marks", "os_errors", "process_table", "staged_bytes"}
+            {"client_library", "epoch_marks", "os_errors", "process_table", "staged"}
         ),
     },
     "plan": {

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.connectors.staged_bytes import StagedBytesWriter
+from penstock.connectors.staged import StagedBytesWriter
 from penstock.errors import CallSite
 from penstock.graph.endpoints import SinkContext
 from penstock.types.information import PickledBytesTypeInfo, TypeInformation

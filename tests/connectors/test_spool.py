@@ -17,7 +17,7 @@ from penstock.connectors.python.collect_sink import CollectSink
 from penstock.connectors.python.discard import DiscardingSink
 from penstock.connectors.python.print_sink import PrintSink
 from penstock.connectors.spool import spool_directory
-from penstock.connectors.staged_bytes import KeptBytes, StagedBytesWriter
+from penstock.connectors.staged import KeptBytes, StagedBytesWriter
 from penstock.errors import SinkError
 from penstock.filesystem.stored_path import mounted
 from penstock.graph.endpoints import Sink, SinkContext

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from penstock.connectors.pickled_file import PickledFileWriter
+from penstock.connectors.staged import PickledFileWriter
 from penstock.errors import SourceError
 from penstock.filesystem.stored_path import JobPath
 from penstock.graph.endpoints import Committer, Sink, SinkContext, SinkWriter, Source, SplitSource
@@ -104,7 +104,7 @@ class _CacheWriter(PickledFileWriter):
     def prepare_commit(self) -> list[Any]:
         if self._waiting:
             self._offsets.append(self._append_values(self._waiting))
-        return self._handles(self._handle)
+        return super().prepare_commit()
 
     def _handle(self) -> CacheFile:
         offsets = tuple(self._offsets)

@@ -11,22 +11,20 @@ An epoch without records has no number. Kafka forgets the offsets of a group tha
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any
 
 from penstock.connectors.epoch_file import EpochFile
 from penstock.connectors.kafka.client import kafka_errors
 from penstock.connectors.kafka.properties import KafkaProperties
-from penstock.connectors.kafka.record_serialization import OutgoingRecord
-from penstock.connectors.kafka.staged_records import directory_of, staged_chunks, staging_of
+from penstock.connectors.kafka.staged_records import directory_of, staging_of
 from penstock.connectors.kafka.transactions import EpochTransactions, Mark
-from penstock.connectors.os_errors import sink_errors
-from penstock.connectors.staged_bytes import Staged, remove_staged
+from penstock.connectors.staged import Staged, StagingDirectory
 from penstock.errors import SinkError
 from penstock.failpoint import failpoint
 from penstock.graph.endpoints import Committer, SinkContext
-from penstock.wire.atomic_file import create_directory
 
 _REMARK_SECONDS = 3_600.0
 
@@ -40,6 +38,7 @@ class KafkaCommitter(Committer):
         """Begin without a connection."""
         self._context = context
         self._file = EpochFile(directory_of(context), context)
+        self._staging = StagingDirectory(staging_of(context), "records", context)
         self._properties = properties
         self._name = f"{prefix}-{context.job_id}-{context.sink_id}"
         self._topic = topic
@@ -54,11 +53,7 @@ class KafkaCommitter(Committer):
         Raises:
             SinkError: The brokers do not answer, the directory cannot be written, or the mark is gone.
         """
-        context = self._context
-        with sink_errors(directory_of(context), "prepare for staging", context.origin):
-            create_directory(staging_of(context))
-            for left_over in staging_of(context).iterdir():
-                left_over.unlink()
+        self._staging.prepare()
         with self._errors("begin transactions"):
             self._compare()
 
@@ -74,9 +69,7 @@ class KafkaCommitter(Committer):
             self._compare()
             if self._visible is None or self._visible.epoch != epoch:
                 self._commit(epoch, staged)
-        directory = staging_of(self._context)
-        with sink_errors(directory, "remove staged records", self._context.origin):
-            remove_staged(directory, staged)
+        self._staging.remove(staged)
 
     def close(self) -> None:
         """Close the clients."""
@@ -98,10 +91,8 @@ class KafkaCommitter(Committer):
     def _write(self, mark: Mark, staged: list[Staged]) -> None:
         assert self._topic is not None, "there are records"
 
-        def chunks() -> Iterator[list[OutgoingRecord]]:
-            return staged_chunks(staged, self._context)
-
         self._context.may_commit()
+        chunks = partial(self._staging.chunks, staged)
         self._transactions.commit(mark, self._topic, chunks, self._context.may_commit)
         self._visible, self._marked_seconds = mark, time.monotonic()
 
@@ -137,8 +128,8 @@ class KafkaCommitter(Committer):
         return Mark(recorded["number"], recorded["epoch"])
 
     def _first_topic(self, staged: list[Staged]) -> str:
-        chunk = next(staged_chunks(staged, self._context))
-        return chunk[0][0]
+        first: str = next(self._staging.chunks(staged))[0][0]
+        return first
 
     def _lost(self, decided: int, visible: int) -> SinkError:
         found = f"says {visible}" if visible else "has none"

@@ -1,14 +1,7 @@
-"""Records that wait for their epoch: one file per task in the job's directory, or none if they are few (`staged_bytes`).
-
-They are a sequence of chunks, each an 8-byte little-endian length and a pickle of a list of `OutgoingRecord`.
-"""
+"""Records that wait for their epoch: chunks of `OutgoingRecord`, staged in the job's directory."""
 
 from __future__ import annotations
 
-import pickle
-import struct
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +12,7 @@ from penstock.connectors.kafka.record_serialization import (
     OutgoingRecord,
     RecordFunction,
 )
-from penstock.connectors.os_errors import sink_errors
-from penstock.connectors.pickled_file import PickledFileWriter
-from penstock.connectors.staged_bytes import Staged, open_staged
+from penstock.connectors.staged import ChunkWriter
 from penstock.errors import PenstockError, SinkError
 from penstock.graph.endpoints import SinkContext
 from penstock.user_failure import refusal_of, short
@@ -32,22 +23,6 @@ EPOCH_HEADER = "penstock-epoch"
 """Header with the number of the epoch, e.g. `1-17`: run and micro-batch."""
 
 _CHUNK_RECORDS = 2048
-_LENGTH = struct.Struct("<Q")
-
-
-@dataclass(frozen=True, slots=True)
-class StagedRecords:
-    """Handle of one file.
-
-    Attributes:
-        name: Name in the directory of staged records.
-        subtask: Index of the task that wrote it.
-        size_bytes: Its size.
-    """
-
-    name: str
-    subtask: int
-    size_bytes: int
 
 
 def directory_of(context: SinkContext) -> Path:
@@ -103,7 +78,7 @@ def outgoing(
     return made
 
 
-class StagedRecordWriter(PickledFileWriter):
+class StagedRecordWriter(ChunkWriter):
     """Serializes and stages records."""
 
     doing = "stage records"
@@ -130,30 +105,3 @@ class StagedRecordWriter(PickledFileWriter):
             records = with_epoch(made, self._context)
             check_sizes(chunk, records, self._properties, self._context)
             self._append_values(records)
-
-    def prepare_commit(self) -> list[Any]:
-        """Return the handle of the records; none if there were no records.
-
-        Raises:
-            SinkError: The file system refused.
-        """
-        return self._handles(
-            lambda: StagedRecords(self._path.name, self._context.subtask, self._size_bytes)
-        )
-
-    def _head_of(self, data: bytes) -> bytes:
-        return _LENGTH.pack(len(data))
-
-
-def staged_chunks(staged: list[Staged], context: SinkContext) -> Iterator[list[OutgoingRecord]]:
-    """Yield the chunks of staged files, by subtask and then in order of writing.
-
-    Raises:
-        SinkError: A file is missing or has another size.
-    """
-    directory = staging_of(context)
-    with sink_errors(directory, "read staged records", context.origin):
-        for handle in sorted(staged, key=lambda each: each.subtask):
-            with open_staged(directory, handle, context) as file:
-                while head := file.read(_LENGTH.size):
-                    yield pickle.loads(file.read(_LENGTH.unpack(head)[0]))

@@ -15,7 +15,6 @@ from functools import partial
 from typing import Any, ClassVar
 
 from penstock.connectors.epoch_marks import EpochMark, EpochMarks
-from penstock.connectors.os_errors import sink_errors
 from penstock.connectors.redis.client import (
     SURE_BYTES,
     RedisAddress,
@@ -32,13 +31,12 @@ from penstock.connectors.redis.staged_writes import (
     pieces,
     staging_of,
 )
-from penstock.connectors.staged_bytes import Staged, open_staged, remove_staged
+from penstock.connectors.staged import Staged, StagingDirectory
 from penstock.errors import ArgumentError, SinkError
 from penstock.failpoint import failpoint
 from penstock.graph.dataset import Dataset
 from penstock.graph.endpoints import Committer, Sink, SinkContext, SinkWriter
 from penstock.graph.kept_outside import KeptOutside
-from penstock.wire.atomic_file import create_directory
 
 # KEYS: the mark. ARGV: the mark that is there, the new one, the most entries of a stream, staged files.
 _SCRIPT = r"""
@@ -108,6 +106,7 @@ class RedisCommitter(Committer):
         self._context = context
         self._key = f"penstock:epoch:{context.job_id}:{context.sink_id}"
         self._compared: int | None = None
+        self._staging = StagingDirectory(staging_of(context), "records", context)
         self._marks = EpochMarks("redis", directory_of(context), context, self._visible)
 
     def recover(self) -> None:
@@ -116,11 +115,7 @@ class RedisCommitter(Committer):
         Raises:
             SinkError: The server does not answer, the directory cannot be written, or the mark is gone.
         """
-        staging = staging_of(self._context)
-        with sink_errors(staging, "prepare for staging", self._context.origin):
-            create_directory(staging)
-            for left_over in list(staging.iterdir()):
-                left_over.unlink()
+        self._staging.prepare()
         self._marks.recover()
 
     def commit(self, epoch: str, committables: Sequence[Any]) -> None:
@@ -129,11 +124,9 @@ class RedisCommitter(Committer):
         Raises:
             SinkError: The server refuses them, a staged file is lost, or the mark is gone.
         """
-        staged: list[Staged] = sorted(committables, key=lambda each: each.subtask)
+        staged: list[Staged] = list(committables)
         self._marks.commit(epoch, partial(self._write, staged) if staged else None)
-        staging = staging_of(self._context)
-        with sink_errors(staging, "remove staged records", self._context.origin):
-            remove_staged(staging, staged)
+        self._staging.remove(staged)
 
     def kept_outside(self) -> list[KeptOutside]:
         """Return the mark of the sink, if it is there.
@@ -151,7 +144,7 @@ class RedisCommitter(Committer):
             client_of(self._address).delete(self._key)
 
     def _write(self, staged: list[Staged], mark: EpochMark) -> None:
-        files = self._arguments([self._content(each) for each in staged])
+        files = self._arguments(list(self._staging.contents(staged)))
         failpoint("redis.read")
         before = "" if self._compared is None else str(self._compared)
         most = "" if self._most_entries is None else str(self._most_entries)
@@ -168,14 +161,6 @@ class RedisCommitter(Committer):
         with self._errors("ask for the longest argument"):
             most = longest_argument(self._address)
         return [piece for each in files for piece in pieces(each, most)]
-
-    def _content(self, staged: Staged) -> bytes:
-        directory, context = staging_of(self._context), self._context
-        with (
-            sink_errors(directory, "read staged records", context.origin),
-            open_staged(directory, staged, context) as file,
-        ):
-            return file.read()
 
     def _visible(self) -> int | None:
         with self._errors("read the mark"):

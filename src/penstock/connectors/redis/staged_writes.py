@@ -1,4 +1,4 @@
-"""Writes that wait for their epoch: one file per task in the job's directory, or none if they are few (`staged_bytes`).
+"""Writes that wait for their epoch: one file per task in the job's directory, or none if they are few (`staged`).
 
 They have the form that the server's script reads, in pieces that the server takes as an argument. A write is `kind, key, count, (field, value) * count`: the kind one byte, the count and every length four bytes, big
 endian. No pickle: the server reads it.
@@ -19,7 +19,7 @@ from penstock.connectors.redis.client import (
     longest_argument,
     redis_errors,
 )
-from penstock.connectors.staged_bytes import StagedBytesWriter
+from penstock.connectors.staged import StagedBytesWriter
 from penstock.errors import PenstockError, SinkError
 from penstock.failpoint import failpoint
 from penstock.graph.endpoints import SinkContext
@@ -117,21 +117,6 @@ def _bytes_of(value: Any) -> bytes:
     raise TypeError(msg)
 
 
-@dataclass(frozen=True, slots=True)
-class StagedWrites:
-    """Handle of one file.
-
-    Attributes:
-        name: Name in the directory of staged writes.
-        subtask: Index of the task that wrote it.
-        size_bytes: Its size.
-    """
-
-    name: str
-    subtask: int
-    size_bytes: int
-
-
 def directory_of(context: SinkContext) -> Path:
     """Return the directory of what a sink keeps with the job."""
     return context.mounted_scratch / "redis" / context.sink_id
@@ -165,16 +150,6 @@ class StagedWriteWriter(StagedBytesWriter):
             with self._os_errors(self.doing):
                 failpoint("redis.write")
             self._append(data)
-
-    def prepare_commit(self) -> list[Any]:
-        """Return the handle of the records; none if there were no records.
-
-        Raises:
-            SinkError: The file system refused.
-        """
-        return self._handles(
-            lambda: StagedWrites(self._path.name, self._context.subtask, self._size_bytes)
-        )
 
     def _encoded(self, values: list[Any]) -> list[bytes]:
         made: list[bytes] = []

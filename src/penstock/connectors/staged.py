@@ -1,0 +1,253 @@
+"""Staged data of a task for its epoch, as bytes: a little stays with the handle, more is a file of the job.
+
+Handles are in the record of the epoch. So what stays with one is as durable as the record, and neither makes nor syncs a file. A
+file is synced before its handle is given: an epoch that is recorded is not computed again, not even after a loss of power.
+"""
+
+from __future__ import annotations
+
+import pickle
+import struct
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from io import SEEK_END, BytesIO
+from typing import Any, BinaryIO, ClassVar
+
+from penstock.connectors.os_errors import sink_errors
+from penstock.errors import PenstockError, SinkError
+from penstock.filesystem.stored_path import JobPath
+from penstock.graph.endpoints import SinkContext, SinkWriter
+from penstock.types.record_form import RecordForm
+from penstock.user_failure import raise_interrupt, words_of
+from penstock.wire.atomic_file import create_directory, sync_directory
+from penstock.wire.job_files import NewFile, new_file
+
+_LENGTH = struct.Struct("<Q")
+_MOST_KEPT_BYTES = 16 << 10
+"""A batch run may have ten thousand tasks, whose handles are in the driver's memory at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptBytes:
+    """Handle of bytes that it has itself.
+
+    Attributes:
+        subtask: Index of the task that staged them.
+        content: The bytes.
+    """
+
+    subtask: int
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class BytesInFile:
+    """Handle of bytes that are a file.
+
+    Attributes:
+        name: Name in the directory of staged files.
+        subtask: Index of the task that wrote it.
+        size_bytes: Its size.
+    """
+
+    name: str
+    subtask: int
+    size_bytes: int
+
+
+Staged = KeptBytes | BytesInFile
+
+
+class StagedBytesWriter(SinkWriter):
+    """Stages bytes of one task."""
+
+    doing: ClassVar[str]
+    """Action that fails if the file cannot be written, for messages; so is the following."""
+
+    file_kind: ClassVar[str]
+
+    most_kept_bytes: ClassVar[int] = _MOST_KEPT_BYTES
+    """Up to so many bytes there is no file."""
+
+    is_durable: ClassVar[bool] = True
+    """True if a file must survive a loss of power."""
+
+    def __init__(self, directory: JobPath, context: SinkContext) -> None:
+        """Write into `directory`, in the task of `context`."""
+        self._context = context
+        self._path = directory / uuid.uuid4().hex
+        self._file: NewFile | None = None
+        self._kept = bytearray()
+
+    @property
+    def _size_bytes(self) -> int:
+        return len(self._kept) if self._file is None else self._file.tell()
+
+    def abort(self) -> None:
+        """Remove the file, if there is one.
+
+        Raises:
+            SinkError: The file system refused.
+        """
+        if self._file is None:
+            return
+        with self._os_errors(f"remove a {self.file_kind} file"):
+            self._file.discard()
+
+    def _append(self, *parts: bytes) -> int:
+        """Stage bytes; return where they begin."""
+        begin = self._size_bytes
+        if self._file is None:
+            if begin + sum(map(len, parts)) <= self.most_kept_bytes:
+                for part in parts:
+                    self._kept += part
+                return begin
+            with self._os_errors(self.doing):
+                self._file = new_file(self._path)
+                self._file.write(bytes(self._kept))
+        with self._os_errors(self.doing):
+            for part in parts:
+                self._file.write(part)
+        return begin
+
+    def prepare_commit(self) -> list[Any]:
+        """Return the handle of what was staged; none if that is nothing.
+
+        Raises:
+            SinkError: The file system refused.
+        """
+        if self._file is None:
+            return [KeptBytes(self._context.subtask, bytes(self._kept))] if self._kept else []
+        with self._os_errors(self.doing):
+            self._file.finish(is_durable=self.is_durable)
+            if self.is_durable:
+                sync_directory(self._path.parent)
+        return [self._handle()]
+
+    def _handle(self) -> Any:
+        """Return the handle of the file, which is complete."""
+        return BytesInFile(self._path.name, self._context.subtask, self._size_bytes)
+
+    def _os_errors(self, doing: str) -> AbstractContextManager[None]:
+        return sink_errors(self._path.parent, doing, self._context.origin)
+
+
+class PickledFileWriter(StagedBytesWriter):
+    """Pickles lists of values, one after the other."""
+
+    refusal: ClassVar[str]
+    """The refused thing, with the name of the sink."""
+
+    _record_count = 0
+    _form: RecordForm | None = None
+    """The form of the values; None pickles them as they are."""
+
+    def _append_values(self, values: list[Any]) -> int:
+        """Stage a list of values; return where it begins."""
+        data = self._pickled(values)
+        begin = self._append(self._head_of(data), data)
+        self._record_count += len(values)
+        return begin
+
+    def _head_of(self, data: bytes) -> bytes:
+        """Return what is written before a pickle."""
+        return b""
+
+    def _pickled(self, values: list[Any]) -> bytes:
+        try:
+            return pickle.dumps(self._form.pack(values) if self._form else values, 5)
+        except BaseException as cause:  # whatever a user's __reduce__ raises
+            raise_interrupt(cause)
+            if isinstance(cause, PenstockError):  # a serializer of the program
+                raise
+            raise SinkError(
+                f"{self.refusal.format(self._context.name)}: {words_of(cause)}",
+                hint="Map them to values that can be pickled first.",
+                origin=self._context.origin,
+            ) from cause
+
+
+class ChunkWriter(PickledFileWriter):
+    """Writes chunks, which `StagingDirectory.chunks` reads: an 8-byte little-endian length and a pickle (protocol 5) of a list of values."""
+
+    def _head_of(self, data: bytes) -> bytes:
+        return _LENGTH.pack(len(data))
+
+
+class StagingDirectory:
+    """The directory in which the tasks of a sink stage, as its committer uses it."""
+
+    def __init__(self, path: JobPath, content: str, context: SinkContext) -> None:
+        """Name a directory, and what is staged there for messages."""
+        self.path = path
+        self._content = content
+        self._context = context
+
+    def prepare(self) -> None:
+        """Make the directory, and drop what an earlier driver left in it.
+
+        Raises:
+            SinkError: The directory cannot be written.
+        """
+        with self._errors(f"prepare for staging {self._content}"):
+            create_directory(self.path)
+            for left_over in self.path.iterdir():
+                left_over.unlink()
+
+    def contents(self, staged: Sequence[Staged]) -> Iterator[bytes]:
+        """Yield what was staged, by subtask.
+
+        Raises:
+            SinkError: A file is missing, or has another size.
+        """
+        with self._errors(f"read staged {self._content}"):
+            for each in _by_subtask(staged):
+                with self._open(each) as file:
+                    yield file.read()
+
+    def chunks(self, staged: Sequence[Staged]) -> Iterator[list[Any]]:
+        """Yield the chunks that were staged, by subtask and then in order of writing.
+
+        Raises:
+            SinkError: A file is missing, or has another size.
+        """
+        with self._errors(f"read staged {self._content}"):
+            for each in _by_subtask(staged):
+                with self._open(each) as file:
+                    while head := file.read(_LENGTH.size):
+                        yield pickle.loads(file.read(_LENGTH.unpack(head)[0]))
+
+    def remove(self, staged: Sequence[Staged]) -> None:
+        """Remove the files of handles, as far as they are there.
+
+        Raises:
+            SinkError: One cannot be removed.
+        """
+        with self._errors(f"remove staged {self._content}"):
+            for each in staged:
+                if isinstance(each, BytesInFile):
+                    (self.path / each.name).unlink(missing_ok=True)
+
+    def _open(self, staged: Staged) -> BinaryIO:
+        if isinstance(staged, KeptBytes):
+            return BytesIO(staged.content)
+        file = (self.path / staged.name).open("rb")
+        found = file.seek(0, SEEK_END)
+        if found == staged.size_bytes:
+            file.seek(0)
+            return file
+        file.close()
+        raise SinkError(
+            f"staged file {self.path / staged.name} has {found} bytes; its task wrote {staged.size_bytes}",
+            hint="Keep the checkpoint directory on a file system that the driver and all workers share.",
+            origin=self._context.origin,
+        )
+
+    def _errors(self, doing: str) -> AbstractContextManager[None]:
+        return sink_errors(self.path, doing, self._context.origin)
+
+
+def _by_subtask(staged: Sequence[Staged]) -> list[Staged]:
+    return sorted(staged, key=lambda handle: handle.subtask)
