@@ -33,7 +33,9 @@ MODES = {
     "streaming": ("STREAMING", Schedule(batch_sizes=(1, 3))),
     "restart": ("STREAMING", Schedule(batch_sizes=(4,), restart_every=2)),
     "mixed": ("MIXED", Schedule(batch_sizes=(2,))),
+    "hand-over": ("MIXED", Schedule(batch_sizes=(3,))),
 }
+HISTORY_AS_BATCH = {"execution.checkpointing.interval-during-backlog": "0"}
 
 
 def answer(query, tables, mode, *, settings=None, written_for=None):
@@ -42,6 +44,7 @@ def answer(query, tables, mode, *, settings=None, written_for=None):
     options = {
         "execution.runtime-mode": "STREAMING" if runtime == "MIXED" else runtime,
         "parallelism.default": 2,
+        **(HISTORY_AS_BATCH if mode == "hand-over" else {}),
         **(settings or {}),
     }
     env = StreamExecutionEnvironment.get_execution_environment(Configuration.from_dict(options))
@@ -90,7 +93,7 @@ def check(seed, modes):
 
 @pytest.mark.parametrize("seed", range(40))
 def test_final_tables_are_equal(seed):
-    check(seed, ("batch", tuple(MODES)[1 + seed % 3]))
+    check(seed, ("batch", tuple(MODES)[1 + seed % 4]))
 
 
 @pytest.mark.parametrize("seed", [each for each in range(40) if each % 5 == 0])
@@ -101,7 +104,7 @@ def test_operators_of_batch_mode_are_right_in_every_mode(seed):
     query = QueryMaker(rng).group()
     used = [table for table in tables if f" {table.name} AS" in query]
     wanted = sorted(duckdb_answer(query, tables), key=repr)
-    for mode in ("batch", "mixed", "restart"):
+    for mode in ("batch", "hand-over", "restart"):
         found = sorted(answer(query, used, mode, written_for="BATCH"), key=repr)
         assert found == wanted, (seed, mode, query)
 
