@@ -14,7 +14,7 @@ the one before. Panes are stretches of time that belong to the same windows from
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import gcd
 
 
@@ -27,6 +27,7 @@ class RegularWindows:
         slide: Distance of the ends of two windows.
         offset: Start of some window.
         grows: Whether windows are growing ones; then `size` is a multiple of `slide`.
+        width: Length of a pane.
 
     Examples:
         >>> RegularWindows(20, 10, 0).of(13)
@@ -39,11 +40,10 @@ class RegularWindows:
     slide: int
     offset: int
     grows: bool = False
+    width: int = field(init=False, repr=False, compare=False)
 
-    @property
-    def width(self) -> int:
-        """Length of a pane in milliseconds."""
-        return gcd(self.size, self.slide)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "width", gcd(self.size, self.slide))
 
     @property
     def is_tumbling(self) -> bool:

@@ -19,7 +19,8 @@ from penstock.api.windows.column_aggregates import (
 from penstock.api.windows.timed_assigners import RegularAssigner
 from penstock.api.windows.window_rules import WindowRules
 from penstock.errors import ArgumentError
-from penstock.expressions.keyed_aggregate import keyed_aggregate
+from penstock.expressions.keyed_aggregate import KeyedAggregate, keyed_aggregate
+from penstock.expressions.steps import ExpressionChain
 from penstock.expressions.typing import record_type
 from penstock.program.folding.fold import NO_PROMISES, Promises
 from penstock.program.window_operation import Evaluation, WindowContents
@@ -112,9 +113,22 @@ class WindowsBase(WindowRules, Generic[T, K]):
         )
         if keys:
             selector = itemgetter(*range(len(keys)))
+        return self._merged_parts(chain, function, selector, has_bounds=bool(bounds))
+
+    def _merged_parts(
+        self, chain: ExpressionChain, function: KeyedAggregate, selector: Any, *, has_bounds: bool
+    ) -> DataStream[Row]:
+        """Return the results of parts that are merged per key and window.
+
+        Args:
+            chain: Selects the parts of a record.
+            function: Merges them, and makes results.
+            selector: Row of parts to key.
+            has_bounds: Whether results are made of the bounds of the window, too.
+        """
         regular = self._assigner.regular if isinstance(self._assigner, RegularAssigner) else None
         add_bounds, evaluation = None, Evaluation.NONE
-        if bounds and regular is None:
+        if has_bounds and regular is None:
             add_bounds = bounds_function(function, is_of_all=self._is_of_all)
             evaluation = Evaluation.APPLY_ALL if self._is_of_all else Evaluation.APPLY
         spec = self._spec(
@@ -126,7 +140,7 @@ class WindowsBase(WindowRules, Generic[T, K]):
             fold_function=function,
             is_of_all=self._is_of_all,
             results=function.results,
-            bounds=regular if bounds else None,
+            bounds=regular if has_bounds else None,
         )
         exact = function.exact_because
         return keyed_parts(self._stream, chain, selector).window_operator(

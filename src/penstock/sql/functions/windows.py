@@ -19,6 +19,7 @@ from penstock.api.functions.context import RuntimeContext
 from penstock.api.functions.function_classes import KeyedProcessFunction
 from penstock.api.state.descriptors import MapStateDescriptor
 from penstock.config.time_zone import zone_named
+from penstock.program.regular_windows import RegularWindows
 from penstock.sql.functions.changes import RowMaker
 from penstock.sql.scalars.times import millis_of, timestamp_of
 from penstock.sql.scalars.zones import instant_at, local_of
@@ -51,29 +52,15 @@ class TableWindows:
     offset_ms: int = 0
     zone: str = "UTC"
 
+    @property
+    def regular(self) -> RegularWindows:
+        """The windows, of a function other than `SESSION`."""
+        grows = self.function == "CUMULATE" and self.step_ms < self.size_ms
+        return RegularWindows(self.size_ms, self.step_ms, self.offset_ms, grows=grows)
+
     def __str__(self) -> str:
         step = "" if self.step_ms == self.size_ms else f" every {self.step_ms} ms"
         return f"{self.function} of {self.size_ms} ms{step}"
-
-
-def windows_of(spec: TableWindows) -> Callable[[int], list[tuple[int, int]]]:
-    """Return the function of the windows (start, end) of a time."""
-    size, step, offset = spec.size_ms, spec.step_ms, spec.offset_ms
-
-    def tumble(time: int) -> list[tuple[int, int]]:
-        start = time - (time - offset) % size
-        return [(start, start + size)]
-
-    def hop(time: int) -> list[tuple[int, int]]:
-        last = time - (time - offset) % step
-        return [(start, start + size) for start in range(last, time - size, -step)]
-
-    def cumulate(time: int) -> list[tuple[int, int]]:
-        start = time - (time - offset) % size
-        first = start + ((time - start) // step + 1) * step
-        return [(start, end) for end in range(first, start + size + 1, step)]
-
-    return {"TUMBLE": tumble, "HOP": hop, "CUMULATE": cumulate}[spec.function]
 
 
 def _moments(spec: TableWindows) -> Callable[[int], datetime]:
@@ -103,7 +90,7 @@ class AssignWindows:
         """
         self._spec = spec
         self._maker = RowMaker(names)
-        self._windows = windows_of(spec)
+        self._windows = spec.regular.of
         self._moment = _moments(spec)
         self._millis = _millis(spec)
 

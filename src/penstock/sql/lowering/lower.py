@@ -40,10 +40,10 @@ from penstock.sql.relations.keyed import (
     RowNumber,
     Union,
     WindowGroupBy,
-    WindowTable,
 )
 from penstock.sql.relations.ordered import Delayed, Over, TemporalJoin
 from penstock.sql.relations.tree import Correlate, Filter, Project, Scan, SqlRelation, Values
+from penstock.sql.relations.windows import WindowTable
 from penstock.sql.scalars.columns import as_columns, columns_because, reader_of
 from penstock.sql.scalars.tree import InputColumn, Scalar
 

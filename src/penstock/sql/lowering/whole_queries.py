@@ -28,10 +28,10 @@ from penstock.sql.relations.keyed import (
     RowNumber,
     Union,
     WindowGroupBy,
-    WindowTable,
 )
 from penstock.sql.relations.ordered import Delayed, Over
 from penstock.sql.relations.tree import Filter, Project, Scan, SqlRelation
+from penstock.sql.relations.windows import WindowTable
 from penstock.sql.scalars.tree import Scalar, ScalarCall, shifted
 
 _MATCHING = {

@@ -2,14 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from operator import itemgetter
 from typing import Any
 
-from penstock.sql.functions.group_aggregate import GroupSpec
+from penstock.api.windows.assigner import WindowAssigner
+from penstock.api.windows.cumulating import CumulatingEventTimeWindows
+from penstock.api.windows.sliding import SlidingEventTimeWindows
+from penstock.api.windows.tumbling import TumblingEventTimeWindows
+from penstock.api.windows.windowed_stream import WindowedStream
+from penstock.expressions import tree as columns
+from penstock.expressions.keyed_aggregate import WINDOW_BOUNDS, KeyedAggregate
+from penstock.expressions.steps import ExpressionChain, SelectStep
+from penstock.expressions.typing import typed
+from penstock.program.operators import EXPRESSIONS, TIMESTAMPS
+from penstock.program.regular_windows import RegularWindows
+from penstock.program.timestamps import ColumnTimestamps
+from penstock.sql.catalogue import SqlColumn
+from penstock.sql.column_types import BOOLEAN
+from penstock.sql.functions.group_aggregate import AggregateCall, GroupSpec
+from penstock.sql.functions.parts import group_parts
 from penstock.sql.functions.window_aggregate import WindowAggregateFunction
-from penstock.sql.functions.windows import AssignWindows, SessionFunction
-from penstock.sql.lowering.evaluated import Rows, row_type
-from penstock.sql.lowering.keyed import by_columns
-from penstock.sql.relations.keyed import WindowGroupBy, WindowTable
+from penstock.sql.functions.windows import AssignWindows, SessionFunction, TableWindows
+from penstock.sql.lowering.evaluated import Rows, evaluated, row_type
+from penstock.sql.lowering.keyed import by_columns, keyed
+from penstock.sql.relations.conditions import projected, where
+from penstock.sql.relations.keyed import WindowGroupBy
+from penstock.sql.relations.tree import SqlRelation
+from penstock.sql.relations.windows import BOUNDS, WindowRows, WindowTable, scanned
+from penstock.sql.scalars.tree import InputColumn, Scalar, ScalarCall
+from penstock.types.records import RowTypeInfo
+
+_ASSIGNERS: Mapping[str, Callable[[RegularWindows], WindowAssigner[Any, Any]]] = {
+    "TUMBLE": lambda of: TumblingEventTimeWindows(of.size, of.offset % of.size),
+    "HOP": lambda of: SlidingEventTimeWindows(of.size, of.slide, of.offset % of.slide),
+    "CUMULATE": lambda of: CumulatingEventTimeWindows(of.size, of.slide, of.offset),
+}
+_MICROS_OF_TIME = -1_000
+"""From the end of a window to its last millisecond."""
 
 
 def lower_window(lowering: Any, relation: WindowTable) -> Rows:
@@ -28,6 +59,16 @@ def lower_window(lowering: Any, relation: WindowTable) -> Rows:
 
 def lower_window_group(lowering: Any, relation: WindowGroupBy) -> Rows:
     """Return the stream of the groups of windows."""
+    found = relation.rows
+    if isinstance(found, WindowRows):
+        made = _merged(lowering, relation, found)
+    else:
+        made = _row_by_row(lowering, relation)
+    return lowering.stateful(made.name("window group by"), relation)  # type: ignore[no-any-return]
+
+
+def _row_by_row(lowering: Any, relation: WindowGroupBy) -> Rows:
+    """Return groups to which every row is added in Python."""
     spec = GroupSpec(
         keys=relation.group,
         calls=relation.calls,
@@ -40,5 +81,93 @@ def lower_window_group(lowering: Any, relation: WindowGroupBy) -> Rows:
         if each.window == "end"
     )
     rows = by_columns(lowering.stream(relation.input), tuple(range(relation.group)))
-    made: Rows = rows.process(WindowAggregateFunction(spec, end), row_type(relation.columns))
-    return lowering.stateful(made.name("window group by"), relation)  # type: ignore[no-any-return]
+    return rows.process(WindowAggregateFunction(spec, end), row_type(relation.columns))  # type: ignore[no-any-return]
+
+
+def _merged(lowering: Any, relation: WindowGroupBy, found: WindowRows) -> Rows:
+    """Return groups whose parts are merged by key and pane, wherever rows are."""
+    kept = [at for at in range(len(found.outputs)) if found.bound(at) is None]
+    keys = sum(at < relation.group for at in kept)
+    rows = lowering.stream(_selected(lowering, relation, found, kept))
+    calls = [_moved(each, kept) for each in relation.calls]
+    made = [c for at, c in enumerate(relation.columns) if at >= relation.group or at in kept]
+    parts = group_parts(rows.get_type(), keys, calls, row_type(tuple(made)))
+    bounds = [found.bound(at) for at in range(relation.group)]
+    function = replace(parts.aggregate, changes=None)
+    assigner: WindowAssigner[Any, Any] = TumblingEventTimeWindows(1, 0)
+    if found.spec is not None:
+        assigner = _ASSIGNERS[found.spec.function](found.spec.regular)
+        function = _with_bounds(function, relation.columns, bounds)
+    selector = itemgetter(*range(parts.keys))
+    arguments = keyed(evaluated(rows, parts.arguments, "arguments"), selector)
+    windows: WindowedStream[Any, Any] = WindowedStream(arguments, assigner)
+    return windows._merged_parts(parts.chain, function, selector, has_bounds=any(bounds))  # noqa: SLF001 - as `aggregate` does
+
+
+def _selected(
+    lowering: Any, relation: WindowGroupBy, found: WindowRows, kept: list[int]
+) -> SqlRelation:
+    """Return the columns of a group without its bounds, and of its arguments, of rows that have a time."""
+    table, spec = found.input, found.spec
+    conditions = list(found.conditions)
+    if spec is not None and not _has_times(lowering, spec, table):
+        time = InputColumn(spec.time, table.columns[spec.time].type)
+        absent = ScalarCall("is_null", (time,), BOOLEAN)
+        conditions.insert(0, ScalarCall("not", (absent,), BOOLEAN))
+    rows = where(table, conditions)
+    outputs: tuple[Scalar, ...] = tuple(found.outputs[at] for at in kept)
+    if outputs:
+        return projected(rows, tuple(relation.input.columns[at] for at in kept), outputs)
+    first = table.columns[0]  # rows have a column
+    return projected(rows, (first,), (InputColumn(0, first.type, first.name),))
+
+
+def _has_times(lowering: Any, spec: TableWindows, relation: SqlRelation) -> bool:
+    """Return whether no row is without a time: timestamps are read from the column, and that refuses NULL."""
+    graph = lowering.environment.graph
+    for scan, at in scanned(relation, spec.time):
+        name = scan.columns[at].name
+        node = graph.node(lowering.stream(scan).node_id)
+        while node.kind == EXPRESSIONS and _passes_on(node.function, name):
+            node = graph.node(node.inputs[0])
+        assigner = node.watermarking.assigner if node.kind == TIMESTAMPS else None
+        if not isinstance(assigner, ColumnTimestamps) or assigner.name != name:
+            return False
+    return True
+
+
+def _passes_on(chain: ExpressionChain, name: str) -> bool:
+    """Return whether a column is that of the same name in the records that a chain reads."""
+    selections = (dict(step.outputs) for step in chain.steps if isinstance(step, SelectStep))
+    found = (made.get(name) for made in selections)
+    return all(isinstance(each, columns.Field) and each.name == name for each in found)
+
+
+def _moved(call: AggregateCall, kept: list[int]) -> AggregateCall:
+    """Return an aggregate that reads rows without the bounds of windows."""
+    condition = None if call.filter is None else kept.index(call.filter)
+    return replace(call, arguments=tuple(map(kept.index, call.arguments)), filter=condition)
+
+
+def _with_bounds(
+    aggregate: KeyedAggregate, made: Iterable[SqlColumn], bounds: list[str | None]
+) -> KeyedAggregate:
+    """Return aggregates whose rows have the bounds of windows in their places."""
+    (step,) = aggregate.results.steps
+    assert isinstance(step, SelectStep), "results are one selection"
+    others: Iterator[columns.Expression] = (each for _, each in step.outputs)
+    named = list(made)
+    kind = next(c.type.type_info for c, each in zip(named, bounds, strict=False) if each)
+    fired = RowTypeInfo(
+        [*aggregate.parts.field_types, kind, kind], [*aggregate.parts.field_names, *WINDOW_BOUNDS]
+    )
+    start, end = (columns.Field(name) for name in WINDOW_BOUNDS)
+    last = columns.Call("shift", (end,), (_MICROS_OF_TIME,))
+    of_bounds: dict[str, columns.Expression] = dict(zip(BOUNDS, (start, end, last), strict=True))
+    outputs = []
+    for at, column in enumerate(named):
+        bound = bounds[at] if at < len(bounds) else None
+        value = next(others) if bound is None else typed(of_bounds[bound], fired, "group by")
+        outputs.append((column.name, value))
+    results = ExpressionChain(fired, (SelectStep(tuple(outputs)),))
+    return replace(aggregate, results=results)

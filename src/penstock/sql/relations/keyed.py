@@ -10,8 +10,8 @@ from penstock.sql.catalogue import Changelog, SqlColumn
 from penstock.sql.functions.group_aggregate import AggregateCall, keeps_values
 from penstock.sql.functions.parts import have_parts
 from penstock.sql.functions.ranking import SortColumn
-from penstock.sql.functions.windows import TableWindows
 from penstock.sql.relations.tree import OneInput, SqlRelation, names_at
+from penstock.sql.relations.windows import WindowRows, window_rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,9 +105,22 @@ class WindowGroupBy(GroupBy):
     tag: ClassVar[str] = "WindowGroupBy"
 
     @property
-    def form(self) -> int:
-        """Number of the form of its state."""
-        return 1
+    def rows(self) -> WindowRows | str:
+        """The rows before they have windows, or why each of them is added to its windows in Python."""
+        found = window_rows(self.input, self.group)
+        if isinstance(found, str):
+            return found
+        keys = [c.type for at, c in enumerate(self.columns[: self.group]) if not found.bound(at)]
+        unmerged = next((each for each in self.calls if not have_parts((), (each,))), None)
+        if unmerged is not None:
+            distinct = " DISTINCT" if unmerged.is_distinct else ""
+            return f"{unmerged.function}{distinct} of {unmerged.source} has no parts"
+        return found if have_parts(keys, ()) else "a column of its group has no parts"
+
+    @property
+    def has_parts(self) -> bool:
+        """True if its aggregates are parts, which are merged by group and pane."""
+        return not isinstance(self.rows, str)
 
     @property
     def state(self) -> str | None:
@@ -120,36 +133,8 @@ class WindowGroupBy(GroupBy):
         return True
 
     def __str__(self) -> str:
-        return f"Window {GroupBy.__str__(self).lower()}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WindowTable(OneInput):
-    """Rows with the windows that they are in.
-
-    Attributes:
-        spec: The windows.
-        partition: Positions of the columns that sessions are about.
-    """
-
-    tag: ClassVar[str] = "WindowTable"
-
-    spec: TableWindows
-    partition: tuple[int, ...] = ()
-
-    @property
-    def state(self) -> str | None:
-        """The kept state, in words."""
-        return "the rows of sessions that are not over" if self.spec.function == "SESSION" else None
-
-    @property
-    def is_bounded(self) -> bool:
-        """True if the watermark says when what it keeps is forgotten."""
-        return True
-
-    def __str__(self) -> str:
-        by = names_at(self.columns, self.partition)
-        return f"Window {self.spec}{f' by {by}' if by else ''}"
+        because = f" (rows in Python: {self.rows})" if isinstance(self.rows, str) else ""
+        return f"Window {GroupBy.__str__(self).lower()}{because}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,9 +16,10 @@ from penstock.sql.column_types import BIGINT, SqlType
 from penstock.sql.functions.correlate import CorrelateSpec
 from penstock.sql.functions.windows import TableWindows
 from penstock.sql.place import unsupported, wrong
-from penstock.sql.relations.keyed import WindowTable, distinct_names
+from penstock.sql.relations.keyed import distinct_names
 from penstock.sql.relations.ordered import in_time
 from penstock.sql.relations.tree import Correlate, SqlRelation
+from penstock.sql.relations.windows import WindowTable
 from penstock.sql.sqlglot_source import exp
 
 if TYPE_CHECKING:

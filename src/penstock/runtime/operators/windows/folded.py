@@ -180,15 +180,17 @@ class FoldedWindows:
 
     def _merged(self, end: int, kept: list[Any]) -> Any:
         """Return the accumulator of all panes of a window; that of a growing one goes on with that of the window before."""
-        start, new = self._shape.start_of(end), kept
-        if self._grown is not None and self._grown[0] == start:
-            _, known, before = self._grown
-            new = [before, *kept[known:]]
+        grows, start, new = self._shape.grows, 0, kept
+        if grows:
+            start = self._shape.start_of(end)
+            if self._grown is not None and self._grown[0] == start:
+                _, known, before = self._grown
+                new = [before, *kept[known:]]
         some = [self._formed(each) for each in new]
         if self._fold.may_change:  # other windows contain the same panes
             some = [detached(each) for each in some]
         made = reduce(self._fold.merge, some)
-        if self._shape.grows:
+        if grows:
             self._grown = (start, len(kept), made)
         return made
 

@@ -1,0 +1,335 @@
+"""Groups of windows on parts and panes: the same changes as row by row, the plan of the twin in columns, and what a record costs.
+
+Groups whose aggregates have no parts are computed row by row, so that is the oracle: `row_by_row` computes all of them so.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from penstock.api.windows.cumulating import CumulatingEventTimeWindows
+from penstock.common import Configuration, Duration, Row, Time, Types, WatermarkStrategy
+from penstock.datastream import StreamExecutionEnvironment
+from penstock.datastream.connectors import CollectionSource, FileSource, HybridSource
+from penstock.datastream.window import SlidingEventTimeWindows, TumblingEventTimeWindows
+from penstock.errors import TypeMismatchError
+from penstock.expressions.column import col
+from penstock.program.operators import KEYED_PROCESS, KEYED_WINDOW
+from penstock.sql.relations.keyed import WindowGroupBy
+from penstock.sql.streams import StreamTable
+from penstock.testing import Schedule, collect
+from tests.sql.harness import START, at, query_harness, shown
+from tests.sql.test_group_parts import calls_of
+
+T = Types.ROW_NAMED(
+    ["k", "g", "i", "b", "s", "f", "x", "ts"],
+    [
+        *(Types.STRING(), Types.INT(), Types.INT(), Types.LONG(), Types.STRING()),
+        *(Types.BOOLEAN(), Types.DOUBLE(), Types.SQL_TIMESTAMP()),
+    ],
+)
+MODES = {
+    "batch": ("BATCH", Schedule()),
+    "streaming": ("STREAMING", Schedule(batch_sizes=(1, 3, 150))),
+    "restart": ("STREAMING", Schedule(batch_sizes=(7,), restart_every=2)),
+    "hand-over": ("MIXED", Schedule(batch_sizes=(9,))),
+}
+STRATEGY = WatermarkStrategy.for_bounded_out_of_orderness(Duration.of_seconds(3))
+BY_COLUMN = STRATEGY.with_timestamp_assigner(col.ts)
+
+
+def _stamp(row: Row, _: int) -> int:
+    """Return the timestamp of a row, also of one whose column is NULL."""
+    time = row[len(row) - 1]
+    return 30_000 if time is None else (time - START) // timedelta(milliseconds=1)
+
+
+BY_FUNCTION = STRATEGY.with_timestamp_assigner(_stamp)
+
+
+def second(count: int) -> str:
+    return f"INTERVAL '{count}' SECOND"
+
+
+TUMBLE = f"TABLE(TUMBLE(TABLE t, DESCRIPTOR(ts), {second(10)}))"
+SHIFTED = f"TABLE(TUMBLE(TABLE t, DESCRIPTOR(ts), {second(10)}, {second(13)}))"
+HOP = f"TABLE(HOP(TABLE t, DESCRIPTOR(ts), {second(4)}, {second(10)}))"
+GAPS = f"TABLE(HOP(TABLE t, DESCRIPTOR(ts), {second(6)}, {second(4)}, {second(1)}))"
+CUMULATE = f"TABLE(CUMULATE(TABLE t, DESCRIPTOR(ts), {second(3)}, {second(12)}))"
+ONE_STEP = f"TABLE(CUMULATE(TABLE t, DESCRIPTOR(ts), {second(8)}, {second(8)}, {second(3)}))"
+TABLES = {
+    "tumble": TUMBLE,
+    "shifted": SHIFTED,
+    "hop": HOP,
+    "gaps": GAPS,
+    "cumulate": CUMULATE,
+    "one step": ONE_STEP,
+}
+BOUNDS = "window_start, window_end"
+ALL = (
+    "COUNT(*) AS c, COUNT(s) AS cs, SUM(i) AS si, SUM(b) AS sb, AVG(b) AS ab, MIN(s) AS ms, MAX(ts) AS mt,"
+    " SUM(b) FILTER (WHERE f) AS sf"
+)
+QUERIES = [
+    f"SELECT k, {BOUNDS}, window_time, {ALL} FROM {{}} GROUP BY k, {BOUNDS}, window_time",
+    "SELECT window_end, g, k, SUM(b) AS s FROM {} WHERE i > 0 GROUP BY window_start, g, window_end, k",
+    f"SELECT {BOUNDS}, COUNT(*) AS c FROM {{}} GROUP BY {BOUNDS}",
+    f"SELECT k, window_start, AVG(i) AS a FROM {{}} GROUP BY k, {BOUNDS} HAVING COUNT(*) > 1",
+    f"SELECT DISTINCT k, f, {BOUNDS} FROM {{}}",
+    f"SELECT n, COUNT(*) AS c FROM (SELECT k, window_end, SUM(b) AS n FROM {{}} GROUP BY k, {BOUNDS}) GROUP BY n",
+    f"SELECT k, g + 1 AS h, window_end, SUM(i * 2) AS s FROM {{}} GROUP BY k, g + 1, {BOUNDS}",
+]
+CASCADED = (
+    f"WITH w AS (SELECT k, window_time AS wt, COUNT(*) AS n FROM {CUMULATE} GROUP BY k, {BOUNDS}, window_time)"
+    f" SELECT k, window_end, SUM(n) AS s FROM TABLE(TUMBLE(TABLE w, DESCRIPTOR(wt), {second(24)})) GROUP BY k, {BOUNDS}"
+)
+TOTALS = (
+    f"SELECT window_end, MAX(n) AS m, COUNT(*) FILTER (WHERE window_start > TIMESTAMP '1970-01-01 00:00:05') AS c FROM"
+    f" (SELECT k, {BOUNDS}, SUM(b) AS n FROM {HOP} GROUP BY k, {BOUNDS}) WHERE n IS NOT NULL GROUP BY {BOUNDS}"
+)
+OF_SESSIONS = (
+    f"SELECT window_end, COUNT(*) AS c FROM (SELECT k, {BOUNDS}, SUM(x) AS n FROM TABLE(SESSION(TABLE t PARTITION BY k,"
+    f" DESCRIPTOR(ts), {second(5)})) GROUP BY k, {BOUNDS}) GROUP BY {BOUNDS}"
+)
+UNITED = (
+    f"WITH u AS (SELECT k, b, ts FROM t WHERE b > 0 UNION ALL SELECT s, b, ts FROM t) SELECT k, {BOUNDS}, SUM(b) AS s"
+    f" FROM TABLE(HOP(TABLE u, DESCRIPTOR(ts), {second(5)}, {second(10)})) GROUP BY k, {BOUNDS}"
+)
+ROW_BY_ROW = {
+    "SUM of DOUBLE has no parts": f"SELECT k, SUM(x) AS s, COUNT(*) AS c FROM {TUMBLE} GROUP BY k, {BOUNDS}",
+    "COUNT DISTINCT of INT has no parts": f"SELECT COUNT(DISTINCT i) AS s FROM {HOP} GROUP BY {BOUNDS}",
+    "LISTAGG of STRING has no parts": f"SELECT LISTAGG(s) AS s FROM {HOP} GROUP BY {BOUNDS}",
+    "a column of its group has no parts": f"SELECT x, COUNT(*) AS c FROM {TUMBLE} GROUP BY x, {BOUNDS}",
+    "computes with the bounds of windows": f"SELECT k, COUNT(*) AS c FROM {HOP} WHERE window_end > ts + {second(1)} GROUP BY k, {BOUNDS}",
+    "sessions are merged row by row": "SELECT k, COUNT(*) AS c FROM TABLE(SESSION(TABLE t PARTITION BY k, DESCRIPTOR(ts),"
+    f" {second(5)})) GROUP BY k, {BOUNDS}",
+    "its windows are columns of Correlate": f"SELECT v, COUNT(*) AS c FROM {TUMBLE} CROSS JOIN UNNEST(ARRAY[i, i + 1]) AS u (v)"
+    f" GROUP BY v, {BOUNDS}",
+}
+"""Groups that are computed row by row, by a part of the reason: the list may only become shorter."""
+
+
+def rows_of_seed(seed: int, count: int, *, nulls: bool = False) -> list[Row]:
+    rng = random.Random(seed)  # noqa: S311 - examples, not secrets
+
+    def one(*values: Any) -> Any:
+        return rng.choice((*values, None))
+
+    def time(number: int) -> Any:
+        when = at(max(0, number * 90 / count - 30 + rng.randrange(9)) + rng.randrange(1000) / 1000)
+        return None if nulls and rng.random() < 0.2 else when
+
+    return [
+        Row(
+            one("p", "q"),
+            one(0, 1),
+            one(-7, 0, 3),
+            one(-5, 1, 1 << 50),
+            one("", "ä", "Z"),
+            one(True, False),
+            one(-1.5, 2.5),
+            time(number),
+        )
+        for number in range(count)
+    ]
+
+
+def table_of(
+    rows: list[Row], mode: str, strategy: Any = BY_COLUMN, **options: str
+) -> tuple[Any, Schedule]:
+    runtime, schedule = MODES[mode]
+    given = {
+        "execution.runtime-mode": "STREAMING" if runtime == "MIXED" else runtime,
+        "execution.checkpointing.interval-during-backlog": "0",  # history is a batch run
+        "parallelism.default": "2",
+        **options,
+    }
+    env = StreamExecutionEnvironment.get_execution_environment(Configuration.from_dict(given))
+    source: Any = CollectionSource.of(rows, T)
+    if runtime == "MIXED":
+        half = len(rows) // 2
+        past, live = (CollectionSource.of(part, T) for part in (rows[:half], rows[half:]))
+        source = HybridSource.builder(past).add_source(live).build()
+    return env.from_source(source, strategy, "t"), schedule
+
+
+def changes_of(query: str, rows: list[Row], mode: str, strategy: Any = BY_COLUMN) -> Counter[Any]:
+    """Return the changes that a query emits, with how often each came."""
+    stream, schedule = table_of(rows, mode, strategy)
+    table = StreamTable(stream, time="ts")
+    made = stream.get_execution_environment().sql(query, {"t": table})
+    return Counter((str(row.get_row_kind()), *row) for row in collect(made, schedule))
+
+
+@contextmanager
+def row_by_row(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with monkeypatch.context() as patched:
+        patched.setattr(WindowGroupBy, "rows", "asked for")
+        yield
+
+
+def compare(
+    query: str, monkeypatch: pytest.MonkeyPatch, strategy: Any = BY_COLUMN, **of_rows: Any
+) -> None:
+    for seed, mode in enumerate(MODES):
+        rows = rows_of_seed(seed, 200 if mode == "streaming" else 60, **of_rows)
+        with row_by_row(monkeypatch):
+            wanted = changes_of(query, rows, mode, strategy)
+        assert wanted
+        assert changes_of(query, rows, mode, strategy) == wanted, mode
+
+
+@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("query", QUERIES)
+def test_changes_are_those_of_rows_one_by_one(
+    query: str, table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compare(query.format(TABLES[table]), monkeypatch)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [CASCADED, UNITED, TOTALS, OF_SESSIONS],
+    ids=["cascaded", "united", "totals", "of sessions"],
+)
+def test_windows_of_windows_and_of_unions(query: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    compare(query, monkeypatch)
+
+
+@pytest.mark.parametrize("table", ["tumble", "hop", "cumulate"])
+def test_a_row_without_a_time_is_in_no_window(table: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    compare(QUERIES[0].format(TABLES[table]), monkeypatch, BY_FUNCTION, nulls=True)
+
+
+def test_a_time_that_the_timestamp_is_read_from_is_not_null() -> None:
+    rows = [*rows_of_seed(0, 3), Row("p", 0, 0, 0, "", True, 0.0, None)]
+    for mode in MODES:
+        with pytest.raises(TypeMismatchError, match=r"NULL|None"):
+            changes_of(QUERIES[2].format(TUMBLE), rows, mode)
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_late_rows_are_in_the_windows_that_are_not_over(
+    table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run() -> list[Any]:
+        given = {"t": (T, {"time": "ts"})}
+        with query_harness(QUERIES[0].format(TABLES[table]), given) as harness:
+            for number, row in enumerate(rows_of_seed(5, 80)):
+                harness.push(row, _stamp(row, 0))
+                if number % 3 == 2:
+                    harness.advance_watermark((number - 30) * 1000)
+            harness.advance_watermark(1_000_000)
+            return shown(harness.output())
+
+    with row_by_row(monkeypatch):
+        wanted = run()
+    assert len(wanted) > 5
+    assert run() == wanted
+
+
+def kinds_of(env: Any) -> list[Any]:
+    found = {KEYED_WINDOW, KEYED_PROCESS}
+    return [each.kind for each in env.graph.nodes() if each.kind in found]
+
+
+@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("query", QUERIES)
+def test_the_operator_is_that_of_columns(query: str, table: str) -> None:
+    stream, _ = table_of([], "streaming")
+    env = stream.get_execution_environment()
+    env.sql(query.format(TABLES[table]), {"t": StreamTable(stream, time="ts")})
+    assert kinds_of(env) == [KEYED_WINDOW]
+
+
+@pytest.mark.parametrize("because", ROW_BY_ROW)
+def test_groups_row_by_row_are_said_in_the_plan(because: str) -> None:
+    stream, _ = table_of([], "streaming")
+    env = stream.get_execution_environment()
+    env.sql(ROW_BY_ROW[because], {"t": StreamTable(stream, time="ts")})
+    assert KEYED_PROCESS in kinds_of(env)
+    created = (
+        "CREATE TABLE t (k STRING, i INT, x DOUBLE, s STRING, ts TIMESTAMP(3), WATERMARK FOR ts AS ts)"
+        " WITH ('connector' = 'datagen', 'number-of-rows' = '1');"
+    )
+    assert because in env.execute_sql(f"{created} EXPLAIN {ROW_BY_ROW[because]}").text
+
+
+def test_a_savepoint_of_groups_row_by_row_is_refused_by_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """State is known by the uid of its operator, which has the form of that."""
+
+    def uids() -> set[str]:
+        stream, _ = table_of([], "streaming")
+        env = stream.get_execution_environment()
+        env.sql(QUERIES[2].format(HOP), {"t": StreamTable(stream, time="ts")})
+        return {str(each.uid) for each in env.graph.nodes() if "group by-" in str(each.uid)}
+
+    with row_by_row(monkeypatch):
+        before = uids()
+    assert len(before) == len(uids()) == 1
+    assert before.isdisjoint(uids())
+
+
+ASSIGNERS = {
+    "tumble": TumblingEventTimeWindows.of(Time.seconds(10)),
+    "hop": SlidingEventTimeWindows.of(Time.seconds(10), Time.seconds(4)),
+    "cumulate": CumulatingEventTimeWindows(12_000, 3_000, 0),
+}
+
+
+@pytest.mark.parametrize("mode", ["batch", "streaming"])
+@pytest.mark.parametrize("table", ASSIGNERS)
+def test_a_record_costs_at_most_twice_what_it_costs_in_columns(table: str, mode: str) -> None:
+    """Calls are counted for many records and for few: the difference is that of records."""
+
+    def calls(count: int, *, of_sql: bool) -> int:
+        rows = [
+            Row("pq"[n % 2], 0, 1, n % 9, "", True, 0.0, at(n * 60 / count)) for n in range(count)
+        ]
+        stream, _ = table_of(rows, mode)
+        if of_sql:
+            query = f"SELECT k, window_end, SUM(b) AS s FROM {TABLES[table]} GROUP BY k, {BOUNDS}"
+            given = {"t": StreamTable(stream, time="ts")}
+            made = stream.get_execution_environment().sql(query, given)
+        else:
+            windows = stream.key_by(col.k).window(ASSIGNERS[table])
+            made = windows.aggregate(col.window_end, s=col.b.sum())
+        return calls_of(lambda: collect(made, Schedule(batch_sizes=(500,))))
+
+    sql, columns = (calls(2500, of_sql=each) - calls(500, of_sql=each) for each in (True, False))
+    assert sql <= 2 * columns, (sql / 2000, columns / 2000)
+
+
+@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("query", QUERIES[:3])
+def test_history_that_hands_over_is_merged_by_spark_sql(
+    query: str, table: str, tmp_path: Any
+) -> None:
+    arrow = [
+        *(pa.string(), pa.int32(), pa.int32(), pa.int64(), pa.string(), pa.bool_(), pa.float64()),
+        pa.timestamp("us"),
+    ]
+    columns = {name: pa.array([], kind) for name, kind in zip(T.field_names, arrow, strict=True)}
+    pq.write_table(pa.table(columns), tmp_path / "a.parquet")
+    env = StreamExecutionEnvironment.get_execution_environment(
+        Configuration.from_dict({"execution.checkpointing.interval-during-backlog": "0"})
+    )
+    source = HybridSource.builder(FileSource.parquet(tmp_path, T)).add_source(
+        CollectionSource.of([], T)
+    )
+    stream = env.from_source(source.build(), BY_COLUMN, "t")
+    env.sql(query.format(TABLES[table]), {"t": StreamTable(stream, time="ts")}).print()
+    plan = env.explain()
+    assert "one projection of Spark SQL, merged by key and pane" in plan
+    assert "folded as columns" in plan
