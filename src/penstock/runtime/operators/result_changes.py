@@ -28,7 +28,8 @@ class ResultChanges:
         """Return the changes of keys whose parts are columns."""
         had = self._having_rows(update.before, update.was_known)
         has = self._having_rows(update.after, [True] * update.after.num_rows)
-        both = [update.before.filter(pa.array(had)), update.after.filter(pa.array(has))]
+        masks = [pa.array(each, pa.bool_()) for each in (had, has)]
+        both = [update.before.filter(masks[0]), update.after.filter(masks[1])]
         made, _ = self._results.of_columns(pa.concat_batches(both))
         return list(_changes(had, has, made))
 
