@@ -21,11 +21,8 @@ from typing import Any, TypeAlias
 from penstock.errors import JobDirectoryError, StateError
 from penstock.filesystem.stored_path import JobPath
 from penstock.spark.inspect.epoch_logs import EpochLogs, newest_epoch
-from penstock.spark.job.job_steps import JobSteps, steps_of
+from penstock.spark.job.job_steps import PIPELINES, JobSteps, steps_of
 from penstock.state.savepoint import MANIFEST, STATE_DIRECTORY, read_savepoint
-
-PIPELINES = "pipelines"
-"""Entry of `job.json` with the pipeline of each run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +90,7 @@ def locate_state(directory: JobPath) -> StateLocation:
             hint="Pass the execution.checkpointing.dir of a job, or a directory that "
             "`penstock savepoint` made.",
         )
-    pipelines = job.get(PIPELINES, ())
+    pipelines = job[PIPELINES]
     found = [
         location
         for runs in _by_pipeline(_runs(directory, steps), pipelines)

@@ -52,7 +52,7 @@ from penstock.plan.compat.fingerprint import describe_shape, fingerprint
 from penstock.plan.explain.shape_difference import first_difference
 from penstock.plan.physical import PhysicalPlan
 from penstock.spark.job.job_lock import LOCK, JobLock, owner_of, take_lock
-from penstock.spark.job.job_steps import STEPS, RecordedSteps, recording
+from penstock.spark.job.job_steps import PIPELINES, STEPS, RecordedSteps, recording
 from penstock.spark.job.mounted_path import checkpoint_path
 from penstock.spark.job.stored_job import check_can_be_stored
 from penstock.spark.job.stored_lock import DRIVERS, StoredLock
@@ -69,9 +69,6 @@ _KEY = "key"
 _UIDS = "uids"
 _PLACES = "places"
 """Version of generated uids."""
-
-PIPELINES = "pipelines"
-"""The pipeline of each run."""
 
 
 def snapshot_step(source: int) -> str:

@@ -33,6 +33,9 @@ from penstock.wire.fence import Fence
 STEPS = "steps"
 """The directory, in a store."""
 
+PIPELINES = "pipelines"
+"""Entry of the step `job`: the pipeline of each run."""
+
 _TAKEN = "taken.json"
 _END = ".json"
 

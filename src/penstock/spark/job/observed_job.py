@@ -12,9 +12,8 @@ from penstock.errors import JobDirectoryError
 from penstock.filesystem.stored_path import JobPath
 from penstock.plan.phases.bounded_region import RESULTS_RUN
 from penstock.program.run_settings import RunKind
-from penstock.spark.job.job_directory import PIPELINES
 from penstock.spark.job.job_lock import is_locked, take_lock
-from penstock.spark.job.job_steps import steps_of
+from penstock.spark.job.job_steps import PIPELINES, steps_of
 from penstock.spark.job.mounted_path import checkpoint_path
 from penstock.wire.fence import Fence
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import warnings
 from collections.abc import Callable
 from functools import lru_cache
 
@@ -14,6 +13,9 @@ _NO_LINE_END = "[^\\n\\r\\x85\\u2028\\u2029]"
 """The point of Java's regular expressions, by which Flink computes `_` of LIKE."""
 
 _WHITE_SPACE = re.compile(r"\s")
+_escape = re.compile(r"\\.", re.DOTALL)
+_sets = re.compile(r"\\.|\[\^?(\]?(?:\\.|[^\]\\])*)\]", re.DOTALL).finditer
+_java_set = re.compile(r"\[|&&").search
 
 
 @lru_cache(maxsize=256)
@@ -40,12 +42,15 @@ def like(text: str, pattern: str, escape: str = "") -> bool:
 
 @lru_cache(maxsize=256)
 def _compiled(pattern: str) -> re.Pattern[str]:
+    if any(_java_set(_escape.sub("", found[1] or "")) for found in _sets(pattern)):
+        # To Python they are characters, of which it warns at most
+        raise ExpressionError(
+            f"{pattern!r} has a set in a set, which only Java has",
+            hint="Write one set, or look ahead: (?!b)[a-c] for [a-c&&[^b]].",
+        )
     try:
-        with warnings.catch_warnings():
-            # Of sets in sets, which are Java's, Python only warns
-            warnings.simplefilter("error", FutureWarning)
-            return re.compile(pattern)
-    except (re.error, FutureWarning) as wrong:
+        return re.compile(pattern)
+    except re.error as wrong:
         raise ExpressionError(
             f"{pattern!r} is no regular expression: {wrong}", hint="Correct the pattern."
         ) from wrong
