@@ -10,7 +10,7 @@ import pytest
 from penstock.spark.live.epochs.epoch_planner import EpochPlanner
 from penstock.spark.live.epochs.epoch_positions import EpochPositions, PlannedEpoch
 from penstock.spark.sources.listing.file_readings import FileCaps
-from penstock.spark.sources.listing.written_reading import WrittenReading
+from penstock.spark.sources.listing.written_reading import StreamedReading, WrittenReading
 from penstock.spark.sources.split_advance import Budgets, SplitReading
 from tests.driver.test_epoch_parts import parts_of
 from tests.driver.test_epoch_planner import events_of, planner_of, rows_of
@@ -147,3 +147,84 @@ def test_writing_ends_with_the_run() -> None:
     planner.open(planner.begin())
     planner.close()
     assert writer.calls == ["start", "stop"]
+
+
+class Stream:
+    """A stream whose micro-batches a test writes."""
+
+    def __init__(self) -> None:
+        self.calls: list[object] = []
+        self.batches: dict[int, Mapping[str, tuple[int, int]]] = {}
+        self.failure: Exception | None = None
+
+    def start(self, at: int) -> None:
+        self.calls.append(("start", at))
+
+    def check(self) -> None:
+        if self.failure is not None:
+            raise self.failure
+
+    def stop(self) -> None:
+        self.calls.append("stop")
+
+    def forget_before(self, position: int) -> None:
+        self.calls.append(("forget", position))
+
+    def write(self, number: int, files: int = 1) -> None:
+        self.batches[number] = {f"file:///{number}/{file}": (10, 1) for file in range(files)}
+
+
+def streamed(stream: Stream, *others: SplitReading) -> EpochPlanner:
+    reading = StreamedReading(0, FileCaps(1), stream, stream.batches.get)
+    return planner_of(*others, files=(reading,))
+
+
+def test_micro_batches_of_a_stream_are_read_in_order_of_their_numbers_and_dropped() -> None:
+    stream = Stream()
+    planner = streamed(stream)
+    at = planner.begin()
+    planner.open(at)
+    assert step(planner, at) == (at, None)
+    stream.write(1)
+    assert step(planner, at) == (at, None), "micro-batch 0 is not there"
+    stream.write(0, files=3)
+    (reading,) = planner.files
+    at, planned = step(planner, at)
+    assert planned is not None
+    assert planned.files == {(0, 0): (0, 2)}
+    assert at.at[0] == (2,)
+    assert stream.calls == [("start", 0), ("forget", 2)]
+    stream.write(2, files=2)
+    reading.advance(2)
+    assert [file.uri for file in reading.files(2, 3)] == ["file:///2/0", "file:///2/1"]
+    assert reading.files_left(2) == 1
+    assert not planner.is_complete(at)
+    planner.close()
+    assert stream.calls[-1] == "stop"
+
+
+def test_a_stream_goes_on_behind_what_was_read_and_fails_behind_what_it_has_written() -> None:
+    stream = Stream()
+    stream.failure = ValueError("gone")
+    planner = streamed(stream)
+    at = replace(planner.begin(), at={0: (7,)})
+    planner.open(at)
+    assert stream.calls == [("start", 7)]
+    stream.write(7)
+    at, planned = step(planner, at)
+    assert planned is not None
+    assert planned.files == {(0, 0): (7, 8)}
+    with pytest.raises(ValueError, match="gone"):
+        planner.next(at)
+
+
+def test_pending_files_are_those_of_sources_that_count_them() -> None:
+    stream = Stream()
+    planner = streamed(stream)
+    at = planner.begin()
+    planner.open(at)
+    stream.write(0)
+    stream.write(1)
+    planner.next(at)
+    assert planner.files_left(at) is None
+    assert planner.seconds_to_next(at) == 0.0

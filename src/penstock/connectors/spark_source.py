@@ -78,9 +78,10 @@ class SparkSource(Source):
         return "the stream of its DataFrame"
 
     @property
-    def read_in_epochs_by(self) -> str | None:  # type: ignore[override]
-        """Reader of the source in a loop of epochs, in words; None for a stream, which only a query reads."""
-        return "Spark's reader, from files that it is written to first" if self.is_bounded else None
+    def read_in_epochs_by(self) -> str:  # type: ignore[override]
+        """Reader of the source in a live run, in words."""
+        writer = "it" if self.is_bounded else "each micro-batch of it"
+        return f"Spark's reader, from files that {writer} is written to first"
 
     def get_produced_type(self) -> TypeInformation:
         """Return a row type of the columns, unknown if a column has no simple type.

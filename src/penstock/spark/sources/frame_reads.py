@@ -1,4 +1,4 @@
-"""Reads the user's DataFrames. A live run reads a batch DataFrame from files, to which it is written once."""
+"""Reads the user's DataFrames. A live run reads them from files, to which they are written first: a stream by a query of its own."""
 
 from __future__ import annotations
 
@@ -26,7 +26,13 @@ from penstock.spark.sources.listing.frame_writer import (
     is_written,
 )
 from penstock.spark.sources.listing.local_listing import list_local
-from penstock.spark.sources.listing.written_reading import WrittenReading
+from penstock.spark.sources.listing.stream_writer import (
+    StreamWriter,
+    batch_directory,
+    offsets_before,
+    stream_directory,
+)
+from penstock.spark.sources.listing.written_reading import StreamedReading, WrittenReading
 from penstock.spark.sources.read_context import ReadContext
 from penstock.spark.sources.source_row import LoopContext, Position, ResumedPart, StreamReading
 
@@ -154,10 +160,41 @@ def position_of_written(reading: StreamReading) -> Position:
     return {"rows_left": bool(names - seen), "rows_read": bool(seen)}, {}
 
 
+def streamed_reading(context: LoopContext, part: SparkSource) -> FileReading:
+    """Return the reading of the files to which a query writes a streaming DataFrame, beside the epochs."""
+    directory = stream_directory(mounted(context.directory), context.source, context.part)
+    return StreamedReading(
+        context.source,
+        context.caps,
+        StreamWriter(part.dataframe, directory, context.streams, context.fence),
+        partial(_files_of_batch, directory),
+        part=context.part,
+    )
+
+
+def _files_of_batch(directory: Path, number: int) -> dict[str, tuple[int, int]] | None:
+    target = batch_directory(directory, number)
+    return _files(target) if target.is_dir() else None
+
+
+def streamed_schema(
+    context: ReadContext,
+    source: int,
+    part: int,
+    described: SparkSource,
+    uris: Sequence[str],
+    first: int,
+) -> StructType:
+    """Return the schema of the files to which a streaming DataFrame is written."""
+    del context, source, part, uris, first
+    schema: StructType = by_position(described.dataframe).schema
+    return schema
+
+
 def position_of_streams(reading: StreamReading) -> Position:
     """Return the offsets of the user's streams, in Spark's form."""
-    first = reading.first_stream
-    return {"offsets": reading.offsets[first : first + reading.streams]}, {}
+    directory = stream_directory(mounted(reading.run_directory), reading.source, reading.part)
+    return {"offsets": offsets_before(directory, reading.position_in_loop() or 0)}, {}
 
 
 def resume_written(position: Mapping[str, Any]) -> ResumedPart | None:

@@ -21,6 +21,7 @@ from penstock.filesystem.stored_path import JobPath, mounted
 from penstock.spark.sources.listing.file_log import logged_files
 from penstock.spark.sources.listing.file_readings import FileCaps, FileReading, PinnedReading
 from penstock.spark.sources.listing.frame_writer import WriteLimits
+from penstock.spark.sources.listing.stream_writer import StreamLimits
 from penstock.spark.sources.pinned_files import PinnedFiles
 from penstock.spark.sources.read_context import Names, Pinned, ReadContext, Splits
 from penstock.spark.sources.stream_positions import files_read
@@ -220,6 +221,7 @@ class LoopContext:
         fence: Called before a commit; raises if another driver has taken over.
         caps: How many files an epoch takes.
         writes: How a batch DataFrame is written to files.
+        streams: How a streaming one is.
         ends: Whether the source ends with this run.
         is_history: Whether further parts follow.
     """
@@ -234,6 +236,7 @@ class LoopContext:
     fence: Callable[[], None]
     caps: FileCaps
     writes: WriteLimits
+    streams: StreamLimits
     ends: bool
     is_history: bool
 

@@ -100,6 +100,9 @@ FOREIGN = SourceRow(
     position=frame_reads.position_of_streams,
     resume=frame_reads.resume_streams,
     is_complete=file_reads.never_complete,
+    in_loop=FilesInLoop(
+        frame_reads.streamed_reading, frame_reads.streamed_schema, frame_reads.rows_written
+    ),
 )
 
 LOGS = SourceRow(

@@ -288,9 +288,10 @@ class EpochPlanner:
         return self._waiting
 
     def files_left(self, at: EpochPositions) -> int | None:
-        """Return the pending files of all sources, None if no source has files, or one was not listed yet."""
-        left = self._left(at, self.files)
-        if not self.files or not all(each.is_counted for each, now in left if now):
+        """Return the pending files of all sources, None if no source measures them, or one was not listed yet."""
+        files = [each for each in self.files if each.measures_input]
+        left = self._left(at, files)
+        if not files or not all(each.is_counted for each, now in left if now):
             return None
         return sum(
             each.files_left(*(at.at[each.source] if now else each.begin)) for each, now in left

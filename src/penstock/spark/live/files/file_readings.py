@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from penstock.config.options import MAX_FILES_PER_BATCH, MAX_RECORDS_PER_BATCH
-from penstock.plan.phases.backlog import catch_up_factor
+from penstock.plan.phases.backlog import catch_up_factor, checkpoint_interval
 from penstock.plan.phases.pipelines import most_written_tasks
 from penstock.plan.physical import RunPlan
 from penstock.spark.driver.run_context import JobContext
 from penstock.spark.live.epochs.split_readings import history_read
 from penstock.spark.sources.listing.file_readings import FileCaps, FileReading
 from penstock.spark.sources.listing.frame_writer import WriteLimits
+from penstock.spark.sources.listing.stream_writer import StreamLimits
 from penstock.spark.sources.read_context import Pinned
 from penstock.spark.sources.source_row import LoopContext
 from penstock.spark.sources.table import row_of
@@ -33,6 +34,8 @@ def file_readings(job: JobContext, run: RunPlan, pinned: Pinned) -> tuple[FileRe
         max(job.configuration.get(MAX_RECORDS_PER_BATCH) // _FILES_PER_EPOCH, 1),
         most_written_tasks(job.plan, run, job.session.sparkContext.defaultParallelism),
     )
+    interval = checkpoint_interval(job.configuration, backlog=False).total_seconds()
+    streams = StreamLimits(interval, job.plan.options.parallelism)
     history = history_read(job.plan, run)
     found = []
     for reading, part in ((each, part) for each in run.readings for part in each.parts):
@@ -51,6 +54,7 @@ def file_readings(job: JobContext, run: RunPlan, pinned: Pinned) -> tuple[FileRe
             fence=job.directory.fence,
             caps=caps,
             writes=writes,
+            streams=streams,
             ends=reading.ends,
             is_history=(reading.source, part) in history,
         )

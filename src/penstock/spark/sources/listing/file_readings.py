@@ -5,6 +5,7 @@
 | `PinnedReading` | the same from the start on | its place in the order of reading |
 | `WrittenReading` | the same, when all are written (`written_reading`) | likewise |
 | `ListedReading` | those there now; more appear | that of the file log |
+| `StreamedReading` | those of the micro-batches of a stream (`written_reading`) | the number of its micro-batch |
 
 Files are read in the order of modification time, then of name. An epoch takes as many as the options say, and
 more if many wait; it may be any number, because only the position is recorded. Beside other sources it takes
@@ -71,6 +72,9 @@ class FileReading(ABC):
 
     begin: ClassVar[tuple[int, ...]] = (0,)
     """The position of the first file."""
+
+    measures_input: ClassVar[bool] = True
+    """True if the files that wait are all of its pending input."""
 
     def __init__(
         self, source: int, caps: FileCaps, *, ends: bool, part: int = 0, is_history: bool = False

@@ -135,19 +135,31 @@ class FrameWriter:
         frame.write.option("maxRecordsPerFile", limits.records_per_file).parquet(str(own))
         failpoint("frame.written")
         (own / _COMPLETE).touch()
-        for path in own.iterdir():
-            _sync(path)
-        sync_directory(own)
-        self._fence()
-        failpoint("frame.checked")
-        try:
-            own.rename(target)
-        except OSError:
-            if not is_written(target):
-                raise
-            shutil.rmtree(own, ignore_errors=True)  # another driver was faster
-        sync_directory(target.parent)
-        failpoint("frame.complete")
+        put_whole(own, target, self._fence, "frame")
+
+
+def put_whole(own: Path, target: Path, fence: Callable[[], None], place: str) -> None:
+    """Give a directory of files that is complete its name, durably.
+
+    Args:
+        own: The directory; it is removed if another driver was faster.
+        target: Its name.
+        fence: Raises if another driver has taken the job over.
+        place: Begin of the names of failpoints.
+    """
+    for path in own.iterdir():
+        _sync(path)
+    sync_directory(own)
+    fence()
+    failpoint(f"{place}.checked")
+    try:
+        own.rename(target)
+    except OSError:
+        if not target.is_dir():
+            raise
+        shutil.rmtree(own, ignore_errors=True)
+    sync_directory(target.parent)
+    failpoint(f"{place}.complete")
 
 
 def directory_of(run_directory: Path, source: int, part: int) -> Path:

@@ -1,11 +1,12 @@
-"""Reads the files of a DataFrame that is written beside what the other sources give."""
+"""Reads the files of a DataFrame that is written beside what the other sources give: of a batch one, or of a stream."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Protocol
+from typing import ClassVar, Protocol
 
-from penstock.spark.sources.listing.file_readings import FileCaps, PinnedReading
+from penstock.spark.sources.listing.file_log import PinnedFile
+from penstock.spark.sources.listing.file_readings import FileCaps, FileReading, PinnedReading
 
 
 class Writer(Protocol):
@@ -81,3 +82,92 @@ class WrittenReading(PinnedReading):
     def close(self) -> None:
         """Cancel what is under way."""
         self._writer.stop()
+
+
+class Stream(Protocol):
+    """Writes micro-batches of a stream; see `stream_writer`."""
+
+    def start(self, at: int) -> None:
+        """Begin behind the micro-batches before a position."""
+
+    def check(self) -> None:
+        """Raise what went wrong."""
+
+    def stop(self) -> None:
+        """Stop writing."""
+
+    def forget_before(self, position: int) -> None:
+        """Learn that the micro-batches before a position are read."""
+
+
+class StreamedReading(FileReading):
+    """Reads the micro-batches of a stream, in order of their numbers, which are the positions. A micro-batch is read as a whole.
+
+    Args:
+        source: Id of the source.
+        caps: How many micro-batches an epoch takes.
+        stream: Writes them.
+        listed: Returns URI to size and modification time of the files of a micro-batch; None if it is not complete.
+        part: Index of the part of the source, which is the last one.
+    """
+
+    measures_input: ClassVar[bool] = False
+    """Only the stream itself could count what it has not written yet."""
+
+    def __init__(
+        self,
+        source: int,
+        caps: FileCaps,
+        stream: Stream,
+        listed: Callable[[int], Mapping[str, tuple[int, int]] | None],
+        *,
+        part: int = 0,
+    ) -> None:
+        super().__init__(source, caps, ends=False, part=part)
+        self._stream = stream
+        self._listed = listed
+        self._waiting: list[Mapping[str, tuple[int, int]]] = []
+        self._begin = 0
+
+    def open(self, at: int) -> None:
+        """Start the stream."""
+        self._begin, self._waiting = at, []
+        self._stream.start(at)
+
+    def close(self) -> None:
+        """Stop the stream."""
+        self._stream.stop()
+
+    def advance(self, at: int, most_records: int | None = None) -> int:
+        """Return the position behind the micro-batches of the next epoch.
+
+        Raises:
+            PenstockError: The stream has failed, and what it has written is read.
+        """
+        while (files := self._listed(self._begin + len(self._waiting))) is not None:
+            self._waiting.append(files)
+        waiting = self._waiting[at - self._begin :]
+        if not waiting:
+            self._stream.check()
+        sizes = [sum(size for size, _ in files.values()) for files in waiting]
+        return at + self._taken(sizes, most_records)
+
+    def files(self, first: int, last: int) -> list[PinnedFile]:
+        """Return the files of the micro-batches `[first, last)`."""
+        batches = self._waiting[first - self._begin : last - self._begin]
+        return [PinnedFile(uri, *facts) for files in batches for uri, facts in files.items()]
+
+    def is_at_end(self, at: int) -> bool:
+        """Return False."""
+        del at
+        return False
+
+    def files_left(self, at: int) -> int:
+        """Return the number of micro-batches that wait."""
+        return self._begin + len(self._waiting) - at
+
+    def forget_before(self, position: int) -> None:
+        """Drop the micro-batches before a position."""
+        del self._waiting[: max(position - self._begin, 0)]
+        self._begin = max(position, self._begin)
+        self._stream.forget_before(position)

@@ -1,0 +1,258 @@
+"""Writes a streaming DataFrame to files: a query of Spark beside the epochs, one directory per micro-batch.
+
+    run-N/stream-S-P/columns.json          the columns, recorded by the first driver
+    run-N/stream-S-P/query/                checkpoint of the query: offsets, and state of operators in the DataFrame
+    run-N/stream-S-P/000000000007/         the rows of micro-batch 7, and the offsets behind it
+    run-N/stream-S-P/000000000007.<uuid>/  what one driver writes; nobody reads it
+
+A directory appears complete, by one rename, and nobody changes it. Spark commits the micro-batch after that. A micro-batch
+in which a driver was killed comes again: if its directory is there, epochs may have read its rows, and it is skipped.
+
+Epochs read the directories in order of their numbers, and their records have the next number. What they have read is
+removed, but the newest one: a savepoint needs its offsets. While epochs are some micro-batches behind, the query waits.
+"""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.query import StreamingQuery
+
+from penstock.connectors.column_positions import by_position
+from penstock.errors import JobMismatchError, StateError
+from penstock.failpoint import failpoint
+from penstock.spark.failures.translation import translate
+from penstock.spark.job.checkpoint_files import check_checkpoint
+from penstock.spark.session.job_settings import POOL, query_settings
+from penstock.spark.sources.listing.frame_writer import put_whole
+from penstock.wire.atomic_file import create_directory, put_verified, read_verified
+
+_DIGITS = 12
+_QUERY = "query"
+_COLUMNS = "columns.json"
+_OFFSETS = "_offsets"
+"""File of a micro-batch with Spark's own record of its offsets, of which Spark keeps only the last ones."""
+
+_AHEAD = 16
+"""Most micro-batches that are written and not read: more would fill the disk while epochs fail or are slow."""
+
+_POLL_SECONDS = 0.05
+
+
+class _MicroBatchFailedError(Exception):
+    """Fails a micro-batch in Spark; `StreamWriter` has the failure itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamLimits:
+    """Settings of the query of a streaming DataFrame.
+
+    Attributes:
+        interval_seconds: Least time between the starts of two micro-batches.
+        parallelism: Number of partitions behind an exchange in the DataFrame.
+    """
+
+    interval_seconds: float
+    parallelism: int
+
+
+class StreamWriter:
+    """Writes one streaming DataFrame.
+
+    Args:
+        frame: The DataFrame.
+        directory: Directory of its files.
+        limits: How it is written.
+        fence: Raises if another driver has taken the job over.
+    """
+
+    def __init__(
+        self, frame: DataFrame, directory: Path, limits: StreamLimits, fence: Callable[[], None]
+    ) -> None:
+        self._frame = frame
+        self._directory = directory
+        self._limits = limits
+        self._fence = fence
+        self._query: StreamingQuery | None = None
+        self._failure: BaseException | None = None
+        self._stops = threading.Event()
+        self._read_to = 0
+
+    def start(self, at: int) -> None:
+        """Start the query, after removing what an earlier driver has left.
+
+        Args:
+            at: Number of the first micro-batch that no epoch has read.
+
+        Raises:
+            JobMismatchError: The files have other columns.
+            StateError: The checkpoint of the query is damaged.
+            PenstockError: Spark refuses the query.
+        """
+        self._fence()
+        create_directory(self._directory)
+        for path in self._directory.glob(f"{'[0-9]' * _DIGITS}*"):
+            if not path.name.isdigit() or int(path.name) < at - 1:
+                shutil.rmtree(path, ignore_errors=True)
+        self._check_columns()
+        self._read_to = at
+        checkpoint = self._directory / _QUERY
+        check_checkpoint(checkpoint)
+        limits, session = self._limits, self._frame.sparkSession
+        writer = (
+            by_position(self._frame)
+            .writeStream.foreachBatch(self._put)
+            .option("checkpointLocation", str(checkpoint))
+            .queryName(f"{self._directory.name}-{uuid.uuid4().hex}")
+            .trigger(processingTime=f"{limits.interval_seconds} seconds")
+        )
+        with query_settings(session, limits.parallelism), self._own_pool():
+            try:
+                self._query = writer.start()
+            except Exception as cause:
+                raise translate(cause, self._doing) from cause
+
+    def check(self) -> None:
+        """Raise what the query has failed with.
+
+        Raises:
+            PenstockError: The query has failed.
+        """
+        query = self._query
+        if query is None or (self._failure is None and query.isActive):
+            return
+        cause = self._failure or query.exception()
+        if cause is None:
+            cause = RuntimeError("the query stopped by itself")
+        raise translate(cause, self._doing) from cause
+
+    def stop(self) -> None:
+        """Stop the query; return when it has ended."""
+        self._stops.set()
+        if self._query is not None:
+            self._query.stop()
+
+    def forget_before(self, position: int) -> None:
+        """Remove the micro-batches before a position that epochs have read, but the newest of them."""
+        for number in range(max(self._read_to - 1, 0), position - 1):
+            shutil.rmtree(batch_directory(self._directory, number), ignore_errors=True)
+        self._read_to = max(position, self._read_to)
+
+    @property
+    def _doing(self) -> str:
+        return f"the query that writes the streaming DataFrame of {', '.join(self._frame.columns)}"
+
+    def _check_columns(self) -> None:
+        path = self._directory / _COLUMNS
+        now = self._frame.schema.simpleString()
+        try:
+            put_verified(path, {"columns": now}, self._fence)
+        except FileExistsError:
+            before = read_verified(path)["columns"]
+            if before != now:
+                raise JobMismatchError(
+                    f"a streaming DataFrame has the columns {now}, and {self._directory} was written with {before}",
+                    hint="Restore the earlier DataFrame, or start the job in a new checkpoint directory.",
+                ) from None
+
+    @contextmanager
+    def _own_pool(self) -> Iterator[None]:
+        """Start a query whose jobs are in a pool of their own; in that of the epochs its tasks would have the next free slots."""
+        context = self._frame.sparkSession.sparkContext
+        before = context.getLocalProperty(POOL)
+        context.setLocalProperty(POOL, self._directory.name)
+        try:
+            yield
+        finally:
+            context.setLocalProperty(POOL, before)  # type: ignore[arg-type] - None removes it
+
+    def _put(self, rows: DataFrame, number: int) -> None:
+        """Write a micro-batch; Spark calls it in a thread of this process."""
+        try:
+            self._wait_for_epochs(number)
+            self._fence()
+            failpoint("stream.begun")
+            self._write(rows, number)
+            self._fence()  # otherwise Spark would record the micro-batch as committed
+        except BaseException as cause:  # noqa: BLE001 - stored, and raised in the thread of the run
+            self._failure = cause
+            # Spark matches this text with a recursive pattern: a Java stack trace would overflow.
+            raise _MicroBatchFailedError(type(cause).__name__) from None
+
+    def _wait_for_epochs(self, number: int) -> None:
+        while number - self._read_to >= _AHEAD:
+            if self._stops.wait(_POLL_SECONDS):
+                raise _MicroBatchFailedError("the query is stopped")
+
+    def _write(self, rows: DataFrame, number: int) -> None:
+        target = batch_directory(self._directory, number)
+        offsets = (self._directory / _QUERY / "offsets" / str(number)).read_bytes()
+        if target.is_dir():
+            _check_same(target, offsets)
+            return
+        own = target.with_name(f"{target.name}.{uuid.uuid4().hex}")
+        tasks = rows.sparkSession.sparkContext.defaultParallelism
+        rows.coalesce(tasks).write.parquet(str(own))
+        failpoint("stream.written")
+        (own / _OFFSETS).write_bytes(offsets)
+        put_whole(own, target, self._fence, "stream")
+
+
+def stream_directory(run_directory: Path, source: int, part: int) -> Path:
+    """Return the directory of the files of a streaming DataFrame."""
+    return run_directory / f"stream-{source}-{part}"
+
+
+def batch_directory(directory: Path, number: int) -> Path:
+    """Return the directory of the rows of a micro-batch."""
+    return directory / f"{number:0{_DIGITS}d}"
+
+
+def offsets_before(directory: Path, position: int) -> list[str | None]:
+    """Return the offset of every stream of a DataFrame behind the micro-batches before a position, as Spark's JSON.
+
+    Args:
+        directory: Directory of the files of the DataFrame.
+        position: Number of the next micro-batch.
+
+    Raises:
+        StateError: The record of the offsets is missing or has another layout.
+    """
+    if not position:
+        return [None]
+    path = batch_directory(directory, position - 1) / _OFFSETS
+    try:
+        return _decoded(path.read_bytes())
+    except (OSError, ValueError) as cause:
+        raise StateError(
+            f"{path} cannot be understood: {cause}",
+            hint="Restore the checkpoint directory from a copy, or start the job in a new one.",
+        ) from cause
+
+
+def _decoded(recorded: bytes) -> list[str | None]:
+    """Return the offsets of a record of Spark: a version, a line of metadata, and a line per stream."""
+    version, _, *offsets = recorded.decode().removesuffix("\n").split("\n")
+    if version != "v1":
+        raise ValueError(f"its version is {version!r}")
+    return [None if line == "-" else line for line in offsets]
+
+
+def _check_same(target: Path, offsets: bytes) -> None:
+    """Refuse a micro-batch that has other offsets than the written one of its number.
+
+    Raises:
+        StateError: It has.
+    """
+    if (target / _OFFSETS).read_bytes() != offsets:
+        raise StateError(
+            f"{target} has the rows of other offsets than the checkpoint of its query",
+            hint="Restore the checkpoint directory from a copy, or start the job in a new one.",
+        )
