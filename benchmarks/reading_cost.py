@@ -4,7 +4,7 @@
 
 Both jobs read the same Parquet files to sums by key, in micro-batches of at most so many files. They are started, and stopped
 behind the last record, in turn in one session. The time is from the commit of the first micro-batch to that of the last one.
-The file stream is read by a query, as every DataFrame that only Spark can read.
+The file stream is a streaming DataFrame: a query writes its micro-batches to files, which the epochs read.
 """
 
 from __future__ import annotations

@@ -36,9 +36,7 @@ REPLACED = {
     # A system that fails, or is another one
     "connectors/postgres/test_postgres_errors.py::_remove",
     "runtime/test_spill_store.py::_is_put",
-    "spark/test_file_paths.py::_found",
     "spark/test_known_failures.py::_gateway",
-    "spark/test_pending_input.py::_size_of",
     "spark/test_crashed_workers.py::_active_spark_context",
     "spark/test_crashed_workers.py::_exit",
     "spark/test_crashed_workers.py::_make_session",

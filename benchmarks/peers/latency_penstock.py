@@ -1,23 +1,16 @@
-"""`latency`, our job: events of the clock, counted by key.
-
-The loop of epochs reads a source with positions; a query reads the same Spark source as the empty query, for
-which this program is here.
-"""
+"""`latency`, our job: events of the clock, counted by key."""
 
 from __future__ import annotations
 
-from latency_clock import ClockSource, events
+from latency_clock import ClockSource
 
 from benchmarks.systems.arrival_sink import ArrivalSink
 from benchmarks.systems.latency_system import LEVELS
 from benchmarks.systems.penstock_latency import PenstockLatency
 from benchmarks.systems.serve import serve
 from penstock.common import Configuration, WatermarkStrategy
-from penstock.config.live_options import LIVE_ENGINE
-from penstock.datastream import StreamExecutionEnvironment
-from penstock.datastream.connectors import SparkSource
+from penstock.datastream import DataStream, StreamExecutionEnvironment
 from penstock.events.listeners import set_listeners
-from penstock.spark.session.factory import get_session
 
 _NO_TIME = WatermarkStrategy.no_watermarks()
 
@@ -43,18 +36,16 @@ class PenstockCount(PenstockLatency):
         keys = self.shape.keys
         self._arrivals = self.work / "arrivals.jsonl"
         env = StreamExecutionEnvironment.get_execution_environment(configuration)
-        if configuration.get(LIVE_ENGINE) == "query":
-            rows = SparkSource(events(get_session(configuration), self.rate))
-            stream = env.from_source(rows, _NO_TIME, "events").map(lambda row: row[0])
-        else:
-            source = ClockSource(self.shape.parallelism, self.rate)
-            stream = env.from_source(source, _NO_TIME, "events")
-        counts = stream.map(lambda event: (event % keys, event, 1))
+        counts = self.events(env, configuration).map(lambda event: (event % keys, event, 1))
         for _ in range(self.shape.parameters[LEVELS]):
             keyed = counts.key_by(lambda count: count[0])
             counts = keyed.reduce(lambda a, b: (a[0], b[1], a[2] + b[2]))
         counts.sink_to(ArrivalSink(str(self._arrivals)))
         self._job = env.execute_async("latency")
+
+    def events(self, env: StreamExecutionEnvironment, _: Configuration) -> DataStream:
+        """Return the events, as numbers."""
+        return env.from_source(ClockSource(self.shape.parallelism, self.rate), _NO_TIME, "events")
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from benchmarks.systems.bounded import BoundedSpecification
 from benchmarks.systems.flink_peers import pyflink_latency
 from benchmarks.systems.latency_system import LEVELS, RATE, expected
 from benchmarks.systems.launch import peer_script
-from penstock.config.live_options import LIVE_ENGINE, SINGLE_TASK_WORK
+from penstock.config.live_options import SINGLE_TASK_WORK
 from penstock.config.options import STATE_BACKEND
 
 EVENTS_PER_SECOND = 1000
@@ -69,11 +69,11 @@ PROGRAM: BenchProgram = BenchProgram(
             by_default=False,
         ),
         BenchSystem(
-            name="penstock query",
-            command=peer_script("latency_penstock.py"),
+            name="penstock stream",
+            command=peer_script("latency_penstock_stream.py"),
             is_peer=False,
-            options={STATE_BACKEND.key: STATE_BACKEND.default, LIVE_ENGINE.key: "query"},
-            note="The same job as a streaming query over the source of `spark-empty`.",
+            options={STATE_BACKEND.key: STATE_BACKEND.default},
+            note="The same job over the source of `spark-empty`, as a streaming DataFrame.",
             by_default=False,
         ),
         BenchSystem(

@@ -268,10 +268,10 @@ def test_a_batch_job_has_no_state_to_lose(penstock, program):
 
 
 def test_one_option_is_explained(penstock):
-    result = penstock("config", "execution.live.engine")
+    result = penstock("config", "state.compression")
     assert result.exit_code == 0
-    assert result.stdout.startswith("execution.live.engine\ndefault: jobs\n")
-    assert "must be one of jobs, query" in result.stdout
+    assert result.stdout.startswith("state.compression\ndefault: none\n")
+    assert "must be one of none, lz4, zstd" in result.stdout
 
 
 def test_an_option_is_found_by_its_other_key(penstock):
@@ -282,7 +282,7 @@ def test_options_are_found_by_the_begin_of_their_keys(penstock):
     result = penstock("config", "execution.live.", "--json")
     found = [json.loads(line) for line in result.stdout.splitlines()]
     assert {each["key"] for each in found} >= {
-        "execution.live.engine",
+        "execution.live.max-files-per-batch",
         "execution.live.single-task-work",
     }
     assert all(each["key"].startswith("execution.live.") for each in found)
@@ -292,6 +292,12 @@ def test_an_option_that_does_not_exist_is_guessed(penstock):
     result = penstock("config", "execution.live.motor")
     assert result.exit_code == 1
     assert "there is no option 'execution.live.motor'" in result.stderr
+
+
+def test_the_option_of_an_engine_is_refused_as_any_other(penstock):
+    result = penstock("config", "execution.live.engine")
+    assert result.exit_code == 1
+    assert "there is no option 'execution.live.engine'" in result.stderr
 
 
 def test_all_options_as_json(penstock):

@@ -266,7 +266,6 @@ OF_A_PART = {
     "as_split": "a part is read by positions itself",
     "asks_driver": "the same for every log",
     "gives_results": "no source of the API",
-    "ignored_in_query": "of files",
     "has_head": "every log has heads",
     "is_internal": "made by the engine",
     "is_log": "so is a part",
@@ -279,7 +278,6 @@ OF_A_PART = {
     "read_in_epochs_by": "of files",
     "record_function": "of sources that are no logs",
     "query_parts": "no log is a query",
-    "streamed_by": "of files",
     "takes_snapshot": "the snapshot is a part",
     "unprojected_because": "Spark reads no log as columns",
 }

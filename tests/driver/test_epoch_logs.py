@@ -14,8 +14,8 @@ import pytest
 
 from penstock.errors import SavepointError, StateError
 from penstock.spark.inspect import epoch_logs
-from penstock.spark.inspect.epoch_logs import EpochLogs
-from penstock.spark.inspect.state_location import SnapshotFile, live_location, locate_state
+from penstock.spark.inspect.epoch_logs import EpochLogs, newest_epoch
+from penstock.spark.inspect.state_location import SnapshotFile, locate_state
 from penstock.spark.job.observed_job import ObservedJob
 from penstock.spark.savepoints.settled_run import settled_run
 from penstock.spark.worker.epoch_log_sources import SplitEpochLogs
@@ -79,7 +79,7 @@ def expected(**of_log):
 
 def test_the_newest_record_counts_and_a_run_without_one_has_its_initial_state(job):
     log = opened(job / "run-1" / EPOCHS)
-    assert live_location(job / "run-1") is None
+    assert newest_epoch(job / "run-1") is None
     assert locate_state(job) == (SnapshotFile(job / "run-0" / "snapshot" / "part", "00"),)
     put(log, {(1, 0): {1: 10, 2: 20}, (1, 1): {3: 30}})
     put(log, {(1, 0): {1: None, 4: 40}, (2, 0): {5: 50}})
@@ -180,7 +180,7 @@ def test_damage_names_the_file(job, monkeypatch):
 
 def test_a_savepoint_without_the_job_needs_a_settled_epoch(job):
     observed = ObservedJob.at(job)
-    with pytest.raises(SavepointError, match="before its first micro-batch"):
+    with pytest.raises(SavepointError, match="before its first epoch"):
         settled_run(observed, 1)
     log = opened(job / "run-1" / EPOCHS)
     log.put(0, {"at": {"3": [7, 8]}}, [], b"")
@@ -191,8 +191,8 @@ def test_a_savepoint_without_the_job_needs_a_settled_epoch(job):
             settled_run(observed, 1)
     write_settled(job / "run-1" / EPOCHS, 0)
     found = settled_run(observed, 1)
-    assert found.offsets == ['{"3": [7, 8]}']
-    assert found.location == located(job)
+    assert found.positions == {"at": {"3": [7, 8]}}
+    assert found == located(job)
     log.put(1, {"at": {"3": [7, 9]}}, [], b"")
     with pytest.raises(SavepointError, match="interrupted in epoch 1"):
         settled_run(observed, 1)

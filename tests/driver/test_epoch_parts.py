@@ -14,7 +14,6 @@ from penstock.spark.live.epochs.epoch_planner import EpochPlanner
 from penstock.spark.live.epochs.epoch_positions import EpochPositions, PlannedEpoch
 from penstock.spark.sources.listing.file_readings import FileCaps, PinnedReading
 from penstock.spark.sources.split_advance import Budgets, SplitReading
-from penstock.spark.sources.split_reads import offset_of, parts_reached
 from tests.driver.test_epoch_planner import events_of, planner_of, rows_of
 
 lengths = st.lists(st.integers(0, 9), max_size=3)
@@ -44,7 +43,6 @@ def epochs_of(planner: EpochPlanner) -> list[tuple[EpochPositions, PlannedEpoch]
         found.append((at, planned))
         at = EpochPositions.from_json(planned.after.to_json())
         assert at == planned.after
-        assert parts_reached(offset_of(at.to_json())) == at.parts
     return found
 
 
@@ -328,4 +326,3 @@ def test_positions_of_a_run_without_parts_are_recorded_as_before() -> None:
     ((at, planned),) = epochs_of(planner)
     assert at.to_json() == {"at": {"1": [0]}, "ended": [], "handed_over": False}
     assert "part" not in rows_of(planned)[0]
-    assert offset_of(at.to_json()) == '{"1": [0]}'

@@ -260,11 +260,6 @@ def test_an_owner_that_changes_in_any_way_is_read_again(
         assert len(reads) == 2
 
 
-def test_a_fence_travels_as_text(tmp_path: Path) -> None:
-    with closing_lock(tmp_path) as lock:
-        assert Fence.of_text(lock.fence.to_text()) == lock.fence
-
-
 def test_the_file_is_looked_at_again_right_before_the_rename(tmp_path: Path) -> None:
     """Taken over while the new content was being written."""
     with closing_lock(tmp_path) as lock:

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
@@ -23,10 +24,10 @@ from penstock.spark.live.epochs.log_tail import LogTail
 from penstock.spark.live.epochs.planner_answer import answer_of
 from penstock.spark.live.pending_input import PendingEstimates
 from penstock.spark.sources.read_context import Pinned
-from penstock.spark.sources.source_row import StreamReading
+from penstock.spark.sources.source_row import PartReading
 from penstock.spark.sources.split_advance import Budgets, SplitReading
 from penstock.spark.sources.split_ranges import SplitRange, cut_ranges
-from penstock.spark.sources.split_reads import offset_of, position_of_log, resume_log
+from penstock.spark.sources.split_reads import position_of_log, resume_log
 from tests.driver.test_epoch_planner import Clock, rows_of
 from tests.log_world import World, WorldLog
 
@@ -257,17 +258,15 @@ def test_a_log_without_splits_is_not_at_its_end() -> None:
 def test_records_of_epochs_without_names_are_read_as_before() -> None:
     recorded = {"at": {"1": [3, 4]}, "ended": [1], "handed_over": False}
     assert EpochPositions.from_json(recorded).to_json() == recorded
-    assert offset_of(recorded) == '{"1": [3, 4]}'
 
 
 def test_a_savepoint_has_the_names_and_goes_on_from_them() -> None:
     pinned = Pinned(splits={(7, 0): [(0, None)]}, names={(7, 0): ("a",)})
-    positions = EpochPositions({7: (5, 9)}, names={7: ("a", "b")}).to_json()
-    for offset, splits, names in (
-        (None, [[0, None]], ["a"]),
-        (offset_of(positions), [[5, None], [9, None]], ["a", "b"]),
+    for at, given, splits, names in (
+        (None, None, [[0, None]], ["a"]),
+        ((5, 9), ("a", "b"), [[5, None], [9, None]], ["a", "b"]),
     ):
-        reading = StreamReading(7, 0, 0, 0, 0, pinned, None, [offset])  # type: ignore[arg-type]
+        reading = PartReading(7, 0, pinned, Path(), at, given)
         position, files = position_of_log(reading)
         assert (position, files) == ({"splits": splits, "names": names}, {})
     resumed = resume_log(position)

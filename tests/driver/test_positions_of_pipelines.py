@@ -112,7 +112,7 @@ class Job:
             json.loads(json.dumps(outline_of(self.plan, run, "id", "job").to_json()))
         )
         pinned, at = self._epoch(run, context, read)
-        sources = source_records(outline, pinned, context.earlier, self.directory, [json.dumps(at)])
+        sources = source_records(outline, pinned, context.earlier, self.directory, at)
         return outline.savepoint("id", Report(), sources, (), drained=False)
 
     def _run_of(self, pipeline: int, restored: Restored | None) -> RunPlan:
@@ -152,7 +152,7 @@ class Job:
             log.open(0)
             assert not listed or log.add(listed)
             at[str(of)] = [len(listed)]
-        return pinned, {**at, "parts": reached}
+        return pinned, {"at": at, "parts": reached}
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,13 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
 from penstock.common import Configuration, WatermarkStrategy
 from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.spark_source import SparkSource
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.connectors import DataGeneratorSource
 from penstock.errors import JobDirectoryError, JobFencedError, JobLockedError, JobMismatchError
@@ -322,13 +324,18 @@ def test_a_zombie_removes_nothing_that_its_successor_has_put(
 
 
 def test_what_needs_files_is_refused_with_its_reason(job: StoredPath) -> None:
-    env = StreamExecutionEnvironment.get_execution_environment(
-        Configuration.from_dict({"execution.live.engine": "query"})
+    env = StreamExecutionEnvironment.get_execution_environment()
+    frame = SimpleNamespace(
+        mapInArrow=None,
+        isStreaming=True,
+        columns=["a"],
+        schema=SimpleNamespace(jsonValue=lambda: {"fields": [{"name": "a", "type": "long"}]}),
     )
-    source = DataGeneratorSource(lambda i: i)
-    numbers = env.from_source(source, WatermarkStrategy.no_watermarks(), "numbers")
+    numbers = env.from_source(SparkSource(frame), WatermarkStrategy.no_watermarks(), "numbers")
     numbers.sink_to(DiscardingSink())
-    with pytest.raises(JobDirectoryError, match="is a streaming query") as caught:
+    with pytest.raises(
+        JobDirectoryError, match="is a DataFrame, which Spark writes to files"
+    ) as caught:
         JobDirectory.open(job, env.plan(), "one")
     assert "mount" in caught.value.hint
 

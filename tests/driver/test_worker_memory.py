@@ -25,11 +25,11 @@ from penstock.runtime.exchange.channel_writer import ChannelWriter
 from penstock.runtime.exchange.frame_sequence import FrameSequence
 from penstock.runtime.task.live_subtask import LiveSubtask
 from penstock.spark.worker import live_subtasks, worker_memory
-from penstock.spark.worker.level_worker import LevelWorker
 from penstock.spark.worker.live_subtasks import LevelDescription
 from penstock.spark.worker.local_state import LocalCopies, spill_directory
 from penstock.spark.worker.payload import Payload
 from penstock.spark.worker.worker_memory import LiveAttempt, WorkerMemory, live_attempt, note_ended
+from penstock.testing.memory_log import MemoryLog
 from tests.runtime.jobs import STREAMING, history_then_live, job
 
 RESTARTS = 10
@@ -51,22 +51,6 @@ class Count(MapFunction):
         count = (self.count.value() or 0) + 1
         self.count.update(count)
         return value, count
-
-
-class Entries:
-    """Spark's map state of one subtask, in memory."""
-
-    def __init__(self) -> None:
-        self._rows: dict[tuple[int], tuple[bytes]] = {}
-
-    def getValue(self, key: tuple[int]) -> tuple[bytes] | None:  # noqa: N802
-        return self._rows.get(key)
-
-    def updateValue(self, key: tuple[int], row: tuple[bytes]) -> None:  # noqa: N802
-        self._rows[key] = row
-
-    def removeKey(self, key: tuple[int]) -> None:  # noqa: N802
-        self._rows.pop(key, None)
 
 
 @pytest.fixture
@@ -106,7 +90,7 @@ def programs() -> tuple[LevelProgram, ...]:
     )
 
 
-MicroBatch = Callable[[LiveAttempt, Entries, str], None]
+MicroBatch = Callable[[LiveAttempt, MemoryLog, str], None]
 
 
 @pytest.fixture(params=["hashmap", "lmdb"])
@@ -119,7 +103,7 @@ def micro_batch(
     """Return what runs a micro-batch of a few records in this process."""
     monkeypatch.setenv("SPARK_LOCAL_DIRS", str(tmp_path))
 
-    def run(attempt: LiveAttempt, entries: Entries, value: str) -> None:
+    def run(attempt: LiveAttempt, entries: MemoryLog, value: str) -> None:
         level = replace(
             programs[1], settings=replace(programs[1].settings, attempt=attempt.number[1])
         )
@@ -135,7 +119,7 @@ def micro_batch(
         )
         writer.collect([value] * 3, None)
         writer.flush()
-        list(LevelWorker(described, entries).process(0, iter((0, frame) for frame in frames)))
+        list(live_subtasks.live_subtask(described, 0).process(frames, entries, []))
 
     return run
 
@@ -151,7 +135,7 @@ def test_restarts_leave_one_subtask(
     micro_batch: MicroBatch,
     tmp_path: Path,
 ) -> None:
-    entries = Entries()
+    entries = MemoryLog()
     for number in range(RESTARTS + 1):
         attempt = live_attempt("job-1", (1, number))
         for _ in range(2):
@@ -170,23 +154,23 @@ def test_restarts_leave_one_subtask(
 def test_jobs_in_turns_keep_what_is_theirs(
     memory: WorkerMemory, made: list[weakref.ref[LiveSubtask]], micro_batch: MicroBatch
 ) -> None:
-    jobs = [(live_attempt(f"job-{name}", (1, 0)), Entries()) for name in "ab"]
+    jobs = [(live_attempt(f"job-{name}", (1, 0)), MemoryLog()) for name in "ab"]
     for _ in range(5):
         for attempt, entries in jobs:
             micro_batch(attempt, entries, "a")
     assert len(made) == alive(made) == 2
     note_ended("job-a")
-    micro_batch(live_attempt("job-c", (1, 0)), Entries(), "a")
+    micro_batch(live_attempt("job-c", (1, 0)), MemoryLog(), "a")
     assert alive(made) == 2, "job-a had ended when job-c began"
 
 
 def test_a_task_of_an_attempt_that_is_over_leaves_nothing(
     memory: WorkerMemory, made: list[weakref.ref[LiveSubtask]], micro_batch: MicroBatch
 ) -> None:
-    entries = Entries()
+    entries = MemoryLog()
     old, new = live_attempt("job-1", (1, 0)), live_attempt("job-1", (1, 1))
     micro_batch(new, entries, "a")
-    micro_batch(old, Entries(), "a")
+    micro_batch(old, MemoryLog(), "a")
     assert alive(made) == 1
     micro_batch(new, entries, "a")
     assert len(made) == 2

@@ -7,7 +7,6 @@ from typing import get_args
 import pytest
 
 from penstock.events.job_events import (
-    AdmissionChanged,
     BatchProgress,
     ConfirmFailed,
     FunctionChanged,
@@ -61,14 +60,6 @@ SENTENCES = [
     ),
     (Switched(0.8, None), "switched in 0.8 s"),
     (Switched(0.8, MAX_WATERMARK), "switched in 0.8 s at watermark end of input"),
-    (
-        AdmissionChanged("flights", 32, 1_200),
-        "history: micro-batches take up to 32 files of flights, 1,200 behind",
-    ),
-    (
-        AdmissionChanged("flights", 1, 0),
-        "history: micro-batches take up to 1 file of flights, 0 behind",
-    ),
     (Resumed("history was done"), "resumed: history was done"),
     (
         Restarting(2, 3, 1.0, "'count' raised"),

@@ -37,7 +37,7 @@ class Attempts:
             "mixed",
             **{
                 "execution.checkpointing.dir": str(self.job.checkpoints),
-                **self.job.engine_settings,
+                **self.job.epoch_settings,
                 **self.job.settings,
             },
         )

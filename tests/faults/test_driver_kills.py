@@ -4,7 +4,7 @@ One checkpoint directory, one driver after the other: each is killed at the next
 every driver both recovers from the kill before and dies at a new place. The last one is left
 alone. The sinks must equal a replay of the input.
 
-The live run is a loop of epochs, but for one test. Of a job with several pipelines each is killed at every step
+Of a job with several pipelines each is killed at every step
 of its epochs, while the others are wherever they are; a driver has one process, so all of them die.
 """
 
@@ -92,11 +92,6 @@ IN_FRAME = [
     "epoch.record-linked:4",
 ]
 """History in a DataFrame, which is written beside live input."""
-QUERY = [
-    "sink.manifest-written:2",  # in the live run: history is done
-    "live.committed:2",
-]
-"""What both engines do at the begin of a live run is killed in that of a loop."""
 
 
 @pytest.mark.parametrize("part", ["batch run", "switch"])
@@ -132,14 +127,6 @@ def test_a_kill_in_the_batch_run_and_behind_the_switch(tmp_path: Path) -> None:
     """
     job = VisitsJob(tmp_path, epochs=2)
     for place in ("sink.renamed-first:1", "epoch.record-linked:1"):
-        job.drivers.is_killed_at(place)
-    job.drivers.succeeds()
-    job.assert_complete()
-
-
-def test_a_kill_in_a_query_loses_and_repeats_nothing(tmp_path: Path) -> None:
-    job = VisitsJob(tmp_path, epochs=6, engine="query")
-    for place in QUERY:
         job.drivers.is_killed_at(place)
     job.drivers.succeeds()
     job.assert_complete()

@@ -15,7 +15,7 @@ import pytest
 from penstock.spark.driver import batch_run
 from tests.faults.in_process import Attempts, Kept
 from tests.faults.visits_job import VisitsJob
-from tests.spark.conftest import ENGINES, Environment
+from tests.spark.conftest import Environment
 
 
 def rewritten(path: Path) -> None:
@@ -83,17 +83,15 @@ def test_a_file_that_comes_after_the_plan_is_no_history(
     job.assert_complete()
 
 
-@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("planned", [True, False], ids=["planned", "listed"])
 def test_a_live_file_removed_before_it_is_read_is_named(
     environment: Environment,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     planned: bool,
-    engine: str,
 ) -> None:
     """Retention past the cut: a micro-batch is planned with the file, or the live run only began."""
-    job = VisitsJob(tmp_path, engine=engine, reads_files=True)
+    job = VisitsJob(tmp_path, reads_files=True)
     attempts = Attempts(job, environment)
     attempts.fail_at("live.staged:2" if planned else "live.started:1", monkeypatch)
     shown = {path.name for path in (job.out / "totals").glob("*.parquet")}

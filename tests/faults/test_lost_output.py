@@ -15,27 +15,24 @@ BOTH_EXECUTORS = {**CLUSTER, "spark.scheduler.minRegisteredResourcesRatio": "1.0
 """Work begins when both are there, so that each keeps output for the other."""
 
 
-@pytest.mark.parametrize(
-    ("mode", "engine"), [("BATCH", "jobs"), ("STREAMING", "jobs"), ("STREAMING", "query")]
-)
+@pytest.mark.parametrize("mode", ["BATCH", "STREAMING"])
 def test_every_record_counts_once_if_functions_give_other_results(
-    tmp_path: Path, mode: str, engine: str
+    tmp_path: Path, mode: str
 ) -> None:
-    said = _said_with_an_executor_killed(tmp_path, mode, engine, "clock")
+    said = _said_with_an_executor_killed(tmp_path, mode, "clock")
     assert "again from the last commit (1 of 4)" in said, said
 
 
 def test_a_batch_run_computes_only_what_was_lost(tmp_path: Path) -> None:
-    said = _said_with_an_executor_killed(tmp_path, "BATCH", "jobs", "zero")
+    said = _said_with_an_executor_killed(tmp_path, "BATCH", "zero")
     assert "again" not in said, said
 
 
-def _said_with_an_executor_killed(tmp_path: Path, mode: str, engine: str, clock: str) -> str:
+def _said_with_an_executor_killed(tmp_path: Path, mode: str, clock: str) -> str:
     """Kill one of two executors that has a subtask, when the other one has finished its own."""
     out = tmp_path / "out"
     settings = {
         "execution.runtime-mode": mode,
-        "execution.live.engine": engine,
         "execution.live.single-task-work": "0ms",  # a single task has no output that others read
         **BOTH_EXECUTORS,
     }

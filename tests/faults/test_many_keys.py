@@ -48,7 +48,7 @@ def drivers_of(
     """Return drivers of the job, and its output."""
     out = root / "out"
     arguments = (str(out), str(keys), str(records), str(rate))
-    settings = MIXED | {"execution.live.engine": "jobs"} | settings
+    settings = MIXED | settings
     return Drivers(JOB, arguments, root / "job", root / "markers", settings), out
 
 

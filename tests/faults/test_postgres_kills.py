@@ -34,7 +34,6 @@ KEYS = 5
 SETTINGS = {
     "execution.runtime-mode": "STREAMING",
     "execution.live.max-records-per-batch": "10",
-    "execution.live.engine": "jobs",
 }
 TABLES = (
     "create table orders (id int primary key, key text)",

@@ -34,7 +34,6 @@ MAY_GROW_BYTES = 3 * KEYS * VALUE_BYTES
 
 SETTINGS = {
     "parallelism.default": 1,
-    "execution.live.engine": "jobs",
     "execution.live.max-records-per-batch": PER_BATCH,
     "execution.live.catch-up-factor": 1,
     "restart-strategy.type": "fixed-delay",

@@ -1,11 +1,11 @@
-"""Random kills of one job while its input keeps arriving: ten of a loop of epochs, four of a query.
+"""Random kills of one job while its input keeps arriving: ten of one over logs and files, four of one over a streaming DataFrame.
 
-`make soak kills=200` kills the loop more often.
+`make soak kills=200` kills the first one more often.
 
 Files arrive before each kill; after it, the job must show all of them before the next one. The
-other records of the loop come at a rate, from a function of their position; after each kill it must show a hundred
+other records of the first one come at a rate, from a function of their position; after each kill it must show a hundred
 more of these. Seed and order of the kills are in the output of a test that fails. In the end the sink equals a replay of
-all input, or of the positions that the loop has read.
+all input, or of the positions that were read.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from tests.faults.processes import executors_below, is_alive, kill, wait_for, wo
 
 JOB = Path(__file__).parent / "jobs" / "totals.py"
 KILLS = int(os.environ.get("PENSTOCK_SOAK_KILLS", "10"))
-"""Of the loop."""
-KILLS_OF_QUERY = {"driver": 1, "executor": 1, "worker": 2}
+"""Of logs and files."""
+KILLS_OF_STREAM = {"driver": 1, "executor": 1, "worker": 2}
 KEYS = 40
 RECORDS = 60
 """Of one file."""
@@ -139,7 +139,6 @@ def test_random_kills_of_a_loop_lose_and_repeat_nothing(tmp_path: Path) -> None:
     random_numbers = chance()
     feed = fed(tmp_path / "data", random_numbers)
     settings = SETTINGS | {
-        "execution.live.engine": "jobs",
         "execution.live.max-records-per-batch": str(PER_EPOCH),
     }
     arguments = (str(out), "0", str(RATE), str(feed.data))
@@ -166,16 +165,12 @@ def test_random_kills_of_a_loop_lose_and_repeat_nothing(tmp_path: Path) -> None:
     assert shown(rows, flow.FILE_KEYS) == feed.replayed()
 
 
-def test_random_kills_of_a_query_lose_and_repeat_nothing(tmp_path: Path) -> None:
+def test_random_kills_of_a_stream_lose_and_repeat_nothing(tmp_path: Path) -> None:
     random_numbers = chance()
     feed = fed(tmp_path / "data", random_numbers)
     out = tmp_path / "out"
-    settings = SETTINGS | {
-        "execution.live.engine": "query",
-        "execution.live.max-files-per-batch": "1",
-    }
     arguments = (f"{feed.data}/history", f"{feed.data}/live", str(out))
-    drivers = Drivers(JOB, arguments, tmp_path / "job", tmp_path / "markers", settings)
+    drivers = Drivers(JOB, arguments, tmp_path / "job", tmp_path / "markers", SETTINGS)
 
     results = Shown(out, 0)
 
@@ -184,7 +179,7 @@ def test_random_kills_of_a_query_lose_and_repeat_nothing(tmp_path: Path) -> None
         feed.write("live")
         return lambda: results.counts()[1] >= len(feed.records)
 
-    survive(drivers, KILLS_OF_QUERY, random_numbers, arrive)
+    survive(drivers, KILLS_OF_STREAM, random_numbers, arrive)
     assert shown(rows_of(out)) == feed.replayed()
 
 

@@ -7,8 +7,6 @@ import subprocess
 from contextlib import ExitStack
 from pathlib import Path
 
-import pytest
-
 from tests.faults.drivers import SECONDS
 from tests.faults.meeting_job import MeetingJob
 from tests.faults.processes import wait_for
@@ -21,7 +19,6 @@ EPOCH = [
     "sink.manifest-written:4",  # the next driver makes visible what it has decided
     "live.committed:2",  # all is visible; its next epoch is refused
 ]
-QUERY = ["sink.manifest-written:4"]
 
 
 def test_one_of_two_drivers_is_refused(tmp_path: Path) -> None:
@@ -45,18 +42,15 @@ def test_one_of_two_drivers_is_refused(tmp_path: Path) -> None:
     job.assert_complete()
 
 
-@pytest.mark.parametrize(("engine", "places"), [("jobs", EPOCH), ("query", QUERY)])
-def test_a_driver_that_was_frozen_commits_nothing_when_it_wakes_up(
-    tmp_path: Path, engine: str, places: list[str]
-) -> None:
+def test_a_driver_that_was_frozen_commits_nothing_when_it_wakes_up(tmp_path: Path) -> None:
     """Its lock is removed, which declares it dead, and the next one freezes at the next place.
 
     Each but the last wakes up while the next one has the job; the last one when all is done.
     """
-    job = VisitsJob(tmp_path, epochs=8, engine=engine)
+    job = VisitsJob(tmp_path, epochs=8)
     with ExitStack() as ended:
         frozen: subprocess.Popen[str] | None = None
-        for place in places:
+        for place in EPOCH:
             driver = job.drivers.start(f"{place}:freeze")
             ended.callback(_end, driver)
             _wait_until_frozen(job, driver, f"{place}:freeze")

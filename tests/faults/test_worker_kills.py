@@ -44,12 +44,6 @@ def test_a_worker_killed_at_every_step_boundary(tmp_path: Path, backend: str) ->
     job.assert_complete()
 
 
-def test_an_executor_killed_at_every_step_boundary_of_a_query(tmp_path: Path) -> None:
-    job = VisitsJob(tmp_path, CLUSTER, count=900, epochs=8, engine="query")
-    job.drivers.succeeds(*(f"{place}:kill-executor" for place in BATCH + LIVE[2:]))
-    job.assert_complete()
-
-
 @pytest.mark.parametrize(
     ("action", "single_task_work"), [("kill", "0ms"), ("kill-executor", "0ms"), ("kill", "1min")]
 )
@@ -58,7 +52,6 @@ def test_a_death_in_every_stage_of_an_epoch(
 ) -> None:
     settings = {
         "execution.runtime-mode": "STREAMING",
-        "execution.live.engine": "jobs",
         "execution.live.max-records-per-batch": "40",
         "execution.live.catch-up-factor": "1",
         "execution.live.single-task-work": single_task_work,

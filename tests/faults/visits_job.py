@@ -18,9 +18,6 @@ from tests.spark.visits import (
     written_totals,
 )
 
-LIVE = {"jobs": "positions", "query": "files"}
-"""Engine to how the live files are read, unless the job says that they are read as files."""
-
 
 @dataclass(slots=True)
 class VisitsJob:
@@ -30,10 +27,9 @@ class VisitsJob:
         root: Directory of everything.
         settings: Configuration.
         count: How many visits there are; half of them, a few more, are history.
-        epochs: In how many epochs or micro-batches the others come.
+        epochs: In how many epochs the others come.
         mode: Whether history is a batch run.
-        engine: What executes the live run.
-        reads_files: Whether a loop reads the live files as files, and not their rows by position.
+        reads_files: Whether the live files are read as files, and not their rows by position.
     """
 
     root: Path
@@ -41,7 +37,6 @@ class VisitsJob:
     count: int = 600
     epochs: int = 3
     mode: Mapping[str, str] = field(default_factory=lambda: MIXED)
-    engine: str = "jobs"
     reads_files: bool = False
     visits: list[Visit] = field(init=False)
     drivers: Drivers = field(init=False)
@@ -50,27 +45,26 @@ class VisitsJob:
         """Write the input."""
         self.visits = make_visits(self.count)
         cut = self.count * 5 // 9
-        files = self.epochs if self.live == LIVE["query"] else 3
+        files = self.epochs if self.reads_files else 3
         write_visits(self.data, self.visits, cut=cut, files=files)
         self.drivers = Drivers(
             JOB,
             (str(self.data), str(self.out), self.live),
             self.checkpoints,
             self.root / "markers",
-            {**self.mode, **self.engine_settings, **self.settings},
+            {**self.mode, **self.epoch_settings, **self.settings},
         )
 
     @property
     def live(self) -> str:
         """How the program reads the live files."""
-        return LIVE["query"] if self.reads_files else LIVE[self.engine]
+        return "files" if self.reads_files else "positions"
 
     @property
-    def engine_settings(self) -> dict[str, str]:
-        """The configuration that gives the live run its engine and the number of its epochs."""
+    def epoch_settings(self) -> dict[str, str]:
+        """The configuration that gives the live run the number of its epochs."""
         live = self.count - self.count * 5 // 9
         return {
-            "execution.live.engine": self.engine,
             "execution.live.max-files-per-batch": "1",
             "execution.live.max-records-per-batch": str(-(-live // self.epochs)),
             "execution.live.catch-up-factor": "1",
@@ -83,11 +77,7 @@ class VisitsJob:
 
     def has_begun(self, epoch: int) -> bool:
         """Whether an epoch of the live run counts."""
-        paths = {
-            "jobs": self.epoch_files / "records" / f"{epoch:012}",
-            "query": self.checkpoints / "run-1" / "spark" / "commits" / str(epoch),
-        }
-        return paths[self.engine].exists()
+        return (self.epoch_files / "records" / f"{epoch:012}").exists()
 
     @property
     def data(self) -> Path:

@@ -8,7 +8,6 @@ import pytest
 
 from penstock.common import Types
 from penstock.config.backlog_options import BACKLOG_SHARE
-from penstock.config.live_options import LIVE_ENGINE
 from penstock.connectors.files.file_source import FileSource
 from penstock.connectors.python.discard import DiscardingSink
 from penstock.connectors.spark_source import SparkSource
@@ -18,7 +17,6 @@ from penstock.errors import ConfigError
 from penstock.graph.hybrid import parts_of
 from penstock.plan.explain.render import render_text
 from penstock.plan.phases.pipelines import is_written_beside, most_written_tasks
-from penstock.program.run_settings import LiveEngine
 from tests.plan.test_blocking import ENDLESS, totals
 from tests.runtime.jobs import MIXED, STREAMING, environment, history_then_live
 
@@ -144,7 +142,6 @@ def test_history_in_files_is_read_beside_what_meets_it(later, other):
     parts = (0,) if len(parts_of(OTHERS[other])) == 1 else (0, 1)
     assert runs_of(plan) == [("live", "LIVE", {"a": (0, 1), "b": parts}, False)]
     (run,) = plan.runs
-    assert run.engine is LiveEngine.JOBS
     named = [plan.source(source).name for source in sorted(plan.backlog_sources(run))]
     assert named == ["a", "b"][: len(parts)]
 
@@ -159,9 +156,49 @@ GOLDEN = """\
   0 live (live): reads a (text files of /in, then text files of /in as they appear); b (endless generated records), and goes on until it is stopped
   run 0 (live): live, because source 'b' has no backlog: only the parts of a HybridSource before its last are, and the job leaves backlog when all sources have
   history in run 0 (live): in the epochs of the live input, because history of 'a' and live input meet, so neither waits for the other: history has 0.5 of the records of an epoch while it lasts (execution.backlog.share), of 'a' in whole files, at least one; a batch run needs a backlog of 'b', such as HybridSource.until_head(…)
-  engine of run 0 (live): jobs, because all that it reads is read by positions
   reader of 'a' in run 0 (live): Spark's reader of lines and strict decoders of them, which gets the files from a log, because it is read in a loop of epochs
   checkpoints of run 0 (live): not off during backlog, because execution.checkpointing.interval-during-backlog of 0 cannot be kept: results of live input are visible only when they are committed, and history is read in the same micro-batches"""
+
+
+STREAM = SparkSource(
+    SimpleNamespace(mapInArrow=None, isStreaming=True, columns=["a"], schema=SCHEMA)
+)
+
+
+def test_a_stream_behind_history_is_read_beside_live_input():
+    plan = plan_of(HybridSource.builder(ROWS).add_source(STREAM).build(), ENDLESS)
+    assert runs_of(plan) == [("live", "LIVE", {"a": (0, 1), "b": (0,)}, False)]
+
+
+@pytest.mark.parametrize(
+    ("source", "readers"),
+    [
+        (
+            FILES,
+            [
+                f"reader of 'a' in run {run}"
+                for run in (
+                    f"0 (history): {TEXT.read_in_batch_by}, because it is history",
+                    f"1 (live): {TEXT.read_in_epochs_by}, because it is read in a loop of epochs",
+                )
+            ],
+        ),
+        (
+            STREAM,
+            [
+                (
+                    "reader of 'a' in run 0 (live): Spark's reader, from files that each micro-batch of it is "
+                    "written to first, because it is read in a loop of epochs"
+                ),
+            ],
+        ),
+        (HYBRID, []),
+    ],
+    ids=["files", "stream", "positions"],
+)
+def test_a_plan_has_what_reads_files_and_dataframes(source, readers):
+    lines = render_text(plan_of(source, settings=MIXED)).splitlines()
+    assert [line.strip() for line in lines if "reader of" in line] == readers
 
 
 def test_sources_without_history_are_one_run_as_ever():
@@ -180,33 +217,6 @@ def test_results_come_before_history_and_live_input(settings):
         ("live", "LIVE"),
     ]
     assert runs_of(plan)[-1][2] == {"a": (0, 1), "b": (0,)}
-
-
-@pytest.mark.parametrize(
-    ("source", "settings", "why"),
-    [
-        (FILES, {LIVE_ENGINE.key: "query"}, "execution.live.engine is query"),
-        (HYBRID, {LIVE_ENGINE.key: "query"}, "execution.live.engine is query"),
-    ],
-)
-def test_what_the_loop_cannot_read_comes_before_live_input_and_the_plan_says_why(
-    source, settings, why
-):
-    plan = plan_of(source, ENDLESS, settings=STREAMING | settings)
-    assert [run[:3] for run in runs_of(plan)] == [
-        ("history", "LIVE", {"a": (0,)}),
-        ("live", "LIVE", {"a": (1,), "b": (0,)}),
-    ]
-    assert decisions(plan, "live input") == [
-        (
-            "live input of run 1 (live)",
-            "behind the history",
-            (
-                "history of 'a' can be read beside live input only if all parts are read by positions or in "
-                f"files, and {why}"
-            ),
-        )
-    ]
 
 
 @pytest.mark.parametrize(

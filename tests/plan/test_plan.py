@@ -306,7 +306,6 @@ decisions
   run 0 (history): batch, because execution.checkpointing.interval-during-backlog is 0 and every source has backlog
   run 1 (live): live, because it follows the backlog and starts with its state
   run 0 (history): slower than a live run, because it has 2 records, and to start a batch run takes longer than it saves below about 100,000; without execution.history=batch a live run reads them
-  engine of run 1 (live): jobs, because all that it reads is read by positions
   records of 'total' in run 0 (history): folded in state, because every record has a result
   records of 'total' in run 1 (live): folded in state, because a live run goes on with what is in state, micro-batch by micro-batch
   'total' in run 0 (history): grouped by key, because its input has a key: each state is read and written once per key

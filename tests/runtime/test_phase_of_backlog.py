@@ -96,9 +96,8 @@ def test_live_input_beside_results_is_never_backlog(settings):
 
 @pytest.mark.parametrize("source", sorted(HYBRIDS))
 @pytest.mark.parametrize("beside", [None, *sorted(HYBRIDS)])
-@pytest.mark.parametrize("engine", ["jobs", "query"])
-def test_runs_of_parts_are_one_phase_of_backlog(source, beside, engine):
-    env = environment(STREAMING | {"execution.live.engine": engine}, 1)
+def test_runs_of_parts_are_one_phase_of_backlog(source, beside):
+    env = environment(STREAMING, 1)
     stream = env.from_source(HYBRIDS[source], UNTIMED, "source")
     if beside is not None:
         stream = stream.union(env.from_source(HYBRIDS[beside], UNTIMED, "beside"))

@@ -12,13 +12,9 @@ from pyspark.sql import SparkSession
 from penstock import failpoint
 from penstock.common import Configuration
 from penstock.datastream import StreamExecutionEnvironment
-from penstock.program.run_settings import LiveEngine
 from penstock.spark.session.factory import get_session
 
 Environment = Callable[..., StreamExecutionEnvironment]
-
-ENGINE = "execution.live.engine"
-ENGINES = [engine.value for engine in LiveEngine]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

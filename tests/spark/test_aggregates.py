@@ -220,7 +220,6 @@ def answer() -> dict[Any, tuple[Any, ...]]:
         ("mixed", {}),
         ("mixed", {"pipeline.backlog.output": "latest"}),
         ("streaming", {}),
-        ("streaming", {"execution.live.engine": "query"}),
     ],
 )
 def test_one_answer_in_every_mode_and_place(

@@ -79,10 +79,9 @@ def test_a_key_of_columns_has_the_declared_form(
     assert found == ["5"] * 3
 
 
-@pytest.mark.parametrize("engine", ["jobs", "query"])
 @pytest.mark.parametrize("mode", ["batch", "streaming"])
 def test_columns_of_directories_that_are_not_declared_are_left_out(
-    environment: Environment, tmp_path: Path, mode: str, engine: str
+    environment: Environment, tmp_path: Path, mode: str
 ) -> None:
     for day in (7, 8):
         path = tmp_path / "in" / f"day={day}" / f"hour={day}" / "a.parquet"
@@ -90,9 +89,7 @@ def test_columns_of_directories_that_are_not_declared_are_left_out(
     row = Types.ROW_NAMED(["hour", "k", "v"], [Types.INT(), Types.STRING(), Types.LONG()])
     source = FileSource.parquet(tmp_path / "in", row)
     read_as = source.monitor_continuously() if mode == "streaming" else source
-    stream = environment(mode, **{"execution.live.engine": engine}).from_source(
-        read_as, NO_TIME, "rows"
-    )
+    stream = environment(mode).from_source(read_as, NO_TIME, "rows")
     found = list(stream.execute_and_collect(limit=2))
     assert sorted(map(repr, found)) == ["Row(hour=7, k='x', v=7)", "Row(hour=8, k='x', v=8)"]
 

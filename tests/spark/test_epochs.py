@@ -28,7 +28,7 @@ from tests.spark.test_savepoints import (
 )
 from tests.spark.waiting import wait_for
 
-JOBS = {"execution.live.engine": "jobs", "execution.live.max-records-per-batch": 40}
+SMALL = {"execution.live.max-records-per-batch": 40}
 STEPS = [
     "live.started:1:raise",
     "live.staged:2:raise",
@@ -58,7 +58,7 @@ def test_a_failure_at_every_step_of_an_epoch_loses_and_repeats_nothing(
 ) -> None:
     seen = Seen()
     with also_listening(seen):
-        env = environment("streaming", **JOBS, **failures.at(*STEPS))
+        env = environment("streaming", **SMALL, **failures.at(*STEPS))
         client = number_job(env, tmp_path / "out", "counts", "buckets")
         result = client.get_job_execution_result().result()
     failures.check_all_happened()
@@ -84,7 +84,7 @@ def test_a_record_of_a_driver_that_woke_up_is_adopted(
         return put(log, epoch, *rest, **how)
 
     monkeypatch.setattr(EpochLog, "put", put_second)
-    client = number_job(environment("streaming", **JOBS), tmp_path / "out", "counts")
+    client = number_job(environment("streaming", **SMALL), tmp_path / "out", "counts")
     client.get_job_execution_result().result()
     assert len(raced) == 1
     assert written(tmp_path / "out") == expected_counts()
@@ -97,36 +97,10 @@ def test_an_epoch_whose_stages_lost_output_is_repeated_as_a_whole(
     monkeypatch.setattr(epoch_attempts, "has_lost_output", lambda _: next(answers, False))
     seen = Seen()
     with also_listening(seen):
-        client = number_job(environment("streaming", **JOBS), tmp_path / "out", "counts")
+        client = number_job(environment("streaming", **SMALL), tmp_path / "out", "counts")
         client.get_job_execution_result().result()
     assert [event.number for event in seen.of(Repeating)] == [1, 2]
     assert written(tmp_path / "out") == expected_counts()
-
-
-@pytest.mark.parametrize(("first", "second"), [("query", "jobs"), ("jobs", "query")])
-def test_a_savepoint_of_one_engine_is_continued_by_the_other(
-    environment: Environment, tmp_path: Path, first: str, second: str
-) -> None:
-    out = tmp_path / "out"
-    settings = JOBS | {"execution.live.engine": first}
-    settings["execution.checkpointing.dir"] = str(tmp_path / "first")
-    client = number_job(environment("streaming", **settings), out, "counts", "buckets")
-    wait_for(client, lambda: bool(written(out)))
-    savepoint = client.stop_with_savepoint().result()
-    client.get_job_execution_result().result()
-    settings |= {
-        "execution.live.engine": second,
-        "execution.checkpointing.dir": str(tmp_path / "second"),
-        "execution.state-recovery.path": savepoint,
-        "parallelism.default": 3,
-    }
-    number_job(
-        environment("streaming", **settings), out, "counts", "buckets"
-    ).get_job_execution_result().result()
-    assert written(out) == expected_counts() + expected_buckets()
-    folders = {"query": "spark", "jobs": EPOCHS}
-    for name, engine in (("first", first), ("second", second)):
-        assert (tmp_path / name / "run-0" / folders[engine]).is_dir()
 
 
 class Alarm(KeyedProcessFunction):
@@ -143,7 +117,7 @@ class Alarm(KeyedProcessFunction):
 def test_timers_of_processing_time_fire_while_no_record_arrives(
     environment: Environment, tmp_path: Path
 ) -> None:
-    env = environment("streaming", **JOBS)
+    env = environment("streaming", **SMALL)
     source = DataGeneratorSource(lambda i: i, records_per_second=1, type_info=Types.LONG())
     pair = Types.TUPLE([Types.LONG(), Types.LONG()])
     nothing = env.from_source(source, NO_TIME, "numbers").filter(lambda _: False)

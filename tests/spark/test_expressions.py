@@ -171,7 +171,6 @@ def answer(env: StreamExecutionEnvironment, paths: tuple[str, str], job: Any) ->
 
 
 PLACES = {"sql": {}, "worker": {"execution.batch.expressions": "false"}}
-ENGINES = {"jobs": {}, "query": {"execution.live.engine": "query"}}
 
 
 @pytest.mark.parametrize(
@@ -181,9 +180,7 @@ ENGINES = {"jobs": {}, "query": {"execution.live.engine": "query"}}
         ("batch", PLACES["worker"]),
         ("mixed", PLACES["sql"]),
         ("mixed", PLACES["worker"]),
-        ("mixed", ENGINES["query"]),
-        ("streaming", ENGINES["jobs"]),
-        ("streaming", ENGINES["query"]),
+        ("streaming", {}),
     ],
 )
 def test_one_answer_in_every_mode_and_place(

@@ -26,7 +26,7 @@ from penstock.datastream.connectors.file_system import (
     OutputFileConfig,
 )
 from penstock.errors import JobCancelledError
-from tests.spark.conftest import ENGINE, ENGINES, Environment, Failures
+from tests.spark.conftest import Environment, Failures
 from tests.spark.waiting import committed, wait_for
 
 ROW = Types.ROW_NAMED(["group", "n"], [Types.STRING(), Types.LONG()])
@@ -93,14 +93,13 @@ def endless(env: StreamExecutionEnvironment, out: Path) -> None:
     numbers.map(lambda n: (f"g{n % 2}", n), ROW).sink_to(sink_of(out, 1_000_000)).uid("out")
 
 
-@pytest.mark.parametrize("engine", ENGINES)
 def test_all_is_visible_in_a_savepoint_and_when_a_job_was_cancelled(
-    environment: Environment, session: SparkSession, tmp_path: Path, engine: str
+    environment: Environment, session: SparkSession, tmp_path: Path
 ) -> None:
     out, job = tmp_path / "out", tmp_path / "job"
     settings: dict[str, str] = {}
     for attempt in range(2):
-        env = environment("streaming", **{ENGINE: engine}, **settings)
+        env = environment("streaming", **settings)
         endless(env, out)
         before = len(numbers_in(session, out))
         client = env.execute_async("endless")

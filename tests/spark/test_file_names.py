@@ -21,9 +21,8 @@ from penstock.graph.endpoints import SplitSource
 from penstock.spark.driver import batch_run
 from penstock.spark.inspect.state_reader import read_state
 from penstock.spark.live.files.epoch_files import EpochFiles
-from penstock.spark.live.planned_files import PlannedFiles
 from penstock.types import TypeInformation
-from tests.spark.conftest import ENGINE, ENGINES, Environment
+from tests.spark.conftest import Environment
 
 NO_TIME = WatermarkStrategy.no_watermarks()
 NAMES = [
@@ -130,9 +129,8 @@ def test_every_file_is_history_or_live_whatever_its_name(
     assert Counter(found) == Counter({(name, 1): 1 for name in wanted})
 
 
-@pytest.mark.parametrize("engine", ENGINES)
 def test_every_live_file_is_read_once_whatever_its_name(
-    environment: Environment, tmp_path: Path, engine: str
+    environment: Environment, tmp_path: Path
 ) -> None:
     wanted = write(tmp_path / "plain", NAMES)
     write(tmp_path / "plain" / "deeper[1]", ["not read, as in history"])
@@ -143,9 +141,7 @@ def test_every_live_file_is_read_once_whatever_its_name(
         for name in ("a[1]", "b"):
             (directory / f"{name}.json").write_text(json.dumps({"name": name}))
     odd = {"execution.checkpointing.dir": str(tmp_path / ODD), "pipeline.name": f"{ODD}:"}
-    env = environment(
-        "streaming", **{"execution.live.max-files-per-batch": 16, ENGINE: engine}, **odd
-    )
+    env = environment("streaming", **{"execution.live.max-files-per-batch": 16}, **odd)
     lines = env.from_source(FileSource.text(tmp_path / "plain"), NO_TIME, f"{ODD}:").uid(f"{ODD}:")
     parts = env.from_source(FileSource.json(tmp_path / AWKWARD, row), NO_TIME, "parts", row)
     names = lines.map(json.loads, Types.STRING())
@@ -200,23 +196,17 @@ def test_a_directory_that_is_not_there_is_told_before_history_is_read(
     assert __file__ in str(caught.value.origin)
 
 
-@pytest.mark.parametrize(
-    ("engine", "checks"),
-    [("query", (PlannedFiles, "check")), ("jobs", (EpochFiles, "rows"))],
-)
 def test_a_planned_file_is_read_or_missed_aloud(
     environment: Environment,
     session: SparkSession,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    engine: str,
-    checks: tuple[type, str],
 ) -> None:
     """It vanishes before it is read; then the job is started without it, and with it again."""
     write(tmp_path / "in", ["a", "b"])
     lost = tmp_path / "in" / "fb.txt"
     content = lost.read_text()
-    checked = getattr(*checks)
+    checked = EpochFiles.rows
 
     def vanish(self: Any, *asked: Any) -> Any:
         found = checked(self, *asked)
@@ -224,7 +214,7 @@ def test_a_planned_file_is_read_or_missed_aloud(
         return found
 
     def run() -> Counter[Any]:
-        env = environment("streaming", **{ENGINE: engine})
+        env = environment("streaming")
         source = FileSource.text(tmp_path / "in").monitor_continuously()
         lines = env.from_source(source, NO_TIME, "lines").map(json.loads, Types.STRING())
         return Counter(lines.execute_and_collect(limit=2))
@@ -232,7 +222,7 @@ def test_a_planned_file_is_read_or_missed_aloud(
     session.conf.set("spark.sql.files.ignoreMissingFiles", "true")
     try:
         with monkeypatch.context() as patch:
-            patch.setattr(*checks, vanish)
+            patch.setattr(EpochFiles, "rows", vanish)
             with pytest.raises(PenstockError, match=r"fb\.txt") as reading:
                 run()
         with pytest.raises(PenstockError, match=r"fb\.txt is gone") as planned:

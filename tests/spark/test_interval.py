@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
 import pytest
-from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from penstock.common import Configuration, Duration, WatermarkStrategy
 from penstock.config.backlog_options import WATERMARK_LAG_THRESHOLD
-from penstock.config.live_options import LIVE_ENGINE
 from penstock.config.options import CHECKPOINT_INTERVAL, MAX_RECORDS_PER_BATCH
 from penstock.datastream.connectors import CollectionSource, HybridSource
 from penstock.plan.phases.backlog import checkpoint_interval
@@ -25,26 +22,20 @@ def by_record() -> WatermarkStrategy:
     return strategy.with_timestamp_assigner(lambda record, _: record)
 
 
-@pytest.mark.parametrize("engine", ["jobs", "query"])
 def test_history_is_read_in_its_own_rhythm(
-    environment: Environment, monkeypatch: pytest.MonkeyPatch, engine: str
+    environment: Environment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seconds: list[float] = []
-    trigger, begin = DataStreamWriter.trigger, EpochPace.begin
-
-    def noted(writer: DataStreamWriter, **kinds: Any) -> DataStreamWriter:
-        seconds.append(float(kinds["processingTime"].removesuffix(" seconds")))
-        return trigger(writer, **kinds)
+    begin = EpochPace.begin
 
     def begun(pace: EpochPace) -> None:
         if pace.is_first:
             seconds.append(pace.interval_seconds)
         begin(pace)
 
-    monkeypatch.setattr(DataStreamWriter, "trigger", noted)
     monkeypatch.setattr(EpochPace, "begin", begun)
     settings = {CHECKPOINT_INTERVAL.key: "250 ms", DURING: "1500 ms"}
-    env = environment("streaming", **settings, **{LIVE_ENGINE.key: engine})
+    env = environment("streaming", **settings)
     history, live = CollectionSource.of([1, 2]), CollectionSource.of([3])
     source = HybridSource.builder(history).add_source(live).build()
     stream = env.from_source(source, WatermarkStrategy.no_watermarks(), "numbers")
@@ -53,33 +44,26 @@ def test_history_is_read_in_its_own_rhythm(
     assert seconds == [1.5, 0.25]
 
 
-@pytest.mark.parametrize("engine", ["jobs", "query"])
 def test_the_interval_follows_the_lag_of_watermarks(
-    environment: Environment, monkeypatch: pytest.MonkeyPatch, engine: str
+    environment: Environment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seconds: list[float] = []
-    trigger, begin = DataStreamWriter.trigger, EpochPace.begin
+    begin = EpochPace.begin
 
     def note(interval: float) -> None:
         if seconds[-1:] != [interval]:
             seconds.append(interval)
 
-    def noted(writer: DataStreamWriter, **kinds: Any) -> DataStreamWriter:
-        note(float(kinds["processingTime"].removesuffix(" seconds")))
-        return trigger(writer, **kinds)
-
     def begun(pace: EpochPace) -> None:
         note(pace.interval_seconds)
         begin(pace)
 
-    monkeypatch.setattr(DataStreamWriter, "trigger", noted)
     monkeypatch.setattr(EpochPace, "begin", begun)
     settings = {
         CHECKPOINT_INTERVAL.key: "100 ms",
         DURING: "700 ms",
         WATERMARK_LAG_THRESHOLD.key: "1 h",
         MAX_RECORDS_PER_BATCH.key: "1",
-        LIVE_ENGINE.key: engine,
     }
     env = environment("streaming", **settings)
     now = time.time_ns() // 1_000_000

@@ -18,9 +18,9 @@ from penstock.datastream import StreamExecutionEnvironment
 from penstock.errors import JobDirectoryError, JobMismatchError, SavepointError
 from penstock.filesystem.stored_path import mounted
 from penstock.plan.physical import PhysicalPlan
+from penstock.spark.inspect.state_location import locate_state
 from penstock.spark.job.job_directory import JobDirectory
 from penstock.spark.savepoints.savepoint_requests import SavepointRequests
-from penstock.spark.sources.positions import ControlLog
 from penstock.state.savepoint import (
     Savepoint,
     copy_state,
@@ -86,8 +86,7 @@ def test_files_are_for_their_owner_only(tmp_path):
     path = tmp_path / "job"
     directory = JobDirectory.open(str(path), plan_of("a"), "job")
     directory.record("run-0.staged", {"x": 1})
-    ControlLog(mounted(directory.run_directory(0, "control"))).append("start")
-    directory.run_directory(0, "spark")
+    directory.run_directory(0, "snapshot")
     requests = SavepointRequests(path)
     requests.fail(requests.submit(None), SavepointError("no", hint="Wait."))
     requests.submit(None)
@@ -101,7 +100,7 @@ def test_files_are_for_their_owner_only(tmp_path):
     restore_state(target, taken, path / "restored")
     directory.release()
     found = everything_in(path)
-    assert len(found) > 12
+    assert len(found) > 10
     assert {name: oct(mode) for name, mode in found.items() if mode & 0o077} == {}
 
 
@@ -133,6 +132,15 @@ def test_a_digest_is_that_of_the_job(tmp_path):
         other.release()
 
 
+def test_a_directory_with_a_streaming_query_is_refused(tmp_path):
+    uids_in(tmp_path, plan_of("a"))
+    (tmp_path / "run-0" / "spark" / "offsets").mkdir(parents=True)
+    with pytest.raises(JobMismatchError, match="by a build before the first release"):
+        uids_in(tmp_path, plan_of("a"))
+    with pytest.raises(JobMismatchError, match="by a build before the first release"):
+        locate_state(tmp_path)
+
+
 @pytest.mark.parametrize("missing", ["uids", "pipelines", "key"])
 def test_a_directory_of_before_the_first_release_is_refused(tmp_path, missing):
     uids_in(tmp_path, plan_of("a"))
@@ -156,7 +164,6 @@ UNPICKLED: dict[str, str] = {
     "wire/user_code.py": "programs, which the driver gives to its workers",
     "spark/driver/batch_run.py": "the record of a staged run, whose keyed digest is checked before",
     "spark/worker/epoch_log_sources.py": "views of logs, which the driver gives to its workers",
-    "spark/worker/level_processor.py": "a description, which the driver gives to its workers",
     "spark/live/epochs/epoch_attempts.py": "messages, which Spark brings from workers of the job",
     "spark/live/epochs/epoch_tasks.py": "input of an epoch, which the driver gives to its workers",
     "spark/live/epochs/epoch_journal.py": "the outcome of an epoch, whose keyed digest is checked before",

@@ -98,22 +98,12 @@ def test_answer_is_that_of_the_replay(
     tmp_path_factory: pytest.TempPathFactory,
     **run: Any,
 ) -> None:
-    check(tmp_path_factory, mode, "jobs", backlog=backlog, **run)
-
-
-# A micro-batch of a query takes up to a second.
-@settings(max_examples=2)
-@given(batch_records=st.sampled_from([30, 1000]), **RUNS)
-def test_answer_of_a_query_is_that_of_the_replay(
-    *, session: SparkSession, tmp_path_factory: pytest.TempPathFactory, **run: Any
-) -> None:
-    check(tmp_path_factory, STREAMING, "query", backlog=False, **run)
+    check(tmp_path_factory, mode, backlog=backlog, **run)
 
 
 def check(
     directories: pytest.TempPathFactory,
     mode: RuntimeExecutionMode,
-    engine: str,
     *,
     backlog: bool,
     program: Program,
@@ -129,7 +119,6 @@ def check(
     options = configuration(mode, parallelism, backlog=backlog, chaining=chaining)
     options.set("execution.frame.max-records", frame_records)
     options.set("execution.live.max-records-per-batch", batch_records)
-    options.set("execution.live.engine", engine)
     if "alarms" in program.sinks or not in_order(found):
         splits = 1  # records of one key, or the disorder, are only in order within a split
     files_of = partial(in_files, directories.mktemp("input")) if is_in_files else None

@@ -24,7 +24,7 @@ from penstock.events.job_events import MicroBatch, Restarting
 from penstock.events.listeners import also_listening
 from penstock.spark.live.files.epoch_files import EpochFiles
 from penstock.spark.sources.listing.file_log import FileLog, PinnedFile
-from tests.spark.conftest import ENGINE, ENGINES, Environment
+from tests.spark.conftest import Environment
 from tests.spark.test_epochs import Seen
 from tests.spark.test_files import write_parquet
 from tests.spark.waiting import wait_for
@@ -168,23 +168,6 @@ def has_counted(out: Path, word: str) -> bool:
     return counts(out)[word, 1] > 0
 
 
-@pytest.mark.parametrize("before", ENGINES)
-def test_a_run_goes_on_with_the_engine_that_it_began_with(
-    environment: Environment, tmp_path: Path, before: str
-) -> None:
-    source = FileSource.json(tmp_path / "in", WORD).monitor_continuously()
-    (after,) = {*ENGINES} - {before}
-    for engine, word in ((before, "a"), (after, "b"), (before, "c")):
-        write(tmp_path / "in", word)
-        client = start(environment("streaming", **{ENGINE: engine}), source, tmp_path / "out")
-        wait_for(client, partial(has_counted, tmp_path / "out", word))
-        client.cancel()
-    assert counts(tmp_path / "out") == Counter({("a", 1): 1, ("b", 1): 1, ("c", 1): 1})
-    run = tmp_path / "job" / "run-0"
-    found = [name for name in ("files", "spark/offsets") if (run / name).exists()]
-    assert found == [{"jobs": "files", "query": "spark/offsets"}[before]]
-
-
 def grown(path: Path) -> None:
     with path.open("a") as file:
         file.write('{"word": "more"}\n')
@@ -246,9 +229,8 @@ def test_the_log_goes_on_where_history_ended(
     assert [uri.rsplit("/", 1)[1] for uri in added] == ["live.json", "later.json"]
 
 
-@pytest.mark.parametrize("engine", ENGINES)
 def test_files_of_another_file_system_are_read_once(
-    environment: Environment, session: SparkSession, tmp_path: Path, engine: str
+    environment: Environment, session: SparkSession, tmp_path: Path
 ) -> None:
     """Hadoop's view of a local directory: the driver lists it through Spark, and has no path of its own."""
     java_context: Any = session.sparkContext._jsc
@@ -259,9 +241,7 @@ def test_files_of_another_file_system_are_read_once(
         write(tmp_path / "data" / day, *names)
     row = Types.ROW_NAMED(["word", "day"], [Types.STRING(), Types.LONG()])
     source = FileSource.json("viewfs://elsewhere/data", row).monitor_continuously()
-    rows = environment("streaming", **SMALL, **{ENGINE: engine}).from_source(
-        source, NO_TIME, "rows"
-    )
+    rows = environment("streaming", **SMALL).from_source(source, NO_TIME, "rows")
     found = rows.map(lambda row: (row.word, row.day)).execute_and_collect(limit=4)
     wanted = {(name, int(day[-1])): 1 for day, names in days.items() for name in names}
     assert Counter(found) == Counter(wanted)

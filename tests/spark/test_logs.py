@@ -27,12 +27,12 @@ from penstock.state.savepoint import read_savepoint
 from tests.log_world import AppendedLog
 from tests.spark.conftest import Environment, Failures
 from tests.spark.test_clients import written
-from tests.spark.test_epochs import JOBS, STEPS, Seen
+from tests.spark.test_epochs import STEPS, Seen
 from tests.spark.waiting import wait_for
 
 ROW = Types.ROW_NAMED(["key", "n"], [Types.STRING(), Types.LONG()])
 NO_TIME = WatermarkStrategy.no_watermarks()
-SMALL = JOBS | {"execution.live.max-records-per-batch": 10}
+SMALL: dict[str, object] = {"execution.live.max-records-per-batch": 10}
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ def test_history_up_to_the_heads_is_read_by_all_tasks_and_live_goes_on_behind_it
 ) -> None:
     out = tmp_path / "out"
     log.add("a", *lines(0, 4000))
-    client = start(environment("mixed", **JOBS), HybridSource.until_head(log), out)
+    client = start(environment("mixed", **SMALL), HybridSource.until_head(log), out)
     wait_for(client, lambda: written(out) == counts(4000))
     log.add("a", *lines(4000, 4020))
     log.add("b", *lines(4020, 4040))
@@ -250,7 +250,7 @@ def test_a_log_that_does_not_answer_does_not_keep_a_live_run_from_being_cancelle
 ) -> None:
     log.add("a", *lines(0, 10))
     out, source = tmp_path / "out", hanging(log.directory)
-    client = start(environment("streaming", **JOBS), source, out)
+    client = start(environment("streaming", **SMALL), source, out)
     wait_for(client, lambda: written(out) == counts(10))
     Path(log.directory, "silent").touch()
     log.add("a", *lines(10, 20))

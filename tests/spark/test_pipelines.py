@@ -20,7 +20,7 @@ from penstock.events.listeners import JobListener, also_listening
 from penstock.spark.inspect.state_reader import read_state_names
 from penstock.state.savepoint import read_savepoint
 from penstock.wire.atomic_file import read_verified
-from tests.spark.conftest import ENGINE, ENGINES, Environment, Failures
+from tests.spark.conftest import Environment, Failures
 from tests.spark.jobs import beside, enriched
 from tests.spark.test_clients import written
 from tests.spark.waiting import committed, wait_for
@@ -45,12 +45,11 @@ def check_written(out: Path, clicks: int = beside.CLICKS) -> None:
     assert enriched.answer(written(out / "enriched")) == enriched.expected()
 
 
-@pytest.mark.parametrize("engine", ENGINES)
 def test_every_pipeline_writes_what_it_writes_alone(
-    environment: Environment, tmp_path: Path, engine: str
+    environment: Environment, tmp_path: Path
 ) -> None:
     seen = Seen()
-    env = environment("mixed", **SMALL, **{ENGINE: engine})
+    env = environment("mixed", **SMALL)
     beside.build(env, tmp_path / "out")
     with also_listening(seen):
         result = env.execute("beside")
@@ -89,12 +88,9 @@ def test_a_failure_in_every_pipeline_loses_and_repeats_nothing(
     check_written(tmp_path / "out")
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_one_savepoint_has_every_pipeline(
-    environment: Environment, tmp_path: Path, engine: str
-) -> None:
+def test_one_savepoint_has_every_pipeline(environment: Environment, tmp_path: Path) -> None:
     out, clicks = tmp_path / "out", 1200
-    env = environment("mixed", **SMALL, **{ENGINE: engine})
+    env = environment("mixed", **SMALL)
     beside.build(env, out, clicks)
     client = env.execute_async("beside")
     wait_for(client, lambda: bool(written(out / "enriched")) and bool(written(out / "clicks")))
@@ -113,7 +109,6 @@ def test_one_savepoint_has_every_pipeline(
         "execution.checkpointing.dir": str(tmp_path / "second"),
         RECOVERY: savepoint,
         "parallelism.default": 1,
-        ENGINE: "jobs",
     }
     env = environment("mixed", **SMALL, **settings)
     beside.build(env, out, clicks)

@@ -26,10 +26,10 @@ from penstock.runtime.task.report import Report
 from penstock.spark.driver.recovery import match_savepoint
 from penstock.spark.driver.restored import Restored
 from penstock.spark.job.run_outline import RunOutline, outline_of, source_records
+from penstock.spark.sources.listing.file_log import FileLog, PinnedFile
+from penstock.spark.sources.listing.stream_writer import batch_directory, offsets_before
 from penstock.spark.sources.pinned_files import PinnedFiles
-from penstock.spark.sources.positions import ControlLog, PositionsReader
 from penstock.spark.sources.read_context import Pinned
-from penstock.spark.sources.stream_positions import stream_offsets
 from penstock.state.savepoint import Savepoint, SourceRecord, StateFile, WatermarkRecord
 
 NO_TIME = WatermarkStrategy.no_watermarks()
@@ -217,37 +217,22 @@ def test_an_outline_survives_its_record():
     assert RunOutline.from_json(outline.to_json()) == outline
 
 
-def offsets_file(checkpoint: Path, batch: int, *offsets: str) -> None:
-    path = checkpoint / "offsets" / str(batch)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("\n".join(["v1", "{}", *offsets]))
+def log_of(run: Path, *names: str) -> None:
+    (run / "files").mkdir()
+    log = FileLog(run / "files" / "0", lambda: None)
+    log.add([PinnedFile(f"file:///in%20dir/{name}", 1, 9) for name in names])
 
 
-def files_log(checkpoint: Path, name: str, **files: int) -> None:
-    path = checkpoint / "sources" / "1" / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    lines = [
-        f'{{"path":"file:///in%20dir/{file}","timestamp":9,"batchId":{number}}}'
-        for file, number in files.items()
-    ]
-    path.write_text("\n".join(["v1", *lines]))
-
-
-def test_positions_are_those_of_the_micro_batch(tmp_path):
+def test_positions_are_those_of_the_epoch(tmp_path):
     source = FileSource.text("/in dir").monitor_continuously()
     lines = DataGeneratorSource(str, type_info=Types.STRING())
     plan = plan_of({"files": source, "numbers": lines}, uids=())
     outline = outline_of(plan, plan.runs[0], "id", "job")
-    offsets_file(tmp_path / "spark", 4, '{"control":1,"1":[30]}', '{"logOffset":10}')
-    offsets_file(tmp_path / "spark", 5, '{"control":1,"1":[40]}', '{"logOffset":11}')
-    files_log(tmp_path / "spark", "9.compact", a=0, b=9)
-    files_log(tmp_path / "spark", "10", c=10)
-    files_log(tmp_path / "spark", "11", d=11)
+    log_of(tmp_path, "a", "b", "c", "d")
     pinned = Pinned(splits={(1, 0): [(10, None)]})
     earlier = {(0, 0): PinnedFiles({"file:///in%20dir/before": (1, 2)}, "")}
-    files, numbers = source_records(
-        outline, pinned, earlier, tmp_path, stream_offsets(tmp_path / "spark", 4)
-    )
+    at = {"at": {"0": [3], "1": [30]}}
+    files, numbers = source_records(outline, pinned, earlier, tmp_path, at)
     assert numbers.position == {"splits": [[30, None]]}
     names = {uri.rsplit("/", 1)[-1] for uri in files.read["0"]["files"]}
     assert names == {"before", "a", "b", "c"}
@@ -257,21 +242,23 @@ def test_bounded_files_that_were_not_read_are_left(tmp_path):
     source = FileSource.text("/in dir")
     plan = plan_of({"files": source}, uids=())
     outline = outline_of(plan, plan.runs[0], "id", "job")
-    offsets_file(tmp_path / "spark", 0, "-", '{"logOffset":0}')
-    files_log(tmp_path / "spark", "0", a=0, foreign=0)
     pinned = {f"file:///in%20dir/{name}": (1, 2) for name in "ab"}
     given = Pinned(files={(0, 0): PinnedFiles(pinned, "{}")})
-    (record_,) = source_records(outline, given, {}, tmp_path, stream_offsets(tmp_path / "spark", 0))
+    (record_,) = source_records(outline, given, {}, tmp_path, {"at": {"0": [1]}})
     assert list(record_.position["left"]["files"]) == ["file:///in%20dir/b"]
     assert list(record_.read["0"]["files"]) == ["file:///in%20dir/a"]
 
 
 @pytest.mark.parametrize("text", ["", "v2\n{}\n{}", "nonsense"])
-def test_a_checkpoint_of_another_layout_is_named(tmp_path, text):
-    (tmp_path / "spark" / "offsets").mkdir(parents=True)
-    (tmp_path / "spark" / "offsets" / "3").write_text(text)
-    with pytest.raises(PenstockError, match="offsets/3"):
-        stream_offsets(tmp_path / "spark", 3)
+def test_offsets_of_another_layout_are_named(tmp_path, text):
+    batch = batch_directory(tmp_path, 3)
+    batch.mkdir()
+    (batch / "_offsets").write_text(text)
+    with pytest.raises(PenstockError, match="000000000003/_offsets"):
+        offsets_before(tmp_path, 4)
+    (batch / "_offsets").write_text('v1\n{}\n-\n{"logOffset":7}\n')
+    assert offsets_before(tmp_path, 4) == [None, '{"logOffset":7}']
+    assert offsets_before(tmp_path, 0) == [None]
 
 
 def test_watermarks_of_a_savepoint_name_no_numbers():
@@ -298,19 +285,6 @@ def test_a_split_with_nothing_left_is_not_waited_for():
         open_splits=pinned.open_splits(),
     )
     assert programs[1].watermark_groups[0] == (WatermarkGroup(group=0, splits=1),)
-
-
-def test_the_ends_of_a_drained_input_come_with_the_savepoint(tmp_path):
-    log = ControlLog(tmp_path)
-    log.append("start")
-    log.append("savepoint:1", ends=[0, 3])
-    reader = PositionsReader({"control": str(tmp_path), "sources": "[]", "max_records": "1"})
-    (partition,) = reader.partitions({"control": 1}, {"control": 2})
-    assert [row[:2] for row in reader.read(partition)] == [
-        ("end", 0),
-        ("end", 3),
-        ("savepoint:1", -1),
-    ]
 
 
 # State of operators without a uid.

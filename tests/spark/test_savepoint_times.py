@@ -12,36 +12,29 @@ from penstock.common import Configuration
 from penstock.errors import SavepointError
 from penstock.plan.phases.bounded_region import RESULTS_RUN
 from penstock.plan.physical import PipelinePlan
+from penstock.spark.live.epochs.epoch_savepoints import EpochSavepoints
 from penstock.spark.savepoints.job_savepoints import JobSavepoints
 from penstock.spark.savepoints.savepoint_futures import SavepointFutures, no_live_run
 from penstock.spark.savepoints.savepoint_requests import SavepointRequests
-from penstock.spark.savepoints.savepoint_taker import SavepointTaker
-from penstock.spark.sources.positions import ControlLog
 
 
-def taker(directory: Path, run: str) -> tuple[SavepointTaker, ControlLog]:
+def savepoints_of(directory: Path, run: str) -> EpochSavepoints:
     checkpoints = SimpleNamespace(path=directory, step=lambda _: None, is_temporary=False)
     plan = SimpleNamespace(pipelines=(PipelinePlan(0, (1,)),), runs=())
     job: Any = SimpleNamespace(directory=checkpoints, plan=plan, configuration=Configuration())
     of_run: Any = SimpleNamespace(name=run, index=1, readings=(), pipeline=0)
-    control = ControlLog(directory / run)
     outline: Any = None
     savepoints = JobSavepoints(job)
     savepoints.begin(0)
-    return SavepointTaker(job, of_run, control, outline, savepoints), control
+    return EpochSavepoints(job, of_run, outline, savepoints)
 
 
 def test_a_request_waits_until_the_results_of_the_bounded_region_are_state(tmp_path: Path) -> None:
-    (tmp_path / RESULTS_RUN).mkdir()
-    (tmp_path / "live").mkdir()
     request = SavepointRequests(tmp_path).submit(None)
-    early, control = taker(tmp_path, RESULTS_RUN)
-    early.poll()
-    assert (early.is_busy, control.count()) == (False, 0)
-    later, control = taker(tmp_path, "live")
-    later.poll()
-    assert later.is_busy
-    assert [event["event"] for event in control.events()] == [request.event]
+    assert savepoints_of(tmp_path, RESULTS_RUN).next() is None
+    found = savepoints_of(tmp_path, "live").next()
+    assert found is not None
+    assert found.event == request.event
 
 
 @pytest.mark.parametrize("stop", [False, True])

@@ -40,15 +40,11 @@ from penstock.errors import (
     SavepointMismatchError,
     StateMigrationError,
 )
-from penstock.program.routing import live_routes
-from penstock.spark.job.hand_over import initial_state
-from penstock.spark.sources.stream_positions import last_batches
 from penstock.state.log.epoch_record import EPOCHS, RECORDS
 from penstock.state.log.settled_epoch import read_settled
 from penstock.state.savepoint import MANIFEST, read_savepoint
 from penstock.wire.atomic_file import read_verified
-from penstock.wire.canonical.key_groups import subtask_of
-from tests.spark.conftest import ENGINE, ENGINES, Environment
+from tests.spark.conftest import Environment
 from tests.spark.test_clients import written
 from tests.spark.waiting import wait_for
 
@@ -138,12 +134,9 @@ def read_so_far(savepoint: str) -> int:
     return COUNT - sum(int(end) - int(at) for at, end in splits)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_a_job_goes_on_from_savepoints_at_other_parallelisms(job, tmp_path, engine):
-    """The second start has the other engine."""
-    (other,) = set(ENGINES) - {engine}
+def test_a_job_goes_on_from_savepoints_at_other_parallelisms(job, tmp_path):
     out = tmp_path / "out"
-    client = number_job(job("first", **{ENGINE: engine}), out, "counts", "buckets")
+    client = number_job(job("first"), out, "counts", "buckets")
     wait_for(client, lambda: bool(written(out)))
     first = client.stop_with_savepoint().result()
     client.get_job_execution_result().result()
@@ -153,25 +146,17 @@ def test_a_job_goes_on_from_savepoints_at_other_parallelisms(job, tmp_path, engi
     counts = Counter({row: n for row, n in written(out).items() if row[0] == "count"})
     assert counts.total() == covered, "something was processed after the savepoint"
 
-    client = number_job(
-        job("second", 3, **{RECOVERY: first, ENGINE: other}), out, "counts", "buckets"
-    )
+    client = number_job(job("second", 3, **{RECOVERY: first}), out, "counts", "buckets")
     wait_for(client, lambda: written(out).total() > covered + 40)
     second = client.stop_with_savepoint(savepoint_directory=str(tmp_path / "kept")).result()
     client.get_job_execution_result().result()
     assert Path(second).parent == tmp_path / "kept"
     assert read_so_far(second) > covered
 
-    again = (
-        number_job(job("first", **{ENGINE: engine}), out, "counts", "buckets")
-        .get_job_execution_result()
-        .result()
-    )
+    again = number_job(job("first"), out, "counts", "buckets").get_job_execution_result().result()
     assert again.runs == (), "a job stopped with a savepoint must not go on"
 
-    third = number_job(
-        job("third", 1, **{RECOVERY: second, ENGINE: engine}), out, "counts", "buckets"
-    )
+    third = number_job(job("third", 1, **{RECOVERY: second}), out, "counts", "buckets")
     third.get_job_execution_result().result()
     assert written(out) == expected_counts() + expected_buckets()
 
@@ -258,25 +243,19 @@ def file_job(env: StreamExecutionEnvironment, data: Path, out: Path) -> JobClien
 def stands_still(run: Path) -> bool:
     """Return whether the last micro-batch of a run is complete."""
     records = sorted((run / EPOCHS / RECORDS).glob("[0-9]*"))
-    if records:
-        return read_settled(run / EPOCHS) == int(records[-1].name)
-    return len(set(last_batches(run / "spark"))) == 1
+    return bool(records) and read_settled(run / EPOCHS) == int(records[-1].name)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_files_are_read_once_and_history_not_again(job, tmp_path, engine):
-    """The second start has the other engine."""
-    (other,) = set(ENGINES) - {engine}
-    one, another = {ENGINE: engine}, {ENGINE: other}
+def test_files_are_read_once_and_history_not_again(job, tmp_path):
     data, out = tmp_path / "data", tmp_path / "out"
     write_file(data / "history", "0", range(30))
     write_file(data / "live", "0", range(30, 60))
-    client = file_job(job("first", mode="mixed", **one), data, out)
+    client = file_job(job("first", mode="mixed"), data, out)
     wait_for(client, lambda: written(out).total() == 60)
     savepoint = client.stop_with_savepoint().result()
     client.get_job_execution_result().result()
     write_file(data / "live", "new one", range(60, 90))
-    client = file_job(job("second", 3, mode="mixed", **{RECOVERY: savepoint} | another), data, out)
+    client = file_job(job("second", 3, mode="mixed", **{RECOVERY: savepoint}), data, out)
     wait_for(client, lambda: written(out).total() >= 90)
     wait_for(client, lambda: stands_still(tmp_path / "second" / "run-1"))
     client.cancel()
@@ -288,7 +267,7 @@ def test_files_are_read_once_and_history_not_again(job, tmp_path, engine):
     read = {part: len(files["files"]) for part, files in manifest.sources[0].read.items()}
     assert (manifest.parallelism, read) == (3, {"0": 1, "1": 2})
     write_file(data / "live", "newer", range(90, 120))
-    client = file_job(job("third", 1, mode="mixed", **{RECOVERY: savepoint} | one), data, out)
+    client = file_job(job("third", 1, mode="mixed", **{RECOVERY: savepoint}), data, out)
     wait_for(client, lambda: written(out).total() >= 120)
     savepoint_by_command(tmp_path / "third", "--stop")
     assert [run.name for run in client.get_job_execution_result().result().runs] == ["live"]
@@ -304,7 +283,7 @@ def test_a_loop_of_epochs_gives_a_savepoint_when_its_newest_record_is_settled(
         with monkeypatch.context() as armed:
             failpoint.count_anew()
             armed.setenv("PENSTOCK_FAILPOINT", f"{place}:raise")
-            client = number_job(job("first", **{ENGINE: "jobs"}), out, "counts", "buckets")
+            client = number_job(job("first"), out, "counts", "buckets")
             with pytest.raises(JobFailedError):
                 client.get_job_execution_result().result()
 
@@ -324,10 +303,9 @@ def test_a_loop_of_epochs_gives_a_savepoint_when_its_newest_record_is_settled(
     assert written(out) == expected_counts() + expected_buckets()
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_draining_fires_every_timer(job, tmp_path, engine):
+def test_draining_fires_every_timer(job, tmp_path):
     out = tmp_path / "out"
-    first = job("first", **{ENGINE: engine})
+    first = job("first")
     client = number_job(first, out, "counts", "buckets", count=None)
     wait_for(client, lambda: bool(written(out)))
     savepoint = client.stop_with_savepoint(advance_to_end_of_event_time=True).result()
@@ -373,21 +351,6 @@ def test_a_foreign_stream_is_refused_with_its_offsets(job, session: SparkSession
 
 def _pair(key: int, _row: Any) -> tuple[int, int]:
     return key, 1
-
-
-def test_every_subtask_gets_its_key_groups_and_all_broadcast_state(session, tmp_path):
-    groups = [-1, *range(128)]
-    rows = {
-        "operator": ["u"] * len(groups) + ["of another level"],
-        "key_group": pa.array([*groups, 0], pa.int32()),
-        "blob": [str(group).encode() for group in [*groups, 0]],
-    }
-    pq.write_table(pa.table(rows), tmp_path / "a.parquet")
-    state = initial_state(session, [tmp_path / "a.parquet"], {"u": 3, "v": 3}, 3, 128)
-    found = Counter((row["route"], int(bytes(row["blob"]))) for row in state.collect())
-    routes = live_routes(3)
-    own = Counter((routes[subtask_of(group, 3, 128)], group) for group in range(128))
-    assert found == own + Counter((route, -1) for route in routes)
 
 
 def typed_job(env: StreamExecutionEnvironment, out: Path, amount: Any) -> JobClient:

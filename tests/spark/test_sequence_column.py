@@ -13,7 +13,7 @@ from penstock.common import Types, WatermarkStrategy
 from penstock.datastream import KeyedProcessFunction, RuntimeContext
 from penstock.datastream.connectors import FileSink, HybridSource, NumberSequenceSource
 from penstock.datastream.state import ValueStateDescriptor
-from tests.spark.conftest import ENGINE, Environment, Failures
+from tests.spark.conftest import Environment, Failures
 
 COUNT = 400
 KEYS = 5
@@ -32,16 +32,13 @@ class Count(KeyedProcessFunction):
         yield value % KEYS, seen
 
 
-@pytest.mark.parametrize(
-    ("mode", "engine"),
-    [("batch", "jobs"), ("streaming", "jobs"), ("mixed", "jobs"), ("mixed", "query")],
-)
+@pytest.mark.parametrize("mode", ["batch", "streaming", "mixed"])
 def test_rows_of_a_key_are_in_order_of_their_numbers_whatever_fails(
-    environment: Environment, tmp_path: Path, failures: Failures, mode: str, engine: str
+    environment: Environment, tmp_path: Path, failures: Failures, mode: str
 ) -> None:
     nth = 1 if mode == "batch" else 3
     settings = failures.at(f"sinks.before-commit:{nth}:raise", f"sinks.committed:{nth}:raise")
-    settings |= {"execution.live.max-records-per-batch": 50, ENGINE: engine}
+    settings |= {"execution.live.max-records-per-batch": 50}
     env = environment(mode, **settings)
     first = NumberSequenceSource(0, COUNT // 2 - 1)
     rest = NumberSequenceSource(COUNT // 2, COUNT - 1)

@@ -15,12 +15,11 @@ from penstock.state.savepoint import read_savepoint
 from tests.log_world import CapturedLog
 from tests.spark.conftest import Environment, Failures
 from tests.spark.test_clients import written
-from tests.spark.test_epochs import JOBS
 from tests.spark.test_logs import counts, lines, start, stop
 from tests.spark.waiting import wait_for
 
 STEPS = ["snapshot.begins", "snapshot.captured", "snapshot.recorded"]
-SMALL = JOBS | {"execution.live.max-records-per-batch": 10}
+SMALL: dict[str, object] = {"execution.live.max-records-per-batch": 10}
 
 
 @pytest.fixture
@@ -38,7 +37,7 @@ def test_a_snapshot_is_begun_anew_until_it_is_complete_and_never_again(
 ) -> None:
     out = tmp_path / "out"
     places = [f"{step}:1:raise" for step in STEPS]
-    client = start(environment(mode, **JOBS, **failures.at(*places)), log, out)
+    client = start(environment(mode, **SMALL, **failures.at(*places)), log, out)
     wait_for(client, lambda: sum(written(out).values()) > 0)
     log.add("a", *lines(60, 80))
     wait_for(client, lambda: ("k0", 16) in written(out) and ("k4", 16) in written(out))
@@ -49,7 +48,7 @@ def test_a_snapshot_is_begun_anew_until_it_is_complete_and_never_again(
     wait_for(client, lambda: log.confirmed() == heads)
     stop(client)
     log.add("b", *lines(80, 100))
-    client = start(environment(mode, **JOBS), log, out)
+    client = start(environment(mode, **SMALL), log, out)
     wait_for(client, lambda: ("k0", 20) in written(out) and ("k4", 20) in written(out))
     stop(client)
     assert len(log.captures()) == 2

@@ -13,7 +13,7 @@ from penstock.errors import SourceError
 from penstock.graph.endpoints import Source
 from penstock.graph.hybrid import HybridSource
 from penstock.graph.query_source import QuerySource
-from penstock.spark.sources.source_row import StreamKind
+from penstock.spark.sources.source_row import SourceKind
 from penstock.spark.sources.table import SOURCES, files_of, row_named, row_of
 from penstock.types import Types
 from tests.connectors.source_classes import source_classes
@@ -54,25 +54,25 @@ def test_the_table_is_total(source):
 
 
 def test_every_name_has_one_row():
-    assert [row.kind for row in SOURCES] == list(StreamKind)
+    assert [row.kind for row in SOURCES] == list(SourceKind)
     assert all(row_named(row.kind.name) is row for row in SOURCES)
 
 
 def test_names_are_those_that_are_recorded():
     recorded = ["SPLITS", "BOUNDED_FILES", "FILES", "WRITTEN_FRAME", "FOREIGN", "LOGS"]
-    assert [kind.name for kind in StreamKind] == recorded
+    assert [kind.name for kind in SourceKind] == recorded
 
 
 @pytest.mark.parametrize(
     ("part", "kind"),
     [
-        (NumberSequenceSource(1, 2), StreamKind.SPLITS),
-        (HISTORY, StreamKind.BOUNDED_FILES),
-        (HISTORY.monitor_continuously(), StreamKind.FILES),
-        (BATCH, StreamKind.WRITTEN_FRAME),
-        (STREAMING, StreamKind.FOREIGN),
-        (WorldLog.of({}), StreamKind.LOGS),
-        (HybridSource.until_head(WorldLog.of({})).parts[0], StreamKind.LOGS),
+        (NumberSequenceSource(1, 2), SourceKind.SPLITS),
+        (HISTORY, SourceKind.BOUNDED_FILES),
+        (HISTORY.monitor_continuously(), SourceKind.FILES),
+        (BATCH, SourceKind.WRITTEN_FRAME),
+        (STREAMING, SourceKind.FOREIGN),
+        (WorldLog.of({}), SourceKind.LOGS),
+        (HybridSource.until_head(WorldLog.of({})).parts[0], SourceKind.LOGS),
     ],
 )
 def test_a_part_has_the_row_of_its_class_and_end(part, kind):
@@ -80,9 +80,9 @@ def test_a_part_has_the_row_of_its_class_and_end(part, kind):
 
 
 def test_positions_are_read_where_no_rows_are():
-    positions = [StreamKind.SPLITS, StreamKind.LOGS]
+    positions = [SourceKind.SPLITS, SourceKind.LOGS]
     assert [row.kind for row in SOURCES if row.batch is None] == positions
-    assert [row.kind for row in SOURCES if row.live is None] == positions
+    assert [row.kind for row in SOURCES if row.in_loop is None] == positions
 
 
 def test_files_of_a_path_are_told_from_files_we_write():

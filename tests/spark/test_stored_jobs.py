@@ -242,12 +242,11 @@ def test_a_savepoint_is_taken_of_a_job_that_does_not_run(
     assert rows(tmp_path / "out") == expected("mixed")
 
 
-def test_what_needs_files_is_refused(environment: Environment, bucket: ObjectPath) -> None:
-    env = environment(
-        "streaming", **{DIRECTORY: f"{bucket}/jobs/one", "execution.live.engine": "query"}
-    )
-    source = DataGeneratorSource(lambda i: i, count=10)
-    env.from_source(source, WatermarkStrategy.no_watermarks(), "numbers").print()
-    with pytest.raises(JobDirectoryError, match="streaming query") as caught:
+def test_what_needs_files_is_refused(
+    environment: Environment, session: SparkSession, bucket: ObjectPath
+) -> None:
+    env = environment("streaming", **{DIRECTORY: f"{bucket}/jobs/one"})
+    env.from_dataframe(session.readStream.format("rate").load()).print()
+    with pytest.raises(JobDirectoryError, match="is a DataFrame, which Spark writes") as caught:
         env.execute()
     assert SECRET not in str(caught.value)

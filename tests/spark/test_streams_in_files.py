@@ -10,7 +10,9 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import col, udf
 
+from penstock import failpoint
 from penstock.datastream import StreamExecutionEnvironment
+from penstock.datastream.connectors import DiscardingSink
 from penstock.errors import JobMismatchError, PenstockError, StateError
 from penstock.state.savepoint import read_savepoint
 from tests.spark.conftest import Environment, Failures
@@ -148,20 +150,33 @@ def test_a_stream_that_spark_refuses_fails_the_job(
         env.execute("counted")
 
 
-def test_a_stream_that_is_not_the_written_one_is_refused(
+def test_other_columns_than_the_written_ones_are_refused(
     environment: Environment, session: SparkSession, tmp_path: Path
 ) -> None:
-    """It has other columns, or Spark has planned other offsets under the number of a micro-batch."""
+    write_input(tmp_path / "data")
+    frame = stream_of(session, tmp_path / "data")
+    for number, columns in enumerate((frame, frame.withColumn("n", col("n").cast("int")))):
+        env = environment("streaming")
+        env.from_dataframe(columns).map(lambda row: row["n"]).sink_to(DiscardingSink())
+        if number:
+            with pytest.raises(JobMismatchError, match="columns struct<key:bigint,n:int>"):
+                env.execute("columns")
+            continue
+        client = env.execute_async("columns")
+        recorded = tmp_path / "job" / "run-0" / "stream-0-0" / "columns.json"
+        wait_for(client, recorded.exists, 200)
+        client.cancel().result()
+
+
+def test_other_offsets_than_the_written_ones_are_refused(
+    environment: Environment, session: SparkSession, tmp_path: Path
+) -> None:
+    """Spark has planned other offsets under the number of a micro-batch that is written."""
     data, out = tmp_path / "data", tmp_path / "out"
     write_input(data)
     env = environment("mixed")
     build(env, stream_of(session, data), data, out)
     run_to_the_end(env, out)
-
-    env = environment("mixed")
-    build(env, stream_of(session, data).withColumn("n", col("n").cast("int")), data, out)
-    with pytest.raises(JobMismatchError, match="columns struct<key:bigint,n:int>"):
-        env.execute("counted")
 
     directory = directory_of(tmp_path / "job")
     newest = directory / f"{batches(tmp_path / 'job')[-1]:012}" / "_offsets"
@@ -172,4 +187,48 @@ def test_a_stream_that_is_not_the_written_one_is_refused(
     build(env, stream_of(session, data), data, out)
     with pytest.raises(StateError, match="has the rows of other offsets"):
         env.execute("counted")
+    assert written(out) == expected()
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "query/metadata",
+        "query/offsets/[0-9]*",
+        "query/commits/[0-9]*",
+        "query/sources/0/[0-9]*",
+        "columns.json",
+    ],
+)
+def test_damage_of_what_a_stream_has_written_is_named(
+    environment: Environment,
+    session: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    pattern: str,
+) -> None:
+    data, out = tmp_path / "data", tmp_path / "out"
+    write_input(data)
+
+    def failed(place: str) -> PenstockError:
+        failpoint.count_anew()
+        monkeypatch.setenv("PENSTOCK_FAILPOINT", f"{place}:raise")
+        env = environment("mixed")
+        build(env, stream_of(session, data), data, out)
+        with pytest.raises(PenstockError) as caught:
+            env.execute("counted")
+        return caught.value
+
+    assert "live.recorded" in failed("live.recorded:3").problem
+    damaged = max(directory_of(tmp_path / "job").glob(pattern))
+    content = damaged.read_bytes()
+    damaged.write_bytes(content[: len(content) // 2])
+    error = failed("nothing:1")
+    assert (error.code, damaged.name in error.problem) == ("STATE", True), error
+    assert written(out) <= expected()
+    damaged.write_bytes(content)
+    monkeypatch.delenv("PENSTOCK_FAILPOINT")
+    env = environment("mixed")
+    build(env, stream_of(session, data), data, out)
+    run_to_the_end(env, out)
     assert written(out) == expected()

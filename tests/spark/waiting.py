@@ -29,11 +29,10 @@ def wait_for(client: JobClient, holds: Callable[[], bool], seconds: float = 60) 
 
 
 def committed(run: Path) -> int:
-    """Return how many micro-batches a live run has committed; those of a loop count from their record.
+    """Return how many epochs of a live run count: they have a record.
 
     Args:
         run: Directory of the run.
     """
-    folders = (run / "spark" / "commits", run / "epochs" / "records")
-    numbers = (int(path.name) for folder in folders for path in folder.glob("[0-9]*"))
+    numbers = (int(path.name) for path in (run / "epochs" / "records").glob("[0-9]*"))
     return max(numbers, default=-1) + 1

@@ -68,7 +68,7 @@ def run_task(directory, view, backend, changes, *, inline_bytes=INLINE_BYTES, co
     """Put or remove values, as a task of an epoch does, and return its storage."""
     storage = SubtaskLog(directory, view, inline_bytes=inline_bytes)
     try:
-        log = ChangeLog(storage, min_compact_bytes=compact_bytes, max_entries=None)
+        log = ChangeLog(storage, min_compact_bytes=compact_bytes)
         backend.catch_up(log)
         table = backend.table("op", "s", SCHEMA)
         for key, value in changes.items():

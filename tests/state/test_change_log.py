@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from penstock.errors import StateError
 from penstock.state.backends.hash.backend import HashBackend
 from penstock.state.log.blob import BLOB_BYTES, Section, encode_blob
-from penstock.state.log.change_log import MAX_ENTRIES, ChangeLog, Head, join_blobs, split_blobs
+from penstock.state.log.change_log import ChangeLog, Head, join_blobs, split_blobs
 from penstock.state.schema.entry_schema import StateKind, StateSchema
 from penstock.testing.memory_log import MemoryLog
 from penstock.types import Types
@@ -20,9 +20,9 @@ SCHEMA = StateSchema(StateKind.VALUE, Types.LONG())
 GROUPS = 8
 
 
-def write(storage, backend, changes, *, min_compact_bytes=1 << 20, max_entries=MAX_ENTRIES):
+def write(storage, backend, changes, *, min_compact_bytes=1 << 20):
     """One micro-batch: put or remove, drain, append."""
-    log = ChangeLog(storage, min_compact_bytes=min_compact_bytes, max_entries=max_entries)
+    log = ChangeLog(storage, min_compact_bytes=min_compact_bytes)
     backend.catch_up(log)
     table = backend.table("op", "s", SCHEMA)
     for key, value in changes.items():
@@ -91,23 +91,6 @@ def test_the_log_stays_in_proportion_to_the_state():
         write(storage, backend, dict.fromkeys(keys, number), min_compact_bytes=1)
         assert storage.size() < 5 * live + 20_000
     assert content(storage)[999] == 399
-
-
-def test_many_tiny_micro_batches_are_compacted_for_their_number():
-    storage, backend = MemoryLog(), HashBackend()
-    for number in range(2500):
-        write(storage, backend, {1: number})
-    assert len(ChangeLog(storage).entries()) <= 1002
-    assert content(storage) == {1: 2499}
-
-
-@pytest.mark.parametrize(("limit", "n_entries"), [(None, 60), (10, 12)])
-def test_another_number_of_entries_may_be_the_limit(limit, n_entries):
-    storage, backend = MemoryLog(), HashBackend()
-    for number in range(60):
-        write(storage, backend, {1: number}, max_entries=limit)
-        assert len(ChangeLog(storage).entries()) <= n_entries
-    assert content(storage) == {1: 59}
 
 
 def test_a_copy_a_few_micro_batches_behind_is_of_use():

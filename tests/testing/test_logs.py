@@ -16,13 +16,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.common import Row, Time, Types
-from penstock.datastream.connectors import DiscardingSink, HybridSource, LogBatch
+from penstock.datastream.connectors import HybridSource, LogBatch
 from penstock.datastream.window import TumblingEventTimeWindows
-from penstock.errors import GraphError, SourceError
+from penstock.errors import SourceError
 from penstock.graph.source import Source
 from penstock.testing import Schedule, check_log_source, run_in_process
 from tests.log_world import AppendedLog, World, WorldLog
-from tests.runtime.jobs import BATCH, MIXED, STREAMING, by_time, environment, job
+from tests.runtime.jobs import BATCH, MIXED, STREAMING, job
 
 SPARSE = {
     "a": {at: ("xyz"[at % 3], at, at) for at in (0, 1, 7, 8, 9, 30, 64)},
@@ -270,16 +270,6 @@ def test_bytes_of_files_are_positions(tmp_path: Any) -> None:
         for size in (1, 17):
             found = run(source, mode, Schedule(batch_sizes=(size,), tasks=3))
             assert Counter(found) == Counter(records)
-
-
-def test_a_query_refuses_a_log() -> None:
-    env = environment(STREAMING | {"execution.live.engine": "query"})
-    stream = env.from_source(WorldLog.of(SPARSE), by_time(), "world")
-    stream.sink_to(DiscardingSink())
-    with pytest.raises(
-        GraphError, match="is a log with heads, which only the engine jobs asks for"
-    ):
-        env.plan()
 
 
 def test_a_bounded_log_of_one_split_is_read_by_all_tasks() -> None:

@@ -68,7 +68,7 @@ CATCH_UP_FACTOR: ConfigOption[int | None] = ConfigOption(
         "While more records or files wait than this many micro-batches usually take, as after a "
         "long outage, a micro-batch takes up to so many times `execution.live.max-records-per-batch` "
         "or `execution.live.max-files-per-batch`. Of files it does so as long as those of a "
-        "micro-batch have less than 512 MiB; with the engine `query` the query begins anew for it. "
+        "micro-batch have less than 512 MiB. "
         "Workers need memory for it. 1 never takes more than usual. When unset it is 4, but 1 where the usual "
         "number is set: that is a limit then."
     ),

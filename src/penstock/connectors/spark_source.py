@@ -30,9 +30,9 @@ _TYPES = {
 class SparkSource(Source):
     """Reads the rows of a DataFrame as `Row`s with its column names.
 
-    A batch DataFrame is bounded; a streaming one never ends and can only be read live. In
-    STREAMING mode a batch DataFrame is first written to the checkpoint directory, because
-    Spark cannot read it in steps.
+    A batch DataFrame is bounded; a streaming one never ends and can only be read live. A live run
+    first writes the rows to the checkpoint directory: of a batch DataFrame because Spark cannot read
+    it in steps, of a stream each micro-batch of its own.
 
     Attributes:
         dataframe: A `pyspark.sql.DataFrame` of the session the job runs in.
@@ -69,13 +69,6 @@ class SparkSource(Source):
     def unprojected_because(self) -> None:
         """No reason, because its rows are columns."""
         return
-
-    @property
-    def streamed_by(self) -> str:  # type: ignore[override]
-        """Reader of the source in a live run, in words."""
-        if self.is_bounded:
-            return "Spark's file stream, from files that it is written to first"
-        return "the stream of its DataFrame"
 
     @property
     def read_in_epochs_by(self) -> str:  # type: ignore[override]

@@ -231,21 +231,6 @@ class Switched(JobEventBase):
 
 
 @dataclass(frozen=True, slots=True)
-class AdmissionChanged(JobEventBase):
-    """The limit of files per micro-batch of a live run has changed.
-
-    Attributes:
-        source: Name of the source.
-        files: Largest number of files of the source in a micro-batch.
-        files_behind: Pending files.
-    """
-
-    source: str
-    files: int
-    files_behind: int
-
-
-@dataclass(frozen=True, slots=True)
 class Resumed(JobEventBase):
     """A job continues from its checkpoint directory.
 
@@ -369,7 +354,6 @@ JobEvent = (
     | MetricsReported
     | RunFinished
     | Switched
-    | AdmissionChanged
     | Resumed
     | Repeating
     | FunctionChanged
@@ -408,7 +392,6 @@ EVENTS: Mapping[type[JobEvent], EventKind] = {
     MetricsReported: _DETAIL,
     RunFinished: _MILESTONE,
     Switched: _MILESTONE,
-    AdmissionChanged: _MILESTONE,
     Resumed: _MILESTONE,
     FunctionChanged: _TROUBLE,
     Repeating: _MILESTONE,

@@ -12,7 +12,6 @@ from datetime import UTC, datetime, timedelta
 from functools import singledispatch
 
 from penstock.events.job_events import (
-    AdmissionChanged,
     BatchProgress,
     ConfirmFailed,
     FunctionChanged,
@@ -123,13 +122,6 @@ def _late(event: MicroBatch | RunFinished) -> str:
 def _(event: Switched, run: str) -> str:  # noqa: ARG001
     at = "" if event.watermark_ms is None else f" at watermark {instant(event.watermark_ms)}"
     return f"switched in {human_duration(event.seconds)}{at}"
-
-
-@sentence.register
-def _(event: AdmissionChanged, run: str) -> str:
-    files = f"{event.files:,} file{'' if event.files == 1 else 's'}"
-    behind = f"{event.files_behind:,} behind"
-    return f"{run}: micro-batches take up to {files} of {event.source}, {behind}"
 
 
 @sentence.register

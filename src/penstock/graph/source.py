@@ -64,15 +64,11 @@ class Source(ShownAsCard):
         if own & _READING and "makes_records_anew" not in own:
             cls.makes_records_anew = False
 
-    streamed_by: ClassVar[str] = "a stream of Spark"
-    """Reader of the source in a query if it is not read by positions, in words."""
-
     read_in_epochs_by: ClassVar[str | None] = None
-    """Reader of the source in a loop of epochs if it is not read by positions, in words. If there is
-    nothing, a live run that reads the source is a query."""
+    """Reader of the source in a live run, in words, if it is not read by positions."""
 
     is_written_first: ClassVar[bool] = False
-    """True if a live run writes all of its rows to files before it reads the first of them."""
+    """True if a live run writes its rows to files, and reads these."""
 
     read_in_batch_by: ClassVar[str | None] = None
     """Reader of the source in a batch run, in words, if there is a choice in a live run."""
@@ -105,11 +101,6 @@ class Source(ShownAsCard):
     @property
     def known_records(self) -> int | None:
         """The number of its records if that is known without asking it, else None."""
-        return None
-
-    @property
-    def ignored_in_query(self) -> str | None:
-        """The setting of the source that has no effect in a query, in words; None if there is none."""
         return None
 
     @property
@@ -185,10 +176,7 @@ class PositionedSource(Source):
 
     @property
     def asks_driver(self) -> str | None:
-        """Request to the source before every epoch, in words; None without one.
-
-        Only the engine `jobs` asks.
-        """
+        """Request to the source before every epoch, in words; None without one."""
         return None
 
     @abstractmethod

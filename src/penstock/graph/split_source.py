@@ -68,7 +68,7 @@ class SplitSource(PositionedSource):
 
         Called in the driver before every epoch of a live run, so it must be cheap. Override it if
         records arise while the job runs: positions at and behind the head are read later. It never
-        falls. Only the engine `jobs` asks for it.
+        falls.
         """
         del split
         return None

@@ -9,7 +9,6 @@ from penstock.config.backlog_options import BACKLOG_OUTPUT, BACKLOG_SHARE, BACKL
 from penstock.config.batch_options import BATCH_COMBINE, BATCH_EXPRESSIONS, BATCH_QUERIES
 from penstock.config.configuration import Configuration
 from penstock.config.join_options import STATE_TTL
-from penstock.config.live_options import LIVE_ENGINE
 from penstock.config.options import (
     AUTO_UIDS,
     HISTORY,
@@ -33,7 +32,7 @@ from penstock.config.time_options import (
 )
 from penstock.plan.phases.backlog import backlog_lag_ms
 from penstock.plan.physical import PlanOptions
-from penstock.program.run_settings import LatencyGranularity, LiveEngine
+from penstock.program.run_settings import LatencyGranularity
 
 
 def plan_options(configuration: Configuration) -> PlanOptions:
@@ -71,7 +70,6 @@ def plan_options(configuration: Configuration) -> PlanOptions:
         projects=configuration.get(BATCH_EXPRESSIONS),
         queries=configuration.get(BATCH_QUERIES),
         makes_uids=configuration.get(AUTO_UIDS),
-        live_engine=LiveEngine(configuration.get(LIVE_ENGINE)),
         ignores_key_kinds=configuration.get(IGNORE_KEY_KINDS),
         latest_in_backlog=configuration.get(BACKLOG_OUTPUT) == "latest",
         state_ttl_ms=configuration.get(STATE_TTL) // timedelta(milliseconds=1) or None,

@@ -16,7 +16,7 @@ from penstock.notebook.card import Card, CardTable, ShownAsCard
 from penstock.program.channel import ChannelSpec
 from penstock.program.folding.fold import FoldPlan
 from penstock.program.operator_spec import Copies, OperatorSpec
-from penstock.program.run_settings import LatencyGranularity, LiveEngine, RunKind
+from penstock.program.run_settings import LatencyGranularity, RunKind
 from penstock.types.information import TypeInformation
 
 
@@ -52,7 +52,6 @@ class PlanOptions:
         queries: `execution.batch.queries`.
         ignores_key_kinds: `execution.state-recovery.ignore-key-kinds`.
         makes_uids: `pipeline.auto-generate-uids`.
-        live_engine: `execution.live.engine`.
         backlog_share: `execution.backlog.share`.
         backlog_tasks: `execution.backlog.tasks`.
         confirms: Logs are told what was read; not by a job that only takes a sample.
@@ -85,7 +84,6 @@ class PlanOptions:
     queries: bool = True
     ignores_key_kinds: bool = False
     makes_uids: bool = True
-    live_engine: LiveEngine = LiveEngine.JOBS
     backlog_share: float = 0.5
     backlog_tasks: int | None = None
     confirms: bool = True
@@ -200,8 +198,6 @@ class RunPlan:
         readings: The parts of sources that it reads.
         final_results_only: Rolling aggregates emit once per key.
         hands_over: Whether a later run takes over its state.
-        engine: What executes a live run; None for a batch run.
-        engine_reason: The reason of this choice, for people.
         pipeline: Index of its pipeline. Runs of one pipeline are executed in order.
         after: Indexes of runs of other pipelines that must be complete before.
     """
@@ -212,8 +208,6 @@ class RunPlan:
     readings: tuple[Reading, ...]
     final_results_only: bool
     hands_over: bool
-    engine: LiveEngine | None = None
-    engine_reason: str = ""
     pipeline: int = 0
     after: tuple[int, ...] = ()
 

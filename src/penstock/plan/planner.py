@@ -32,7 +32,7 @@ from penstock.plan.phases.forwarding import check_forwarding
 from penstock.plan.phases.generated_uids import generate_uids
 from penstock.plan.phases.keys import check_keys
 from penstock.plan.phases.levels import assign_levels
-from penstock.plan.phases.live_engine import choose_engines
+from penstock.plan.phases.live_runs import explain_readers
 from penstock.plan.phases.modes import choose_mode, choose_runs
 from penstock.plan.phases.parallelism import choose_parallelism
 from penstock.plan.phases.pipelines import explain_tasks, find_pipelines
@@ -160,7 +160,7 @@ PHASES: tuple[Phase, ...] = (
     find_pipelines,  # after choose_mode: BATCH is always one pipeline
     choose_runs,  # after find_pipelines: each has runs of its own
     explain_tasks,  # after choose_runs: live runs are known then
-    choose_engines,  # after choose_runs: it depends on the parts that a run reads
+    explain_readers,  # after choose_runs: it depends on the parts that a run reads
     assign_levels,
     decide_time,  # after assign_levels: it reads channels
     drop_timestamps,  # after decide_time: it applies to the other jobs

@@ -17,17 +17,7 @@ class RunKind(Enum):
     """A Spark batch job: bounded input, one pass, grouped by key."""
 
     LIVE = auto()
-    """Small steps, each of them committed, with state: see `LiveEngine`."""
-
-
-class LiveEngine(Enum):
-    """Executor of a live run. The value is that of `execution.live.engine`."""
-
-    JOBS = "jobs"
-    """A loop in the driver: one Spark job per epoch. All sources are read by positions."""
-
-    QUERY = "query"
-    """Micro-batches of input that keeps arriving: a loop of epochs, or a query (`LiveEngine`)."""
+    """A loop of epochs: one Spark job each, committed by one record, with state."""
 
 
 class LatencyGranularity(Enum):

@@ -15,23 +15,15 @@ from penstock.metrics.operator_names import late_records
 from penstock.plan.hand_over import HandOver
 from penstock.plan.phases.bounded_region import RESULTS_RUN
 from penstock.plan.physical import RunPlan
-from penstock.program.run_settings import LiveEngine, RunKind
+from penstock.program.run_settings import RunKind
 from penstock.runtime.task.report import Report
 from penstock.spark.driver.batch_run import BatchRun
 from penstock.spark.driver.restore import state_files_of
 from penstock.spark.driver.run_context import JobContext
 from penstock.spark.job.hand_over import read_hand_over, verified_files
-from penstock.spark.live.engine import engine_of
 from penstock.spark.live.epochs.epoch_run import EpochRun, recommit
-from penstock.spark.live.live_run import LiveRun
-from penstock.spark.live.run_bounds import Predecessor
-from penstock.spark.live.superseded_state import is_superseded, remove_superseded
+from penstock.spark.live.run_bounds import Predecessor, is_superseded, remove_superseded
 from penstock.spark.savepoints.job_savepoints import JobSavepoints
-
-_LIVE_RUNS: dict[LiveEngine, type[LiveRun | EpochRun]] = {
-    LiveEngine.JOBS: EpochRun,
-    LiveEngine.QUERY: LiveRun,
-}
 
 _POLL_SECONDS = 0.05
 
@@ -173,12 +165,11 @@ class PipelineRuns:
         kind = run.kind.name.lower()
         job.events.publish(RunStarted(run.name, kind, reads, run.is_bounded))
         started = time.monotonic()
-        executed: BatchRun | LiveRun | EpochRun
+        executed: BatchRun | EpochRun
         if run.kind is RunKind.BATCH:
             executed = BatchRun(job, run)
         else:
-            live = _LIVE_RUNS[engine_of(job.directory.path, run)]
-            executed = live(job, run, predecessor, self._savepoints)
+            executed = EpochRun(job, run, predecessor, self._savepoints)
             if run.name != RESULTS_RUN:
                 self._savepoints.begin(self._pipeline)
         try:

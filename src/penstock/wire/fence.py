@@ -22,7 +22,6 @@ commits must be put under names that its successor does not use, or be created: 
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from dataclasses import dataclass, field
@@ -101,16 +100,6 @@ class Fence:
             f"nobody can tell who may commit: {self.path} cannot be read: {cause}",
             hint="Start the same command again.",
         )
-
-    def to_text(self) -> str:
-        """Return the text that is sent to a process of Spark's."""
-        return json.dumps([str(self.path), self.epoch, self.token])
-
-    @classmethod
-    def of_text(cls, text: str) -> Fence:
-        """Return the fence that `to_text` encoded."""
-        path, epoch, token = json.loads(text)
-        return cls(Path(path), epoch, token)
 
 
 def driver_name(epoch: int) -> str:

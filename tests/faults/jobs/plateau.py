@@ -1,6 +1,6 @@
-"""Two jobs of one process, one per state backend, with as many small micro-batches as wanted.
+"""Two jobs of one process, one per state backend, with as many small epochs as wanted.
 
-Arguments: directory, number of micro-batches, engine. State is of the same keys all the time.
+Arguments: directory, number of epochs. State is of the same keys all the time.
 """
 
 from __future__ import annotations
@@ -44,12 +44,11 @@ class Count(KeyedProcessFunction):
         yield ctx.get_current_key(), count
 
 
-def start(directory: Path, backend: str, micro_batches: int, engine: str) -> JobClient:
+def start(directory: Path, backend: str, micro_batches: int) -> JobClient:
     """Start the job with one backend."""
     settings = {
         "execution.runtime-mode": "STREAMING",
         "execution.checkpointing.dir": str(directory / backend),
-        "execution.live.engine": engine,
         "execution.live.max-records-per-batch": RECORDS,
         "execution.live.catch-up-factor": 1,
         "parallelism.default": 1,
@@ -62,7 +61,6 @@ def start(directory: Path, backend: str, micro_batches: int, engine: str) -> Job
         # It is filled before the middle of the run.
         **dict.fromkeys(RETAINED, 50),
         # Spark removes the files of versions that nobody needs once a minute, some hundred at a time.
-        "spark.sql.streaming.stateStore.maintenanceInterval": "5s",
         "spark.master": "local[2,4]",
     }
     conf = Configuration.from_dict(settings)
@@ -88,8 +86,8 @@ def note_heap(directory: Path) -> None:
     partial.replace(directory / HEAP)
 
 
-def main(directory: Path, micro_batches: int, engine: str) -> None:
-    clients = [start(directory, backend, micro_batches, engine) for backend in BACKENDS]
+def main(directory: Path, micro_batches: int) -> None:
+    clients = [start(directory, backend, micro_batches) for backend in BACKENDS]
     results = [client.get_job_execution_result() for client in clients]
     while not all(result.done() for result in results):
         time.sleep(HEAP_SECONDS)
@@ -99,4 +97,4 @@ def main(directory: Path, micro_batches: int, engine: str) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3])
+    main(Path(sys.argv[1]), int(sys.argv[2]))

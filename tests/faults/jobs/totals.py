@@ -1,4 +1,4 @@
-"""Running count and total per key over JSON files that keep arriving.
+"""Running count and total per key over history in JSON files, then over a stream of Spark of files that keep arriving.
 
 Arguments: directory of history, of live files, of the output. Never ends.
 """
@@ -15,7 +15,8 @@ from penstock.datastream import (
     StreamExecutionEnvironment,
     ValueStateDescriptor,
 )
-from penstock.datastream.connectors import FileSink, FileSource, HybridSource
+from penstock.datastream.connectors import FileSink, FileSource, HybridSource, SparkSource
+from penstock.spark.session.factory import get_session
 
 INPUT = Types.ROW_NAMED(["key", "amount"], [Types.LONG(), Types.LONG()])
 OUTPUT = Types.ROW_NAMED(["key", "count", "total"], [Types.LONG(), Types.LONG(), Types.LONG()])
@@ -35,11 +36,10 @@ class Totals(KeyedProcessFunction):
 
 def main(history: str, live: str, out: str) -> None:
     env = StreamExecutionEnvironment.get_execution_environment()
-    source = (
-        HybridSource.builder(FileSource.json(history, INPUT))
-        .add_source(FileSource.json(live, INPUT).monitor_continuously())
-        .build()
-    )
+    session = get_session(env.get_configuration(), 1)
+    files = session.readStream.schema("key LONG, amount LONG").option("maxFilesPerTrigger", 1)
+    stream = SparkSource(files.json(live))
+    source = HybridSource.builder(FileSource.json(history, INPUT)).add_source(stream).build()
     records = env.from_source(source, WatermarkStrategy.no_watermarks(), "records")
     totals = records.key_by(lambda row: row.key).process(Totals()).uid("totals")
     totals.map(lambda found: found, OUTPUT).sink_to(FileSink.parquet(out))

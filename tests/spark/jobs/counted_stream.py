@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col, udf
 
-from penstock.common import Configuration, Types, WatermarkStrategy
+from penstock.common import Types, WatermarkStrategy
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.connectors import FileSink, FileSource, HybridSource, SparkSource
 from penstock.spark.session.factory import get_session
@@ -97,7 +97,7 @@ def expected(visits: int = ALL) -> Counter[tuple[int, int]]:
 
 def main(data: str, out: str) -> None:
     env = StreamExecutionEnvironment.get_execution_environment()
-    session = get_session(Configuration().set("parallelism.default", 2), 1)
+    session = get_session(env.get_configuration(), 1)
     build(env, stream_of(session, Path(data)), Path(data), Path(out))
     client = env.execute_async("counted")
     result = client.get_job_execution_result()

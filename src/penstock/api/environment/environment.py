@@ -8,7 +8,7 @@ from typing import Any, overload
 from penstock.api.environment.builder import GraphBuilder
 from penstock.api.environment.environment_settings import PythonDependencies
 from penstock.api.environment.execution_plan import execution_plan_json, graph_json
-from penstock.api.environment.ignored_settings import log_ignored_by_queries, log_ignored_settings
+from penstock.api.environment.ignored_settings import log_ignored_settings
 from penstock.api.environment.job import JobClient, JobExecutionResult, executor_for
 from penstock.api.environment.sql_methods import SqlMethods
 from penstock.api.functions.endpoint_functions import SourceFunction, record
@@ -280,7 +280,6 @@ class StreamExecutionEnvironment(SqlMethods, PythonDependencies, ShownAsCard):
         fill_caches(self)
         log_ignored_settings(self._configuration)
         plan = self.plan()
-        log_ignored_by_queries(plan)
         client = executor_for(self._configuration).submit(plan, self._configuration)
         self._graph.clear()
         return client

@@ -7,8 +7,6 @@ import logging
 from penstock.config.accepted_options import ACCEPTED_PREFIXES, IGNORED_PREFIXES
 from penstock.config.configuration import Configuration
 from penstock.config.flink_reporters import flink_reporters
-from penstock.plan.phases.live_engine import ignored_in_queries
-from penstock.plan.physical import PhysicalPlan
 
 _logger = logging.getLogger("penstock")
 _logged: set[str] = set()
@@ -27,9 +25,3 @@ def log_ignored_settings(configuration: Configuration) -> None:
         if name not in _logged:
             _logged.add(name)
             _logger.warning("reporter of metrics %s has no effect: %s", name, instead)
-
-
-def log_ignored_by_queries(plan: PhysicalPlan) -> None:
-    """Log a warning for each setting of a source that has no effect because its run is a query."""
-    for decision in ignored_in_queries(plan, plan.runs):
-        _logger.warning("%s: %s, because %s", decision.subject, decision.choice, decision.reason)

@@ -199,7 +199,6 @@ class FileSource(Source):
 
     kind: ClassVar[str] = "files"
     makes_records_anew: ClassVar[bool] = True
-    streamed_by: ClassVar[str] = "Spark's file stream"
     path: str
     format: str
     type_info: RowTypeInfo | None = None
@@ -385,20 +384,13 @@ class FileSource(Source):
 
     @property
     def read_in_epochs_by(self) -> str | None:  # type: ignore[override]
-        """Reader in a loop of epochs."""
+        """Reader in a live run."""
         return f"{self._reader}, which gets the files from a log"
 
     @property
     def read_in_batch_by(self) -> str | None:  # type: ignore[override]
         """Reader in a batch run."""
         return f"{self._reader}, which gets the pinned files"
-
-    @property
-    def ignored_in_query(self) -> str | None:
-        """The discovery interval: Spark's file stream lists for every micro-batch."""
-        if not self.continuous or self.discovery_seconds is None:
-            return None
-        return f"a discovery interval of {self.discovery_seconds:g} s"
 
     def get_produced_type(self) -> TypeInformation:
         """Return the row type; a string for text; unknown if it is inferred."""

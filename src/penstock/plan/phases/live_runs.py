@@ -3,23 +3,23 @@
 | sources | runs |
 |---|---|
 | one, of several parts | one per part: a run hands its state over to the next |
-| several, which the loop of epochs can read | one: each source goes from part to part by itself |
-| several, of which one is read by a query | one per part, aligned at the end |
+| several | one: each source goes from part to part by itself |
 
 In the second row history never holds back what is live: both are read in the same epochs, and each has its
 share of their records. A DataFrame is written to files beside these epochs, and is history as soon as all of it is
-written. A query of Spark reads all its streams to their heads in every micro-batch, so it
-cannot begin a part where another ends. That is why the third row keeps one run per part.
+written.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 from penstock.config.backlog_options import BACKLOG_SHARE
-from penstock.config.live_options import LIVE_ENGINE
 from penstock.config.options import HISTORY
 from penstock.plan.phases.bounded_region import RESULTS_RUN
 from penstock.plan.physical import Decision, PhysicalPlan, Reading, RunPlan, SourcePlan
-from penstock.program.run_settings import LiveEngine, RunKind
+from penstock.program.run_settings import RunKind
 
 Runs = tuple[list[RunPlan], list[Decision]]
 """Runs of a pipeline, and why."""
@@ -49,31 +49,12 @@ def live_runs(
     if not _have_history_and_company(left):
         made = _one_per_part(at, left, reason)
     else:
-        obstacle = _obstacle(plan, left)
-        made = (
-            _side_by_side(plan, at, left, reason)
-            if obstacle is None
-            else _one_after_another(at, left, reason, obstacle)
-        )
+        made = _side_by_side(plan, at, left, reason)
     return runs + made[0], decisions + made[1]
 
 
 def _have_history_and_company(sources: list[SourcePlan]) -> bool:
     return len(sources) > 1 and any(len(source.parts) > 1 for source in sources)
-
-
-def _obstacle(plan: PhysicalPlan, sources: list[SourcePlan]) -> str | None:
-    """Return why sources cannot be read from part to part in one run, None if they can.
-
-    The planner of epochs goes from part to part of sources that have positions; files have some too.
-    """
-    if plan.options.live_engine is LiveEngine.QUERY:
-        return f"{LIVE_ENGINE.key} is {LiveEngine.QUERY.value}"
-    for source in sources:
-        for part in source.parts:
-            if part.as_split is None and part.read_in_epochs_by is None:
-                return f"source {source.name!r} is read by {part.streamed_by}"
-    return None
 
 
 def _side_by_side(plan: PhysicalPlan, first: int, left: list[SourcePlan], reason: str) -> Runs:
@@ -93,21 +74,6 @@ def _side_by_side(plan: PhysicalPlan, first: int, left: list[SourcePlan], reason
             f"history of {_names(_with_history(left))} and live input meet, so neither waits for the "
             f"other: history has {share} of the records of an epoch while it lasts "
             f"({BACKLOG_SHARE.key}){_in_files(left)}; {_what_makes_it_batch(plan, left)}",
-        ),
-    ]
-
-
-def _one_after_another(first: int, left: list[SourcePlan], reason: str, obstacle: str) -> Runs:
-    """Return one run per part, and say that what is live waits for history."""
-    runs, decisions = _one_per_part(first, left, reason)
-    last = f"run {runs[-1].index} (live)"
-    return runs, [
-        *decisions,
-        Decision(
-            f"live input of {last}",
-            "behind the history",
-            f"history of {_names(_with_history(left))} can be read beside live input only if all "
-            f"parts are read by positions or in files, and {obstacle}",
         ),
     ]
 
@@ -168,3 +134,21 @@ def _with_history(sources: list[SourcePlan]) -> list[SourcePlan]:
 
 def _names(sources: list[SourcePlan]) -> str:
     return ", ".join(repr(source.name) for source in sources)
+
+
+def explain_readers(plan: PhysicalPlan) -> PhysicalPlan:
+    """Add what reads the sources that are not read by positions. After `choose_runs`."""
+    return replace(plan, decisions=(*plan.decisions, *dict.fromkeys(_readers(plan))))
+
+
+def _readers(plan: PhysicalPlan) -> Iterator[Decision]:
+    for run in plan.runs:
+        for reading in run.readings:
+            source = plan.source(reading.source)
+            for part in (source.parts[number] for number in reading.parts):
+                reader, reason = part.read_in_batch_by, "it is history"
+                if run.kind is RunKind.LIVE:
+                    reader, reason = part.read_in_epochs_by, "it is read in a loop of epochs"
+                if reader is not None:
+                    subject = f"reader of {source.name!r} in run {run.index} ({run.name})"
+                    yield Decision(subject, reader, reason)

@@ -26,7 +26,6 @@ from penstock.state.backends.base import CopyUse, KeyedStateBackend
 from penstock.state.backends.hash.backend import HashBackend
 from penstock.state.log.blob import operator_of
 from penstock.state.log.change_log import (
-    MAX_ENTRIES,
     MIN_COMPACT_BYTES,
     ChangeLog,
     LogStorage,
@@ -70,7 +69,6 @@ class LiveSubtask:
         make_backend: Callable[[], KeyedStateBackend] = HashBackend,
         now_ms: Callable[[], int] = wall_clock_ms,
         min_compact_bytes: int = MIN_COMPACT_BYTES,
-        max_entries: int | None = MAX_ENTRIES,
         local_directory: Path | None = None,
     ) -> None:
         """Make the subtask; the first micro-batch opens its functions."""
@@ -80,7 +78,6 @@ class LiveSubtask:
         self._make_backend = make_backend
         self._now_ms = now_ms
         self._min_compact_bytes = min_compact_bytes
-        self._max_entries = max_entries
         self._local_directory = local_directory
         self._backend: KeyedStateBackend | None = None
         self._level: LiveLevel | None = None
@@ -111,9 +108,7 @@ class LiveSubtask:
         switch = self.clock.switch
         switch(STATE)
         try:
-            log = ChangeLog(
-                storage, min_compact_bytes=self._min_compact_bytes, max_entries=self._max_entries
-            )
+            log = ChangeLog(storage, min_compact_bytes=self._min_compact_bytes)
             level, backend = self._current(log)
             use = backend.catch_up(log)
             if self._position != log.position():

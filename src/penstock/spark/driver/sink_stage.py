@@ -23,7 +23,7 @@ from penstock.plan.physical import PhysicalPlan
 from penstock.program.channel import SINK_LEVEL
 from penstock.runtime.task.report import Report
 from penstock.spark.worker.payload import Payload
-from penstock.spark.worker.sink_task import MESSAGE_DDL, SinkMessage, SinkTask
+from penstock.spark.worker.sink_task import SinkMessage, SinkTask
 from penstock.spark.worker.task_epoch import jobs_of_epoch
 from penstock.spark.worker.worker_environment import WorkerEnvironment
 from penstock.wire.fence import Fence
@@ -117,20 +117,11 @@ class SinkStage:
         """
         return SinkTask(self._payload, self._sink_of_channel, snapshot, self._parallelism)
 
-    def messages(self, frames: DataFrame, snapshot: JobPath) -> DataFrame:
-        """Return the messages of the tasks that stage the output. No task runs before `collect`.
-
-        Args:
-            frames: Output of the last level.
-            snapshot: Directory for state.
-        """
-        return frames.mapInArrow(self.task(snapshot), MESSAGE_DDL)
-
     def collect(self, messages: DataFrame, epoch: EpochNumber) -> StagedEpoch:
         """Run the Spark job of one epoch, which stages its output. The output is invisible afterwards.
 
         Args:
-            messages: What `messages` returned, or one micro-batch of it.
+            messages: The messages of the tasks that stage the output (`MESSAGE_DDL`).
             epoch: Its number.
         """
         staged = StagedEpoch()

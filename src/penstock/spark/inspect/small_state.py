@@ -1,6 +1,6 @@
 """State that this process reads itself: to start Spark would take longer than to read it.
 
-That is state on a mounted file system, not of a query, whose logs or files have at most 64 MiB. The functions are
+That is state on a mounted file system, whose logs or files have at most 64 MiB. The functions are
 those of the workers. Spark reads all other state.
 """
 
@@ -156,7 +156,7 @@ _ROWS: dict[type, Callable[[Any, str | None], Iterator[_Row]]] = {
     tuple: _file_rows,
     PipelineStates: _pipeline_rows,
 }
-"""Kind of location to its blob rows, in no order. A query is not among them: Spark alone reads its stores."""
+"""Kind of location to its blob rows, in no order."""
 
 
 def _size(location: StateLocation) -> int | None:
@@ -166,9 +166,7 @@ def _size(location: StateLocation) -> int | None:
     if isinstance(location, PipelineStates):
         sizes = [_size(each) for each in location.locations]
         return None if None in sizes else sum(filter(None, sizes))
-    if isinstance(location, tuple):
-        return sum(map(_file_size, location))
-    return None
+    return sum(map(_file_size, location))
 
 
 def _file_size(file: SnapshotFile) -> int:

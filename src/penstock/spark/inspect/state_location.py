@@ -1,12 +1,11 @@
 """The location of the keyed state of a checkpoint directory or savepoint.
 
     savepoint                         its state files
-    job, newest run is live           the state store of its query, after its last commit, or
-                                      the logs of its epochs, as of the newest record
+    job, newest run is live           the logs of its epochs, as of the newest record
     job, newest run is complete       the snapshot files that the run recorded
     job, no run is complete           the savepoint it started from
 
-A job with several pipelines has one of these for each. A live run without a committed micro-batch has no
+A job with several pipelines has one of these for each. A live run without an epoch has no
 state; the state that it starts with counts. Reading locks and writes no files, so a running job is not
 disturbed.
 """
@@ -21,7 +20,7 @@ from typing import Any, TypeAlias
 from penstock.errors import JobDirectoryError, StateError
 from penstock.filesystem.stored_path import JobPath
 from penstock.spark.inspect.epoch_logs import EpochLogs, newest_epoch
-from penstock.spark.job.job_steps import PIPELINES, JobSteps, steps_of
+from penstock.spark.job.job_steps import PIPELINES, JobSteps, refuse_queries, steps_of
 from penstock.state.savepoint import MANIFEST, STATE_DIRECTORY, read_savepoint
 
 
@@ -38,21 +37,7 @@ class SnapshotFile:
     sha256: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class QueryCheckpoint:
-    """The checkpoint of a streaming query.
-
-    Attributes:
-        path: Path of the directory.
-        batch: Number of the last committed micro-batch.
-    """
-
-    path: JobPath
-    batch: int
-
-
-LiveLocation: TypeAlias = QueryCheckpoint | EpochLogs
-OneLocation: TypeAlias = LiveLocation | tuple[SnapshotFile, ...]
+OneLocation: TypeAlias = EpochLogs | tuple[SnapshotFile, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +75,7 @@ def locate_state(directory: JobPath) -> StateLocation:
             hint="Pass the execution.checkpointing.dir of a job, or a directory that "
             "`penstock savepoint` made.",
         )
+    refuse_queries(directory)
     pipelines = job[PIPELINES]
     found = [
         location
@@ -130,26 +116,12 @@ def _newest(directory: JobPath, steps: JobSteps, runs: list[int]) -> OneLocation
     """Return the location of the state of one pipeline, None if it has none yet."""
     for run in runs:
         files = _snapshot_files(directory, steps, run)
-        live = None if files else live_location(directory / f"run-{run}")
+        live = None if files else newest_epoch(directory / f"run-{run}")
         if live is not None:
             return live
         if files is not None:
             return files
     return None
-
-
-def live_location(run_directory: JobPath) -> LiveLocation | None:
-    """Return the location of the state of a live run, None if it has committed nothing.
-
-    Raises:
-        StateError: The state is damaged.
-    """
-    epoch = newest_epoch(run_directory)
-    if epoch is not None:
-        return epoch
-    checkpoint = run_directory / "spark"
-    batch = _last_commit(checkpoint / "commits")
-    return None if batch is None else QueryCheckpoint(checkpoint, batch)
 
 
 def _runs(directory: JobPath, steps: JobSteps) -> set[int]:
@@ -169,8 +141,3 @@ def _snapshot_files(
     return tuple(
         SnapshotFile(snapshot / name, digest) for name, digest in done["state_files"].items()
     )
-
-
-def _last_commit(commits: JobPath) -> int | None:
-    numbers = (int(path.name) for path in commits.glob("*") if path.name.isdigit())
-    return max(numbers, default=None)

@@ -7,18 +7,12 @@ Keyed state is a Parquet table (operator, key_group, blob) in `run-N/snapshot`. 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as sf
-
 from penstock.errors import StateError
-from penstock.filesystem.stored_path import JobPath, mounted
+from penstock.filesystem.stored_path import JobPath
 from penstock.plan.hand_over import HandOver
-from penstock.program.routing import live_routes
 from penstock.runtime.task.report import Report
-from penstock.spark.sources.file_paths import escaped
 
 EVERY_GROUP = -1
 """Key group of rows that every subtask gets."""
@@ -87,43 +81,3 @@ def greatest_watermark(handed: HandOver) -> int | None:
         if abs(mark) < 2**62  # neither Long.MIN nor Long.MAX
     ]
     return max(marks, default=None)
-
-
-def initial_state(
-    session: SparkSession,
-    files: Sequence[JobPath],
-    operators: Mapping[str, int],
-    parallelism: int,
-    max_parallelism: int,
-) -> DataFrame:
-    """Return the state rows of some operators as (route, blob).
-
-    Rows without a key group (broadcast state) are repeated for every subtask.
-
-    Args:
-        session: Spark.
-        files: Parquet files with rows (operator, key_group, blob).
-        operators: uid of each operator, and the number of its subtasks: the first ones.
-        parallelism: Number of subtasks of the level.
-        max_parallelism: Number of key groups.
-
-    Raises:
-        StateError: A file is missing.
-    """
-    for path in files:
-        if not path.exists():
-            raise StateError(
-                f"the state file {path} is gone",
-                hint="Restore the checkpoint directory from a copy, or start in a new one.",
-            )
-    if not files:
-        return session.createDataFrame([], "route INT, blob BINARY")
-    routes = sf.array(*(sf.lit(route) for route in live_routes(parallelism)))
-    counts = sf.create_map(*(sf.lit(part) for pair in operators.items() for part in pair))
-    subtasks = sf.element_at(counts, sf.col("operator"))
-    subtask = sf.floor(sf.col("key_group") * subtasks / sf.lit(max_parallelism)).cast("int")
-    own = sf.array(sf.element_at(routes, subtask + 1))
-    to = sf.when(sf.col("key_group") == EVERY_GROUP, routes).otherwise(own)
-    paths = (escaped(mounted(path)) for path in files)
-    rows = session.read.parquet(*paths).where(sf.col("operator").isin(*operators))
-    return rows.select(sf.explode(to).alias("route"), "blob")

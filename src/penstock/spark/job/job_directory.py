@@ -16,12 +16,11 @@
     stopped.json          the job was stopped with a savepoint
     finished.json         the whole job has ended
     run-0/snapshot/       state of the hand-over, Parquet rows (operator, key_group, blob), until
-                          the next run's checkpoint contains it (see `superseded_state`)
-    run-1/spark/          checkpoint of the streaming query
-    run-1/control/        its control log: start, end of sources, hand-over, savepoints
+                          the next run's checkpoint contains it (see `run_bounds`)
     run-1/epochs/         records and segments of a loop of epochs (see `penstock.state.log.epoch_log`)
     restored/             state files of the savepoint the job started from, also until then
     run-1/dataframe-3-0/  files of a batch DataFrame (see `penstock.spark.sources.listing.frame_writer`)
+    run-1/stream-3-0/     micro-batches of a streaming one (see `penstock.spark.sources.listing.stream_writer`)
     unpublished/          a file per sink with output that readers do not see yet
     requests/             requests for savepoints, and their results
     savepoints/           savepoints without another target directory
@@ -52,7 +51,13 @@ from penstock.plan.compat.fingerprint import describe_shape, fingerprint
 from penstock.plan.explain.shape_difference import first_difference
 from penstock.plan.physical import PhysicalPlan
 from penstock.spark.job.job_lock import LOCK, JobLock, owner_of, take_lock
-from penstock.spark.job.job_steps import PIPELINES, STEPS, RecordedSteps, recording
+from penstock.spark.job.job_steps import (
+    PIPELINES,
+    STEPS,
+    RecordedSteps,
+    recording,
+    refuse_queries,
+)
 from penstock.spark.job.mounted_path import checkpoint_path
 from penstock.spark.job.stored_job import check_can_be_stored
 from penstock.spark.job.stored_lock import DRIVERS, StoredLock
@@ -332,6 +337,7 @@ class JobDirectory:
                 f"{self.path} has format {known.get('format')}, this version writes {_FORMAT}",
                 hint="Use the version of Penstock that wrote it.",
             )
+        refuse_queries(self.path)
         if not {_UIDS, PIPELINES, _KEY} <= known.keys():
             raise JobMismatchError(
                 f"{self.path} was written by a build before the first release",

@@ -20,8 +20,8 @@ from penstock.runtime.task.report import Report
 from penstock.spark.job.job_directory import snapshot_step
 from penstock.spark.sources.pinned_files import PinnedFiles
 from penstock.spark.sources.read_context import Pinned
-from penstock.spark.sources.source_row import StreamReading
-from penstock.spark.sources.split_reads import LATER, NAMES, SNAPSHOT, parts_reached
+from penstock.spark.sources.source_row import PartReading
+from penstock.spark.sources.split_reads import LATER, NAMES, SNAPSHOT
 from penstock.spark.sources.table import row_named, row_of
 from penstock.state.savepoint import (
     EVERY_SUBTASK,
@@ -47,13 +47,8 @@ class SourceOutline:
         name: For people.
         kinds: Kinds of its parts.
         part: The part that this run reads, the first one if it reads several; None if it reads none.
-        kind: Name of a `StreamKind`, None without part.
-        first_stream: Index of its first stream among the offsets of a micro-batch; the positions
-            stream is 0.
-        streams: Number of its streams.
-        first_source: Index of its first stream among reports of progress and logs of files, where a
-            stream that is united with itself counts once. None is `first_stream`.
-        later: Part to the name of its `StreamKind`, of further parts that this run reads.
+        kind: Name of a `SourceKind`, None without part.
+        later: Part to the name of its `SourceKind`, of further parts that this run reads.
     """
 
     id: int
@@ -62,15 +57,7 @@ class SourceOutline:
     kinds: tuple[str, ...]
     part: int | None = None
     kind: str | None = None
-    first_stream: int = 0
-    streams: int = 0
-    first_source: int | None = None
     later: dict[int, str] = field(default_factory=dict)
-
-    @property
-    def log(self) -> int:
-        """Index of its log of files, and of its entry in a report of progress."""
-        return self.first_stream if self.first_source is None else self.first_source
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,17 +181,10 @@ def outline_of(plan: PhysicalPlan, run: RunPlan, job_id: str, job_name: str) -> 
         )
         for source in plan.sources_recorded_by(run.pipeline)
     }
-    streams = 1
-    distinct: list[Any] = ["positions"]
     for reading in run.readings:
         source_id, (part, *later) = reading.source, reading.parts
         described = plan.source(source_id).parts[part]
         row = row_of(described)
-        found = row.streams(described)
-        count, first_source = len(found), len(distinct)
-        for stream in found:
-            if stream not in distinct:
-                distinct.append(stream)
         sources[source_id] = SourceOutline(
             source_id,
             uids[source_id],
@@ -212,12 +192,8 @@ def outline_of(plan: PhysicalPlan, run: RunPlan, job_id: str, job_name: str) -> 
             sources[source_id].kinds,
             part,
             row.kind.name,
-            streams if count else 0,
-            count,
-            first_source if count else 0,
             {each: row_of(plan.source(source_id).parts[each]).kind.name for each in later},
         )
-        streams += count
     return RunOutline(
         job_id=job_id,
         job_name=job_name,
@@ -245,35 +221,35 @@ def source_records(
     pinned: Pinned,
     earlier: Mapping[tuple[int, int], PinnedFiles],
     run_directory: JobPath,
-    offsets: list[str | None],
+    positions: Mapping[str, Any],
 ) -> tuple[SourceRecord, ...]:
-    """Return the positions of sources at the end of a micro-batch.
+    """Return the positions of sources at the end of an epoch.
 
     Args:
         outline: The run.
         pinned: Its input.
         earlier: Files that were read before the run.
         run_directory: Directory of the run in the checkpoint directory.
-        offsets: Offsets of all streams at its end, as in Spark's checkpoint.
+        positions: Those of the record of the epoch; see `EpochPositions.to_json`.
 
     Raises:
-        StateError: Spark's checkpoint has an unknown format.
+        StateError: The offsets of a streaming DataFrame, or a log of files, are damaged.
     """
-    reached = parts_reached(offsets[0])
-    end = _MicroBatchEnd(pinned, earlier, run_directory, offsets)
+    reached = positions.get("parts", {})
+    end = _EpochEnd(pinned, earlier, run_directory, positions)
     return tuple(
-        end.record(source, reached.get(source.id, source.part)) for source in outline.sources
+        end.record(source, reached.get(str(source.id), source.part)) for source in outline.sources
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _MicroBatchEnd:
-    """Sources at the end of a micro-batch; for the attributes see `source_records`."""
+class _EpochEnd:
+    """Sources at the end of an epoch; for the attributes see `source_records`."""
 
     pinned: Pinned
     earlier: Mapping[tuple[int, int], PinnedFiles]
     run_directory: JobPath
-    offsets: list[str | None]
+    positions: Mapping[str, Any]
 
     def record(self, source: SourceOutline, part: int | None) -> SourceRecord:
         """Return the position of a source.
@@ -308,17 +284,9 @@ class _MicroBatchEnd:
                 _add(read, passed, self.pinned.files.get((source.id, passed)))
         return read
 
-    def _reading(self, source: SourceOutline, part: int) -> StreamReading:
-        return StreamReading(
-            source.id,
-            part,
-            source.first_stream,
-            source.streams,
-            source.log,
-            self.pinned,
-            self.run_directory,
-            self.offsets,
-        )
+    def _reading(self, source: SourceOutline, part: int) -> PartReading:
+        at, names = (self.positions.get(each, {}).get(str(source.id)) for each in ("at", NAMES))
+        return PartReading(source.id, part, self.pinned, self.run_directory, at, names)
 
 
 def _behind(source: SourceOutline, part: int, pinned: Pinned, directory: JobPath) -> dict[str, Any]:

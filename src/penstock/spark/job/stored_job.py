@@ -9,7 +9,7 @@ from penstock.errors import CallSite, JobDirectoryError
 from penstock.filesystem.stored_path import JobPath, StoredPath
 from penstock.plan.phases.backlog import snapshot_parts
 from penstock.plan.physical import PhysicalPlan
-from penstock.program.run_settings import LiveEngine, RunKind
+from penstock.program.run_settings import RunKind
 
 _Refused = tuple[str, CallSite | None]
 
@@ -26,20 +26,13 @@ def check_can_be_stored(path: JobPath, plan: PhysicalPlan) -> None:
     """
     if not isinstance(path, StoredPath):
         return
-    for why, origin in (*_queries(plan), *_sources(plan), *_sinks(plan)):
+    for why, origin in (*_sources(plan), *_sinks(plan)):
         raise JobDirectoryError(
             f"{CHECKPOINT_DIR.key} is {path}, and {why}",
             hint="Use a checkpoint directory on a file system that the driver and all executors see, such as a "
             "network mount.",
             origin=origin,
         )
-
-
-def _queries(plan: PhysicalPlan) -> Iterator[_Refused]:
-    for run in plan.runs:
-        if run.engine is LiveEngine.QUERY:
-            why = f"run {run.index} ({run.name}) is a streaming query ({run.engine_reason})"
-            yield f"{why}, whose own checkpoint Spark writes through Hadoop", None
 
 
 def _sources(plan: PhysicalPlan) -> Iterator[_Refused]:

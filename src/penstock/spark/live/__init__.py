@@ -1,1 +1,1 @@
-"""A live run: a loop of epochs (`epochs`), or a streaming query; its admission, interval and pending input."""
+"""A live run: a loop of epochs (`epochs`), its interval, progress and pending input."""

@@ -1,8 +1,8 @@
 """A savepoint of a job that is not running, made from its checkpoint directory alone.
 
-It reads state and watermarks from the change logs, positions from the newest epoch record or Spark's
-offsets, and names from the outline of the run. That is possible only between two micro-batches: only the
-job itself can determine how much output of an interrupted micro-batch is visible (see `settled_run`).
+It reads state and watermarks from the change logs, positions from the newest epoch record, and
+names from the outline of the run. That is possible only between two epochs: only the job itself can determine
+how much output of an interrupted epoch is visible (see `settled_run`).
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from penstock.spark.job.job_steps import recording
 from penstock.spark.job.observed_job import ObservedJob
 from penstock.spark.savepoints.job_savepoints import STOPPED, unwritable
 from penstock.spark.savepoints.savepoint_requests import new_request_id
-from penstock.spark.savepoints.settled_part import begun, settled_part
-from penstock.spark.savepoints.settled_run import START, MakeSession, settled_run
+from penstock.spark.savepoints.settled_part import MakeSession, begun, settled_part
+from penstock.spark.savepoints.settled_run import START, settled_run
 from penstock.spark.session.factory import get_session
 from penstock.spark.session.job_settings import default_interpreter, job_settings
 from penstock.state.savepoint import (

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
 from penstock.filesystem.stored_path import JobPath
 from penstock.plan.physical import RunPlan
@@ -28,7 +30,7 @@ class SavepointWriter:
     def complete(
         self,
         request: SavepointRequest,
-        offsets: list[str | None],
+        positions: Mapping[str, Any],
         staged: StagedEpoch,
         snapshot: JobPath,
     ) -> None:
@@ -37,13 +39,13 @@ class SavepointWriter:
         Raises:
             PenstockError: The checkpoint directory cannot be read or written.
         """
-        part = partial(self._part, request, offsets, staged, snapshot)
+        part = partial(self._part, request, positions, staged, snapshot)
         self._savepoints.add(self._run, part)
 
     def _part(
         self,
         request: SavepointRequest,
-        offsets: list[str | None],
+        positions: Mapping[str, Any],
         staged: StagedEpoch,
         snapshot: JobPath,
         target: JobPath,
@@ -53,7 +55,7 @@ class SavepointWriter:
             self._job.pinned_by(self._run),
             self._job.earlier,
             self._job.directory.path / f"run-{self._run.index}",
-            offsets,
+            positions,
         )
         files = copy_state((snapshot / name for name in staged.state_files), target)
         return self._outline.savepoint(

@@ -1,14 +1,16 @@
-"""Part of a savepoint from a live run without micro-batches under way, from the checkpoint directory alone.
+"""Part of a savepoint from a live run without an epoch under way, from the checkpoint directory alone.
 
-State and watermarks are in the change logs, positions in the newest epoch record or Spark's offsets, and
+State and watermarks are in the change logs, positions in the newest epoch record, and
 names in the outline of the run.
 """
 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias
+
+from pyspark.sql import SparkSession
 
 from penstock.errors import SavepointError
 from penstock.filesystem.stored_path import JobPath
@@ -17,11 +19,11 @@ from penstock.runtime.task.report import Report
 from penstock.runtime.time.watermarks import ChannelWatermarks
 from penstock.spark.driver.restored import Restored
 from penstock.spark.inspect.checkpoint_state import reading, state_rows
+from penstock.spark.inspect.epoch_logs import EpochLogs
 from penstock.spark.inspect.small_state import small_location
-from penstock.spark.inspect.state_location import LiveLocation
 from penstock.spark.job.observed_job import RESTORED, ObservedJob
 from penstock.spark.job.run_outline import RunOutline, SourceOutline, source_records
-from penstock.spark.savepoints.settled_run import START, MakeSession, settled_run
+from penstock.spark.savepoints.settled_run import START, heads_of, settled_run
 from penstock.spark.sources.pinned_files import PinnedFiles
 from penstock.spark.sources.read_context import Pinned
 from penstock.spark.worker.state_files import NAMES_DDL, WriteStateFiles
@@ -30,6 +32,9 @@ from penstock.state.savepoint import Savepoint, copy_state
 from penstock.wire.atomic_file import PRIVATE_DIRECTORY, create_directory
 from penstock.wire.job_files import remove_tree
 
+MakeSession: TypeAlias = Callable[[], SparkSession]
+"""Returns the session; called only if Spark is needed."""
+
 
 def settled_part(
     job: ObservedJob, run: int, make_session: MakeSession, target: JobPath, request_id: str
@@ -37,7 +42,7 @@ def settled_part(
     """Copy the state of a run to a prepared savepoint, and return this part of its manifest.
 
     Raises:
-        SavepointError: The run has not begun, or its last micro-batch is not complete.
+        SavepointError: The run has not begun, or its last epoch is not complete.
         StateError: The state is damaged.
         OSError: A file cannot be written.
     """
@@ -48,11 +53,10 @@ def settled_part(
     try:
         with reading(job.path):
             create_directory(rows, PRIVATE_DIRECTORY)
-            written = _written(job, settled.location, rows, make_session)
-        report = _report(settled.heads(make_session), outline, pinned)
-        sources = source_records(
-            outline, pinned, _read_before(job, run), directory, settled.offsets
-        )
+            written = _written(job, settled, rows, make_session)
+        report = _report(heads_of(settled), outline, pinned)
+        earlier = _read_before(job, run)
+        sources = source_records(outline, pinned, earlier, directory, settled.positions)
         files = copy_state((rows / name for name in written), target)
     finally:
         remove_tree(rows)
@@ -60,7 +64,7 @@ def settled_part(
 
 
 def _written(
-    job: ObservedJob, location: LiveLocation, rows: JobPath, make_session: MakeSession
+    job: ObservedJob, location: EpochLogs, rows: JobPath, make_session: MakeSession
 ) -> list[str]:
     """Write the state to files of snapshot rows, and return their names."""
     small = small_location(job.path, location)

@@ -20,18 +20,10 @@ BATCH_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
 MAX_BATCH_BYTES = 8 << 20
 
 RUNTIME = {
-    "spark.sql.streaming.stateStore.providerClass": (
-        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-    ),
-    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
-    "spark.sql.streaming.stateStore.checkpointFormatVersion": "2",
     # Hadoop's local files, and other file systems, have their own checksums.
     "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
     # A frame is a large row: Arrow batches are bounded by bytes, else one could have a gigabyte.
     BATCH_BYTES: str(MAX_BATCH_BYTES),
-    # The end of a bounded source is detected by a progress report without new input.
-    "spark.sql.streaming.noDataProgressEventInterval": "500",
-    "spark.sql.streaming.minBatchesToRetain": "10",
     # Spark shortens tracebacks of functions of DataFrames only, by a variable of the worker's environment, and
     # processes with different environments are not shared: each kind would have workers of its own.
     "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
@@ -123,7 +115,7 @@ def default_interpreter(session: SparkSession) -> str | None:
 
 @contextmanager
 def query_settings(session: SparkSession, shuffle_partitions: int) -> Iterator[None]:
-    """Set the settings of our queries that are started inside the context.
+    """Set the settings of queries of streaming DataFrames that are started inside the context.
 
     A query copies the settings of its session when it starts. One job at a time starts queries, so
     that no query gets the settings of another job. The user's settings are restored.

@@ -21,8 +21,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from py4j.protocol import Py4JJavaError
-from pyspark.sql import Column, SparkSession
-from pyspark.sql import functions as sf
+from pyspark.sql import SparkSession
 
 _GLOB = re.compile(r"([\[\]{}*?\\])")
 _GLOB_BEGIN = re.compile(r"(?<!\\)[*?\[{]")
@@ -141,25 +140,6 @@ def base_path(path: str) -> dict[str, str]:
     """Return the option with which directory names give partition columns."""
     here = local_path(path)
     return {"basePath": path} if here is not None and here.is_dir() else {}
-
-
-def depth_of(uri: str) -> int:
-    """Return the number of names in a path."""
-    return _SCHEME.sub("", uri).count("/")
-
-
-def is_not_deeper(path: Column, depth: int) -> Column:
-    """Return whether `depth_of` a column of paths is at most `depth`."""
-    names = sf.regexp_replace(path, _SCHEME.pattern, "")
-    return sf.regexp_count(names, sf.lit("/")) <= depth
-
-
-def depths_of(path: str) -> set[int]:
-    """Return the numbers of names in the paths that a source's path matches."""
-    spark_path = stream_path(path)
-    scheme = _SCHEME.match(spark_path)
-    rest = spark_path[scheme.end() if scheme else 0 :]
-    return {os.path.normpath(each).count("/") for each in alternatives(rest)}
 
 
 def may_contain(path: str, uri: str) -> bool:

@@ -1,19 +1,15 @@
-"""Reads files with Spark: pinned files in a batch run, a stream of files in a live run."""
+"""Reads files with Spark: how they are pinned, their rows in a batch run, and their positions."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from penstock.config.file_options import MISSING_COLUMNS
-from penstock.config.options import MAX_FILES_PER_BATCH
-from penstock.connectors.column_positions import chosen
 from penstock.connectors.files.file_source import FileSource
 from penstock.errors import SourceError
 from penstock.spark.failures.translation import translate
@@ -21,12 +17,8 @@ from penstock.spark.sources.file_columns import FileColumns
 from penstock.spark.sources.file_options import reader_options
 from penstock.spark.sources.file_paths import (
     base_path,
-    depths_of,
-    is_literal,
-    is_not_deeper,
     load_path,
     may_contain,
-    metadata_path,
     plain,
     stream_path,
 )
@@ -37,20 +29,20 @@ from penstock.spark.sources.line_reads import (
     line_options,
     lines_of,
 )
+from penstock.spark.sources.listing.file_log import logged_files
 from penstock.spark.sources.listing.file_readings import reading_order
 from penstock.spark.sources.listing.partition_groups import rows_by_partitions
 from penstock.spark.sources.missing_columns import note_missing_columns
 from penstock.spark.sources.narrow_columns import narrowed, widened
 from penstock.spark.sources.pinned_files import PinnedFiles, declared_schema, pin_files, reader
-from penstock.spark.sources.read_context import SOURCE_OPTION, ReadContext
+from penstock.spark.sources.read_context import ReadContext
 from penstock.spark.sources.source_row import (
-    PendingFilesContext,
+    PartReading,
     PinnedPart,
     Pinning,
     Position,
-    Progress,
     ResumedPart,
-    StreamReading,
+    file_log_directory,
 )
 from penstock.spark.sources.unreadable_files import check_before_inference
 
@@ -99,56 +91,6 @@ def rows_of_pinned(session: SparkSession, described: FileSource, pinned: PinnedF
     return rows_by_partitions(load, described, schema, sorted(pinned.files))
 
 
-def streamed_rows(context: ReadContext, source: int, part: int, described: FileSource) -> DataFrame:
-    """Return the rows of a stream of files: of the pinned ones, or of all but those read before."""
-    schema = row_schema(context, source, part, described)
-    base = base_path(described.path) if is_literal(described.path) else {}
-    of_lines = is_read_by_lines(described)
-    options = line_options(described) if of_lines else reader_options(described)
-    made = (
-        context.session.readStream.format("text" if of_lines else described.format)
-        .options(**base | options | stream_options(context, source))
-        .option("maxFilesPerTrigger", str(files_per_batch(context, source)))
-    )
-    reader_of = made if of_lines else made.schema(widened(described.format, schema))
-    stream = reader_of.load(stream_path(described.path))
-    # Spark's metadata column, even if the files have a column of this name.
-    path = stream.metadataColumn("_metadata").getField("file_path")
-    narrow: Callable[[DataFrame], DataFrame]
-    narrow = lines_of if of_lines else partial(_columns_of, schema=schema)
-    if source in context.as_trees:
-        deepest = max(depths_of(described.path)) + 1
-        stream = stream.where(is_not_deeper(path, deepest))
-    if described.is_bounded:
-        only = [metadata_path(uri) for uri in sorted(context.pinned.files[source, part].files)]
-        return narrow(stream.where(path.isin(only)))
-    earlier = [pinned for (owner, _), pinned in context.earlier.items() if owner == source]
-    inside = [uri for each in earlier for uri in each.files if may_contain(described.path, uri)]
-    if not inside:
-        return narrow(stream)
-    read_already = [metadata_path(uri) for uri in inside]
-    return narrow(stream.where(~path.isin(read_already)))
-
-
-def _columns_of(frame: DataFrame, schema: StructType) -> DataFrame:
-    """Return the columns of a schema, without those of directories that it has not."""
-    found = narrowed(frame, schema)
-    return found if found.schema.names == schema.names else chosen(found, schema.names)
-
-
-def files_per_batch(context: ReadContext, source: int) -> int:
-    """Return the greatest number of files of a source in a micro-batch."""
-    usual: int = context.configuration.get(MAX_FILES_PER_BATCH)
-    return context.files_per_batch.get(source, usual)
-
-
-def stream_options(context: ReadContext, source: int) -> dict[str, str]:
-    """Return the options of every file stream of ours."""
-    tree = {"recursiveFileLookup": "true"} if source in context.as_trees else {}
-    # Spark would silently skip a file that is a week older than the newest one.
-    return {"maxFileAge": "36500d", SOURCE_OPTION: str(source)} | tree
-
-
 def read_by(context: ReadContext, source: int, part: int, described: FileSource, uri: str) -> bool:
     """Return whether a part of a source reads a file."""
     if described.is_bounded:
@@ -195,28 +137,19 @@ def has_lines(part: FileSource) -> bool:
     return part.format == "text"
 
 
-def one_stream(part: Any) -> list[Any]:
-    """Return the one stream of a part, which equals no other stream."""
-    del part
-    return [object()]
-
-
-def position_of_pinned(reading: StreamReading) -> Position:
+def position_of_pinned(reading: PartReading) -> Position:
     """Return the pinned files that are left, and those that were read."""
     pinned = reading.pinned.files[reading.source, reading.part]
-    position = reading.position_in_loop()
-    if position is None:
-        seen = {plain(uri) for uri in reading.files()}
-    else:
-        seen = {plain(uri) for uri in reading_order(pinned.files)[:position]}
+    seen = {plain(uri) for uri in reading_order(pinned.files)[: reading.position()]}
     left = {uri: facts for uri, facts in pinned.files.items() if plain(uri) not in seen}
     read = {uri: facts for uri, facts in pinned.files.items() if uri not in left}
     return {"left": PinnedFiles(left, pinned.schema).to_json()}, read
 
 
-def position_of_files(reading: StreamReading) -> Position:
+def position_of_files(reading: PartReading) -> Position:
     """Return the files that were read; the files to come are unknown."""
-    return {}, reading.files()
+    log = file_log_directory(reading.run_directory, reading.source)
+    return {}, logged_files(log, reading.position())
 
 
 def resume_pinned(position: Mapping[str, Any]) -> ResumedPart:
@@ -228,35 +161,3 @@ def resume_files(position: Mapping[str, Any]) -> ResumedPart:
     """Return nothing: the run omits files that were read, and reads all others."""
     del position
     return ResumedPart()
-
-
-def has_nothing_new(progress: Progress) -> bool:
-    """Return whether the stream had nothing new; its files existed before the query began."""
-    return bool(progress.stream.startOffset == progress.stream.endOffset)
-
-
-def never_complete(progress: Progress) -> bool:
-    """Return False: the part never ends."""
-    del progress
-    return False
-
-
-def waiting_pinned(context: PendingFilesContext, part: FileSource) -> set[str]:
-    """Return the pinned files that were not read."""
-    del part
-    pinned = context.pinned.files[context.source, context.part].files
-    return {uri for uri in map(metadata_path, pinned) if uri not in context.read}
-
-
-def waiting_files(context: PendingFilesContext, part: FileSource) -> set[str]:
-    """Return the existing files that were not read."""
-    there = context.session.read.format("binaryFile").options(**dict(part.options))
-    try:
-        listed = list(there.load(stream_path(part.path)).inputFiles())
-    except AnalysisException:
-        return set()  # the directory does not exist yet
-    of_source = [
-        pinned for (owner, _), pinned in context.earlier.items() if owner == context.source
-    ]
-    read = context.read | {metadata_path(uri) for pinned in of_source for uri in pinned.files}
-    return {uri for uri in map(metadata_path, listed) if uri not in read}

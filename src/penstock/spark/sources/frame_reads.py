@@ -7,17 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from penstock.config.options import MAX_FILES_PER_BATCH, MAX_RECORDS_PER_BATCH
 from penstock.connectors.column_positions import by_position
 from penstock.connectors.spark_source import SparkSource
 from penstock.filesystem.stored_path import mounted
 from penstock.spark.sources.file_paths import escaped, load_path, uri_of
-from penstock.spark.sources.file_reads import stream_options
 from penstock.spark.sources.listing.file_readings import FileReading
 from penstock.spark.sources.listing.frame_writer import (
     FrameWriter,
@@ -34,7 +31,7 @@ from penstock.spark.sources.listing.stream_writer import (
 )
 from penstock.spark.sources.listing.written_reading import StreamedReading, WrittenReading
 from penstock.spark.sources.read_context import ReadContext
-from penstock.spark.sources.source_row import LoopContext, Position, ResumedPart, StreamReading
+from penstock.spark.sources.source_row import LoopContext, PartReading, Position, ResumedPart
 
 _NUMBER = re.compile(r"(\d+)")
 
@@ -46,38 +43,17 @@ def own_rows(context: ReadContext, source: int, part: int, described: SparkSourc
     return frame
 
 
-def written_rows(context: ReadContext, source: int, part: int, described: SparkSource) -> DataFrame:
-    """Return the rows of a batch DataFrame, as a stream of the files it is written to."""
-    frame: DataFrame = described.dataframe
-    target = directory_of(mounted(context.directory), source, part)
-    limits = WriteLimits(context.configuration.get(MAX_RECORDS_PER_BATCH))
-    writer = _writer(frame, target, limits, context.fence, is_read=source in context.read_frames)
-    writer.start()
-    try:
-        context.patiently(writer.wait)
-    finally:
-        writer.stop()
-    stream = context.session.readStream.schema(_schema(context.session, target))
-    limit = str(context.configuration.get(MAX_FILES_PER_BATCH))
-    options = stream_options(context, source) | {"maxFilesPerTrigger": limit}
-    return stream.options(**options).parquet(escaped(target)).toDF(*frame.columns)
-
-
 def _writer(
     frame: DataFrame,
     target: Path,
     limits: WriteLimits,
-    fence: Callable[[], None] | None,
+    fence: Callable[[], None],
     *,
     is_read: bool,
 ) -> FrameWriter:
     """Return what writes a batch DataFrame; no row of it if all were read before the job began."""
     rows = by_position(frame.limit(0) if is_read else frame)
-    return FrameWriter(rows, target, limits, fence or _nobody_else)
-
-
-def _nobody_else() -> None:
-    """Do nothing: there is no other driver."""
+    return FrameWriter(rows, target, limits, fence)
 
 
 def _schema(session: SparkSession, target: Path) -> StructType:
@@ -141,23 +117,12 @@ def has_no_values(part: SparkSource) -> bool:
     return False
 
 
-def streams_of(part: SparkSource) -> list[Any]:
-    """Return the streams of a streaming DataFrame; it may read several, or one twice."""
-    leaves = part.dataframe._jdf.queryExecution().analyzed().collectLeaves()  # noqa: SLF001
-    found = (leaves.apply(index) for index in range(leaves.size()))
-    return [leaf for leaf in found if leaf.isStreaming()]
-
-
-def position_of_written(reading: StreamReading) -> Position:
+def position_of_written(reading: PartReading) -> Position:
     """Return whether rows are left, and whether some were read; only the checkpoint directory has the positions."""
     written = directory_of(mounted(reading.run_directory), reading.source, reading.part)
-    position = reading.position_in_loop()
-    if position is not None:
-        is_left = not is_written(written) or position < len(_files(written))
-        return {"rows_left": is_left, "rows_read": position > 0}, {}
-    names = {path.name for path in written.glob("*.parquet")}
-    seen = {unquote(uri).rsplit("/", 1)[-1] for uri in reading.files()}
-    return {"rows_left": bool(names - seen), "rows_read": bool(seen)}, {}
+    position = reading.position()
+    is_left = not is_written(written) or position < len(_files(written))
+    return {"rows_left": is_left, "rows_read": position > 0}, {}
 
 
 def streamed_reading(context: LoopContext, part: SparkSource) -> FileReading:
@@ -191,10 +156,10 @@ def streamed_schema(
     return schema
 
 
-def position_of_streams(reading: StreamReading) -> Position:
+def position_of_streams(reading: PartReading) -> Position:
     """Return the offsets of the user's streams, in Spark's form."""
     directory = stream_directory(mounted(reading.run_directory), reading.source, reading.part)
-    return {"offsets": offsets_before(directory, reading.position_in_loop() or 0)}, {}
+    return {"offsets": offsets_before(directory, reading.position())}, {}
 
 
 def resume_written(position: Mapping[str, Any]) -> ResumedPart | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,10 +20,6 @@ from penstock.spark.worker.level_tasks import BatchLevelTask
 from penstock.spark.worker.worker_environment import WorkerEnvironment
 from penstock.spark.worker.worker_memory import LiveAttempt
 from penstock.wire.fence import Fence
-
-SOURCE_OPTION = "penstock.source"
-"""Option of our file streams with the id of the source; Spark keeps unknown options."""
-
 
 Splits = list[tuple[int, int | None]]
 """Start and end of every split; the end of an unbounded split is None."""
@@ -93,10 +89,6 @@ class ReadContext:
         read_frames: Sources whose batch DataFrame was read before this job began.
         directory: Directory of the run, for its files.
         configuration: Configuration of the job.
-        files_per_batch: Source id to files per micro-batch, if it is not the usual number.
-        as_trees: Sources whose files are listed as a tree; see `planned_files`.
-        first_records: Size of the first micro-batch of each source that numbers its records; 0 is
-            the usual size.
         workers: Dependencies of the job other than its program, None if there are none.
         behind: The level behind level 0, if it runs in the same processes (batch run).
         most_tasks: Most tasks that read a source in a batch run; None sets no limit.
@@ -115,9 +107,6 @@ class ReadContext:
     directory: JobPath
     configuration: Configuration
     read_frames: frozenset[int] = frozenset()
-    files_per_batch: Mapping[int, int] = field(default_factory=dict)
-    as_trees: frozenset[int] = frozenset()
-    first_records: int = 0
     workers: WorkerEnvironment | None = None
     behind: BatchLevelTask | None = None
     most_tasks: int | None = None

@@ -1,11 +1,10 @@
-"""Reads the parts of sources as DataFrames of frames, in batch and live runs.
+"""Reads the parts of sources as DataFrames of frames in batch runs, and makes records of rows in all.
 
 `table` contains the differences between sources.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial, reduce
@@ -14,7 +13,6 @@ from typing import cast
 from pyspark.accumulators import Accumulator
 from pyspark.sql import DataFrame
 
-from penstock.config.options import MAX_RECORDS_PER_BATCH
 from penstock.connectors.column_positions import by_position
 from penstock.connectors.files.lines.decoder import LineDecoder
 from penstock.errors import SourceError
@@ -24,8 +22,7 @@ from penstock.expressions.steps import ExpressionChain, WhereStep
 from penstock.graph.log_source import LogSource
 from penstock.graph.logical import LogicalGraph
 from penstock.graph.query_source import QuerySource
-from penstock.graph.source import PositionedSource, Source
-from penstock.plan.phases.backlog import catch_up_factor
+from penstock.graph.source import Source
 from penstock.plan.phases.task_groups import TaskGroup, task_groups, tasks_reading
 from penstock.plan.physical import PlannedProjection
 from penstock.program.regular_windows import RegularWindows
@@ -270,52 +267,6 @@ def in_tasks(context: ReadContext, source: int, rows: DataFrame) -> DataFrame:
         spec.method is not None for spec in context.program.operators if spec.id in chained
     )
     return rows.coalesce(tasks) if tasks is not None and has_objects else rows
-
-
-def live_frames(context: ReadContext) -> DataFrame:
-    """Return the frames of level 0 of a live run; the positions stream is always the first."""
-    split_segments: dict[int, PositionedSource] = {}
-    described_splits = []
-    branches = []
-    columns = Payload.of(context.program, context.workers)
-    ending = {reading.source for reading in context.run.readings if reading.ends}
-    for source, part, described in context.parts():
-        rows = row_of(described).live
-        if rows is not None:
-            frame = in_tasks(context, source, rows(context, source, part, described))
-            lines = decoder_of(described, context.plan.source(source).origin)
-            found, task = _columns(
-                frame, columns, source, described, attempt=context.attempt, lines=lines
-            )
-            branches.append(found.mapInArrow(task, DDL))
-            continue
-        split = described.as_split
-        assert split is not None, "positions are of nothing else"
-        split_segments[source] = split
-        described_splits.append(
-            {
-                "source": source,
-                "splits": context.pinned.splits[source, part],
-                "rate": split.records_per_second,
-                "ends": source in ending,
-                "tasks": tasks_reading(context.plan, source),
-            }
-        )
-    positions = (
-        context.session.readStream.format("penstock-positions")
-        .option("control", str(context.directory / "control"))
-        .option("sources", json.dumps(described_splits))
-        .option("max_records", str(context.configuration.get(MAX_RECORDS_PER_BATCH)))
-        .option(
-            "catch_up_factor", str(catch_up_factor(context.configuration, MAX_RECORDS_PER_BATCH))
-        )
-        .option("first_records", str(context.first_records))
-    )
-    if context.fence is not None:
-        positions = positions.option("fence", context.fence.to_text())
-    payload = Payload.of((context.program, split_segments, context.levels), context.workers)
-    first = positions.load().mapInArrow(PositionsTask(payload, attempt=context.attempt), DDL)
-    return reduce(DataFrame.union, branches, first)
 
 
 def _columns(

@@ -6,7 +6,6 @@ The table is in `table`. The functions in its columns are in one file per way of
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -17,36 +16,34 @@ from pyspark.sql.types import StructType
 
 from penstock.config.configuration import Configuration
 from penstock.errors import CallSite
-from penstock.filesystem.stored_path import JobPath, mounted
-from penstock.spark.sources.listing.file_log import logged_files
+from penstock.filesystem.stored_path import JobPath
 from penstock.spark.sources.listing.file_readings import FileCaps, FileReading, PinnedReading
 from penstock.spark.sources.listing.frame_writer import WriteLimits
 from penstock.spark.sources.listing.stream_writer import StreamLimits
 from penstock.spark.sources.pinned_files import PinnedFiles
 from penstock.spark.sources.read_context import Names, Pinned, ReadContext, Splits
-from penstock.spark.sources.stream_positions import files_read
 
 
-class StreamKind(Enum):
+class SourceKind(Enum):
     """Recorded names of the rows, by the form of a source's position."""
 
     SPLITS = auto()
-    """Positions in the positions stream."""
+    """Positions by the number of a split."""
 
     BOUNDED_FILES = auto()
-    """Spark's log of files read; the other pinned files are left."""
+    """The pinned files that are left."""
 
     FILES = auto()
-    """Spark's log of files read."""
+    """The files that were read."""
 
     WRITTEN_FRAME = auto()
-    """Spark's log of files read, of the files of a batch DataFrame."""
+    """Rows of a batch DataFrame: that some were read, and that some are left."""
 
     FOREIGN = auto()
     """Offsets that only the user's stream can interpret."""
 
     LOGS = auto()
-    """Positions by the id of a split, in the records of epochs."""
+    """Positions by the id of a split."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,46 +81,28 @@ class PinnedPart:
 
 
 @dataclass(frozen=True, slots=True)
-class StreamReading:
-    """One part of a source at the end of a micro-batch.
+class PartReading:
+    """One part of a source at the end of an epoch.
 
     Attributes:
         source: Id of the source.
         part: Index of the part.
-        first_stream: Index of its first stream among the offsets.
-        streams: Number of its streams.
-        log: Index of its log of files.
         pinned: Pinned input of the run.
         run_directory: Directory of the run in the checkpoint directory.
-        offsets: Offsets of all streams of the query; of a loop of epochs the positions of all sources.
+        at: Next position of every split; None before the first epoch.
+        names: Id of every split, if the source names them.
     """
 
     source: int
     part: int
-    first_stream: int
-    streams: int
-    log: int
     pinned: Pinned
     run_directory: JobPath
-    offsets: list[str | None]
+    at: Sequence[int] | None = None
+    names: Sequence[str] | None = None
 
-    def position_in_loop(self) -> int | None:
-        """Return the next position of files in a loop of epochs; None in a query, or before the first epoch."""
-        first = self.offsets[0] if self.offsets else None
-        at = None if first is None else json.loads(first).get(str(self.source))
-        return None if at is None else int(at[0])
-
-    def files(self) -> dict[str, tuple[int, int]]:
-        """Return the files read; in a query without their size, which Spark's log lacks."""
-        position = self.position_in_loop()
-        if position is not None:
-            return logged_files(file_log_directory(self.run_directory, self.source), position)
-        if self.first_stream >= len(self.offsets):
-            return {}
-        read = files_read(
-            mounted(self.run_directory / "spark"), self.log, self.offsets[self.first_stream]
-        )
-        return {uri: (-1, time_ms) for uri, time_ms in read.items()}
+    def position(self) -> int:
+        """Return the next position of a part whose rows are in files, which are one split."""
+        return 0 if self.at is None else self.at[0]
 
 
 def file_log_directory(run_directory: JobPath, source: int) -> JobPath:
@@ -150,60 +129,6 @@ class ResumedPart:
     left: PinnedFiles | None = None
     is_read: bool = False
     names: Names | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """The progress of one part of a source.
-
-    Attributes:
-        source: Id of the source.
-        splits: Pinned splits of the part, empty if it has none.
-        positions: Offset of the positions stream at the end of the micro-batch.
-        stream: Spark's report about its first stream.
-    """
-
-    source: int
-    splits: Splits
-    positions: Mapping[str, Any]
-    stream: Any
-
-
-@dataclass(frozen=True, slots=True)
-class PendingFilesContext:
-    """The context for listing the pending files of a part.
-
-    Attributes:
-        session: Spark.
-        pinned: Pinned input of the run.
-        earlier: Files that were read before the run.
-        source: Id of the source.
-        part: Index of the part.
-        read: Files that the run has read, in the form of `_metadata.file_path`.
-    """
-
-    session: SparkSession
-    pinned: Pinned
-    earlier: Mapping[tuple[int, int], PinnedFiles]
-    source: int
-    part: int
-    read: set[str]
-
-
-@dataclass(frozen=True, slots=True)
-class FileStream:
-    """The facts about a file stream of Spark.
-
-    Attributes:
-        is_of_path: Whether its files are those of the source's path, rather than written by us.
-        only_pinned: Whether it reads only pinned files; otherwise all files that were not read before.
-        waiting: Returns the pending files in the form of `_metadata.file_path`; None if they are not
-            needed.
-    """
-
-    is_of_path: bool = False
-    only_pinned: bool = False
-    waiting: Callable[[PendingFilesContext, Any], set[str]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,26 +207,20 @@ class SourceRow:
         pin: Pins the input of a part before a run reads it.
         batch: Returns the rows of a batch run, by source id and part index; None if workers make
             records of positions.
-        live: Returns the rows of a live run. The positions stream is in every query.
         is_value: Whether the only column of a row is the record.
-        streams: Returns the streams of a part in a query; Spark reads equal ones once.
         position: Returns the position of a part.
         resume: Returns the remaining input, given a position of a savepoint; None if it cannot resume.
-        is_complete: Whether a bounded part has no input left.
-        files: The facts about its stream, if that reads files.
-        in_loop: How a loop of epochs reads it, if it is not read by positions; None if only a query can.
+        in_loop: How a live run reads it; None if by positions.
+        is_of_path: Whether its files are those of the source's path, rather than written by us.
     """
 
-    kind: StreamKind
+    kind: SourceKind
     source: type
     is_bounded: bool | None
     pin: Callable[[Pinning, Any], PinnedPart]
     batch: Callable[[ReadContext, int, int, Any], DataFrame] | None
-    live: Callable[[ReadContext, int, int, Any], DataFrame] | None
     is_value: Callable[[Any], bool]
-    streams: Callable[[Any], list[Any]]
-    position: Callable[[StreamReading], Position]
+    position: Callable[[PartReading], Position]
     resume: Callable[[Mapping[str, Any]], ResumedPart | None]
-    is_complete: Callable[[Progress], bool]
-    files: FileStream | None = None
     in_loop: FilesInLoop | None = None
+    is_of_path: bool = False

@@ -1,7 +1,4 @@
-"""Advances the positions of split sources, within limits per micro-batch and per second.
-
-Both engines of a live run use it: the positions stream of a query, and the loop of epochs.
-"""
+"""Advances the positions of split sources, within limits per micro-batch and per second."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""The subtasks of a level of a live run, in a worker: what both engines of live runs share.
+"""The subtasks of a level of a live run, in a worker.
 
-A worker process keeps one `LiveSubtask` per run, level and subtask (see `worker_memory`). The engines
-differ in where the change log of a subtask is: in Spark's state store (`level_worker`), or in the records of
-epochs (`penstock.spark.live.epochs`).
+A worker process keeps one `LiveSubtask` per run, level and subtask (see `worker_memory`).
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ from penstock.spark.worker.local_state import LocalCopies, spill_directory
 from penstock.spark.worker.payload import Payload
 from penstock.spark.worker.worker_memory import LiveAttempt, memory
 from penstock.state.log.blob import BLOB_BYTES
-from penstock.state.log.change_log import MAX_ENTRIES, LogStorage
+from penstock.state.log.change_log import LogStorage
 from penstock.wire.frame import FrameKind, payload_of, read_header
 
 
@@ -38,9 +36,7 @@ class LevelDescription:
     subtask_of_route: dict[int, int]
 
 
-def live_subtask(
-    described: LevelDescription, subtask: int, *, max_entries: int | None = MAX_ENTRIES
-) -> LiveSubtask:
+def live_subtask(described: LevelDescription, subtask: int) -> LiveSubtask:
     """Return the instance of a subtask in this process; the first call makes it."""
     described.payload.enter()  # also for a cached subtask: this process may have run another job since
     copies = described.copies
@@ -53,7 +49,6 @@ def live_subtask(
             described.payload.data,
             subtask,
             make_backend=make_backend,
-            max_entries=max_entries,
             local_directory=spill_directory(subtask),
         )
     assert isinstance(found, LiveSubtask)

@@ -10,8 +10,6 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import groupby
-from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +20,6 @@ from penstock.errors import StateError
 from penstock.filesystem.object_path import object_path
 from penstock.filesystem.object_store import ObjectStore
 from penstock.filesystem.stored_path import JobPath, StoredPath
-from penstock.program.routing import live_routes
 from penstock.spark.failures.translation import carrying
 from penstock.state.log.blob import key_group_of, operator_of
 from penstock.state.log.change_log import ChangeLog, LogStorage
@@ -43,9 +40,6 @@ BLOB_SCHEMA = pa.schema(
 BLOB_DDL = "operator STRING, key_group INT, source STRING, sequence LONG, blob BINARY"
 STATE_SCHEMA = pa.schema([BLOB_SCHEMA.field(name) for name in ("operator", "key_group", "blob")])
 STATE_DDL = "operator STRING, key_group INT, blob BINARY"
-
-HEAD_NUMBER = -1
-"""Number of the row with the head of a log."""
 
 _COLUMNS = [(field.name, field.type) for field in STATE_SCHEMA]
 _BATCH_BYTES = 4 << 20
@@ -87,37 +81,6 @@ def _batch(schema: pa.Schema, rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-@dataclass(frozen=True, slots=True)
-class SplitLogs:
-    """Rows (query_operator, route, number, data) to blob rows; they come sorted.
-
-    Attributes:
-        subtasks: Number of subtasks of the query.
-        uid: The only operator whose blobs are read; None for all.
-    """
-
-    subtasks: int
-    uid: str | None = None
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Split the logs of one task."""
-        with carrying():
-            yield from batches_of(BLOB_SCHEMA, self.split(rows_of(batches)))
-
-    def split(self, rows: Rows) -> Iterator[tuple[Any, ...]]:
-        """Yield the blob rows of all logs.
-
-        Raises:
-            StateError: A log is damaged; the error names it.
-        """
-        subtask_of = {route: index for index, route in enumerate(live_routes(self.subtasks))}
-        for (query_operator, route), of_log in groupby(rows, key=itemgetter(0, 1)):
-            subtask = subtask_of[route]
-            where = f"log of stateful operator {query_operator}, subtask {subtask}"
-            with naming(where):
-                yield from split_log(where, _SortedLog(of_log), subtask, self.uid)
-
-
 @contextmanager
 def naming(where: str) -> Iterator[None]:
     """Add the name of a log to an error in the context, unless it has it.
@@ -150,40 +113,6 @@ def split_log(
         if subtask > 0 and group == BROADCAST_GROUP:
             continue  # broadcast state, which every subtask has
         yield operator, signed_group(group), where, sequence, blob
-
-
-class _SortedLog:
-    """A `LogStorage` of the sorted rows of one log; it can be read once."""
-
-    def __init__(self, rows: Iterator[tuple[Any, ...]]) -> None:
-        self._rows = rows
-        self._number, self._data = self._next()
-
-    def read_head(self) -> bytes | None:
-        if self._number != HEAD_NUMBER:
-            raise StateError(
-                "the head of a change log is missing",
-                hint="Restore the checkpoint directory from a copy.",
-            )
-        return self._data
-
-    def read_entry(self, number: int) -> bytes | None:
-        while self._number is not None and self._number < number:
-            self._number, self._data = self._next()
-        return self._data if self._number == number else None
-
-    def write_head(self, data: bytes) -> None:
-        raise AssertionError("read only")
-
-    def write_entry(self, number: int, data: bytes) -> None:
-        raise AssertionError("read only")
-
-    def remove_entry(self, number: int) -> None:
-        raise AssertionError("read only")
-
-    def _next(self) -> tuple[int | None, bytes]:
-        row = next(self._rows, None)
-        return (None, b"") if row is None else (row[2], row[3])
 
 
 @dataclass(frozen=True, slots=True)

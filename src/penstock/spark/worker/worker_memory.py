@@ -2,7 +2,7 @@
 
 A worker executes tasks of all levels of a run, of each attempt of a restarted job, and of other jobs of
 the same session. Spark does not tell it when a run ends, so each task contains the facts that its driver
-knew when the query started:
+knew when the run started:
 
     an earlier attempt of the same run   removed: the new attempt owns its state
     a run that has ended                 removed
@@ -42,7 +42,7 @@ class LiveAttempt:
     Attributes:
         run: Job id and run.
         number: Number of the attempt: epoch of the driver, restarts within it.
-        ended: Other runs that had ended when the query started.
+        ended: Other runs that had ended when the run started.
     """
 
     run: str

@@ -26,7 +26,7 @@ not in `recent`. Spark hands workers out first-in-first-out, so a subtask change
 micro-batch; a copy that is a few micro-batches behind applies what it missed.
 
 What stores the log is behind `LogStorage`: files that an epoch record names (`penstock.state.log.subtask_log`)
-or Spark's state store in a job, a dictionary in tests.
+in a job, a dictionary in tests.
 
 Entries of a change log: blobs, one after the other.
 """
@@ -90,9 +90,6 @@ Position: TypeAlias = tuple[int, str]
 
 MIN_COMPACT_BYTES = 1 << 20
 """A log smaller than this is never compacted for its size."""
-
-MAX_ENTRIES = 1000
-"""A log with more entries is compacted whatever its size; each of them is a row in Spark's state store."""
 
 _RECENT = 8
 _MIN_REWRITE_BYTES = 256 << 10
@@ -197,17 +194,10 @@ class Appended:
 class ChangeLog:
     """Reads and appends the log of one subtask within one micro-batch."""
 
-    def __init__(
-        self,
-        storage: LogStorage,
-        *,
-        min_compact_bytes: int = MIN_COMPACT_BYTES,
-        max_entries: int | None = MAX_ENTRIES,
-    ) -> None:
+    def __init__(self, storage: LogStorage, *, min_compact_bytes: int = MIN_COMPACT_BYTES) -> None:
         """Read the head."""
         self._storage = storage
         self._min_compact_bytes = min_compact_bytes
-        self._max_entries = max_entries
         data = storage.read_head()
         self.head = Head.decode(data) if data is not None else Head()
 
@@ -308,9 +298,7 @@ class ChangeLog:
 
     def _is_outgrown(self, size: int) -> bool:
         head = self.head
-        if head.log_bytes + size > max(self._min_compact_bytes, 2 * head.live_bytes):
-            return True
-        return self._max_entries is not None and head.last - head.first >= self._max_entries
+        return head.log_bytes + size > max(self._min_compact_bytes, 2 * head.live_bytes)
 
     def _blobs_of(self, number: int) -> Iterator[bytes]:
         data = self._storage.read_entry(number)

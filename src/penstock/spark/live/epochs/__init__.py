@@ -1,1 +1,1 @@
-"""The engine `jobs` of a live run: a loop of epochs, each one Spark job and one record."""
+"""A live run as a loop of epochs, each one Spark job and one record."""

@@ -316,7 +316,7 @@ class EpochRun:
             staged = recorded.staged
             hand_over = describe_hand_over(staged.report, staged.state_files)
             self._job.directory.record(f"run-{self._run.index}.hand-over", hand_over)
-        self._first_state.begin_micro_batch(recorded.number + 1)
+        self._first_state.begin_epoch(recorded.number + 1)
         if (recorded.event or "").startswith(SAVEPOINT):
             self._job.sinks.publish()  # who starts from it knows nothing of what is held back
             self._savepoints.complete(recorded, self._snapshot)

@@ -23,7 +23,6 @@ from penstock.spark.live.epochs.epoch_journal import RecordedEpoch
 from penstock.spark.savepoints.job_savepoints import JobSavepoints
 from penstock.spark.savepoints.savepoint_requests import SavepointRequest
 from penstock.spark.savepoints.savepoint_writer import SavepointWriter, remove_copied
-from penstock.spark.sources.split_reads import offset_of
 
 _POLL_SECONDS = 0.05
 """Least time between two looks for requests; a look lists a directory."""
@@ -74,6 +73,6 @@ class EpochSavepoints:
         """
         request = self._savepoints.of_event(self._run.pipeline, recorded.event)
         if request is not None:
-            offset = offset_of(recorded.positions.to_json())
-            self._writer.complete(request, [offset], recorded.staged, snapshot)
+            positions = recorded.positions.to_json()
+            self._writer.complete(request, positions, recorded.staged, snapshot)
         remove_copied(recorded.staged, snapshot)

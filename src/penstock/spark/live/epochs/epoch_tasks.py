@@ -190,7 +190,7 @@ class LevelTask:
             PenstockError: A user function failed, or a log cannot be read or written.
         """
         described = self.described
-        subtask = live_subtask(described, index, max_entries=None)  # records merge their entries
+        subtask = live_subtask(described, index)
         clock = subtask.clock
         clock.resume(WAIT)
         arrived = ArrivedFrames(described.level)

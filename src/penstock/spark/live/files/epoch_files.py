@@ -24,7 +24,6 @@ from penstock.errors import SourceError
 from penstock.graph.endpoints import Source
 from penstock.spark.live.epochs.epoch_job import EpochJob, FileRows, Stage, arrow_schema_of
 from penstock.spark.live.epochs.epoch_stages import EpochStages
-from penstock.spark.live.planned_files import changed_file
 from penstock.spark.sources.file_columns import FileColumns
 from penstock.spark.sources.file_paths import plain
 from penstock.spark.sources.line_reads import decoder_of
@@ -98,7 +97,7 @@ class EpochFiles:
         for reading in readings:
             key = reading.source, reading.part
             how = row_of(parts[key]).in_loop
-            assert how is not None, "the engine was chosen for it"
+            assert how is not None, "it is not read by positions"
             self._sources[key] = _Source(parts[key], reading, how)
         self._read: dict[str, Facts] = {}
         self._bytes: dict[Part, int] = {}
@@ -126,7 +125,7 @@ class EpochFiles:
         for uri, before in self._read.items():
             now = listed_now(self._reads.session, plain(uri))
             if now is not None and (after := (now[2], now[0])) != before:
-                raise changed_file(uri, "while it was read", before, after)
+                raise _changed_file(uri, "while it was read", before, after)
 
     def note_read(self, records: Mapping[int, int]) -> None:
         """Note how many records the sources had in the epoch whose files `rows` got last.
@@ -163,7 +162,7 @@ class EpochFiles:
         after, before = (now[2], now[0]), (file.size, file.time_ms)
         if after[0] != before[0] or (is_pinned_here and after != before):
             when = f"after an epoch of {source.name!r} was planned with it"
-            raise changed_file(file.uri, when, before, after)
+            raise _changed_file(file.uri, when, before, after)
         return after
 
     def _rows(self, key: Part, uris: list[str], first: int) -> FileRows:
@@ -201,3 +200,22 @@ class EpochFiles:
             payload, key[0], source.described, named, attempt=self._reads.attempt, lines=lines
         )
         return self._stages.file_stage(columns, arrow_schema_of(by_position(named)))
+
+
+def _changed_file(uri: str, when: str, before: Facts, after: Facts) -> SourceError:
+    """Return the error about a file that is not what was planned.
+
+    Args:
+        uri: The file.
+        when: When it changed, in words.
+        before: What was planned.
+        after: What it is.
+    """
+    sizes = f"it had {before[0]} bytes, it has {after[0]}"
+    if before[0] == after[0]:
+        sizes = f"it has {after[0]} bytes and another modification time"
+    return SourceError(
+        f"{plain(uri)} changed {when}: {sizes}",
+        hint="A file must appear complete (write it elsewhere, then rename it) and must not change "
+        "afterwards. Restore it, or wait until it is complete, and start the same command again.",
+    )

@@ -26,11 +26,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.connectors.column_positions import by_position
-from penstock.errors import JobMismatchError, StateError
+from penstock.errors import DecodeError, JobMismatchError, StateError
 from penstock.failpoint import failpoint
 from penstock.spark.failures.translation import translate
-from penstock.spark.job.checkpoint_files import check_checkpoint
 from penstock.spark.session.job_settings import POOL, query_settings
+from penstock.spark.sources.listing.checkpoint_files import check_checkpoint
 from penstock.spark.sources.listing.frame_writer import put_whole
 from penstock.wire.atomic_file import create_directory, put_verified, read_verified
 
@@ -93,7 +93,7 @@ class StreamWriter:
 
         Raises:
             JobMismatchError: The files have other columns.
-            StateError: The checkpoint of the query is damaged.
+            StateError: The checkpoint of the query, or the record of the columns, is damaged.
             PenstockError: Spark refuses the query.
         """
         self._fence()
@@ -155,7 +155,7 @@ class StreamWriter:
         try:
             put_verified(path, {"columns": now}, self._fence)
         except FileExistsError:
-            before = read_verified(path)["columns"]
+            before = _recorded(path)
             if before != now:
                 raise JobMismatchError(
                     f"a streaming DataFrame has the columns {now}, and {self._directory} was written with {before}",
@@ -171,7 +171,7 @@ class StreamWriter:
         try:
             yield
         finally:
-            context.setLocalProperty(POOL, before)  # type: ignore[arg-type] - None removes it
+            context.setLocalProperty(POOL, before)  # type: ignore[arg-type]  # None removes it
 
     def _put(self, rows: DataFrame, number: int) -> None:
         """Write a micro-batch; Spark calls it in a thread of this process."""
@@ -203,6 +203,14 @@ class StreamWriter:
         failpoint("stream.written")
         (own / _OFFSETS).write_bytes(offsets)
         put_whole(own, target, self._fence, "stream")
+
+
+def _recorded(path: Path) -> str:
+    try:
+        columns: str = read_verified(path)["columns"]
+    except DecodeError as cause:
+        raise StateError(cause.problem, hint=cause.hint) from cause
+    return columns
 
 
 def stream_directory(run_directory: Path, source: int, part: int) -> Path:

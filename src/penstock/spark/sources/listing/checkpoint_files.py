@@ -1,4 +1,4 @@
-"""Checks the files of Spark's checkpoint of a query for damage.
+"""Checks the files of Spark's checkpoint of a streaming DataFrame's query for damage.
 
 Hadoop writes `.<name>.crc` beside every file on a mounted file system; Spark does not read it when it
 reads its own checkpoint. A flipped digit in `offsets/7` would cause records to be read twice or never,
