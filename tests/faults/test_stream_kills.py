@@ -1,6 +1,6 @@
-"""A streaming DataFrame whose driver and workers are killed: each of its rows is counted once.
+"""A streaming DataFrame whose driver, executors and workers are killed: each of its rows is counted once.
 
-Executors die in `test_soak`. History in files is a batch run; the stream is written to files by a query of its own, and read by the epochs.
+History in files is a batch run; the stream is written to files by a query of its own, and read by the epochs.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.faults.drivers import MIXED, SECONDS, Drivers
+import pytest
+
+from tests.faults.drivers import CLUSTER, MIXED, SECONDS, Drivers
 from tests.faults.processes import wait_for
 from tests.spark.jobs import counted_stream
 
@@ -77,9 +79,20 @@ def test_a_driver_killed_at_every_step_of_a_stream_loses_and_repeats_nothing(
     job.assert_complete()
 
 
-def test_a_worker_killed_in_every_stage_of_a_stream(tmp_path: Path) -> None:
-    job = StreamJob(tmp_path, {"execution.live.single-task-work": "0ms"})
-    job.drivers.succeeds(*(f"{place}:kill" for place in WORKERS))
+@pytest.mark.parametrize("action", ["kill", "kill-executor"])
+def test_a_worker_and_an_executor_killed_in_every_stage_of_a_stream(
+    tmp_path: Path, action: str
+) -> None:
+    settings = {
+        "execution.live.single-task-work": "0ms",
+        # Spark gives an epoch up if it loses the shuffle of a stage it has begun to read.
+        "restart-strategy.type": "fixed-delay",
+        "restart-strategy.fixed-delay.attempts": "3",
+        "restart-strategy.fixed-delay.delay": "100 ms",
+        **(CLUSTER if action == "kill-executor" else {}),
+    }
+    job = StreamJob(tmp_path, settings)
+    job.drivers.succeeds(*(f"{place}:{action}" for place in WORKERS))
     job.assert_complete()
 
 
