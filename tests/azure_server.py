@@ -24,7 +24,7 @@ from xml.sax.saxutils import escape
 
 import pytest
 
-from penstock.filesystem.azure_settings import AzureLogin, AzureSettings
+from penstock.filesystem.store_settings import AzureLogin, AzureSettings
 from tests.http_server import Answer, Asked, serving
 
 ACCOUNT = "devstoreaccount1"

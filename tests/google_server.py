@@ -20,7 +20,7 @@ from uuid import uuid4
 
 import google_crc32c
 
-from penstock.filesystem.google_settings import GoogleSettings
+from penstock.filesystem.store_settings import GoogleSettings
 from tests.http_server import Answer, Asked, serving
 
 _PAGE = 1000

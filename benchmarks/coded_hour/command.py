@@ -23,7 +23,7 @@ from benchmarks.model.errors import SystemFailedError
 from benchmarks.reporting.machine import commit, machine, versions
 from benchmarks.soak.driver import Drivers
 from benchmarks.systems.digest_sink import read_outputs
-from penstock.config.state_options import ENABLE_CODED_ROWDATA
+from penstock.config.options import ENABLE_CODED_ROWDATA
 
 PROGRAM = Path(__file__).parent / "job.py"
 DRAIN_SECONDS = 300.0

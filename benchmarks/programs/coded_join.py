@@ -24,8 +24,7 @@ from benchmarks.model.program import BenchProgram, BenchSystem, Case, Outputs, W
 from benchmarks.model.shape import STREAMING
 from benchmarks.systems.bounded import BoundedSpecification
 from benchmarks.systems.launch import module
-from penstock.config.options import STATE_BACKEND
-from penstock.config.state_options import ENABLE_CODED_ROWDATA
+from penstock.config.options import ENABLE_CODED_ROWDATA, STATE_BACKEND
 
 RECORDS = 100_000
 """Of each table; about 700 MB of JSON."""

@@ -27,7 +27,7 @@ from benchmarks.systems.bounded import BoundedSystem
 from benchmarks.systems.digest_sink import DigestSink, read_outputs
 from benchmarks.systems.serve import serve
 from penstock.common import Configuration, JobStatus, Row, RowKind, Types, WatermarkStrategy
-from penstock.config.state_options import ENABLE_CODED_ROWDATA
+from penstock.config.options import ENABLE_CODED_ROWDATA
 from penstock.datastream import JoinedRows, StreamExecutionEnvironment
 from penstock.datastream.connectors import DiscardingSink, FileSource
 from penstock.events.job_events import JobEvent, MetricsReported, MicroBatch

@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks.inputs.binlog import ORDERS, REFUNDS, write_binlog
 from penstock.api.environment.job import PlanReady
-from penstock.config.overrides import set_process_overrides
+from penstock.config.configuration import set_process_overrides
 from penstock.datastream import WatermarkStrategy
 from penstock.datastream.connectors import DiscardingSink
 from penstock.program.operators import KEYED_REGULAR_JOIN, MAP

@@ -26,7 +26,7 @@ from benchmarks.model.measurement import Measurement
 from benchmarks.model.program import Case, Outputs
 from benchmarks.programs import coded_join
 from benchmarks.reporting.figures import FIGURES
-from penstock.config.state_options import ENABLE_CODED_ROWDATA
+from penstock.config.options import ENABLE_CODED_ROWDATA
 from penstock.datastream import WatermarkStrategy
 from penstock.datastream.connectors import DiscardingSink
 from penstock.testing import run_in_process

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from penstock.cli.main import command_line
-from penstock.config.overrides import process_overrides, set_process_overrides
+from penstock.config.configuration import process_overrides, set_process_overrides
 from penstock.events.listeners import LogListener, set_listeners
 
 

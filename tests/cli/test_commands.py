@@ -10,8 +10,8 @@ from pkgutil import resolve_name
 import pytest
 
 from penstock.cli import demo
+from penstock.config.configuration import process_overrides
 from penstock.config.options import ALL_OPTIONS
-from penstock.config.overrides import process_overrides
 from penstock.errors import EnvironmentSetupError
 from penstock.version import __version__
 

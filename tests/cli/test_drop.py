@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from penstock.cli.plan import plan_of
+from penstock.config.configuration import set_process_overrides
 from penstock.config.options import TARGET
-from penstock.config.overrides import set_process_overrides
 from penstock.connectors.postgres.client import close_sessions
 from penstock.filesystem.stored_path import mounted
 from penstock.graph.endpoints import SinkContext

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.config.overrides import process_overrides, set_process_overrides
+from penstock.config.configuration import process_overrides, set_process_overrides
 
 
 @pytest.fixture(autouse=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.config.overrides import process_overrides, set_process_overrides
+from penstock.config.configuration import process_overrides, set_process_overrides
 
 
 def test_later_names_come_later_and_a_repeated_name_replaces():

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from penstock.cli.main import command_line
 from penstock.cli.plan import planned_by
 from penstock.common import Configuration
-from penstock.config.overrides import process_overrides, set_process_overrides
+from penstock.config.configuration import process_overrides, set_process_overrides
 from penstock.datastream.connectors import CollectionSource
 from penstock.events.job_events import FunctionChanged, JobEvent
 from penstock.plan.compat.function_digest import function_digests

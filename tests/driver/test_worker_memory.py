@@ -21,8 +21,7 @@ from penstock.errors import UserFunctionError
 from penstock.plan.hand_over import HandOver
 from penstock.plan.programs import programs_of
 from penstock.program.level import LevelProgram
-from penstock.runtime.exchange.channel_writer import ChannelWriter
-from penstock.runtime.exchange.frame_sequence import FrameSequence
+from penstock.runtime.exchange.channel_writer import ChannelWriter, FrameSequence
 from penstock.runtime.task.live_subtask import LiveSubtask
 from penstock.spark.worker import live_subtasks, worker_memory
 from penstock.spark.worker.live_subtasks import LevelDescription

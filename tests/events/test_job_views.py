@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.events.job_events import JobEnded, JobStarted
-from penstock.events.job_views import JobViews
+from penstock.events.job_view import JobViews
 
 
 def test_the_job_that_runs_longest_stays() -> None:

@@ -21,7 +21,7 @@ from penstock.events.job_events import (
     Resumed,
     RunStarted,
 )
-from penstock.events.job_views import JobViews
+from penstock.events.job_view import JobViews
 from penstock.events.listeners import (
     JobEvents,
     JobListener,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from penstock.api.environment.job import PlanReady
-from penstock.config.overrides import set_process_overrides
+from penstock.config.configuration import set_process_overrides
 from penstock.program.run_settings import RunKind
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "departures.py"

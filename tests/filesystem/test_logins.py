@@ -8,16 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from penstock.filesystem.azure_settings import (
-    AzureLogin,
-    AzureSettings,
-    azure_settings_of_hadoop,
-)
 from penstock.filesystem.azure_store import AzureStore, container_client
-from penstock.filesystem.google_settings import GoogleSettings, google_settings_of_hadoop
 from penstock.filesystem.google_store import GoogleStore
 from penstock.filesystem.object_path import GOOGLE, ObjectPath
-from penstock.filesystem.store_settings import store_settings_of_hadoop
+from penstock.filesystem.store_settings import (
+    AzureLogin,
+    AzureSettings,
+    GoogleSettings,
+    azure_settings_of_hadoop,
+    google_settings_of_hadoop,
+    store_settings_of_hadoop,
+)
 from tests import azure_server
 from tests.filesystem.conftest import Servers
 from tests.store_systems import SYSTEMS

@@ -15,8 +15,8 @@ from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream import KeyedProcessFunction, MapFunction, StreamExecutionEnvironment
 from penstock.datastream.connectors import HybridSource
 from penstock.errors import GraphError
-from penstock.plan.compat.identity import numbered_sources, numbered_uids, source_uids
-from penstock.plan.explain.unnamed_state import describe_unnamed_state, unnamed_state
+from penstock.plan.compat.function_digest import numbered_sources, numbered_uids, source_uids
+from penstock.plan.explain.outline import describe_unnamed_state, unnamed_state
 from penstock.plan.physical import PhysicalPlan
 
 NO_TIME = WatermarkStrategy.no_watermarks()

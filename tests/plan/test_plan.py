@@ -7,7 +7,7 @@ import re
 import pytest
 
 from penstock.common import Configuration
-from penstock.config.execution_mode import RuntimeExecutionMode
+from penstock.config.options import RuntimeExecutionMode
 from penstock.connectors.python.collection import CollectionSource
 from penstock.connectors.python.data_generator import DataGeneratorSource
 from penstock.connectors.python.discard import DiscardingSink
@@ -22,8 +22,7 @@ from penstock.plan.options import plan_options
 from penstock.plan.physical import PhysicalPlan
 from penstock.plan.planner import PHASES
 from penstock.plan.programs import programs_of
-from penstock.program.channel import SINK_LEVEL
-from penstock.program.partitioning import StreamPartitioner
+from penstock.program.channel import SINK_LEVEL, StreamPartitioner
 from penstock.program.run_settings import RunKind
 from penstock.testing import run_in_process, same_answer
 

@@ -10,7 +10,7 @@ import pytest
 from penstock.common import Configuration
 from penstock.datastream import StreamExecutionEnvironment, WatermarkStrategy
 from penstock.datastream.connectors import CollectionSource, DiscardingSink
-from penstock.plan.explain.unnamed_state import describe_unnamed_state
+from penstock.plan.explain.outline import describe_unnamed_state
 from penstock.program.operator_kind import Keeps, OperatorKind, StateUse, TimeUse
 from penstock.program.operators import CATALOGUE, PASSING, SINK, SOURCE
 from penstock.runtime.operators import operator_class

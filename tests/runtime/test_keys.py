@@ -31,8 +31,7 @@ from penstock.datastream import (
 )
 from penstock.datastream.connectors import DiscardingSink
 from penstock.errors import KeyTypeError, UserFunctionError
-from penstock.program.channel import ChannelSpec
-from penstock.program.partitioning import StreamPartitioner
+from penstock.program.channel import ChannelSpec, StreamPartitioner
 from penstock.program.selected_field import getter_of
 from penstock.runtime.exchange.selected_keys import SelectorCheck
 from penstock.testing import OperatorHarness, Schedule, run_in_process

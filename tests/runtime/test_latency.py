@@ -27,7 +27,7 @@ from penstock.plan.hand_over import HandOver
 from penstock.plan.programs import programs_of
 from penstock.program.latency_marker import LatencyMarker, LatencyMarkerEvent, OperatorId
 from penstock.program.run_settings import RunKind
-from penstock.runtime.exchange.frame_sequence import FrameSequence
+from penstock.runtime.exchange.channel_writer import FrameSequence
 from penstock.runtime.exchange.value_channel_writer import make_channel_writer
 from penstock.runtime.task.latency import LatencyTracker, SourceLatency, SourceMarker
 from penstock.testing import Schedule, run_in_process

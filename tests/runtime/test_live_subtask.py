@@ -13,8 +13,7 @@ from penstock.errors import StateError, StateMigrationError, UserFunctionError
 from penstock.plan.hand_over import HandOver
 from penstock.plan.programs import programs_of
 from penstock.program.channel import SINK_LEVEL
-from penstock.runtime.exchange.channel_writer import ChannelWriter
-from penstock.runtime.exchange.frame_sequence import FrameSequence
+from penstock.runtime.exchange.channel_writer import ChannelWriter, FrameSequence
 from penstock.runtime.task.live_subtask import LiveSubtask
 from penstock.runtime.task.report import decode_report
 from penstock.state.backends.hash.backend import HashBackend

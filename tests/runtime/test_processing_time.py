@@ -16,8 +16,7 @@ from penstock.datastream import (
 )
 from penstock.plan.hand_over import HandOver
 from penstock.plan.programs import programs_of
-from penstock.runtime.exchange.channel_writer import ChannelWriter
-from penstock.runtime.exchange.frame_sequence import FrameSequence
+from penstock.runtime.exchange.channel_writer import ChannelWriter, FrameSequence
 from penstock.runtime.task.live_subtask import LiveSubtask
 from penstock.runtime.task.report import decode_report
 from penstock.testing import Schedule, run_in_process

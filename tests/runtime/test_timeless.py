@@ -23,7 +23,7 @@ from penstock.errors import (
 )
 from penstock.plan.hand_over import HandOver
 from penstock.plan.programs import programs_of
-from penstock.runtime.exchange.frame_sequence import FrameSequence
+from penstock.runtime.exchange.channel_writer import FrameSequence
 from penstock.runtime.exchange.value_channel_writer import ValueChannelWriter, make_channel_writer
 from penstock.runtime.task.chain import OperatorChain
 from penstock.state.level_state import NO_STATE

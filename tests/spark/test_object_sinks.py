@@ -16,10 +16,10 @@ from penstock.api.environment.job import JobClient
 from penstock.common import Row, Types, WatermarkStrategy
 from penstock.datastream.connectors import DataGeneratorSource, FileSink, NumberSequenceSource
 from penstock.errors import ArgumentError, PenstockError
-from penstock.filesystem.azure_settings import AzureLogin
 from penstock.filesystem.object_path import ObjectPath
 from penstock.filesystem.s3_store import S3Store, s3_client
-from penstock.spark.session.object_settings import object_settings
+from penstock.filesystem.store_settings import AzureLogin
+from penstock.spark.session.settings import object_settings
 from tests.s3_server import SECRET, s3_server, settings_of
 from tests.spark.conftest import Environment, Failures
 from tests.spark.waiting import wait_for

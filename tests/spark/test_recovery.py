@@ -17,7 +17,7 @@ from penstock.datastream.connectors import (
     HybridSource,
 )
 from penstock.errors import PenstockError, SavepointMismatchError
-from penstock.plan.compat.identity import channel_ends, source_uids
+from penstock.plan.compat.function_digest import channel_ends, source_uids
 from penstock.plan.hand_over import HandOver
 from penstock.plan.physical import PhysicalPlan
 from penstock.plan.programs import programs_of

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from penstock.common import Row, Types, WatermarkStrategy
-from penstock.config.overrides import set_process_overrides
+from penstock.config.configuration import set_process_overrides
 from penstock.datastream.connectors import (
     DataGeneratorSource,
     FileSink,

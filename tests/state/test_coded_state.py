@@ -20,6 +20,7 @@ from penstock.state.backends.hash.backend import HashBackend
 from penstock.state.backends.lmdb.backend import LmdbBackend
 from penstock.state.log.blob import (
     Section,
+    StateFormat,
     decode_blob,
     encode_blob,
     encode_blobs,
@@ -28,7 +29,6 @@ from penstock.state.log.blob import (
 )
 from penstock.state.log.change_log import ChangeLog
 from penstock.state.log.compression import Compression
-from penstock.state.log.state_format import StateFormat
 from penstock.state.replay import check_blob, replay
 from penstock.state.schema.entry_schema import StateKind, StateSchema
 from penstock.state.schema.evolution import migration

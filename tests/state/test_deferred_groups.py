@@ -12,9 +12,8 @@ from penstock.state.backends.base import TIMERS_SCHEMA
 from penstock.state.backends.deferred_groups import may_defer
 from penstock.state.backends.hash import backend as hash_backend
 from penstock.state.backends.hash.backend import HashBackend
-from penstock.state.log.blob import decode_blob, encode_blob, key_group_of
+from penstock.state.log.blob import StateFormat, decode_blob, encode_blob, key_group_of
 from penstock.state.log.compression import Compression
-from penstock.state.log.state_format import StateFormat
 from penstock.state.schema.entry_schema import StateKind, StateSchema
 from penstock.types import Types
 

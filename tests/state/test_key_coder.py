@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from penstock.datastream.connectors import DiscardingSink
 from penstock.errors import KeyTypeError
 from penstock.state.backends.lmdb.backend import LmdbBackend
+from penstock.state.log.blob import StateFormat
 from penstock.state.log.change_log import ChangeLog
-from penstock.state.log.state_format import StateFormat
 from penstock.state.schema.entry_schema import StateKind, StateSchema
 from penstock.state.schema.key_coder import ANY_KEYS, key_coder
 from penstock.testing import Schedule, run_in_process

@@ -26,8 +26,7 @@ from penstock.events.job_events import (
     SavepointTaken,
     Switched,
 )
-from penstock.events.job_view import JobView
-from penstock.events.job_views import JobViews
+from penstock.events.job_view import JobView, JobViews
 from penstock.events.metric_readers import STATUSES
 from penstock.events.metric_table import JOB, METRICS, MetricKind
 from penstock.metrics.histogram import HistogramValue

@@ -24,7 +24,7 @@ from penstock.events.job_events import (
     Switched,
 )
 from penstock.events.job_view import JobView
-from penstock.metrics.operator_names import COMBINED_IN, COMBINED_OUT, RECORDS_OUT, WATERMARK
+from penstock.metrics.job_metrics import COMBINED_IN, COMBINED_OUT, RECORDS_OUT, WATERMARK
 from penstock.metrics.values import CounterValue, GaugeValue, MetricValue
 
 WHOSE: dict[str, Any] = {"job_id": "5f0c2a9e41d7b836", "job_name": "delays"}

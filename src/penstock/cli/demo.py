@@ -13,7 +13,7 @@ from rich.console import Console
 from penstock.cli.failures import exit_status
 from penstock.cli.progress import job_progress
 from penstock.cli.script import Verbose, importable, settings
-from penstock.config.overrides import set_process_overrides
+from penstock.config.configuration import set_process_overrides
 from penstock.errors import EnvironmentSetupError
 
 CHECKOUT = Path(__file__).parents[3]

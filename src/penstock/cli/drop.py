@@ -13,8 +13,8 @@ from rich.text import Text
 from penstock.cli.failures import exit_status
 from penstock.cli.plan import plan_of
 from penstock.cli.script import Definitions, ScriptArguments, ScriptPath, Verbose, settings
+from penstock.config.configuration import set_process_overrides
 from penstock.config.options import TARGET
-from penstock.config.overrides import set_process_overrides
 from penstock.spark.job.outside import STOPPED, dropped, kept_outside, opened
 
 

@@ -3,6 +3,8 @@
 The thread of a job publishes its events; it need not be the main thread.
 
 Output streams that share a terminal with a display.
+
+Durations on the command line.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any, TextIO, cast
 
 from rich.console import Console
@@ -22,6 +25,8 @@ from rich.segment import Segment, Segments
 from rich.spinner import Spinner
 from rich.text import Text
 
+from penstock.config.parse import DURATION
+from penstock.errors import ConfigError
 from penstock.events.job_events import (
     BatchProgress,
     JobEnded,
@@ -35,6 +40,26 @@ from penstock.events.job_events import (
 )
 from penstock.events.listeners import JobListener, LogListener, set_listeners
 from penstock.events.sentences import metric_parts, records, sentence
+
+
+def duration(option: str, text: str) -> timedelta:
+    """Return the value of an option of the command line.
+
+    Raises:
+        ConfigError: The unit is missing, or it is no duration.
+
+    Examples:
+        >>> duration("--timeout", "5min")
+        datetime.timedelta(seconds=300)
+    """
+    if text.strip().isdecimal():  # milliseconds in a configuration; typed, rather seconds
+        raise ConfigError(
+            f"{option} {text} has no unit", hint=f"Say which: {text}ms, {text}s or {text}min."
+        )
+    try:
+        return DURATION(text)
+    except ConfigError as error:
+        raise ConfigError(f"{option} {text}: {error.problem}", hint=error.hint) from error
 
 
 class DisplayAwareStream:

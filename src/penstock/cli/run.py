@@ -21,9 +21,8 @@ from penstock.cli.script import (
     run_script,
     settings,
 )
-from penstock.config.configuration import Configuration
-from penstock.config.logging_options import LOGGING_FORMAT
-from penstock.config.overrides import set_process_overrides
+from penstock.config.configuration import Configuration, set_process_overrides
+from penstock.config.options import LOGGING_FORMAT
 from penstock.config.ui_options import UI_PORT
 from penstock.events.json_logs import log_as_json
 from penstock.plan.explain.render import render_text

@@ -12,8 +12,8 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from penstock.cli.durations import duration
 from penstock.cli.failures import exit_status
+from penstock.cli.progress import duration
 from penstock.errors import SavepointError
 from penstock.events.sentences import human_duration, unnamed_state
 from penstock.spark.job.mounted_path import savepoint_place

@@ -18,7 +18,7 @@ from rich.text import Text
 
 from penstock.cli.failures import exit_status
 from penstock.cli.script import settings
-from penstock.config.overrides import set_process_overrides
+from penstock.config.configuration import set_process_overrides
 
 READ_STATE = "penstock.spark.inspect.state_reader:read_state"
 READ_NAMES = "penstock.spark.inspect.state_reader:read_state_names"

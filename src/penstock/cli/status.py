@@ -17,9 +17,9 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from penstock.cli.durations import duration
 from penstock.cli.failures import exit_status
 from penstock.cli.job_observer import JobObserver
+from penstock.cli.progress import duration
 from penstock.events.job_view import LOST, OVER
 from penstock.events.sentences import human_bytes, human_duration, instant, rate, records
 

@@ -21,8 +21,8 @@ from penstock.api.functions.watermark import (
     WatermarkStrategy,
 )
 from penstock.config.configuration import Configuration
-from penstock.config.execution_mode import RuntimeExecutionMode
 from penstock.config.option import ConfigOption
+from penstock.config.options import RuntimeExecutionMode
 from penstock.connectors.rows.serialization import (
     ByteArraySchema,
     DeserializationSchema,

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from penstock.config.configuration import Configuration
-from penstock.config.execution_mode import RuntimeExecutionMode
+from penstock.config.configuration import Configuration, process_overrides, set_process_overrides
 from penstock.config.option import ConfigOption
-from penstock.config.overrides import process_overrides, set_process_overrides
+from penstock.config.options import RuntimeExecutionMode
 
 __all__ = [
     "ConfigOption",

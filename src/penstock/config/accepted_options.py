@@ -2,16 +2,38 @@
 
 None of them changes results: they are about speed, memory, guarantees that are stronger here, and where processes run. One that would
 change results is refused, or implemented.
+
+The enums of the checkpointing settings.
 """
 
 from __future__ import annotations
 
 from datetime import timedelta
+from enum import Enum
 from typing import Any
 
-from penstock.config.checkpoint_modes import CheckpointingMode, ExternalizedCheckpointRetention
 from penstock.config.option import ANY_VALUE, ConfigOption, Limit, T, one_of
 from penstock.config.parse import BOOLEAN, DURATION, INTEGER, STRING, Parser, parse_enum
+
+
+class CheckpointingMode(Enum):
+    """The guarantee that the program asks for."""
+
+    EXACTLY_ONCE = 0
+    AT_LEAST_ONCE = 1
+    """Accepted; the job is exactly once all the same."""
+
+
+class ExternalizedCheckpointRetention(Enum):
+    """Fate of the checkpoints of a cancelled job.
+
+    Accepted: a directory that `execution.checkpointing.dir` names is always kept.
+    """
+
+    DELETE_ON_CANCELLATION = 0
+    RETAIN_ON_CANCELLATION = 1
+    NO_EXTERNALIZED_CHECKPOINTS = 2
+
 
 _ON, _OFF = True, False
 _ZERO = timedelta(0)

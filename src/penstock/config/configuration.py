@@ -5,6 +5,11 @@ A value is looked up from the last layer to the first:
     default  <  program (`set_string` and its siblings)  <  `layered(...)`  <  process overrides
 
 so a value given on the command line wins over the program, which wins over the default.
+
+Settings that override those of the program, in every `Configuration` of this process.
+
+`penstock run job.py -D key=value` does not change the program. The program makes its own
+`Configuration`, so the values of the command line are process-wide.
 """
 
 from __future__ import annotations
@@ -19,7 +24,6 @@ from typing import Any, NamedTuple, TypeVar
 from penstock.config.accepted_options import REFUSED_KEYS
 from penstock.config.option import ConfigOption
 from penstock.config.options import ALL_OPTIONS, OPEN_PREFIXES, RULES
-from penstock.config.overrides import process_overrides
 from penstock.config.parse import (
     parse_bool,
     parse_bytes,
@@ -31,6 +35,21 @@ from penstock.config.parse import (
 )
 from penstock.config.secret_keys import HIDDEN, is_secret
 from penstock.errors import ConfigError
+
+_layers: dict[str, dict[str, str]] = {}
+
+
+def set_process_overrides(layer_name: str, values: Mapping[str, str]) -> None:
+    """Let `values` override those of every `Configuration`, existing ones too."""
+    _layers.pop(layer_name, None)
+    if values:
+        _layers[layer_name] = dict(values)
+
+
+def process_overrides() -> tuple[tuple[str, Mapping[str, str]], ...]:
+    """Return the layers by name; a later one overrides earlier ones."""
+    return tuple(_layers.items())
+
 
 T = TypeVar("T")
 D = TypeVar("D")

@@ -1,18 +1,28 @@
-"""All options of Penstock. An option that Flink has too has Flink's key."""
+"""All options of Penstock. An option that Flink has too has Flink's key.
+
+The execution mode of a job.
+
+Options of files that are read.
+
+Options about joins over unbounded state.
+
+The options of log lines.
+
+Options of record objects that chained operators share.
+
+Options of the format of stored state.
+"""
 
 from __future__ import annotations
 
 from datetime import timedelta
+from enum import Enum
 from typing import Any
 
 from penstock.config.accepted_options import ACCEPTED_OPTIONS, ACCEPTED_PREFIXES
 from penstock.config.backlog_options import BACKLOG_OPTIONS
 from penstock.config.batch_options import BATCH_OPTIONS
-from penstock.config.execution_mode import RuntimeExecutionMode
-from penstock.config.file_options import FILE_OPTIONS
-from penstock.config.join_options import JOIN_OPTIONS
 from penstock.config.live_options import LIVE_OPTIONS
-from penstock.config.logging_options import LOGGING_OPTIONS
 from penstock.config.option import NOT_BLANK, ConfigOption, Limit, Rule, between, one_of
 from penstock.config.parse import BOOLEAN, DURATION, INTEGER, MEMORY, STRING, Parser, parse_enum
 from penstock.config.python_options import PYTHON_OPTIONS
@@ -22,10 +32,119 @@ from penstock.config.restart_options import (
     EXPONENTIAL_MAXIMUM,
     RESTART_OPTIONS,
 )
-from penstock.config.reuse_options import REUSE_OPTIONS
-from penstock.config.state_options import STATE_OPTIONS
 from penstock.config.time_options import TIME_OPTIONS
 from penstock.config.ui_options import UI_OPTIONS
+
+# CodedRowData, rule 5.
+ENABLE_CODED_ROWDATA: ConfigOption[bool] = ConfigOption(
+    key="table.exec.enable-coded-rowdata",
+    parse=BOOLEAN,
+    default=False,
+    description=(
+        "Whether values of declared row, tuple and map types are stored as coded rows: fields "
+        "behind tags, with numbers of variable length. It changes the size of state and the time "
+        "it takes, never the result. State written either way is read, and rewritten as it changes."
+    ),
+)
+
+STATE_COMPRESSION: ConfigOption[str] = ConfigOption(
+    key="state.compression",
+    parse=STRING,
+    default="none",
+    description=(
+        "How change logs and snapshots of state are compressed: `none`, `lz4` or `zstd`. State "
+        "written any way is read."
+    ),
+    check=one_of("none", "lz4", "zstd"),
+)
+
+STATE_OPTIONS: tuple[ConfigOption[Any], ...] = (ENABLE_CODED_ROWDATA, STATE_COMPRESSION)
+
+
+OBJECT_REUSE: ConfigOption[bool] = ConfigOption(
+    key="pipeline.object-reuse",
+    parse=BOOLEAN,
+    default=False,
+    description=(
+        "Whether operators of one task may always share records. With true nothing is copied, and "
+        "the program answers for it that no function changes a record that another one, or itself "
+        "later, still looks at. With false records are copied where attributes of operators and "
+        "functions do not rule that out (FLIP-329), which changes the speed, never the result."
+    ),
+)
+
+VERIFY_OBJECT_REUSE: ConfigOption[bool] = ConfigOption(
+    key="pipeline.object-reuse.verify",
+    parse=BOOLEAN,
+    default=False,
+    description=(
+        "Whether it is checked that functions which promise not to use emitted values again keep "
+        "the promise. A function that does not is named in an error. For tests: every record is "
+        "pickled several times."
+    ),
+)
+
+REUSE_OPTIONS: tuple[ConfigOption[Any], ...] = (OBJECT_REUSE, VERIFY_OBJECT_REUSE)
+
+
+LOGGING_FORMAT: ConfigOption[str] = ConfigOption(
+    key="logging.format",
+    parse=Parser("format", lambda text: text.strip().lower()),
+    default="text",
+    description=(
+        "Form of the log lines of the driver. `text` leaves them to the program's own configuration of "
+        "`logging`. `json` writes one JSON object per line to stderr, with the event that a line is about; "
+        "`penstock run` with `-D logging.format=json` writes these lines in place of its progress."
+    ),
+    check=one_of("text", "json"),
+)
+
+LOGGING_OPTIONS: tuple[ConfigOption[Any], ...] = (LOGGING_FORMAT,)
+"""The options of this module, in the order of the reference page."""
+
+
+STATE_TTL: ConfigOption[timedelta] = ConfigOption(
+    key="table.exec.state.ttl",
+    parse=DURATION,
+    default=timedelta(0),
+    description=(
+        "Time after which a regular join forgets a row that did not change any more. Such a row "
+        "matches nothing that comes later, and what was put out about it stays. 0 keeps rows for "
+        "ever."
+    ),
+    check=Limit("must not be negative", lambda value: value >= timedelta(0)),
+)
+
+JOIN_OPTIONS: tuple[ConfigOption[Any], ...] = (STATE_TTL,)
+
+
+MISSING_COLUMNS: ConfigOption[str] = ConfigOption(
+    key="source.files.missing-columns",
+    parse=Parser("choice", lambda text: text.strip().lower()),
+    default="warn",
+    description=(
+        "What happens if no file of a source has a declared column, which is None in every record then: `warn` once, "
+        "`error` or `ignore`. The first hundred files are looked at, of JSON their beginning."
+    ),
+    check=one_of("warn", "error", "ignore"),
+)
+
+FILE_OPTIONS: tuple[ConfigOption[Any], ...] = (MISSING_COLUMNS,)
+"""All of them."""
+
+
+class RuntimeExecutionMode(Enum):
+    """Decides when results become visible, never what the final results are."""
+
+    STREAMING = 0
+    """Records are processed as they arrive; bounded and unbounded sources are allowed."""
+
+    BATCH = 1
+    """Every source must end; only final results are emitted."""
+
+    AUTOMATIC = 2
+    """BATCH if every source is bounded, otherwise STREAMING."""
+
 
 _BACKENDS = {
     "rocksdb": "lmdb",

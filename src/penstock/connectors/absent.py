@@ -41,12 +41,7 @@ OLD_PLACES: dict[str, str] = {
 
 
 def absent(module: str, names: Collection[str] | None = None) -> Callable[[str], object]:
-    """Return the `__getattr__` of a module that lacks names of PyFlink.
-
-    Args:
-        module: The module.
-        names: What it lacks; None is everything.
-    """
+    """Return the `__getattr__` of a module that lacks names of PyFlink."""
 
     def refuse(name: str) -> object:
         if name.startswith("__") or (names is not None and name not in names):

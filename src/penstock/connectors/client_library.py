@@ -38,9 +38,6 @@ class ClientLibrary:
     def check_installed(self, what: str) -> None:
         """Check that the library can be imported, without importing it.
 
-        Args:
-            what: What needs it.
-
         Raises:
             MissingConnectorError: It cannot.
         """

@@ -41,12 +41,7 @@ def by_plain_name(dataframe: Any) -> Any:
 
 
 def chosen(dataframe: Any, names: Sequence[str]) -> Any:
-    """Return the columns with exactly these names, in this order.
-
-    Args:
-        dataframe: A Spark DataFrame.
-        names: Names of its columns.
-    """
+    """Return the columns with exactly these names, in this order."""
     columns = list(dataframe.columns)
     positions = map(columns.index, names)
     return by_position(dataframe).select(*map(column_name, positions)).toDF(*names)

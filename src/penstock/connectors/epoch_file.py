@@ -19,12 +19,7 @@ class EpochFile:
     """
 
     def __init__(self, directory: Path, context: SinkContext) -> None:
-        """Name the file.
-
-        Args:
-            directory: Directory of the sink in the job's directory.
-            context: Where the committer runs.
-        """
+        """Name the file."""
         self.path = directory / "epoch.json"
         self._context = context
 
@@ -48,11 +43,6 @@ class EpochFile:
 
     def record(self, *, number: int, epoch: str, **further: Any) -> None:
         """Record an epoch that is decided now.
-
-        Args:
-            number: Its number among those of the sink.
-            epoch: Its name.
-            further: What else the sink has to know of it.
 
         Raises:
             SinkError: The directory cannot be written.

@@ -82,10 +82,6 @@ class EpochMarks:
     def commit(self, epoch: str, write: Callable[[EpochMark], None] | None) -> None:
         """Write an epoch, unless it is visible.
 
-        Args:
-            epoch: Its name.
-            write: Makes its records and the mark visible in one step; None if it has no records.
-
         Raises:
             SinkError: The mark is gone, or the directory cannot be written.
         """

@@ -23,10 +23,6 @@ def storage_path(
 ) -> Path | ObjectPath:
     """Return a path of a store (`s3://`, `gs://`, `abfss://`), or what `local_path` returns.
 
-    Args:
-        path: The user's path.
-        doing: What is done there, for the error.
-
     Raises:
         ArgumentError: It is empty or names another kind of storage.
         MissingConnectorError: It names a store whose client library is not installed.
@@ -42,10 +38,6 @@ def storage_path(
 
 def local_path(path: str | os.PathLike[str], doing: str = "write files to") -> Path:
     """Return a path, or a `file:` URI, as an absolute path.
-
-    Args:
-        path: Relative ones are taken from here, since workers may have another working directory.
-        doing: What is done there, for the error.
 
     Raises:
         ArgumentError: It is empty or names another kind of storage than files.

@@ -42,11 +42,7 @@ _LOGINS = {
 
 
 def object_hints(scheme: str) -> dict[int | None, str]:
-    """Return the same for a store of objects.
-
-    Args:
-        scheme: Scheme of its paths.
-    """
+    """Return the same for a store of objects."""
     return {
         errno.EACCES: f"{_LOGINS[scheme]}, of a user who may list, read, write and delete objects below the path.",
         errno.ENOENT: "Make the bucket, or correct its name. A rule that ends uploads must give them more "
@@ -60,11 +56,6 @@ OTHER_HINT = "Check the file system the path is on, then start the job again."
 @contextmanager
 def sink_errors(path: JobPath | ObjectPath, doing: str, origin: CallSite | None) -> Iterator[None]:
     """Turn an `OSError` inside the block into a `SinkError`.
-
-    Args:
-        path: Configured path of the sink; the error's own path is added.
-        doing: The action, e.g. `commit epoch live-7`.
-        origin: The user's line that created the sink.
 
     Raises:
         SinkError: The block raised an `OSError`, which becomes the cause.

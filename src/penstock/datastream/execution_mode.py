@@ -1,5 +1,5 @@
 """The names of `pyflink.datastream.execution_mode`."""
 
-from penstock.config.execution_mode import RuntimeExecutionMode
+from penstock.config.options import RuntimeExecutionMode
 
 __all__ = ["RuntimeExecutionMode"]

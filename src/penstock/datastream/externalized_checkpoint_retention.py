@@ -1,5 +1,5 @@
 """The names of `pyflink.datastream.externalized_checkpoint_retention`."""
 
-from penstock.config.checkpoint_modes import ExternalizedCheckpointRetention
+from penstock.config.accepted_options import ExternalizedCheckpointRetention
 
 __all__ = ["ExternalizedCheckpointRetention"]

@@ -10,7 +10,7 @@ from penstock.events.job_events import MetricsReported, SavepointTaken
 from penstock.events.job_view import LOST, JobView
 from penstock.events.run_outcomes import LOST as LOST_RUN
 from penstock.events.run_view import RunView
-from penstock.metrics.operator_names import (
+from penstock.metrics.job_metrics import (
     COMBINED_IN,
     COMBINED_OUT,
     LATE_RECORDS,

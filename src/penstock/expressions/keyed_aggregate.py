@@ -145,13 +145,6 @@ def keyed_aggregate(
 ) -> tuple[ExpressionChain, KeyedAggregate]:
     """Return the selection of the parts of a record, and what merges parts.
 
-    Args:
-        records: Type of the records.
-        keys: Names of the columns of the key.
-        aggregates: Names of results, other than those of keys, to aggregates.
-        bounds: Names of results to `window_start` or `window_end`, which the reader of parts adds to them.
-        bound_type: Type of the bounds.
-
     Raises:
         ArgumentError: An aggregate does not take values of its argument's type.
         UnknownFieldError: There is no such column; it names the near ones.

@@ -1,13 +1,140 @@
-"""Settings of the stores: a driver has them, and sends them to its workers."""
+"""Settings of the stores: a driver has them, and sends them to its workers.
+
+Settings of Google Cloud Storage, as Hadoop's options `fs.gs.*`, or else from the environment.
+
+Settings of Azure, as Hadoop's options `fs.azure.*`; missing ones come from the environment.
+"""
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from penstock.filesystem.azure_settings import AzureSettings, azure_settings_of_hadoop
-from penstock.filesystem.google_settings import GoogleSettings, google_settings_of_hadoop
 from penstock.filesystem.s3_settings import S3Settings, settings_of_hadoop
+
+_HIDDEN = "******"
+_CONNECTION = "AZURE_STORAGE_CONNECTION_STRING"
+_SECRET_VARIABLES = ("AZURE_STORAGE_KEY", "AZURE_STORAGE_SAS_TOKEN", "AZURE_CLIENT_SECRET")
+
+AZURE_LOGINS = r"fs\.azure\.(account\.key|sas\.fixed\.token)(\..+)?"
+"""Pattern of the options of Hadoop that are read."""
+
+_LOGIN = re.compile(AZURE_LOGINS)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class AzureLogin:
+    """Login at an account.
+
+    Attributes:
+        key: Key of the account.
+        sas: Signature of a shared access.
+        endpoint: URL of its blobs; None is that of the account's host.
+    """
+
+    key: str | None = None
+    sas: str | None = None
+    endpoint: str | None = None
+
+    def __repr__(self) -> str:
+        return f"AzureLogin(endpoint={self.endpoint!r})"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class AzureSettings:
+    """Logins of accounts. Without one it is what the environment says, as for other programs that use Azure.
+
+    No text of ours shows a login.
+
+    Attributes:
+        logins: (account, login); an account that is empty is any.
+        attempts: How often a request is sent, if the store is busy or does not answer.
+    """
+
+    logins: tuple[tuple[str, AzureLogin], ...] = ()
+    attempts: int = 10
+
+    def __repr__(self) -> str:
+        return f"AzureSettings(accounts={[account for account, _ in self.logins]!r})"
+
+    def login_of(self, account: str) -> AzureLogin:
+        """Return the login of an account: its own, that of any, or what the environment says."""
+        known = dict(self.logins)
+        return known.get(account) or known.get("") or _of_environment(account)
+
+    def masked(self, text: str) -> str:
+        """Return a text in which no secret is left."""
+        logins = [*(login for _, login in self.logins), _of_connection("")]
+        known = [*(login.key for login in logins), *(login.sas for login in logins)]
+        for secret in filter(None, (*known, *map(os.environ.get, _SECRET_VARIABLES))):
+            text = text.replace(secret, _HIDDEN)
+        return text
+
+
+def azure_settings_of_hadoop(options: Mapping[str, str]) -> AzureSettings:
+    """Return what Hadoop's options say."""
+    found: dict[str, dict[str, str]] = {}
+    for option, value in options.items():
+        kind = _LOGIN.fullmatch(option)
+        if kind is not None and value.strip():
+            account = (kind[2] or "").removeprefix(".").partition(".")[0]
+            name = "key" if kind[1] == "account.key" else "sas"
+            found.setdefault(account, {})[name] = value.strip()
+    return AzureSettings(tuple((each, AzureLogin(**found[each])) for each in sorted(found)))
+
+
+def _of_environment(account: str) -> AzureLogin:
+    connection = _of_connection(account)
+    if connection != AzureLogin():
+        return connection
+    named = os.environ.get("AZURE_STORAGE_ACCOUNT")
+    if named not in {None, account}:
+        return AzureLogin()
+    key, sas = os.environ.get("AZURE_STORAGE_KEY"), os.environ.get("AZURE_STORAGE_SAS_TOKEN")
+    return AzureLogin(key or None, None if key else sas or None)
+
+
+def _of_connection(account: str) -> AzureLogin:
+    """Return what the connection string says, if it is one of the account; of any, if that is empty."""
+    pairs = [each.partition("=") for each in os.environ.get(_CONNECTION, "").split(";")]
+    said = {name.strip().lower(): value.strip() for name, _, value in pairs}
+    if account not in {"", said.get("accountname")}:
+        return AzureLogin()
+    return AzureLogin(
+        said.get("accountkey"), said.get("sharedaccesssignature"), said.get("blobendpoint")
+    )
+
+
+_KEYFILES = (
+    "fs.gs.auth.service.account.json.keyfile",
+    "google.cloud.auth.service.account.json.keyfile",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class GoogleSettings:
+    """Address and login of Google Cloud Storage. None is what the environment says, as for other programs that use it.
+
+    There is no secret in it: a key is in a file.
+
+    Attributes:
+        keyfile: File with the key of a service account, which the driver and all workers have.
+        endpoint: URL of a server that speaks the protocol.
+        retry_seconds: How long a request is sent again, if the store is busy or does not answer.
+    """
+
+    keyfile: str | None = None
+    endpoint: str | None = None
+    retry_seconds: float = 120.0
+
+
+def google_settings_of_hadoop(option: Callable[[str], str | None]) -> GoogleSettings:
+    """Return what Hadoop's options say."""
+    keyfiles = [(option(name) or "").strip() for name in _KEYFILES]
+    endpoint = (option("fs.gs.storage.root.url") or "").strip().rstrip("/")
+    return GoogleSettings(next(filter(None, keyfiles), None), endpoint or None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +148,8 @@ class StoreSettings:
     """
 
     s3: S3Settings = S3Settings()  # noqa: RUF009 - a frozen value
-    azure: AzureSettings = AzureSettings()  # noqa: RUF009
-    google: GoogleSettings = GoogleSettings()  # noqa: RUF009
+    azure: AzureSettings = AzureSettings()
+    google: GoogleSettings = GoogleSettings()
 
 
 def store_settings_of_hadoop(

@@ -22,9 +22,8 @@ from penstock.filesystem.store_settings import StoreSettings
 from penstock.filesystem.stored_path import JobPath
 from penstock.graph.dataset import Dataset
 from penstock.graph.epoch_number import EpochNumber
-from penstock.graph.kept_outside import KeptOutside
 from penstock.graph.log_source import LogSource
-from penstock.graph.log_values import LogBatch, LogSnapshot, LogSplit
+from penstock.graph.log_values import KeptOutside, LogBatch, LogSnapshot, LogSplit
 from penstock.graph.source import Source
 from penstock.graph.split_source import SplitSource
 from penstock.types.information import TypeInformation

@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import ClassVar, cast, final
 
 from penstock.errors import CallSite, SourceError
-from penstock.graph.kept_outside import KeptOutside
 from penstock.graph.log_values import (
+    KeptOutside,
     LogBatch,
     LogSnapshot,
     LogSplit,

@@ -1,8 +1,11 @@
-"""Values of logs: splits and batches of records, and checks of what a source returned."""
+"""Values of logs: splits and batches of records, and checks of what a source returned.
+
+Objects that a job keeps in other systems for itself, and that stay there when nobody continues the job.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import index
 from pathlib import Path
@@ -13,6 +16,27 @@ import pyarrow as pa
 from penstock.types.arrow_lists import columns_to_lists
 from penstock.types.row import row_factory
 from penstock.user_failure import short
+
+
+@dataclass(frozen=True, slots=True)
+class KeptOutside:
+    """Object that a source or sink has made in another system.
+
+    Attributes:
+        what: What it is and where, in words without secrets.
+        drop: Removes it; does nothing if it is not there.
+
+    Example:
+        >>> tables = {"stage_7"}
+        >>> kept = KeptOutside("staged rows stage_7", lambda: tables.discard("stage_7"))
+        >>> kept.drop()
+        >>> tables
+        set()
+    """
+
+    what: str
+    drop: Callable[[], None]
+
 
 _END = 2**63
 

@@ -15,12 +15,12 @@ from typing import Any
 from penstock.errors import CallSite, EmptyGraphError, GraphError
 from penstock.graph.endpoints import Sink, Source
 from penstock.graph.query_source import WholeQuery
+from penstock.program.channel import StreamPartitioner
 from penstock.program.folding.fold import NO_PROMISES, Promises
 from penstock.program.function_calls import AsyncSpec, BatchSpec
 from penstock.program.join import IntervalSpec, JoinSpec
 from penstock.program.operator_kind import OperatorKind
 from penstock.program.operators import SINK
-from penstock.program.partitioning import StreamPartitioner
 from penstock.program.traverse import reachable
 from penstock.program.watermark_generator import WatermarkGenerator
 from penstock.program.window_operation import WindowSpec

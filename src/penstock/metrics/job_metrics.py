@@ -1,4 +1,7 @@
-"""The metrics of a job: the sum of all reports that this process has committed."""
+"""The metrics of a job: the sum of all reports that this process has committed.
+
+Names of the metrics that every operator has, behind its uid and a dot.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,32 @@ from time import perf_counter_ns
 from typing import Any
 
 from penstock.errors import ArgumentError
-from penstock.metrics.values import MetricValue, merge_metrics, metric_results
+from penstock.metrics.values import CounterValue, MetricValue, merge_metrics, metric_results
+
+RECORDS_IN = "numRecordsIn"
+RECORDS_OUT = "numRecordsOut"
+WATERMARK = "currentInputWatermark"
+LATE_RECORDS = "numLateRecordsDropped"
+
+COMBINED_IN = "combine.numRecordsIn"
+COMBINED_OUT = "combine.numRecordsOut"
+"""Records that were combined before they were sent, and what was sent for them."""
+
+
+def late_records(metrics: Mapping[str, MetricValue]) -> dict[str, int]:
+    """Return uid to the late records that an operator dropped, of those that dropped some.
+
+    Examples:
+        >>> late_records({"totals.numLateRecordsDropped": CounterValue(3)})
+        {'totals': 3}
+    """
+    end = f".{LATE_RECORDS}"
+    return {
+        name.removesuffix(end): value.count
+        for name, value in metrics.items()
+        if name.endswith(end) and isinstance(value, CounterValue) and value.count
+    }
+
 
 STATE_PREFIX = "state."
 """Prefix of the metrics of state access."""

@@ -8,20 +8,22 @@ from datetime import timedelta
 from penstock.config.backlog_options import BACKLOG_OUTPUT, BACKLOG_SHARE, BACKLOG_TASKS
 from penstock.config.batch_options import BATCH_COMBINE, BATCH_EXPRESSIONS, BATCH_QUERIES
 from penstock.config.configuration import Configuration
-from penstock.config.join_options import STATE_TTL
 from penstock.config.options import (
     AUTO_UIDS,
+    ENABLE_CODED_ROWDATA,
     HISTORY,
     IGNORE_KEY_KINDS,
     INTERVAL_DURING_BACKLOG,
     MAX_PARALLELISM,
+    OBJECT_REUSE,
     OPERATOR_CHAINING,
     PARALLELISM,
     RUNTIME_MODE,
     SORTED_INPUTS_MEMORY,
+    STATE_COMPRESSION,
+    STATE_TTL,
+    VERIFY_OBJECT_REUSE,
 )
-from penstock.config.reuse_options import OBJECT_REUSE, VERIFY_OBJECT_REUSE
-from penstock.config.state_options import ENABLE_CODED_ROWDATA, STATE_COMPRESSION
 from penstock.config.time_options import (
     AUTO_WATERMARK_INTERVAL,
     DROP_UNUSED_TIMESTAMPS,

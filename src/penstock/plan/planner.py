@@ -27,13 +27,13 @@ from penstock.plan.options import plan_options
 from penstock.plan.phases.bounded_region import cut_after_region, runs_as_batch
 from penstock.plan.phases.copies import choose_copies
 from penstock.plan.phases.endpoints import find_endpoints
-from penstock.plan.phases.fields import check_fields
 from penstock.plan.phases.forwarding import check_forwarding
 from penstock.plan.phases.generated_uids import generate_uids
 from penstock.plan.phases.keys import check_keys
 from penstock.plan.phases.levels import assign_levels
 from penstock.plan.phases.live_runs import explain_readers
 from penstock.plan.phases.modes import choose_mode, choose_runs
+from penstock.plan.phases.operator_traits import check_fields
 from penstock.plan.phases.parallelism import choose_parallelism
 from penstock.plan.phases.pipelines import explain_tasks, find_pipelines
 from penstock.plan.phases.time import decide_time, drop_timestamps

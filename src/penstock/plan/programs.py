@@ -6,8 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from penstock.graph.endpoints import Source
-from penstock.plan.compat.function_digest import job_digest
-from penstock.plan.compat.identity import source_uids
+from penstock.plan.compat.function_digest import job_digest, source_uids
 from penstock.plan.folding.choice import with_folds
 from penstock.plan.hand_over import HandOver
 from penstock.plan.phases.backlog import timed_sources

@@ -31,7 +31,7 @@ from penstock.plan.physical import (
     RunPlan,
     SourcePlan,
 )
-from penstock.program.channel import SINK_LEVEL, ChannelSpec
+from penstock.program.channel import SINK_LEVEL, ChannelSpec, StreamPartitioner
 from penstock.program.folding.fold import Place
 from penstock.program.folding.operator_fold import function_of
 from penstock.program.level import ComputedSource, LevelProgram
@@ -42,7 +42,6 @@ from penstock.program.operators import (
     KEYED_WINDOW,
     TIMESTAMPS,
 )
-from penstock.program.partitioning import StreamPartitioner
 from penstock.program.run_settings import RunKind
 from penstock.program.timestamps import ColumnTimestamps
 

@@ -1,4 +1,7 @@
-"""Channels: edges whose records travel in frames, as frozen values."""
+"""Channels: edges whose records travel in frames, as frozen values.
+
+Stream partitioners.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,39 @@ from typing import Any
 
 from penstock.errors import CallSite
 from penstock.program.folding.fold import ChannelFold
-from penstock.program.partitioning import StreamPartitioner
 from penstock.types.information import TypeInformation
+
+
+class StreamPartitioner(Enum):
+    """Chooses the subtask of the next level that receives a record."""
+
+    HASH = auto()
+    """The owner of the key's key group."""
+
+    FORWARD = auto()
+    """The subtask with the sender's index, so records stay in order."""
+
+    REBALANCE = auto()
+    """One subtask after the other."""
+
+    RESCALE = auto()
+    """One after the other of a few subtasks: the sender's share of them."""
+
+    SHUFFLE = auto()
+    """A random one; the same whenever the task is repeated."""
+
+    BROADCAST = auto()
+    """All of them."""
+
+    GLOBAL = auto()
+    """The first one."""
+
+    CUSTOM = auto()
+    """The one that a function of the user's returns."""
+
+    NONE = auto()
+    """Any: the record is one of a sink, which any task may write."""
+
 
 SINK_LEVEL = 255
 """Target level of the sink stage after the last level. It receives records of sinks, state and

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.program.channel import ChannelSpec
-from penstock.program.partitioning import StreamPartitioner
+from penstock.program.channel import ChannelSpec, StreamPartitioner
 from penstock.program.run_settings import RunKind, RunSettings
 from penstock.wire.canonical.key_groups import KeyGroups, subtask_of
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 
 from penstock.program.latency_marker import OperatorId
+from penstock.state.log.blob import StateFormat
 from penstock.state.log.compression import Compression
-from penstock.state.log.state_format import StateFormat
 
 
 class RunKind(Enum):

@@ -25,7 +25,7 @@ from penstock.events.job_events import (
     RunFinished,
     RunStarted,
 )
-from penstock.events.job_views import JobViews
+from penstock.events.job_view import JobViews
 from penstock.events.listeners import JobListener, add_listener
 from penstock.events.sentences import sentence
 from penstock.reporters.client import client

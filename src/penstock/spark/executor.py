@@ -10,8 +10,7 @@ from pyspark.sql import SparkSession
 
 from penstock.api.environment.job import JobClient
 from penstock.config.configuration import Configuration
-from penstock.config.logging_options import LOGGING_FORMAT
-from penstock.config.options import CHECKPOINT_DIR, JOB_NAME
+from penstock.config.options import CHECKPOINT_DIR, JOB_NAME, LOGGING_FORMAT
 from penstock.events.json_logs import log_as_json
 from penstock.events.listeners import JobEvents, Registration
 from penstock.notebook.live_job import live_job
@@ -23,7 +22,7 @@ from penstock.spark.job.event_log import event_log_of, job_started
 from penstock.spark.job.job_directory import JobDirectory
 from penstock.spark.job.mounted_path import checkpoint_path
 from penstock.spark.session.factory import get_session
-from penstock.spark.session.object_settings import early_object_settings
+from penstock.spark.session.settings import early_object_settings
 
 _CLIENT = "penstock.spark.job_client"
 """Module that is imported while the JVM starts."""

@@ -45,7 +45,7 @@ from penstock.spark.pipelines import Pipelines
 from penstock.spark.savepoints.job_savepoints import STOPPED, JobSavepoints
 from penstock.spark.savepoints.savepoint_futures import SavepointFutures, no_live_run
 from penstock.spark.session.job_settings import job_settings
-from penstock.spark.session.object_settings import object_settings
+from penstock.spark.session.settings import object_settings
 from penstock.spark.sources.column_names import check_sources
 from penstock.spark.sources.missing_files import check_files_there
 from penstock.ui.job_controls import JobAction, JobControl, in_thread
@@ -66,13 +66,6 @@ class SparkJobClient(ShownAsCard):
         session: SparkSession,
     ) -> None:
         """Prepare a job; nothing of it runs before `start`.
-
-        Args:
-            plan: Its plan.
-            configuration: Its configuration.
-            directory: Its directory, which is locked for it.
-            events: Receives what it does.
-            session: The session in which it runs.
 
         Raises:
             PenstockError: The job cannot start.
@@ -112,11 +105,7 @@ class SparkJobClient(ShownAsCard):
         )
 
     def start(self, begun: JobStarted) -> None:
-        """Start the job's thread.
-
-        Args:
-            begun: What the job says first.
-        """
+        """Start the job's thread."""
         self._status = JobStatus.RUNNING
         self._job.events.publish(begun)
         compare_with_last_start(self._directory, self._job.events)

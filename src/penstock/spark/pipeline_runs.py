@@ -11,7 +11,7 @@ from penstock.errors import JobCancelledError
 from penstock.events.job_events import Resumed, RunFinished, RunStarted
 from penstock.events.run_outcomes import DONE, STOPPED
 from penstock.filesystem.stored_path import JobPath
-from penstock.metrics.operator_names import late_records
+from penstock.metrics.job_metrics import late_records
 from penstock.plan.hand_over import HandOver
 from penstock.plan.phases.bounded_region import RESULTS_RUN
 from penstock.plan.physical import RunPlan
@@ -56,14 +56,7 @@ class PipelineRuns:
     def __init__(
         self, job: JobContext, pipeline: int, savepoints: JobSavepoints, counts: JobCounts
     ) -> None:
-        """Prepare.
-
-        Args:
-            job: The context of the pipeline.
-            pipeline: Its index.
-            savepoints: Those of the job.
-            counts: Receives what runs have done.
-        """
+        """Prepare."""
         self._job = job
         self._pipeline = pipeline
         self._savepoints = savepoints

@@ -34,9 +34,8 @@ from penstock.api.functions.watermark import WatermarkStrategy
 from penstock.api.state.descriptors import MapStateDescriptor
 from penstock.api.streams.data_stream import DataStream
 from penstock.config.configuration import Configuration
-from penstock.config.execution_mode import RuntimeExecutionMode
 from penstock.config.job_parameters import job_parameters
-from penstock.config.options import AUTO_UIDS
+from penstock.config.options import AUTO_UIDS, RuntimeExecutionMode
 from penstock.config.time_options import DROP_UNUSED_TIMESTAMPS
 from penstock.connectors.python.discard import DiscardingSink
 from penstock.errors import ArgumentError
@@ -45,11 +44,10 @@ from penstock.graph.logical import Node, Partitioning
 from penstock.plan.hand_over import HandOver
 from penstock.plan.physical import PhysicalPlan
 from penstock.plan.programs import programs_of
-from penstock.program.channel import SINK_LEVEL
+from penstock.program.channel import SINK_LEVEL, StreamPartitioner
 from penstock.program.level import LevelProgram
 from penstock.program.operator_spec import OperatorSpec
 from penstock.program.operators import KEY_BY, PARTITION
-from penstock.program.partitioning import StreamPartitioner
 from penstock.program.traverse import ways
 from penstock.types import TypeInformation, Types
 from penstock.types.output_tag import OutputTag

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 
 from penstock.plan.physical import RunPlan
 from penstock.program.level import LevelProgram
-from penstock.runtime.task.closing import close_after, close_all
+from penstock.runtime.task.chain import close_after, close_all
 from penstock.runtime.task.level_zero import LevelZero
 from penstock.runtime.task.live_subtask import LiveSubtask
 from penstock.state.backends.base import KeyedStateBackend

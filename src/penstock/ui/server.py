@@ -34,8 +34,7 @@ from typing import Any
 from penstock.config.configuration import Configuration
 from penstock.config.ui_options import UI_ADDRESS, UI_HOSTS, UI_PORT, UI_TOKEN
 from penstock.errors import EnvironmentSetupError, PenstockError, encodable
-from penstock.events.job_view import JobView
-from penstock.events.job_views import JobViews
+from penstock.events.job_view import JobView, JobViews
 from penstock.events.listeners import add_listener
 from penstock.events.metric_table import JOB, METRICS, MetricKind, MetricRow
 from penstock.events.status_json import status_json

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from penstock.config.overrides import set_process_overrides
+from penstock.config.configuration import set_process_overrides
 from tests.faults.jobs import totals
 
 

@@ -23,8 +23,9 @@ from penstock.config.accepted_options import (
     MIN_PAUSE,
     TOLERABLE_FAILED_CHECKPOINTS,
     UNALIGNED_CHECKPOINTS,
+    CheckpointingMode,
+    ExternalizedCheckpointRetention,
 )
-from penstock.config.checkpoint_modes import CheckpointingMode, ExternalizedCheckpointRetention
 from penstock.config.configuration import Configuration
 from penstock.config.options import (
     CHECKPOINT_DIR,

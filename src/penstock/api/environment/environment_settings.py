@@ -26,16 +26,16 @@ from penstock.config.accepted_options import (
     BUFFER_TIMEOUT_ENABLED,
     CACHED_FILES,
     CHANGELOG_ENABLED,
+    CheckpointingMode,
 )
-from penstock.config.checkpoint_modes import CheckpointingMode
 from penstock.config.configuration import Configuration
-from penstock.config.execution_mode import RuntimeExecutionMode
 from penstock.config.option import ConfigOption
 from penstock.config.options import (
     ALL_OPTIONS,
     OPERATOR_CHAINING,
     RUNTIME_MODE,
     SAVEPOINT_DIR,
+    RuntimeExecutionMode,
 )
 from penstock.config.python_options import (
     PYTHON_ARCHIVES,

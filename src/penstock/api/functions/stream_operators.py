@@ -27,7 +27,7 @@ from penstock.api.functions.context import RuntimeContext, TimerService
 from penstock.api.user_code import method_of
 from penstock.errors import ArgumentError
 from penstock.graph.operator_attributes import OperatorAttributes, OperatorAttributesBuilder
-from penstock.program.own_operators import CREATE
+from penstock.program.operators import CREATE
 from penstock.program.record_attributes import RecordAttributes, RecordAttributesBuilder
 from penstock.types.output_tag import OutputTag
 from penstock.types.type_parameters import IN, IN1, IN2, OUT

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Generic, Self
 
 from penstock.api.environment.job import JobClient, JobExecutionResult, executor_for
 from penstock.config.configuration import Configuration
-from penstock.config.execution_mode import RuntimeExecutionMode
 from penstock.config.option import ConfigOption
 from penstock.config.options import (
     CHECKPOINT_DIR,
@@ -25,6 +24,7 @@ from penstock.config.options import (
     MAX_FILES_PER_BATCH,
     RECOVERY_PATH,
     RUNTIME_MODE,
+    RuntimeExecutionMode,
 )
 from penstock.config.ui_options import UI_PORT
 from penstock.connectors.cache import CacheSink, CacheSource, cache_of, take_files

@@ -11,8 +11,12 @@ from penstock.api.streams.paired_streams import check_pair
 from penstock.api.streams.stream_pairs import StreamPairs
 from penstock.api.user_code import checked_label, checked_type
 from penstock.errors import CallSite, GraphError, UserFunctionError
-from penstock.program.operators import KEYED_MULTIPLE_CUSTOM, MULTIPLE_CUSTOM
-from penstock.program.own_operators import INPUTS_HINT, problem_of_inputs
+from penstock.program.operators import (
+    INPUTS_HINT,
+    KEYED_MULTIPLE_CUSTOM,
+    MULTIPLE_CUSTOM,
+    problem_of_inputs,
+)
 from penstock.types import TypeInformation
 from penstock.types.type_parameters import R
 from penstock.user_failure import failing_as

@@ -36,9 +36,9 @@ from penstock.api.streams.stream_base import (
 from penstock.api.user_code import bound_method, checked_label, checked_type, method_of, name_of
 from penstock.graph.logical import Partitioning
 from penstock.program import operators as kinds
+from penstock.program.channel import StreamPartitioner
 from penstock.program.operator_kind import OperatorKind
 from penstock.program.operators import PARTITION
-from penstock.program.partitioning import StreamPartitioner
 from penstock.types import TypeInformation
 from penstock.types.output_tag import OutputTag
 from penstock.types.type_parameters import K, R, T

@@ -33,10 +33,6 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def key_columns(selector: Any, names: tuple[str, ...]) -> tuple[str, ...]:
     """Return the names of the columns of a key.
 
-    Args:
-        selector: Row to key.
-        names: Names of the columns of the rows.
-
     Raises:
         ArgumentError: The key is computed by a function that does more than read one field.
     """

@@ -118,14 +118,7 @@ class WindowsBase(WindowRules, Generic[T, K]):
     def _merged_parts(
         self, chain: ExpressionChain, function: KeyedAggregate, selector: Any, *, has_bounds: bool
     ) -> DataStream[Row]:
-        """Return the results of parts that are merged per key and window.
-
-        Args:
-            chain: Selects the parts of a record.
-            function: Merges them, and makes results.
-            selector: Row of parts to key.
-            has_bounds: Whether results are made of the bounds of the window, too.
-        """
+        """Return the results of parts that are merged per key and window."""
         regular = self._assigner.regular if isinstance(self._assigner, RegularAssigner) else None
         add_bounds, evaluation = None, Evaluation.NONE
         if has_bounds and regular is None:

@@ -13,7 +13,7 @@ from penstock.cli.failures import exit_status
 from penstock.cli.progress import job_progress
 from penstock.cli.script import Definitions, Verbose, importable, run_script, script_text, settings
 from penstock.cli.statements.shell import SqlShell, stdin_lines
-from penstock.config.overrides import set_process_overrides
+from penstock.config.configuration import set_process_overrides
 
 
 def sql(

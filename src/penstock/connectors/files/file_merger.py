@@ -119,12 +119,7 @@ class FileMerger:
         return self._failure
 
     def start(self, files: Iterable[HiddenFile], sequence: int) -> None:
-        """Begin to merge.
-
-        Args:
-            files: What is hidden.
-            sequence: Number of the last epoch.
-        """
+        """Begin to merge."""
         self._failure, self._stops, self._waiting, self._running = None, False, {}, 0
         self.add(files, sequence)
         self._threads = [
@@ -166,9 +161,6 @@ class FileMerger:
 
     def finish(self, manifest: Path) -> None:
         """Carry out a merge that was decided.
-
-        Args:
-            manifest: Its manifest.
 
         Raises:
             OSError: The file system refused.

@@ -26,12 +26,6 @@ def merge_files(
 
     These are the first ones, of which all have the columns of the first: a job that was upgraded may have written others.
 
-    Args:
-        paths: The files, one or more, of one extension.
-        target: An open, empty file.
-        delimiter: Bytes between files of lines.
-        check: Ends the merge with its exception.
-
     Raises:
         OSError: A file cannot be read or written.
         ArrowException: A file is damaged.

@@ -81,9 +81,6 @@ class HiddenOutput:
     def recover(self, sequence: int) -> None:
         """Finish merges, and begin to merge what is hidden, or show it. All decided epochs are executed.
 
-        Args:
-            sequence: Number of the last epoch.
-
         Raises:
             SinkError: The record of a merge is damaged.
             JobFencedError: Another driver has taken the job over.

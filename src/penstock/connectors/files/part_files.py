@@ -139,13 +139,7 @@ class PartFileWriter(SinkWriter, Generic[C]):
     def begin(
         self, staged_name: str, open_records: OpenRecords, context: SinkContext
     ) -> PartFile[C]:
-        """Create a file.
-
-        Args:
-            staged_name: Unique name, with its bucket; see `FileNaming.visible_name`.
-            open_records: Makes the writer of its format.
-            context: Context of the writer of the format.
-        """
+        """Create a file."""
 
     @abstractmethod
     def make_durable(self) -> None:

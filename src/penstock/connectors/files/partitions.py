@@ -70,10 +70,6 @@ class Division:
     ) -> Iterator[tuple[str, pa.RecordBatch]]:
         """Yield a bucket with the columns of its rows that are in its file, in order of its first row.
 
-        Args:
-            batch: Columns of the type of the records.
-            origin: The user's line, for errors.
-
         Raises:
             SinkError: A value has no directory.
         """

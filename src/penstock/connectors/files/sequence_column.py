@@ -56,10 +56,6 @@ class SequenceColumn:
     def __init__(self, name: str, context: SinkContext) -> None:
         """Begin.
 
-        Args:
-            name: Name of the column.
-            context: The task.
-
         Raises:
             GraphError: The type of the stream has no named fields.
             SinkError: The job has had too many epochs.

@@ -57,12 +57,7 @@ def _as_declared(column: Any, kind: Any) -> Any:
 def columns_of_files(
     type_info: TypeInformation, writes_column: Callable[[TypeInformation], bool]
 ) -> WritableColumns | None:
-    """Return the columns of files; None if these are made of records only.
-
-    Args:
-        type_info: Type of the records.
-        writes_column: Whether the format writes a field of a type as it is in a column.
-    """
+    """Return the columns of files; None if these are made of records only."""
     if not isinstance(type_info, RowTypeInfo):
         return None
     return (

@@ -42,7 +42,7 @@ from penstock.errors import ArgumentError, JobFencedError, SinkError
 from penstock.failpoint import failpoint
 from penstock.graph.dataset import Dataset
 from penstock.graph.endpoints import Committer, Sink, SinkContext, SinkWriter
-from penstock.graph.kept_outside import KeptOutside
+from penstock.graph.log_values import KeptOutside
 
 
 class PostgresCommitter(Committer):

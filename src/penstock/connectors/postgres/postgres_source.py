@@ -50,9 +50,8 @@ from penstock.connectors.postgres.values import Run, SourceTable, TableName, Tab
 from penstock.errors import SourceError
 from penstock.failpoint import failpoint
 from penstock.graph.dataset import Dataset
-from penstock.graph.kept_outside import KeptOutside
 from penstock.graph.log_source import LogSource
-from penstock.graph.log_values import LogBatch, LogSnapshot, LogSplit
+from penstock.graph.log_values import KeptOutside, LogBatch, LogSnapshot, LogSplit
 from penstock.types.information import TypeInformation
 
 _ATTEMPT = "attempt"

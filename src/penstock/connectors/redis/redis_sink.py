@@ -36,7 +36,7 @@ from penstock.errors import ArgumentError, SinkError
 from penstock.failpoint import failpoint
 from penstock.graph.dataset import Dataset
 from penstock.graph.endpoints import Committer, Sink, SinkContext, SinkWriter
-from penstock.graph.kept_outside import KeptOutside
+from penstock.graph.log_values import KeptOutside
 
 # KEYS: the mark. ARGV: the mark that is there, the new one, the most entries of a stream, staged files.
 _SCRIPT = r"""

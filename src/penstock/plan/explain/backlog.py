@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import chain
 
-from penstock.config.execution_mode import RuntimeExecutionMode
+from penstock.config.options import RuntimeExecutionMode
 from penstock.plan.phases.regions import region_of
 from penstock.plan.physical import Decision, PhysicalPlan, RunPlan
 from penstock.program.operator_spec import OperatorSpec

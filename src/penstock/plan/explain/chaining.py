@@ -6,8 +6,7 @@ from dataclasses import replace
 
 from penstock.graph.logical import Chaining
 from penstock.plan.physical import Decision, PhysicalPlan
-from penstock.program.channel import SINK_LEVEL, ChannelSpec
-from penstock.program.partitioning import StreamPartitioner
+from penstock.program.channel import SINK_LEVEL, ChannelSpec, StreamPartitioner
 
 WORDS: dict[StreamPartitioner, str] = {
     StreamPartitioner.HASH: "hash exchange",

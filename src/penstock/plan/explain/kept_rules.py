@@ -19,10 +19,10 @@ from penstock.plan.phases.backlog import timed_sources
 from penstock.plan.phases.edges import physical_inputs, sources_of
 from penstock.plan.phases.regions import region_of
 from penstock.plan.physical import Decision, PhysicalPlan, RunPlan
+from penstock.program.channel import StreamPartitioner
 from penstock.program.operator_kind import Inputs, TimeUse
 from penstock.program.operator_spec import OperatorSpec
 from penstock.program.operators import SINK
-from penstock.program.partitioning import StreamPartitioner
 from penstock.program.run_settings import RunKind
 
 _OWN = __name__.partition(".")[0]

@@ -8,9 +8,8 @@ from penstock.plan.explain.chaining import LOCAL
 from penstock.plan.phases.pipelines import have_company
 from penstock.plan.phases.regions import region_of
 from penstock.plan.physical import PhysicalPlan, RunPlan
-from penstock.program.channel import SINK_LEVEL, ChannelSpec, ChannelTime
+from penstock.program.channel import SINK_LEVEL, ChannelSpec, ChannelTime, StreamPartitioner
 from penstock.program.operator_spec import OperatorSpec
-from penstock.program.partitioning import StreamPartitioner
 from penstock.program.run_settings import RunKind
 
 

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from penstock.config.execution_mode import RuntimeExecutionMode
+from penstock.config.options import RuntimeExecutionMode
 from penstock.connectors.blocking_result import ResultSink, ResultSource
 from penstock.graph.logical import GeneratedUid, LogicalGraph, Node
 from penstock.plan.phases.attributes import attributes_of

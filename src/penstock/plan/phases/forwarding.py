@@ -6,7 +6,7 @@ from penstock.errors import GraphError
 from penstock.graph.logical import Node
 from penstock.plan.phases.edges import physical_inputs
 from penstock.plan.physical import PhysicalPlan
-from penstock.program.partitioning import StreamPartitioner
+from penstock.program.channel import StreamPartitioner
 
 
 def check_forwarding(plan: PhysicalPlan) -> PhysicalPlan:

@@ -26,7 +26,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from penstock.config.execution_mode import RuntimeExecutionMode
+from penstock.config.options import RuntimeExecutionMode
 from penstock.errors import GraphError
 from penstock.graph.logical import Chaining, LogicalGraph, Node, Watermarking
 from penstock.plan.phases.attributes import attributes_of
@@ -34,10 +34,9 @@ from penstock.plan.phases.bounded_region import region_nodes
 from penstock.plan.phases.edges import Edge, key_selectors, physical_inputs, sources_of
 from penstock.plan.phases.task_groups import share_tasks, tasks_reading
 from penstock.plan.physical import LevelPlan, PhysicalPlan
-from penstock.program.channel import SINK_LEVEL, ChannelSpec
+from penstock.program.channel import SINK_LEVEL, ChannelSpec, StreamPartitioner
 from penstock.program.operator_spec import OperatorSpec, SideOutput
 from penstock.program.operators import SIDE_OUTPUT, SINK, SOURCE, TIMESTAMPS
-from penstock.program.partitioning import StreamPartitioner
 from penstock.program.timestamps import TimestampSpec
 from penstock.types.description import has_serializers
 from penstock.types.information import TypeInformation

@@ -13,8 +13,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from penstock.config.execution_mode import RuntimeExecutionMode
-from penstock.config.options import HISTORY
+from penstock.config.options import HISTORY, RuntimeExecutionMode
 from penstock.errors import UnboundedBatchError
 from penstock.plan.phases.bounded_region import end_of_stream_operators
 from penstock.plan.phases.edges import sources_of

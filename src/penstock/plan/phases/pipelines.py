@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import cast
 
-from penstock.config.execution_mode import RuntimeExecutionMode
+from penstock.config.options import RuntimeExecutionMode
 from penstock.connectors.blocking_result import ResultSink, ResultSource
 from penstock.plan.phases.bounded_region import region_sources
 from penstock.plan.phases.edges import sources_of

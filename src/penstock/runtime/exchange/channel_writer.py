@@ -10,6 +10,14 @@ in order of keys.
 In a batch run a record with a key goes to one of many routes, so frames are made in segments (`segment_buckets`).
 Records may be folded by key before (`sender_fold`). The channel then sends keys and accumulators: the reader
 cannot call the key selector, because an accumulator is no record. `OperatorSpec.takes_keys` says so.
+
+The frame counter and the clock that the writers of one task share.
+
+Records of which some are results of a bounded region (FLIP-331), which come before the others.
+
+A live run reads results in a run of their own, before everything else. A batch run reads all together, and
+each key in order of time. So its records say how many of them are results: these come first, as they were
+written, whatever their time.
 """
 
 from __future__ import annotations
@@ -22,7 +30,7 @@ from functools import partial
 from typing import Any
 
 from penstock.errors import KeyTypeError
-from penstock.metrics.task_clock import ENCODE, EXCHANGE
+from penstock.metrics.task_clock import ENCODE, EXCHANGE, TaskClock
 from penstock.metrics.values import MetricValue
 from penstock.program.channel import SINK_LEVEL, ChannelSpec, ChannelTime
 from penstock.program.routing import RecordRoutes, destination_routes, record_routes
@@ -30,7 +38,6 @@ from penstock.program.run_settings import RunKind, RunSettings
 from penstock.program.selected_field import getter_of
 from penstock.runtime.exchange.channel_errors import named, not_folded, unpicklable
 from penstock.runtime.exchange.column_buckets import ColumnBuckets
-from penstock.runtime.exchange.frame_sequence import FrameSequence
 from penstock.runtime.exchange.parts_buckets import PartsBuckets, column_buckets
 from penstock.runtime.exchange.placement import make_placement, placed_columns
 from penstock.runtime.exchange.routed_keys import keys_of, routes_of
@@ -49,6 +56,49 @@ from penstock.wire.frame import (
     encode_records,
     encode_segments,
 )
+
+
+class ResultsFirst(list[Any]):
+    """Records that begin with results.
+
+    Attributes:
+        results: Number of results.
+    """
+
+    __slots__ = ("results",)
+
+    def __init__(self, values: Sequence[Any], results: int) -> None:
+        super().__init__(values)
+        self.results = results
+
+
+def results_among(values: list[Any]) -> int:
+    """Return how many of some records are results; they are the first ones."""
+    return values.results if type(values) is ResultsFirst else 0
+
+
+class FrameSequence:
+    """Numbers the frames of a task, and has the task's clock.
+
+    Attributes:
+        task: Index of the task.
+        clock: Measures the task.
+    """
+
+    __slots__ = ("_next", "clock", "task")
+
+    def __init__(self, task: int, clock: TaskClock | None = None) -> None:
+        """Start at 0."""
+        self.task = task
+        self.clock = TaskClock() if clock is None else clock
+        self._next = 0
+
+    def take(self) -> int:
+        """Return the next number."""
+        number = self._next
+        self._next = number + 1
+        return number
+
 
 Emit = Callable[[int, bytes], None]
 """Takes (route, frame)."""

@@ -9,12 +9,12 @@ from operator import itemgetter
 from typing import Any, cast
 
 from penstock.errors import DecodeError, StateError
+from penstock.program.channel import StreamPartitioner
 from penstock.program.level import LevelProgram
-from penstock.program.partitioning import StreamPartitioner
 from penstock.runtime.exchange.channel_errors import not_taken
+from penstock.runtime.exchange.channel_writer import ResultsFirst
 from penstock.runtime.exchange.column_records import ColumnRecords
 from penstock.runtime.exchange.group_order import KeyedRows, rows_of_columns
-from penstock.runtime.exchange.results_first import ResultsFirst
 from penstock.wire.elements import MIN_TIMESTAMP, BacklogStatus, ControlElement, NextPart
 from penstock.wire.frame import (
     FrameHeader,

@@ -16,11 +16,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from penstock.metrics.operator_names import COMBINED_IN, COMBINED_OUT
+from penstock.metrics.job_metrics import COMBINED_IN, COMBINED_OUT
 from penstock.metrics.values import CounterValue, MetricValue
-from penstock.program.channel import ChannelSpec
+from penstock.program.channel import ChannelSpec, StreamPartitioner
 from penstock.program.folding.fold import ChannelFold
-from penstock.program.partitioning import StreamPartitioner
 from penstock.program.routing import RecordRoutes
 from penstock.program.run_settings import RunKind, RunSettings
 from penstock.runtime.exchange.column_buckets import ColumnBuckets

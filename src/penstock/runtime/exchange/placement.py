@@ -14,8 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from penstock.errors import ArgumentError, PenstockError
-from penstock.program.channel import ChannelSpec
-from penstock.program.partitioning import StreamPartitioner
+from penstock.program.channel import ChannelSpec, StreamPartitioner
 from penstock.program.routing import broadcast_routes, subtask_routes
 from penstock.program.run_settings import RunSettings
 from penstock.user_failure import failing_record, short, user_failure

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from penstock.program.channel import ChannelSpec, ChannelTime
 from penstock.program.run_settings import RunSettings
-from penstock.runtime.exchange.channel_writer import ChannelWriter, Emit
-from penstock.runtime.exchange.frame_sequence import FrameSequence
+from penstock.runtime.exchange.channel_writer import ChannelWriter, Emit, FrameSequence
 from penstock.runtime.time.timeless import check_watermark, no_watermarks
 from penstock.wire.elements import EndOfInput
 

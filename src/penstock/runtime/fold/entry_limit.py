@@ -20,11 +20,7 @@ class EntryLimit:
     """Looks at a few entries now and then: values may grow as they are folded."""
 
     def __init__(self, memory_bytes: int) -> None:
-        """Begin with empty tables.
-
-        Args:
-            memory_bytes: What keys and values may take.
-        """
+        """Begin with empty tables."""
         self._memory_bytes = memory_bytes
         self._entry_bytes = 1  # at least
         self.start()
@@ -35,12 +31,7 @@ class EntryLimit:
         self._count_at = 0
 
     def is_reached(self, tables: Tables, taken: int) -> bool:
-        """Return whether there are too many entries.
-
-        Args:
-            tables: Key to value, each.
-            taken: Records that were folded into them so far.
-        """
+        """Return whether there are too many entries."""
         if taken >= self._look_at:
             self._look_at = 2 * taken
             self._count_at = 0

@@ -28,12 +28,7 @@ class FoldTable:
     __slots__ = ("_limit", "_tables", "fold", "records")
 
     def __init__(self, fold: Fold, memory_bytes: int) -> None:
-        """Begin empty.
-
-        Args:
-            fold: What turns records into one value.
-            memory_bytes: What keys and values may take.
-        """
+        """Begin empty."""
         self.fold = fold
         self.records = 0
         self._tables: defaultdict[int | None, dict[Any, Any]] = defaultdict(dict)
@@ -43,11 +38,6 @@ class FoldTable:
         self, keys: Sequence[Any], values: Iterator[Any], panes: Sequence[int] | None = None
     ) -> None:
         """Fold records.
-
-        Args:
-            keys: One per record.
-            values: The records. What is left of it tells, if anything raises, on which one.
-            panes: The begin of the pane of each; None if there are no panes.
 
         Raises:
             Exception: Whatever the function, or the hash or equality of a key, raises.

@@ -18,14 +18,7 @@ from penstock.user_failure import failing_record, short
 def fold_keys(
     fold: Fold, table: dict[Any, Any], keys: Iterable[Any], values: Iterator[Any]
 ) -> None:
-    """Fold values into the entries of their keys, in order.
-
-    Args:
-        fold: What turns values into one.
-        table: Key to accumulator.
-        keys: One per value.
-        values: What is left of it tells, if the user's function raises, on which value.
-    """
+    """Fold values into the entries of their keys, in order."""
     if fold.create is None:
         reduce_by_key(table, keys, values, fold.add)
     else:
@@ -43,13 +36,6 @@ def fold_panes(
 
     A table per pane takes half the time of one by pairs of key and pane: no pair is made, hashed or
     compared, and records in order of time are in the same table for long.
-
-    Args:
-        fold: What turns values into one.
-        tables: Begin of a pane to key to accumulator.
-        keys: One per value.
-        panes: The begin of the pane of each value.
-        values: As in `fold_keys`.
     """
     create, add = fold.create, fold.add
     last: int | None = None
@@ -65,13 +51,7 @@ def fold_panes(
 
 
 def fold_one(fold: Fold, before: Any, values: Iterator[Any]) -> Any:
-    """Return the accumulator of one key with values added.
-
-    Args:
-        fold: What turns values into one.
-        before: The accumulator so far, or ABSENT.
-        values: One at least, if there is no accumulator; as in `fold_keys`.
-    """
+    """Return the accumulator of one key with values added."""
     if fold.create is None:
         return reduce(fold.add, values if before is ABSENT else chain((before,), values))
     add = fold.add
@@ -99,13 +79,7 @@ def failing_place(
 
 
 def failing_key(keys: list[Any], values: list[Any], position: Iterator[Any]) -> Any:
-    """Return the key of the value that a loop was at when it stopped.
-
-    Args:
-        keys: One per value.
-        values: All of them.
-        position: The iterator over them that the loop consumed.
-    """
+    """Return the key of the value that a loop was at when it stopped."""
     return keys[len(values) - length_hint(position) - 1]
 
 
@@ -116,12 +90,6 @@ def reduce_by_key(
     function: Callable[[Any, Any], Any],
 ) -> None:
     """Fold values into the entries of their keys, in order; the first one begins an entry.
-
-    Args:
-        table: Key to what its values gave so far.
-        keys: One per value.
-        values: What is left of it tells, if `function` raises, on which value.
-        function: (entry, value) to entry.
 
     Examples:
         >>> totals = {"a": 1}
@@ -142,15 +110,7 @@ def aggregate_by_key(
     create: Callable[[], Any],
     add: Callable[[Any, Any], Any],
 ) -> None:
-    """Fold values into the accumulators of their keys, in order.
-
-    Args:
-        table: Key to accumulator.
-        keys: One per value.
-        values: As in `reduce_by_key`.
-        create: Makes the accumulator of a new key.
-        add: (value, accumulator) to accumulator.
-    """
+    """Fold values into the accumulators of their keys, in order."""
     get = table.get
     for value, key in zip(values, keys, strict=True):
         before = get(key, ABSENT)

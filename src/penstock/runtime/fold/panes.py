@@ -18,10 +18,6 @@ _SAFE = 1 << 62
 def pane_starts_of(times: NDArray[np.int64], shape: RegularWindows) -> NDArray[np.int64]:
     """Return the begin of the pane of each timestamp; one that is before Long.MIN + 1 is that.
 
-    Args:
-        times: In epoch milliseconds.
-        shape: Of the windows.
-
     Examples:
         >>> pane_starts_of(np.array([0, 9, 10, -1]), RegularWindows(size=20, slide=10, offset=0)).tolist()
         [0, 0, 10, -10]
@@ -35,10 +31,6 @@ def pane_starts_of(times: NDArray[np.int64], shape: RegularWindows) -> NDArray[n
 
 def pane_starts(stamps: list[int], shape: RegularWindows) -> list[int]:
     """Return the begin of the pane of each timestamp.
-
-    Args:
-        stamps: In epoch milliseconds, one at least.
-        shape: Of the windows.
 
     Examples:
         >>> pane_starts([0, 9, 10, -1], RegularWindows(size=20, slide=10, offset=0))

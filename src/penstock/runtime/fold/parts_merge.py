@@ -35,13 +35,7 @@ class PartsMerge:
     """
 
     def __init__(self, aggregate: KeyedAggregate, name: str, origin: CallSite | None) -> None:
-        """Prepare the kernels.
-
-        Args:
-            aggregate: What is merged.
-            name: Name of the operator, for messages.
-            origin: The user's line that created it.
-        """
+        """Prepare the kernels."""
         self.columns = ColumnMerge(aggregate)
         self._aggregate = aggregate
         self.kept = aggregate.parts
@@ -52,10 +46,6 @@ class PartsMerge:
         self, batches: Sequence[pa.RecordBatch], panes: Panes | None = None
     ) -> tuple[pa.RecordBatch, Panes | None]:
         """Return one row per key, or per key and pane, in no defined order.
-
-        Args:
-            batches: Rows of parts, in order; one at least.
-            panes: The begin of the pane of each row.
 
         Raises:
             ExpressionError: A sum leaves its type; names the key.

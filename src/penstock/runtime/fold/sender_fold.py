@@ -21,7 +21,7 @@ from itertools import islice, repeat
 from typing import Any
 
 from penstock.errors import CallSite, PenstockError
-from penstock.metrics.operator_names import COMBINED_IN, COMBINED_OUT
+from penstock.metrics.job_metrics import COMBINED_IN, COMBINED_OUT
 from penstock.metrics.values import CounterValue, MetricValue
 from penstock.program.folding.fold import ChannelFold, Fold
 from penstock.runtime.flow.coercion import coercing_function
@@ -83,11 +83,6 @@ class SenderFold:
     def add(self, keys: list[Any], values: Iterator[Any], stamps: list[int] | None) -> None:
         """Fold a batch into the table.
 
-        Args:
-            keys: One per value.
-            values: What is left of it tells, if anything raises, on which value.
-            stamps: Their timestamps; looked at if there are panes or sessions.
-
         Raises:
             Exception: Whatever the function, or the hash or equality of a key, raises.
         """
@@ -131,25 +126,13 @@ class SenderFold:
     def failed(
         self, cause: BaseException, key: Any, values: list[Any], position: Iterator[Any]
     ) -> PenstockError:
-        """Return the error for a function that raised: the one its reader would have raised.
-
-        Args:
-            cause: What it raised.
-            key: Of the record.
-            values: The batch.
-            position: The iterator over `values` that was being consumed.
-        """
+        """Return the error for a function that raised: the one its reader would have raised."""
         where = failing_place(cause, values, position, key)
         return failure_at(self._subject, where, cause, self._spec.origin)
 
 
 def batches_of(entries: Entries, size: int) -> Iterator[Batch]:
-    """Yield the entries of a table as they travel, up to `size` at a time.
-
-    Args:
-        entries: Pane to key to value.
-        size: Most entries of a batch.
-    """
+    """Yield the entries of a table as they travel, up to `size` at a time."""
     keys: list[Any] = []
     values: list[Any] = []
     stamps: list[int] = []
@@ -171,11 +154,6 @@ def batches_of(entries: Entries, size: int) -> Iterator[Batch]:
 
 def refuse_untimed(assigner: Any, values: Iterator[Any], stamps: list[int] | None) -> None:
     """Let an assigner of windows say what it thinks of the first record without timestamp.
-
-    Args:
-        assigner: The `WindowAssigner` of the API.
-        values: The records; consumed up to that one.
-        stamps: Their timestamps, if any has one.
 
     Raises:
         Exception: Whatever the assigner raises.

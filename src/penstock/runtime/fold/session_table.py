@@ -47,13 +47,7 @@ class SessionTable:
     __slots__ = ("_gap", "_limit", "_pieces", "fold", "records")
 
     def __init__(self, fold: Fold, memory_bytes: int, gap_ms: int) -> None:
-        """Begin empty.
-
-        Args:
-            fold: What turns records into one value, in whatever order they come.
-            memory_bytes: What keys and values may take.
-            gap_ms: Of sessions.
-        """
+        """Begin empty."""
         self.fold = fold
         self.records = 0
         self._gap = gap_ms
@@ -62,11 +56,6 @@ class SessionTable:
 
     def add(self, keys: Sequence[Any], values: Iterator[Any], stamps: Sequence[int]) -> None:
         """Fold records.
-
-        Args:
-            keys: One per record.
-            values: The records. What is left of it tells, if anything raises, on which one.
-            stamps: Their timestamps.
 
         Raises:
             Exception: Whatever the function, or the hash or equality of a key, raises.

@@ -16,7 +16,7 @@ from typing import Any
 from penstock.errors import UserFunctionError
 from penstock.program.operator_kind import Inputs
 from penstock.program.operator_spec import OperatorSpec
-from penstock.program.own_operators import CREATE, INPUTS_HINT, RECORD_METHODS, problem_of_inputs
+from penstock.program.operators import CREATE, INPUTS_HINT, RECORD_METHODS, problem_of_inputs
 from penstock.program.record_attributes import RecordAttributes
 from penstock.runtime.flow.output import Output
 from penstock.runtime.functions.context import OperatorContext

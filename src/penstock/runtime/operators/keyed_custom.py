@@ -25,7 +25,7 @@ from typing import Any
 from penstock.errors import UnkeyedStateError
 from penstock.program.operator_spec import OperatorSpec
 from penstock.program.record_attributes import combined_backlog
-from penstock.runtime.exchange.results_first import results_among
+from penstock.runtime.exchange.channel_writer import results_among
 from penstock.runtime.flow.output import Output
 from penstock.runtime.functions.context import KeyedScope, OperatorContext
 from penstock.runtime.functions.process_context import ProcessContext

@@ -56,13 +56,7 @@ class ResultChanges:
 
 
 def _changes(had: list[bool], has: list[bool], made: list[Row]) -> Iterator[Row]:
-    """Yield changes in order of keys.
-
-    Args:
-        had: Whether each key had a result.
-        has: Whether it has one.
-        made: The results that were, then those that are.
-    """
+    """Yield changes in order of keys."""
     earlier, later = iter(made), iter(made[sum(had) :])
     for was, now in zip(had, has, strict=True):
         before = next(earlier) if was else None

@@ -20,16 +20,16 @@ from typing import Any
 from penstock.metrics.task_clock import DECODE, OTHER, TaskClock, level_place
 from penstock.program.channel import SINK_LEVEL
 from penstock.program.level import LevelProgram
-from penstock.runtime.exchange.frame_sequence import FrameSequence
+from penstock.runtime.exchange.channel_writer import FrameSequence
 from penstock.runtime.exchange.level_input import Batch, LevelInput
 from penstock.runtime.operators.keyed import KeyedOperator
 from penstock.runtime.spill.spill_space import SpillSpace
 from penstock.runtime.task.chain import OperatorChain
+from penstock.runtime.task.level_zero import of_subtask
 from penstock.runtime.task.output_frames import OutputFrames, Row
 from penstock.runtime.task.report import Report, encode_report
 from penstock.runtime.task.spilling.held_memory import HeldMemory
 from penstock.runtime.task.spilling.spilled_group import SpilledGroup
-from penstock.runtime.task.subtask_program import of_subtask
 from penstock.runtime.time.level_backlog import LevelBacklog
 from penstock.runtime.time.level_watermarks import LevelWatermarks
 from penstock.state.backends.hash.backend import HashBackend

@@ -17,24 +17,25 @@ Depth of nested calls in a task: chained operators call each other, and Python e
 A record that passes n chained operators is inside of five calls for each of them, so 200 operators fit and 250 do not. The limit of the process is
 raised by what a longer chain needs, up to a thousand operators: one of these calls goes through C, whose stack is not Python's to
 extend. It is never lowered, because other chains of the process may need it.
+
+Closes everything that is open, also if some of it fails to.
 """
 
 from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from penstock.errors import PenstockError, TypeMismatchError, UserFunctionError
-from penstock.metrics.operator_names import LATE_RECORDS, RECORDS_IN, RECORDS_OUT, WATERMARK
+from penstock.metrics.job_metrics import LATE_RECORDS, RECORDS_IN, RECORDS_OUT, WATERMARK
 from penstock.metrics.values import CounterValue, GaugeValue, MetricValue, merge_metrics
 from penstock.program.level import LevelProgram
 from penstock.program.operator_spec import Copies, OperatorSpec
 from penstock.program.traverse import reachable
-from penstock.runtime.exchange.channel_writer import Emit
-from penstock.runtime.exchange.frame_sequence import FrameSequence
+from penstock.runtime.exchange.channel_writer import Emit, FrameSequence
 from penstock.runtime.exchange.level_input import Batch
 from penstock.runtime.exchange.local_channel import LocalChannel
 from penstock.runtime.exchange.value_channel_writer import make_channel_writer
@@ -49,7 +50,6 @@ from penstock.runtime.operators.keyed import KeyedOperator
 from penstock.runtime.operators.keyed_aggregate import KeyedAggregateOperator
 from penstock.runtime.operators.timestamps import TimestampsOperator
 from penstock.runtime.spill.spill_space import SpillSpace
-from penstock.runtime.task.closing import close_after, close_all
 from penstock.runtime.task.latency import LatencyTracker
 from penstock.runtime.task.operator_inputs import OperatorInputs
 from penstock.runtime.time.timeless import UntimedOutput
@@ -57,6 +57,44 @@ from penstock.state.level_state import LevelState
 from penstock.types import TypeInformation
 from penstock.user_failure import failing_as
 from penstock.wire.elements import MIN_TIMESTAMP
+
+
+def close_all(closes: Iterable[Callable[[], None]]) -> None:
+    """Call every function; raise the first failure when all were called.
+
+    Raises:
+        BaseException: One of them raised it; later ones are its notes.
+
+    Example:
+        >>> closed = []
+        >>> close_all([lambda: closed.append(1), lambda: closed.append(2)])
+        >>> closed
+        [1, 2]
+    """
+    first: BaseException | None = None
+    for close in closes:
+        try:
+            close()
+        except BaseException as error:  # noqa: BLE001 - raised below
+            if first is None:
+                first = error
+            else:
+                _note(first, error)
+    if first is not None:
+        raise first
+
+
+def close_after(error: BaseException, closes: Iterable[Callable[[], None]]) -> None:
+    """Call every function after a failure, which stays the one that is raised."""
+    try:
+        close_all(closes)
+    except Exception as second:  # noqa: BLE001 - it is told with the first
+        _note(error, second)
+
+
+def _note(error: BaseException, second: BaseException) -> None:
+    error.add_note(f"Closing after this failed as well: {second}")
+
 
 _CALLS_OF_AN_OPERATOR = 8
 _OPERATORS_WITHIN_LIMIT = 50

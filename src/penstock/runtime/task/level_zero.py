@@ -8,6 +8,11 @@ A function object that several operators of a task share.
 
 At level 0 every source has its own chain, and after a union several chains contain the same operator.
 The function of such an operator exists once per task: the first chain opens it, the last one closes it.
+
+The program of one subtask. An operator with fewer subtasks than its level runs in the first ones.
+
+So an operator is made, opened and closed in as many subtasks as it has. Operators that are chained to it
+have no fewer subtasks (`plan.phases.levels`), and a local channel is written only in subtasks that read it.
 """
 
 from __future__ import annotations
@@ -23,8 +28,7 @@ from penstock.metrics.values import merge_metrics
 from penstock.program.level import LevelProgram
 from penstock.program.operator_spec import NO_COPIES
 from penstock.program.routing import destination_routes
-from penstock.runtime.exchange.channel_writer import ChannelWriter
-from penstock.runtime.exchange.frame_sequence import FrameSequence
+from penstock.runtime.exchange.channel_writer import ChannelWriter, FrameSequence
 from penstock.runtime.flow.coercion import CoercingOutput
 from penstock.runtime.flow.output import Output
 from penstock.runtime.flow.record_copies import readers_output
@@ -32,8 +36,7 @@ from penstock.runtime.functions.context import OperatorContext
 from penstock.runtime.operators.batches.map_batches import MapBatchesOperator
 from penstock.runtime.operators.expressions import ExpressionOperator
 from penstock.runtime.operators.timestamps import TimestampsOperator, without_timestamp
-from penstock.runtime.task.chain import OperatorChain, operators_behind
-from penstock.runtime.task.closing import close_after, close_all
+from penstock.runtime.task.chain import OperatorChain, close_after, close_all, operators_behind
 from penstock.runtime.task.latency import SourceLatency
 from penstock.runtime.task.report import Report, encode_report
 from penstock.state.level_state import NO_STATE
@@ -49,6 +52,24 @@ from penstock.wire.elements import (
 )
 from penstock.wire.frame import FrameHeader, FrameKind, encode_payload
 from penstock.wire.row_columns import are_records, of_schema, rows_of, rows_of_lists
+
+
+def of_subtask(program: LevelProgram, subtask: int) -> LevelProgram:
+    """Return the program of a subtask."""
+    own = tuple(
+        spec for spec in program.operators if spec.parallelism is None or subtask < spec.parallelism
+    )
+    if len(own) == len(program.operators):
+        return program
+    ids = {spec.id for spec in own}
+    written = {channel for spec in own for channel in spec.fed_channels}
+    return replace(
+        program,
+        operators=own,
+        inputs=tuple(spec for spec in program.inputs if spec.target_operator in ids),
+        outputs=tuple(spec for spec in program.outputs if spec.id in written),
+        local_channels=tuple(spec for spec in program.local_channels if spec.id in written),
+    )
 
 
 class SharedFunction:

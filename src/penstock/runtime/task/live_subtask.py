@@ -19,7 +19,7 @@ from pathlib import Path
 
 from penstock.metrics.task_clock import ARROW, OTHER, START, STATE, WAIT, TaskClock
 from penstock.program.level import LevelProgram
-from penstock.runtime.task.closing import close_after, close_all
+from penstock.runtime.task.chain import close_after, close_all
 from penstock.runtime.task.live_level import LiveLevel
 from penstock.runtime.task.report import Report
 from penstock.state.backends.base import CopyUse, KeyedStateBackend

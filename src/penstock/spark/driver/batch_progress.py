@@ -27,13 +27,7 @@ class ProgressThread(threading.Thread):
     """Watches Spark's tasks, publishes progress, and cancels the job on request or on a final failure."""
 
     def __init__(self, job: JobContext, run: int, final: FinalFailure) -> None:
-        """Begin a group of Spark jobs: those that this thread begins from now on.
-
-        Args:
-            job: The job.
-            run: Index of the run.
-            final: Failures after which Spark must not try again.
-        """
+        """Begin a group of Spark jobs: those that this thread begins from now on."""
         super().__init__(name="penstock-progress", daemon=True)
         self._job = job
         self._final = final

@@ -46,13 +46,7 @@ class Confirmations:
         logs: Mapping[Part, tuple[str, LogSource]],
         check: Callable[[], None],
     ) -> None:
-        """Begin without a thread.
-
-        Args:
-            events: Tell what failed.
-            logs: Part of a source to the name of the source, and the log.
-            check: Called while the last confirmation lasts; raises if the job was cancelled.
-        """
+        """Begin without a thread."""
         self._events = events
         self._logs = {part: named for part, named in logs.items() if named[1].is_confirmed}
         self._check = check

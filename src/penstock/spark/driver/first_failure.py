@@ -18,10 +18,6 @@ _logger = logging.getLogger("penstock")
 def cleaned_up(clean: Callable[[], object], what: str) -> Iterator[None]:
     """Call `clean` at the end of the context.
 
-    Args:
-        clean: The cleanup; it is called once.
-        what: Its purpose, for the log.
-
     Raises:
         BaseException: The exception of the context, or else that of `clean`.
     """

@@ -26,11 +26,7 @@ class LostOutput:
         self._in_a_row = 0
 
     def is_cause_of(self, failure: BaseException) -> bool:
-        """Return whether to repeat the failed work; if so, it publishes an event.
-
-        Args:
-            failure: The failure of Spark.
-        """
+        """Return whether to repeat the failed work; if so, it publishes an event."""
         return _SPARK_SAYS in str(failure) and self.repeat()
 
     def repeat(self) -> bool:

@@ -19,12 +19,6 @@ def merge_partitions(plan: PhysicalPlan, run: RunPlan, pinned: Pinned, tasks: in
     """Return the number of partitions, a multiple of the number of tasks; None if nothing is exchanged, or Spark chooses.
 
     Spark chooses if a DataFrame of the user's has exchanges of its own, of which it may know more.
-
-    Args:
-        plan: The job.
-        run: The run.
-        pinned: Its input.
-        tasks: Tasks that read what is merged.
     """
     has_queries = any(plan.source(each.source).is_query for each in run.readings)
     if not has_queries and not merges_by_key(plan, run):

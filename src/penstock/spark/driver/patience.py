@@ -18,10 +18,6 @@ def until_cancelled(call: Callable[[], T], check: Callable[[], None]) -> T:
 
     If the job is cancelled, the thread is left alone: nobody waits for it, also not at the end of the
     process.
-
-    Args:
-        call: The call.
-        check: Called some times per second while it lasts; raises if the job was cancelled.
     """
     caller = _idle_caller()
     caller.asked.put(call)

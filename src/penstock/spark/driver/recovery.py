@@ -15,7 +15,12 @@ from pathlib import Path
 from penstock.errors import CallSite, SavepointMismatchError
 from penstock.filesystem.object_path import ObjectPath
 from penstock.graph.source_switch import SourceSwitch
-from penstock.plan.compat.identity import channel_ends, numbered_sources, numbered_uids, source_uids
+from penstock.plan.compat.function_digest import (
+    channel_ends,
+    numbered_sources,
+    numbered_uids,
+    source_uids,
+)
 from penstock.plan.hand_over import HandOver
 from penstock.plan.phases.regions import region_of
 from penstock.plan.physical import PhysicalPlan, PipelinePlan, RunPlan
@@ -42,13 +47,6 @@ def match_savepoint(
     ignore_positions: bool,
 ) -> Restored:
     """Return the state and positions that a new job takes over from a savepoint.
-
-    Args:
-        plan: Plan of the new job.
-        savepoint: The manifest.
-        path: The savepoint.
-        ignore_unclaimed: Whether to drop state and sources that the plan lacks.
-        ignore_positions: Whether to read DataFrames that cannot be resumed as the program gives them.
 
     Raises:
         SavepointMismatchError: The savepoint does not fit; the error names the mismatch.

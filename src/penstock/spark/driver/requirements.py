@@ -20,10 +20,6 @@ def installed_requirements(file: Path, packages: Path | None) -> Path:
 
     It is below `$XDG_CACHE_HOME/penstock`, by default `~/.cache/penstock`, and is not removed.
 
-    Args:
-        file: The requirements.
-        packages: A directory with all packages; None lets pip use its index.
-
     Raises:
         EnvironmentSetupError: pip cannot install them.
     """

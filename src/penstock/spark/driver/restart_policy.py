@@ -37,11 +37,7 @@ class RestartPolicy(Protocol):
     """Decides after each failure of one job."""
 
     def after_failure(self, now: float) -> Restart | None:
-        """Record a failure; return the restart, None if the job has failed.
-
-        Args:
-            now: Seconds of a monotonic clock.
-        """
+        """Record a failure; return the restart, None if the job has failed."""
 
 
 class FixedDelay:

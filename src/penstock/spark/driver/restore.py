@@ -25,7 +25,7 @@ from penstock.spark.driver.recovery import match_savepoint
 from penstock.spark.driver.restored import Restored
 from penstock.spark.job.job_directory import JobDirectory
 from penstock.spark.job.mounted_path import savepoint_place
-from penstock.spark.session.object_settings import early_object_settings
+from penstock.spark.session.settings import early_object_settings
 from penstock.state.savepoint import read_savepoint, restore_state
 from penstock.state.stored_savepoint import fetch_savepoint
 from penstock.wire.job_files import remove_tree

@@ -85,12 +85,7 @@ class JobContext:
     object_settings: StoreSettings | None = None
 
     def of_pipeline(self, pipeline: int, cancelled: threading.Event) -> JobContext:
-        """Return the context of one pipeline; pipelines share all but what runs add to.
-
-        Args:
-            pipeline: Index of the pipeline.
-            cancelled: Set when the pipeline should stop.
-        """
+        """Return the context of one pipeline; pipelines share all but what runs add to."""
         if len(self.plan.pipelines) == 1:
             return replace(self, cancelled=cancelled, earlier=dict(self.earlier))
         sources = {*self.plan.pipelines[pipeline].sources}
@@ -128,11 +123,6 @@ class JobContext:
         """Add what a committed batch run or micro-batch reported, and tell listeners.
 
         Nothing is counted twice, should the epoch be committed again by a job that is restarted.
-
-        Args:
-            run: Index of the run.
-            epoch: Number of the micro-batch, 0 for a batch run.
-            report: What its tasks reported.
         """
         if epoch <= self.counted.get(run, -1):
             return
@@ -186,12 +176,6 @@ class JobContext:
         self, run: RunPlan, tasks: int, handed: HandOver, pinned: Pinned
     ) -> tuple[LevelProgram, ...]:
         """Return the programs of a run.
-
-        Args:
-            run: The run.
-            tasks: Number of tasks per level in a batch run.
-            handed: Hand-over of the previous run, or of a savepoint.
-            pinned: The input of the run.
 
         Raises:
             UserCodeError: A function cannot be pickled; the error names its operator.

@@ -35,11 +35,6 @@ def scanned_records(
     """Return source to the rows that Spark has read of it.
 
     What Spark reads twice, because a stage is repeated, counts twice. A source is left out if a node that reads it does not count.
-
-    Args:
-        messages: What a Spark job has collected.
-        sources: For each part of the union the source to count, or None.
-        depth: How many times Python is called in a row, the call that reads a part included.
     """
     if not any(source is not None for source in sources):
         return {}

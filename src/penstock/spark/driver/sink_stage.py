@@ -110,20 +110,11 @@ class SinkStage:
             committer.recover()
 
     def task(self, snapshot: JobPath) -> SinkTask:
-        """Return the function of the last stage, which reads frames.
-
-        Args:
-            snapshot: Directory for state.
-        """
+        """Return the function of the last stage, which reads frames."""
         return SinkTask(self._payload, self._sink_of_channel, snapshot, self._parallelism)
 
     def collect(self, messages: DataFrame, epoch: EpochNumber) -> StagedEpoch:
-        """Run the Spark job of one epoch, which stages its output. The output is invisible afterwards.
-
-        Args:
-            messages: The messages of the tasks that stage the output (`MESSAGE_DDL`).
-            epoch: Its number.
-        """
+        """Run the Spark job of one epoch, which stages its output. The output is invisible afterwards."""
         staged = StagedEpoch()
         started_ns = perf_counter_ns()
         with jobs_of_epoch(messages.sparkSession.sparkContext, epoch):

@@ -53,13 +53,7 @@ def with_snapshots(job: JobContext) -> PhysicalPlan:
 
 
 def snapshot_of(directory: JobPath, source: int, recorded: dict[str, Any]) -> Captured:
-    """Return a recorded snapshot.
-
-    Args:
-        directory: The checkpoint directory.
-        source: Id of the source.
-        recorded: The record.
-    """
+    """Return a recorded snapshot."""
     files = Path(recorded.get(_DIRECTORY) or mounted(directory / "snapshots" / str(source)))
     return Captured.from_json(recorded, files)
 

@@ -41,13 +41,6 @@ def switch_behind(
 ) -> SourceSwitch:
     """Return the switch behind a part, whose input is pinned.
 
-    Args:
-        session: Spark.
-        part: The part before the switch.
-        pinned: Its input.
-        asks: What is asked of it.
-        origin: The user's line.
-
     Raises:
         SourceError: Its records have no time, or no such column.
     """

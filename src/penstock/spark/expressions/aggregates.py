@@ -39,14 +39,7 @@ _SUM_TYPES = frozenset({"bigint", "double"})
 def merged(
     frame: DataFrame, aggregate: KeyedAggregate, tasks: int, *, is_ordered: bool = True
 ) -> DataFrame:
-    """Return the parts of aggregates, one row per key.
-
-    Args:
-        frame: A row of parts per record; its columns are those of `aggregate.parts`.
-        aggregate: How parts are merged.
-        tasks: Number of tasks that read the result.
-        is_ordered: Whether rows have a deterministic order: a task that is repeated reads the same rows.
-    """
+    """Return the parts of aggregates, one row per key."""
     keys = [sf.col(column_name(at)) for at in range(aggregate.keys)]
     rows = grouped(by_position(frame), aggregate).coalesce(tasks)
     if is_ordered:
@@ -62,13 +55,6 @@ def finished(
     origin: CallSite | None,
 ) -> DataFrame:
     """Return the results of aggregates, one row per key, in no order.
-
-    Args:
-        frame: Rows whose columns are the fields that the chain reads, in their order.
-        chain: The selection of parts.
-        aggregate: How parts are merged, and what is made of them.
-        type_info: Type of the results. Its fields are the columns.
-        origin: The user's line that made the aggregates.
 
     Raises:
         ConfigError: The session does not raise errors of arithmetic.
@@ -155,14 +141,6 @@ def finished_windows(
     """Return the results of windows, one row per key and window, and behind their columns the begin of the window.
 
     It is NULL if a record of the key has no timestamp.
-
-    Args:
-        frame: See `finished`.
-        chain: The selection of parts and of the pane of each record, see `penstock.expressions.paned`.
-        aggregate: How parts are merged by key and pane, and what is made of them and of the bounds of the window.
-        width_ms: Length of a window, which is that of a pane.
-        type_info: See `finished`.
-        origin: See `finished`.
 
     Raises:
         ConfigError: The session does not raise errors of arithmetic.

@@ -28,11 +28,6 @@ _ANSI = "spark.sql.ansi.enabled"
 def projected(frame: DataFrame, chain: ExpressionChain, origin: CallSite | None) -> DataFrame:
     """Return the results of a chain for the rows of a DataFrame.
 
-    Args:
-        frame: Rows whose columns are the fields that the chain reads, in their order.
-        chain: The steps.
-        origin: The user's line that made them.
-
     Raises:
         ConfigError: The session does not raise errors of arithmetic.
     """
@@ -90,12 +85,7 @@ def declared(rows: DataFrame, type_info: TypeInformation) -> DataFrame:
 def as_declared(
     columns: Iterable[tuple[Column, str | None]], type_info: TypeInformation
 ) -> list[Column]:
-    """Return columns with the names and types that a type of records has in Arrow.
-
-    Args:
-        columns: Columns, each with Spark's name of its type, or None if it may have another one.
-        type_info: The type.
-    """
+    """Return columns with the names and types that a type of records has in Arrow."""
     schema = from_arrow_schema(arrow_schema(type_info), prefer_timestamp_ntz=True)
     made = []
     for (column, known), field in zip(columns, schema, strict=True):
@@ -108,12 +98,7 @@ def as_declared(
 
 
 def built(expression: Expression, columns: Mapping[str, Column]) -> Column:
-    """Return a typed expression as a Spark column.
-
-    Args:
-        expression: The expression.
-        columns: Name of a field to its column, which has the type of the field.
-    """
+    """Return a typed expression as a Spark column."""
     if isinstance(expression, Field):
         return columns[expression.name]
     if isinstance(expression, Literal):
@@ -125,13 +110,7 @@ def built(expression: Expression, columns: Mapping[str, Column]) -> Column:
 def fields(
     frame: DataFrame, records: RecordType, read: Iterable[Expression] | None = None
 ) -> dict[str, Column]:
-    """Return the fields of records as columns of their types; Spark may know more, such as a collation.
-
-    Args:
-        frame: A DataFrame of `by_plain_name`, whose first columns are the fields.
-        records: Type of the records.
-        read: The expressions that read fields; None is all fields.
-    """
+    """Return the fields of records as columns of their types; Spark may know more, such as a collation."""
     only = None if read is None else {name for each in read for name in fields_of(each)}
     columns = {}
     named = zip(records.field_names, records.field_types, strict=True)

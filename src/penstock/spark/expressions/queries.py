@@ -51,10 +51,6 @@ def rows_of_query(
 def computed(query: queries.Query, frames: Sequence[DataFrame]) -> DataFrame:
     """Return the rows of a query.
 
-    Args:
-        query: The query.
-        frames: What it reads, by numbers; the columns of each are in order.
-
     Returns:
         A DataFrame whose columns are called `c0`, `c1`, … and have the types of the query.
     """

@@ -28,7 +28,7 @@ from penstock.spark.failures.crashed_workers import crashed_worker
 from penstock.spark.failures.final_failures import report_to_driver
 from penstock.spark.failures.java_causes import java_causes
 from penstock.spark.failures.known_failures import KNOWN_FAILURES, MEMORY
-from penstock.spark.session.lost_jvm import lost_jvm
+from penstock.spark.session.factory import lost_jvm
 from penstock.user_failure import is_of_program
 
 

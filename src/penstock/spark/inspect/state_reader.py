@@ -30,7 +30,7 @@ from penstock.spark.inspect.state_surveys import (
 )
 from penstock.spark.job.mounted_path import checkpoint_path
 from penstock.spark.session.factory import get_state_session
-from penstock.spark.session.object_settings import object_settings
+from penstock.spark.session.settings import object_settings
 from penstock.spark.worker.state_tasks import (
     COUNT_DDL,
     SURVEY_DDL,

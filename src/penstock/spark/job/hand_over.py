@@ -49,10 +49,6 @@ def read_hand_over(recorded: dict[str, Any]) -> HandOver:
 def verified_files(snapshot: JobPath, recorded: dict[str, str]) -> list[JobPath]:
     """Return the state files of a run that has ended, checked.
 
-    Args:
-        snapshot: Directory of the files.
-        recorded: Name to SHA-256.
-
     Raises:
         StateError: A file is missing or damaged; the error names it.
     """

@@ -110,11 +110,6 @@ class JobDirectory:
     ) -> JobDirectory:
         """Create or reopen the directory of a job and lock it.
 
-        Args:
-            configured: The user's path, or a path of a store; None is a temporary directory.
-            plan: The plan of the job.
-            job_name: Its name.
-
         Raises:
             JobDirectoryError: It cannot be used, or contains other files.
             JobMismatchError: It belongs to another job, or the graph has changed.

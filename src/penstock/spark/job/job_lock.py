@@ -51,10 +51,6 @@ class JobLock:
     def take(cls, directory: Path, *, is_temporary: bool = False) -> JobLock:
         """Lock a directory and raise its epoch.
 
-        Args:
-            directory: The directory.
-            is_temporary: Whether no other driver will look for it.
-
         Raises:
             JobLockedError: Another driver holds it, or the JVM of an earlier one still runs.
             JobDirectoryError: The last owner cannot be read.
@@ -98,9 +94,6 @@ class JobLock:
     def undo(self, before: dict[str, Any] | None) -> None:
         """Unlock, and leave the owner as it was before the lock was taken.
 
-        Args:
-            before: The owner, None if there was none.
-
         Raises:
             OSError: The directory cannot be written.
         """
@@ -128,10 +121,6 @@ class JobLock:
 
 def take_lock(directory: JobPath, *, is_temporary: bool = False) -> JobLock | StoredLock:
     """Take a checkpoint directory over.
-
-    Args:
-        directory: The directory.
-        is_temporary: See `JobLock.take`; one in a store is not.
 
     Raises:
         JobLockedError: Another driver holds it, or the JVM of an earlier one still runs.

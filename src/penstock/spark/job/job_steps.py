@@ -64,11 +64,6 @@ class RecordedSteps(JobSteps):
     def record(self, name: str, payload: dict[str, Any], fence: Callable[[], None]) -> None:
         """Record a step durably.
 
-        Args:
-            name: The step.
-            payload: What JSON can encode.
-            fence: Raises if this driver was replaced.
-
         Raises:
             JobFencedError: Another driver has taken over; the record does not count.
             OSError: It cannot be written.
@@ -155,11 +150,6 @@ class DriverSteps(StoredSteps, RecordedSteps):
     def __init__(self, directory: StoredPath, number: int, fence: Callable[[], None]) -> None:
         """Decide which records of earlier drivers count.
 
-        Args:
-            directory: The checkpoint directory.
-            number: Number of the driver.
-            fence: Raises if this driver was replaced.
-
         Raises:
             JobFencedError: Another driver has taken over.
             JobDirectoryError: What an earlier driver has seen is damaged.
@@ -210,21 +200,12 @@ class DriverSteps(StoredSteps, RecordedSteps):
 
 
 def steps_of(directory: JobPath) -> JobSteps:
-    """Return the steps of a job, for reading.
-
-    Args:
-        directory: The checkpoint directory.
-    """
+    """Return the steps of a job, for reading."""
     return StoredSteps(directory) if isinstance(directory, StoredPath) else FileSteps(directory)
 
 
 def recording(directory: JobPath, fence: Fence, *, is_temporary: bool = False) -> RecordedSteps:
     """Return the steps of a job, for the driver that has taken it over.
-
-    Args:
-        directory: The checkpoint directory.
-        fence: The fence of the driver.
-        is_temporary: Whether no other driver will look for them.
 
     Raises:
         JobFencedError: Another driver has taken over.

@@ -26,11 +26,6 @@ _LOGIN = re.compile(r"//[^/]*@")
 def mounted_path(configured: str | os.PathLike[str], what: str, error: type[PenstockError]) -> Path:
     """Return a path, or a `file:` URI, as an absolute path.
 
-    Args:
-        configured: The user's path.
-        what: What it is for, e.g. `the savepoint directory`.
-        error: Class of the error.
-
     Raises:
         PenstockError: It names another kind of storage. Taken for a path, it would become a directory
             called `s3:` on one machine.
@@ -50,10 +45,6 @@ def checkpoint_path(
 ) -> JobPath:
     """Return the path of a checkpoint directory.
 
-    Args:
-        configured: The user's path, or a URI of a store.
-        settings: Addresses and logins of stores; None is what the environment says.
-
     Raises:
         JobDirectoryError: It names another kind of storage.
         ArgumentError: It is no path of a store, but begins like one.
@@ -69,9 +60,6 @@ def checkpoint_path(
 
 def savepoint_place(configured: str | os.PathLike[str]) -> Path | ObjectPath:
     """Return the path of a savepoint, or of the directory of savepoints.
-
-    Args:
-        configured: The user's path, or a URI of a store.
 
     Raises:
         SavepointError: It names another kind of storage.

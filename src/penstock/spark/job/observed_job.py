@@ -43,9 +43,6 @@ class ObservedJob:
     def at(cls, path: JobPath) -> ObservedJob:
         """Return the job in a directory.
 
-        Args:
-            path: The directory; a `Path` may also be the name of one in a store, as command lines give it.
-
         Raises:
             JobDirectoryError: It is no checkpoint directory, or a damaged one.
         """

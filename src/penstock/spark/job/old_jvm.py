@@ -15,10 +15,6 @@ _OLD_JVM_SECONDS = 30.0
 def wait_for_jvm(known: dict[str, Any], directory: JobPath) -> None:
     """Wait until the JVM of a killed driver has ended: it could still write.
 
-    Args:
-        known: The processes of that driver, `driver` and `jvm`.
-        directory: The checkpoint directory.
-
     Raises:
         JobLockedError: It does not end.
     """

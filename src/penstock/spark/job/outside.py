@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from penstock.errors import JobDirectoryError, SinkError, SourceError
 from penstock.filesystem.stored_path import JobPath
 from penstock.graph.endpoints import SinkContext
-from penstock.graph.kept_outside import KeptOutside
+from penstock.graph.log_values import KeptOutside
 from penstock.plan.phases.backlog import snapshot_parts
 from penstock.plan.physical import PhysicalPlan
 from penstock.spark.job.job_directory import JobDirectory, snapshot_step
@@ -29,10 +29,6 @@ STOPPED = "stopped"
 @contextmanager
 def opened(path: JobPath, plan: PhysicalPlan) -> Iterator[JobDirectory]:
     """Open and lock the checkpoint directory of a job that does not run.
-
-    Args:
-        path: The directory.
-        plan: The plan of the program.
 
     Raises:
         JobDirectoryError: There is no job.

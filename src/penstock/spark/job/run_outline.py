@@ -13,8 +13,7 @@ from typing import Any
 
 from penstock.filesystem.stored_path import JobPath
 from penstock.graph.snapshot_part import SnapshotPart
-from penstock.plan.compat.function_digest import function_digests
-from penstock.plan.compat.identity import channel_ends, source_uids
+from penstock.plan.compat.function_digest import channel_ends, function_digests, source_uids
 from penstock.plan.physical import PhysicalPlan, RunPlan
 from penstock.runtime.task.report import Report
 from penstock.spark.job.job_directory import snapshot_step
@@ -225,13 +224,6 @@ def source_records(
 ) -> tuple[SourceRecord, ...]:
     """Return the positions of sources at the end of an epoch.
 
-    Args:
-        outline: The run.
-        pinned: Its input.
-        earlier: Files that were read before the run.
-        run_directory: Directory of the run in the checkpoint directory.
-        positions: Those of the record of the epoch; see `EpochPositions.to_json`.
-
     Raises:
         StateError: The offsets of a streaming DataFrame, or a log of files, are damaged.
     """
@@ -252,12 +244,7 @@ class _EpochEnd:
     positions: Mapping[str, Any]
 
     def record(self, source: SourceOutline, part: int | None) -> SourceRecord:
-        """Return the position of a source.
-
-        Args:
-            source: The source.
-            part: The part that is read then; None if none is.
-        """
+        """Return the position of a source."""
         kind = source.kind if part is None else source.later.get(part, source.kind)
         read = self._read_before(source, part)
         position: dict[str, Any] = {}

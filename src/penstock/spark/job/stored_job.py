@@ -17,10 +17,6 @@ _Refused = tuple[str, CallSite | None]
 def check_can_be_stored(path: JobPath, plan: PhysicalPlan) -> None:
     """Refuse a job that cannot have its checkpoint directory in a store.
 
-    Args:
-        path: The checkpoint directory.
-        plan: The job.
-
     Raises:
         JobDirectoryError: It needs a mounted file system; the error names what does.
     """

@@ -51,12 +51,7 @@ class BacklogInterval:
         return self._by_status[self.is_backlog]
 
     def note(self, report: Report, now_ms: int) -> None:
-        """Take the watermarks of a committed micro-batch.
-
-        Args:
-            report: The report of the micro-batch.
-            now_ms: Processing time, in milliseconds since 1970.
-        """
+        """Take the watermarks of a committed micro-batch."""
         if self._threshold_ms is None:
             return
         for source, watermark in report.source_watermarks.items():

@@ -9,7 +9,7 @@ from operator import itemgetter
 
 from penstock.events.job_events import MicroBatch, PendingInputMeasured
 from penstock.events.listeners import JobEvents
-from penstock.metrics.operator_names import late_records
+from penstock.metrics.job_metrics import late_records
 from penstock.metrics.profile import COMMIT, SPARK_JOB
 from penstock.runtime.task.report import Report
 from penstock.spark.live.pending_input import PendingInput
@@ -35,12 +35,7 @@ class LiveProgress:
     """
 
     def __init__(self, events: JobEvents, names: Mapping[int, str]) -> None:
-        """Begin with nothing read.
-
-        Args:
-            events: Of the job.
-            names: Source id to name.
-        """
+        """Begin with nothing read."""
         self._events = events
         self._names = names
         self._published: tuple[int | None, int | None] | None = None
@@ -57,15 +52,7 @@ class LiveProgress:
         left: PendingInput,
         splits: Mapping[int, Sequence[str]] | None = None,
     ) -> None:
-        """Publish a micro-batch, unless it had only a control event or a tick.
-
-        Args:
-            number: Number of the micro-batch.
-            report: Its report, which is in `self.report` already.
-            seconds: Its wall clock.
-            left: The pending input.
-            splits: Source to the ids of its splits, of sources whose splits have some; others are numbered.
-        """
+        """Publish a micro-batch, unless it had only a control event or a tick."""
         if report.records_read == 0:
             self.publish_pending(left)
             return

@@ -49,12 +49,6 @@ class PendingEstimates:
     ) -> PendingInput:
         """Add a measurement.
 
-        Args:
-            now_seconds: On a monotonic clock.
-            records: Pending records, None if no source numbers them.
-            files: Pending files, None if no source has files.
-            lag_ms: Wall clock minus event time, None without watermarks.
-
         Returns:
             The pending input, with the estimated time.
         """
@@ -86,13 +80,7 @@ class KnownPendingInput:
         self.current = PendingInput()
 
     def note(self, records: int | None, files: int | None, lag_ms: int | None) -> None:
-        """Note the pending input after an epoch; the time is estimated every few seconds.
-
-        Args:
-            records: Pending records, None if no source numbers them.
-            files: Pending files, None if no source has files.
-            lag_ms: Wall clock minus event time, None without watermarks.
-        """
+        """Note the pending input after an epoch; the time is estimated every few seconds."""
         now = time.monotonic()
         if now >= self._next_estimate:
             self._next_estimate = now + MEASURE_SECONDS

@@ -48,14 +48,7 @@ class FirstState:
     def __init__(
         self, directory: JobDirectory, runs: Collection[int], files: Sequence[JobPath] | None
     ) -> None:
-        """Make it.
-
-        Args:
-            directory: Checkpoint directory of the job.
-            runs: Indexes of the runs whose initial state is in the files: several if the job began with
-                a savepoint over several pipelines. The last one that needs no files removes them.
-            files: The files.
-        """
+        """Make it."""
         self._directory = directory
         self._runs = runs
         self.files = files
@@ -97,12 +90,7 @@ class FirstState:
 
 
 def is_superseded(directory: JobDirectory, runs: Iterable[int]) -> bool:
-    """Return whether no run of several needs its files of initial state any more.
-
-    Args:
-        directory: Checkpoint directory of the job.
-        runs: Indexes of the runs.
-    """
+    """Return whether no run of several needs its files of initial state any more."""
     return all(_is_superseded(directory, run) for run in runs)
 
 
@@ -162,13 +150,7 @@ def recorded_outline(job: JobContext, run: RunPlan) -> RunOutline:
 
 
 def record_done(job: JobContext, run: RunPlan, records: int) -> None:
-    """Record that a run which hands over is complete, with what the next one takes over.
-
-    Args:
-        job: The job.
-        run: The run.
-        records: Records that it read in this process.
-    """
+    """Record that a run which hands over is complete, with what the next one takes over."""
     recorded = describe_hand_over(Report(), {})  # level 0 alone has no state
     if len(region_of(job.plan, run).levels) > 1:
         found = job.directory.step(f"run-{run.index}.hand-over")

@@ -15,6 +15,10 @@ Work beside the start of a JVM and its session that would be waited for afterwar
 
 * Modules that PySpark imports with the first calls to the JVM. Until the JVM runs, this process only waits.
 * The first Python workers. They are needed after the job is planned, and the session takes a core meanwhile.
+
+Detects that Spark's JVM has ended, and why.
+
+PySpark only reports "Connection refused" for a port that means nothing to the user.
 """
 
 from __future__ import annotations
@@ -33,7 +37,7 @@ from importlib import import_module
 from pathlib import Path
 
 from py4j.java_gateway import JavaGateway
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.find_spark_home import _find_spark_home
@@ -49,7 +53,6 @@ from penstock.spark.session.exit_files import start_forgetting
 from penstock.spark.session.java_runtime import JavaRuntime, find_java, java_option
 from penstock.spark.session.job_settings import RUNTIME, keep_settings
 from penstock.spark.session.jvm_output import pass_on
-from penstock.spark.session.lost_jvm import lost_jvm
 from penstock.spark.session.settings import (
     JAVA_OPTIONS,
     TEMPORARY_FILES,
@@ -58,6 +61,35 @@ from penstock.spark.session.settings import (
 )
 from penstock.spark.session.temporary_directory import TemporaryDirectory
 from penstock.spark.session.worker_sockets import socket_settings
+
+_OUT_OF_MEMORY = 52
+"""Spark's exit status for lack of memory, `SparkExitCode.OOM`."""
+
+_KILLED = frozenset({137, -9})
+_WAIT_SECONDS = 5
+"""Time to wait for the end of the JVM: its sockets close before its process ends."""
+
+
+def lost_jvm(error: BaseException) -> str | None:
+    """Return the reason why the JVM has ended if an error is a refused connection, None if it runs.
+
+    A user's sink may cause such an error too, so the function checks the process.
+    """
+    if not isinstance(error, Py4JNetworkError | ConnectionError):
+        return None
+    process = getattr(SparkContext._gateway, "proc", None)  # noqa: SLF001 - PySpark has no public access to the process
+    if process is None:
+        unknown = isinstance(error, Py4JNetworkError)
+        return "Spark's JVM does not answer any more" if unknown else None
+    try:
+        status = process.wait(_WAIT_SECONDS)
+    except subprocess.TimeoutExpired:
+        return None
+    if status == _OUT_OF_MEMORY:
+        return f"Spark's JVM ran out of memory and ended (exit status {status})"
+    killed = "; killed, perhaps because the machine ran out of memory" if status in _KILLED else ""
+    return f"Spark's JVM has ended (exit status {status}{killed})"
+
 
 _DAEMON = "spark.python.daemon.module"
 _INTERPRETERS = ("spark.pyspark.python", "spark.pyspark.driver.python")

@@ -38,13 +38,7 @@ _logger = logging.getLogger("penstock")
 
 
 def read_failure(context: ReadContext, cause: BaseException, doing: str) -> PenstockError:
-    """Return our error about a failed run, with the record if a record of a file caused it.
-
-    Args:
-        context: Read context of the run.
-        cause: Spark's exception.
-        doing: The run, in words.
-    """
+    """Return our error about a failed run, with the record if a record of a file caused it."""
     error = translate(cause, doing)
     uri = failed_file(java_causes(cause)) if isinstance(error, SourceError) else None
     if uri is None:
@@ -75,12 +69,6 @@ def bad_record(
     session: SparkSession, source: FileSource, schema: StructType, uri: str
 ) -> str | None:
     """Return file, line, field and value of the first record that cannot be read.
-
-    Args:
-        session: Spark.
-        source: A source of JSON or CSV.
-        schema: Schema of its records.
-        uri: The file.
 
     Returns:
         None if every record can be read.

@@ -24,13 +24,7 @@ from penstock.types.arrow import arrow_schema
 def read_records(
     directory: Path, type_info: TypeInformation, configuration: Configuration
 ) -> DataFrame:
-    """Return the records of the Parquet files of a directory, in no order.
-
-    Args:
-        directory: Directory of the files; it may be empty.
-        type_info: Type of the records. Its fields are the columns.
-        configuration: Configuration of the job, for the session.
-    """
+    """Return the records of the Parquet files of a directory, in no order."""
     return _read(get_session(configuration), [directory], type_info)
 
 
@@ -38,11 +32,6 @@ def read_staged(
     files: Sequence[Path], type_info: TypeInformation, origin: CallSite | None
 ) -> DataFrame:
     """Return the records of staged Parquet files, in no order, in the session of the job.
-
-    Args:
-        files: The files.
-        type_info: Type of the records. Its fields are the columns.
-        origin: The user's line.
 
     Raises:
         SourceError: Two fields have names that the session does not distinguish.
@@ -60,13 +49,6 @@ def computed_records(
     origin: CallSite | None,
 ) -> DataFrame:
     """Return the records that expressions make of the rows of a DataFrame, which Spark computes when they are asked for.
-
-    Args:
-        dataframe: Its columns are the fields that the chain reads.
-        chain: The expressions.
-        aggregate: What merges their results by key, if anything does.
-        type_info: Type of the records. Its fields are the columns.
-        origin: The user's line that made the chain.
 
     Raises:
         ConfigError: The session does not raise errors of arithmetic.

@@ -66,9 +66,6 @@ class FileColumns:
     def check(self, sizes: Mapping[str, int]) -> None:
         """Refuse files that would lose columns, or be read as empty.
 
-        Args:
-            sizes: URI to number of bytes.
-
         Raises:
             SourceError: There is such a file; the error names it and its column.
         """

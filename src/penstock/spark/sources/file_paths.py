@@ -79,12 +79,7 @@ def local_file(uri: str) -> Path | None:
 
 
 def hadoop_path(session: SparkSession, uri: str) -> tuple[Any, Any]:
-    """Return Hadoop's configuration, and its path of what `uri` names.
-
-    Args:
-        session: Spark.
-        uri: As `DataFrame.inputFiles()` spells it.
-    """
+    """Return Hadoop's configuration, and its path of what `uri` names."""
     jvm: Any = session._jvm  # noqa: SLF001 - no public way to a Hadoop file system
     java_session: Any = session._jsparkSession  # noqa: SLF001
     conf = java_session.sessionState().newHadoopConf()

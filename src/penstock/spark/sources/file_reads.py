@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from penstock.config.file_options import MISSING_COLUMNS
+from penstock.config.options import MISSING_COLUMNS
 from penstock.connectors.files.file_source import FileSource
 from penstock.errors import SourceError
 from penstock.spark.failures.translation import translate

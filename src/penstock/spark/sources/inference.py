@@ -41,14 +41,7 @@ _EXACT_DIGITS = 15
 def strict_schema(
     session: SparkSession, source: FileSource, path: str, inferred: StructType
 ) -> StructType:
-    """Return the schema that Spark has inferred, with text where a value would lose something.
-
-    Args:
-        session: Spark.
-        source: The source.
-        path: Its files, as Spark loads them.
-        inferred: The schema.
-    """
+    """Return the schema that Spark has inferred, with text where a value would lose something."""
     if source.format != "csv" or source.type_info is not None:
         return inferred
     looked_at = [

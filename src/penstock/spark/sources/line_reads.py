@@ -38,12 +38,7 @@ def is_read_by_lines(source: Any) -> bool:
 
 
 def decoder_of(source: Any, origin: CallSite | None) -> LineDecoder | None:
-    """Return what makes records of the lines of a source; None if Spark's reader makes them.
-
-    Args:
-        source: The source.
-        origin: The user's line that made it, for errors.
-    """
+    """Return what makes records of the lines of a source; None if Spark's reader makes them."""
     form = getattr(source, "by_lines", None)  # other sources than files have none
     return None if form is None else LineDecoder(form, origin)
 
@@ -57,11 +52,7 @@ def line_options(source: FileSource) -> dict[str, str]:
 
 
 def lines_of(frame: DataFrame) -> DataFrame:
-    """Return the lines of a frame of text, as bytes, with the file and the first byte of the piece they are in.
-
-    Args:
-        frame: Text as Spark reads it, filtered at most: the task has the file that it reads, not its rows.
-    """
+    """Return the lines of a frame of text, as bytes, with the file and the first byte of the piece they are in."""
     # `_metadata` has both, too. Spark then copies each row twice more, which doubles what it costs to read lines.
     return frame.select(
         sf.col("value").cast("binary").alias("line"),
@@ -73,14 +64,7 @@ def lines_of(frame: DataFrame) -> DataFrame:
 def columns_of(
     frame: DataFrame, source: Any, origin: CallSite | None, *, only: Sequence[str] | None = None
 ) -> DataFrame:
-    """Return the declared columns of the lines of a source; a frame of columns as it is.
-
-    Args:
-        frame: What was read of the source.
-        source: The source.
-        origin: The user's line that made it, for errors.
-        only: Names of the columns to return, of those that there are; None is all.
-    """
+    """Return the declared columns of the lines of a source; a frame of columns as it is."""
     lines = decoder_of(source, origin)
     if lines is None:
         return frame

@@ -13,7 +13,7 @@ from itertools import islice
 
 import pyarrow as pa
 
-from penstock.config.file_options import MISSING_COLUMNS
+from penstock.config.options import MISSING_COLUMNS
 from penstock.errors import SourceError, did_you_mean
 from penstock.spark.sources.file_columns import FileColumns
 from penstock.spark.sources.file_paths import plain
@@ -24,11 +24,6 @@ _logger = logging.getLogger("penstock")
 
 def note_missing_columns(columns: FileColumns, uris: Iterable[str], action: str) -> None:
     """Warn of declared columns that no file has, or refuse them.
-
-    Args:
-        columns: Looks at the files of the source.
-        uris: The files.
-        action: `warn`, `error` or `ignore`, see the option `source.files.missing-columns`.
 
     Raises:
         SourceError: There is such a column, and the action is `error`.

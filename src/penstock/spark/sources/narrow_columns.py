@@ -33,12 +33,7 @@ def widened(format_name: str, schema: StructType) -> StructType:
 
 
 def narrowed(frame: DataFrame, schema: StructType) -> DataFrame:
-    """Return rows that were read with `widened`, with the types of a schema.
-
-    Args:
-        frame: The rows; it may have more columns than the schema.
-        schema: The declared one.
-    """
+    """Return rows that were read with `widened`, with the types of a schema."""
     wanted = {field.name: field.dataType for field in schema.fields}
     if all(wanted.get(each.name, each.dataType) == each.dataType for each in frame.schema.fields):
         return frame

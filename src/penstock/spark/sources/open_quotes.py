@@ -39,12 +39,6 @@ def open_quote(
 ) -> str | None:
     """Return file, line, field and value of a line that ends within a quoted value.
 
-    Args:
-        session: Spark.
-        source: A source of CSV with one record per line.
-        schema: Schema of its records.
-        uris: The files.
-
     Returns:
         None if there is none.
     """

@@ -31,12 +31,7 @@ _TIMES = (TimestampType, TimestampNTZType)
 
 
 def misfit(found: StructType, declared: StructType) -> str | None:
-    """Return what of a file does not fit its declared columns, None if all does.
-
-    Args:
-        found: Schema of the file.
-        declared: Schema of the declared type.
-    """
+    """Return what of a file does not fit its declared columns, None if all does."""
     wanted = {field.name.lower(): field for field in declared.fields}
     for field in found.fields:
         asked = wanted.get(field.name.lower())
@@ -49,12 +44,7 @@ def misfit(found: StructType, declared: StructType) -> str | None:
 
 
 def fits(found: DataType, declared: DataType) -> bool:
-    """Return whether every value of a type is one of another.
-
-    Args:
-        found: Type of the file.
-        declared: The declared type.
-    """
+    """Return whether every value of a type is one of another."""
     if found == declared:
         return True
     if isinstance(declared, ArrayType):

@@ -54,11 +54,6 @@ def batch_frames(
     """Return the frames of level 0 of a batch run, or the messages of its sinks.
 
     The union is in order of parts, so their tasks are numbered in that order.
-
-    Args:
-        context: The read context.
-        times: Accumulator of the tasks' times.
-        sinks: The sinks, if level 0 runs in their processes, alone or with the level behind it.
     """
     read = list(_batch_rows(context, times))
     made = reduce(DataFrame.union, [_called(context, sinks, rows, task) for rows, task in read])
@@ -293,17 +288,7 @@ def columns_task(
     attempt: LiveAttempt | None = None,
     lines: LineDecoder | None = None,
 ) -> ColumnsTask:
-    """Return what makes records of the rows of a source.
-
-    Args:
-        payload: Payload of level 0.
-        source: Id of the source.
-        described: The part of it that is read.
-        frame: Its rows.
-        times: Accumulator of the tasks' times in a batch run.
-        attempt: Attempt of a live run.
-        lines: Makes records of the rows if they are lines.
-    """
+    """Return what makes records of the rows of a source."""
     is_value = lines is None and row_of(described).is_value(described)
     names = None if is_value or lines is not None else tuple(frame.columns)
     return ColumnsTask(payload, source, is_value, times, names, attempt, lines)

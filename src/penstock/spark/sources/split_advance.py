@@ -105,10 +105,6 @@ class SplitReading:
     def readable(self, at: Sequence[int], names: Sequence[str] | None = None) -> Readable:
         """Return what can be read now.
 
-        Args:
-            at: Next position of every split.
-            names: Id of every split, if the source names them.
-
         Raises:
             SourceError: The source failed, or what is to be read next is gone.
         """
@@ -125,12 +121,7 @@ class SplitReading:
         return Readable(tuple(at), bounds)
 
     def advance(self, readable: Readable, budget: int) -> tuple[list[int], int]:
-        """Return the positions at the end of the next micro-batch, and how many records it then has.
-
-        Args:
-            readable: What can be read now.
-            budget: Greatest number of records; of a source with holes, about that.
-        """
+        """Return the positions at the end of the next micro-batch, and how many records it then has."""
         if self.tail is not None:
             return self.tail.advance(readable, budget)
         ends = advance(readable.at, readable.bounds, budget)
@@ -184,11 +175,6 @@ def is_at_end(at: Sequence[int], splits: Bounds) -> bool:
 def advance(at: Sequence[int], splits: Bounds, budget: int) -> list[int]:
     """Divide a budget of records evenly among the splits that have not ended.
 
-    Args:
-        at: Next position of every split.
-        splits: Their bounds.
-        budget: Greatest number of records.
-
     Returns:
         The positions at the end of the micro-batch.
     """
@@ -225,11 +211,7 @@ class Budgets:
     _allowance: dict[int, float] = field(default_factory=dict)
 
     def shares(self, readings: Sequence[PartNow]) -> dict[int, int]:
-        """Return source id to the most records beside each other; empty unless history is beside live input.
-
-        Args:
-            readings: What the sources read now, without those that have ended.
-        """
+        """Return source id to the most records beside each other; empty unless history is beside live input."""
         history = [each for each in readings if each.is_history]
         live = [each for each in readings if not each.is_history]
         if not history or not live:
@@ -249,14 +231,7 @@ class Budgets:
         elapsed_seconds: float,
         share: int | None = None,
     ) -> int:
-        """Return the budget of a source.
-
-        Args:
-            reading: The source.
-            at: Next position of every split.
-            elapsed_seconds: Time since the last call for it.
-            share: The most records beside other sources; None is the usual number.
-        """
+        """Return the budget of a source."""
         rate = reading.records_per_second
         if rate is None:
             left = reading.records_left(at)

@@ -50,10 +50,6 @@ def cut_ranges(ranges: list[SplitRange], wanted: int) -> list[SplitRange]:
 
     Ranges that may be cut are cut into parts of equal numbers of positions, more of them if the range
     costs more. The order stays.
-
-    Args:
-        ranges: The ranges.
-        wanted: Number of ranges.
     """
     costs = [0 if each.cost is None else each.cost(each.first, each.last) for each in ranges]
     left = wanted - sum(not cost for cost in costs)

@@ -43,14 +43,7 @@ Refused = tuple[str, str] | None
 
 
 def unreadable(session: SparkSession, source: FileSource, uri: str, size: int) -> Refused:
-    """Return why a file of a source is refused, None if it is not.
-
-    Args:
-        session: Spark.
-        source: The source.
-        uri: The file.
-        size: Its number of bytes.
-    """
+    """Return why a file of a source is refused, None if it is not."""
     if source.format in _OF_BYTES and size == 0:
         hint = "Remove it, or write it again: a writer that failed may have left it."
         return f"{uri} has no bytes, so it is no {source.format} file", hint

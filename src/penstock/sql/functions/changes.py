@@ -25,11 +25,7 @@ class RowMaker:
     """Makes rows of one schema."""
 
     def __init__(self, names: Sequence[str]) -> None:
-        """Make the maker.
-
-        Args:
-            names: Of the fields.
-        """
+        """Make the maker."""
         self.names = tuple(names)
         self._make = row_factory(self.names)
 

@@ -47,13 +47,7 @@ class CorrelateRows:
     def __init__(
         self, spec: CorrelateSpec, names: tuple[str, ...], *, keeps_unmatched: bool
     ) -> None:
-        """Make the function.
-
-        Args:
-            spec: What makes rows.
-            names: Of the columns of the result.
-            keeps_unmatched: Whether a row of which none is made stays, beside NULL.
-        """
+        """Make the function."""
         self._spec = spec
         self._maker = RowMaker(names)
         self._keeps_unmatched = keeps_unmatched

@@ -81,12 +81,7 @@ class RunningAggregate:
     """One aggregate of the current group: its parts, and its values if it needs them."""
 
     def __init__(self, call: AggregateCall, *, keeps_values: bool) -> None:
-        """Make the aggregate.
-
-        Args:
-            call: What is computed.
-            keeps_values: Whether it reads the values of the group in state.
-        """
+        """Make the aggregate."""
         self.call = call
         self.keeps_values = keeps_values
         self.values: Any = None
@@ -172,11 +167,7 @@ class GroupAggregateFunction:
     """Returns the changes of the rows of groups."""
 
     def __init__(self, spec: GroupSpec) -> None:
-        """Make the function.
-
-        Args:
-            spec: The aggregation.
-        """
+        """Make the function."""
         self._spec = spec
 
     def open(self, runtime_context: RuntimeContext) -> None:

@@ -97,11 +97,7 @@ class IntervalJoinFunction(KeyedCoProcessFunction[Any, Any, Any, Row]):
     """Joins rows of one key whose times are close."""
 
     def __init__(self, spec: IntervalJoinSpec) -> None:
-        """Make the function.
-
-        Args:
-            spec: The join.
-        """
+        """Make the function."""
         self._spec = spec
 
     def open(self, runtime_context: RuntimeContext) -> None:

@@ -18,11 +18,7 @@ class PairCondition:
     """Returns whether a condition over the columns of two rows is true."""
 
     def __init__(self, condition: Scalar) -> None:
-        """Make the function.
-
-        Args:
-            condition: Its columns are those of the left row, then those of the right one.
-        """
+        """Make the function."""
         self._condition = RowCondition(condition)
 
     def __call__(self, left: Row, right: Row) -> bool:

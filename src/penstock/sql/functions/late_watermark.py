@@ -12,11 +12,7 @@ class LateWatermark(OneInputStreamOperator[Row, Row]):
     """Emits rows as they are, and watermarks of some milliseconds before; the last one stays the last one."""
 
     def __init__(self, lag_ms: int) -> None:
-        """Make the operator.
-
-        Args:
-            lag_ms: How far watermarks stay behind.
-        """
+        """Make the operator."""
         self._lag_ms = lag_ms
 
     def process_element(self, value: Row, ctx: Any) -> None:

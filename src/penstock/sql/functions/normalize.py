@@ -35,11 +35,7 @@ class NormalizeFunction:
     """Returns the change of the row of a key."""
 
     def __init__(self, spec: NormalizeSpec) -> None:
-        """Make the function.
-
-        Args:
-            spec: The rows.
-        """
+        """Make the function."""
         self._spec = spec
 
     def open(self, runtime_context: RuntimeContext) -> None:

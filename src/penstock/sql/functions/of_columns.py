@@ -95,13 +95,7 @@ class ProjectColumns:
     """Makes rows of expressions, for many rows at once; their kinds are those of the rows that they read."""
 
     def __init__(self, width: int, outputs: Sequence[Scalar], names: Sequence[str]) -> None:
-        """Make the function.
-
-        Args:
-            width: How many columns the rows have that the expressions read.
-            outputs: An expression per field.
-            names: Of the fields.
-        """
+        """Make the function."""
         self._width, self._outputs, self._names = width, tuple(outputs), tuple(names)
         self._calls: list[ColumnsCall] = []
         self._values = RowValues([self._without_calls(each) for each in outputs])

@@ -132,11 +132,7 @@ class OverFunction:
     """Returns the changes of rows with the values of functions."""
 
     def __init__(self, spec: OverSpec) -> None:
-        """Make the function.
-
-        Args:
-            spec: The functions.
-        """
+        """Make the function."""
         self._spec = spec
 
     def open(self, runtime_context: RuntimeContext) -> None:

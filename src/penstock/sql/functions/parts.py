@@ -36,12 +36,7 @@ _AGGREGATES: Mapping[str, tuple[str, frozenset[str]]] = {
 
 
 def have_parts(keys: Sequence[SqlType], calls: Sequence[AggregateCall]) -> bool:
-    """Return whether groups by some columns, and all their aggregates, are computed by parts.
-
-    Args:
-        keys: Types of the columns of the group.
-        calls: The aggregates; their rows are never taken back.
-    """
+    """Return whether groups by some columns, and all their aggregates, are computed by parts."""
     return all(each.name in _KEYS for each in keys) and all(map(_has_parts, calls))
 
 
@@ -74,14 +69,7 @@ class GroupParts:
 def group_parts(
     records: RecordType, group: int, calls: Sequence[AggregateCall], made: RowTypeInfo
 ) -> GroupParts:
-    """Return the steps of a group.
-
-    Args:
-        records: Type of the rows; their first columns are the group.
-        group: How many. Without columns all rows are one group.
-        calls: The aggregates, which `have_parts`.
-        made: Type of the rows of groups: the columns of the group, then a column per aggregate.
-    """
+    """Return the steps of a group."""
     arguments = _arguments(records, group, calls)
     inside = SelectStep(tuple(arguments.items()))
     keys = tuple(arguments)[: max(group, 1)]

@@ -52,11 +52,7 @@ class RowSorter:
     """
 
     def __init__(self, columns: Sequence[SortColumn]) -> None:
-        """Make an order.
-
-        Args:
-            columns: The first one that differs decides.
-        """
+        """Make an order."""
         self._columns = tuple(columns)
         self.key = cmp_to_key(self.compare)
 
@@ -103,11 +99,7 @@ class RankFunction:
     """Returns the changes of the first rows."""
 
     def __init__(self, spec: RankSpec) -> None:
-        """Make the function.
-
-        Args:
-            spec: Which rows.
-        """
+        """Make the function."""
         self._spec = spec
 
     def open(self, runtime_context: RuntimeContext) -> None:

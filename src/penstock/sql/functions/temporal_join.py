@@ -51,11 +51,7 @@ class TemporalJoinFunction(KeyedCoProcessFunction[Any, Any, Any, Row]):
     """Joins rows with versions. A row behind the watermark is late, and dropped."""
 
     def __init__(self, spec: TemporalSpec) -> None:
-        """Make the function.
-
-        Args:
-            spec: The join.
-        """
+        """Make the function."""
         self._spec = spec
 
     def open(self, runtime_context: RuntimeContext) -> None:

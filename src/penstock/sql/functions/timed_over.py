@@ -63,14 +63,7 @@ class _Running:
     def results(
         self, parts: list[Any], peers: Sequence[Sequence[Any]], rows: int, groups: int
     ) -> list[Any]:
-        """Add peers, and return their values.
-
-        Args:
-            parts: What is kept of the rows before; it is changed.
-            peers: Rows that are equal in the order.
-            rows: The number of rows before.
-            groups: The number of groups of peers before.
-        """
+        """Add peers, and return their values."""
         aggregate, count = self.aggregate, len(peers)
         if aggregate is None:
             number = RANKS.get(self.over.call.function)
@@ -93,13 +86,7 @@ class TimedOver(OneInputStreamOperator[Row, Row]):
     """Emits rows with the values of functions, each when the watermark has reached its time."""
 
     def __init__(self, spec: OverSpec, time: int, kind: RowTypeInfo) -> None:
-        """Make the operator.
-
-        Args:
-            spec: The functions; `order` begins with the time, ascending.
-            time: Position of the event time.
-            kind: Type of the rows.
-        """
+        """Make the operator."""
         self._spec = spec
         self._time = time
         self._kind = kind

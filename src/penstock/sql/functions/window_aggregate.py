@@ -22,12 +22,7 @@ class WindowAggregateFunction(KeyedProcessFunction[Any, Any, Row]):
     """Emits the rows of groups at the ends of their windows."""
 
     def __init__(self, spec: GroupSpec, end: int) -> None:
-        """Make the function.
-
-        Args:
-            spec: The aggregation; its rows are never taken back.
-            end: Position of the end of the window among the columns of the group.
-        """
+        """Make the function."""
         self._groups = GroupAggregateFunction(spec)
         self._keys = spec.keys
         self._end = end

@@ -19,12 +19,7 @@ class WindowRankFunction(KeyedProcessFunction[Any, Any, Row]):
     """Emits the first rows of partitions at the ends of their windows."""
 
     def __init__(self, spec: RankSpec, end: int) -> None:
-        """Make the function.
-
-        Args:
-            spec: Which rows; none is ever taken back.
-            end: Position of the end of the window.
-        """
+        """Make the function."""
         self._ranking = RankFunction(spec)
         self._end = end
 

@@ -82,12 +82,7 @@ class AssignWindows:
     """Makes a row per window of a row, of its kind; a row without a time is in no window."""
 
     def __init__(self, spec: TableWindows, names: tuple[str, ...]) -> None:
-        """Make the function.
-
-        Args:
-            spec: The windows.
-            names: Of the columns of the result.
-        """
+        """Make the function."""
         self._spec = spec
         self._maker = RowMaker(names)
         self._windows = spec.regular.of
@@ -119,13 +114,7 @@ class SessionFunction(KeyedProcessFunction[Any, Any, Row]):
     """
 
     def __init__(self, spec: TableWindows, kind: RowTypeInfo, names: tuple[str, ...]) -> None:
-        """Make the function.
-
-        Args:
-            spec: The windows.
-            kind: Type of the rows.
-            names: Of the columns of the result.
-        """
+        """Make the function."""
         self._spec = spec
         self._kind = kind
         self._maker = RowMaker(names)

@@ -40,15 +40,7 @@ _MOST_ROWS = 10_000
 def projected_by_columns(
     rows: Rows, width: int, outputs: Sequence[Scalar], columns: tuple[SqlColumn, ...], name: str
 ) -> Rows:
-    """Return rows of expressions, of which some call functions of columns of many rows at once.
-
-    Args:
-        rows: What the expressions read.
-        width: How many columns that has.
-        outputs: An expression per column.
-        columns: Of the result.
-        name: Of the operator.
-    """
+    """Return rows of expressions, of which some call functions of columns of many rows at once."""
     made = row_type(columns)
     read = record_type(rows.get_type(), name)
     return rows._add(  # noqa: SLF001 - as the methods of streams do

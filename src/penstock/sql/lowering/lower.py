@@ -6,9 +6,7 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any
 
-from penstock.config.execution_mode import RuntimeExecutionMode
-from penstock.config.join_options import STATE_TTL
-from penstock.config.options import RUNTIME_MODE
+from penstock.config.options import RUNTIME_MODE, STATE_TTL, RuntimeExecutionMode
 from penstock.expressions.steps import SelectStep, WhereStep
 from penstock.expressions.tree import Field
 from penstock.graph.logical import LogicalGraph
@@ -61,11 +59,7 @@ class Lowering:
     """
 
     def __init__(self, environment: Any) -> None:
-        """Make a lowering.
-
-        Args:
-            environment: The `StreamExecutionEnvironment`.
-        """
+        """Make a lowering."""
         self.environment = environment
         self.ttl_ms = environment.get_configuration().get(STATE_TTL) // _MILLISECOND or None
         mode = environment.get_configuration().get(RUNTIME_MODE)
@@ -75,11 +69,7 @@ class Lowering:
         self._queries = QueryWriter(self._read, forgets=is_forgetful)
 
     def placement(self, graph: LogicalGraph | None = None) -> Placement:
-        """Return what EXPLAIN tells of the relations.
-
-        Args:
-            graph: Of the job that computes them, as it is planned; without one nothing is said of Spark SQL.
-        """
+        """Return what EXPLAIN tells of the relations."""
         # The ids of a planned graph are others than those of the program.
         placed = [
             node.source.query

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from penstock.config.execution_mode import RuntimeExecutionMode
-from penstock.config.options import RUNTIME_MODE
+from penstock.config.options import RUNTIME_MODE, RuntimeExecutionMode
 from penstock.program.operators import SOURCE
 from penstock.program.traverse import reachable
 from penstock.sql.lowering.lower import Lowering
@@ -14,12 +13,7 @@ from penstock.sql.relations.tree import SqlRelation
 
 
 def runs_as_batch(environment: Any, relations: Sequence[SqlRelation]) -> bool:
-    """Return whether the job of some relations emits final rows: the mode is BATCH, or AUTOMATIC and all tables end.
-
-    Args:
-        environment: The `StreamExecutionEnvironment`.
-        relations: All that the job computes.
-    """
+    """Return whether the job of some relations emits final rows: the mode is BATCH, or AUTOMATIC and all tables end."""
     asked = environment.get_configuration().get(RUNTIME_MODE)
     if asked is not RuntimeExecutionMode.AUTOMATIC:
         return asked is RuntimeExecutionMode.BATCH

@@ -33,12 +33,7 @@ _SUM_DIGITS = 10
 
 
 def aggregate_of(call: AggregateCall, inside: Sequence[SqlColumn]) -> QueryAggregate | str:
-    """Return an aggregate of a query, or why there is none.
-
-    Args:
-        call: The aggregate.
-        inside: The columns that it reads.
-    """
+    """Return an aggregate of a query, or why there is none."""
     result = spark_type(call.result)
     source = None if not call.arguments else inside[call.arguments[0]].type
     if result is None or not _is_same(call, source):
@@ -69,12 +64,7 @@ def _is_same(call: AggregateCall, source: SqlType | None) -> bool:
 def over_call_of(
     over: OverCall, inside: Sequence[SqlColumn]
 ) -> tuple[QueryAggregate, FrameOf] | str:
-    """Return a window function of a query and its frame, or why there is none.
-
-    Args:
-        over: The function.
-        inside: The columns that it reads.
-    """
+    """Return a window function of a query and its frame, or why there is none."""
     call, frame = over.call, over.frame
     result = spark_type(call.result)
     if call.function in _POSITIONAL and result is not None:

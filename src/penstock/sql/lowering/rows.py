@@ -14,12 +14,7 @@ class ProjectRows:
     """Makes a row of expressions; its kind is that of the row that they read."""
 
     def __init__(self, outputs: Sequence[Scalar], names: Sequence[str]) -> None:
-        """Make the function.
-
-        Args:
-            outputs: An expression per field.
-            names: Of the fields.
-        """
+        """Make the function."""
         self._values = RowValues(outputs)
         self._names = tuple(names)
         self._make = row_factory(self._names)
@@ -38,11 +33,7 @@ class KeepRows:
     """Returns whether a condition is true of a row."""
 
     def __init__(self, condition: Scalar) -> None:
-        """Make the function.
-
-        Args:
-            condition: Of type BOOLEAN.
-        """
+        """Make the function."""
         self._condition = RowCondition(condition)
 
     def __call__(self, row: Row) -> bool:
@@ -57,11 +48,7 @@ class KeyValues:
     """Returns the key of a row: the value of an expression, or the tuple of several."""
 
     def __init__(self, keys: Sequence[Scalar]) -> None:
-        """Make the function.
-
-        Args:
-            keys: The expressions.
-        """
+        """Make the function."""
         self._values = RowValues(keys)
 
     def __call__(self, row: Row) -> Any:

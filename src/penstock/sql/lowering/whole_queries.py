@@ -58,12 +58,7 @@ class QueryWriter:
     """
 
     def __init__(self, read: Read, *, forgets: bool) -> None:
-        """Make a writer.
-
-        Args:
-            read: What is read of a table.
-            forgets: Whether the job forgets state after some time.
-        """
+        """Make a writer."""
         self._read = read
         self._forgets = forgets
         self._known: dict[int, tuple[SqlRelation, _Written, str]] = {}

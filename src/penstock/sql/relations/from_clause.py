@@ -1,4 +1,7 @@
-"""FROM: tables, subqueries, and their joins."""
+"""FROM: tables, subqueries, and their joins.
+
+Constant rows: VALUES, and the one row of a SELECT without FROM.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,11 @@ from typing import TYPE_CHECKING
 
 from penstock.sql.binding.binder import Binder
 from penstock.sql.binding.conditions import compared
+from penstock.sql.binding.conversions import together
 from penstock.sql.binding.operators import BUILDERS
 from penstock.sql.binding.scope import Scope, ScopeTable
-from penstock.sql.column_types import BOOLEAN
+from penstock.sql.catalogue import SqlColumn
+from penstock.sql.column_types import BOOLEAN, NULL
 from penstock.sql.place import unsupported, wrong
 from penstock.sql.relations.conditions import all_of, equalities, where
 from penstock.sql.relations.joins import JoinType, joined
@@ -22,8 +27,7 @@ from penstock.sql.relations.table_functions import (
     table_function,
 )
 from penstock.sql.relations.temporal import is_temporal, temporal_join
-from penstock.sql.relations.tree import SqlRelation
-from penstock.sql.relations.values import one_row
+from penstock.sql.relations.tree import SqlRelation, Values
 from penstock.sql.scalars.tree import (
     Constant,
     InputColumn,
@@ -37,6 +41,39 @@ from penstock.sql.sqlglot_source import exp
 
 if TYPE_CHECKING:
     from penstock.sql.relations.select import QueryTranslator
+
+
+def constant_rows(node: exp.Values, binder: Binder) -> SqlRelation:
+    """Return the rows of VALUES.
+
+    Raises:
+        SqlError: They differ in their numbers of columns, or a value is no constant.
+    """
+    rows = [
+        [binder.scalar(each) for each in (row.expressions if isinstance(row, exp.Tuple) else [row])]
+        for row in node.expressions
+    ]
+    if len({len(row) for row in rows}) != 1:
+        raise wrong(
+            "VALUES has rows of different lengths", node, hint="Write as many values in each."
+        )
+    made, columns = [], []
+    for at, values in enumerate(zip(*rows, strict=True)):
+        found, kind = together(values, node, "VALUES")
+        if kind == NULL:
+            raise wrong("a column of VALUES is NULL in every row", node, hint="CAST one.")
+        for each in found:
+            if not isinstance(each, Constant):
+                raise unsupported("a value of VALUES that is no constant", node)
+        columns.append(SqlColumn(f"EXPR${at}", kind))
+        made.append([each.value for each in found if isinstance(each, Constant)])
+    return Values(rows=tuple(zip(*made, strict=True)), columns=tuple(columns))
+
+
+def one_row() -> SqlRelation:
+    """Return one row, for SELECT without FROM."""
+    return Values(rows=((True,),), columns=(SqlColumn("$one", BOOLEAN),))
+
 
 _SIDES = {"": JoinType.INNER, "LEFT": JoinType.LEFT, "RIGHT": JoinType.RIGHT, "FULL": JoinType.FULL}
 _KINDS = frozenset({"", "INNER", "OUTER", "CROSS"})

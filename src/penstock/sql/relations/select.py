@@ -21,14 +21,13 @@ from penstock.sql.place import unsupported, wrong
 from penstock.sql.relations.aggregates import GroupBinder
 from penstock.sql.relations.conditions import projected, where
 from penstock.sql.relations.first_rows import first_rows, orders_of_input
-from penstock.sql.relations.from_clause import FromClause
+from penstock.sql.relations.from_clause import FromClause, constant_rows
 from penstock.sql.relations.grouping import as_column, grouped
 from penstock.sql.relations.keyed import GroupBy, Normalize, aggregated, distinct_names
 from penstock.sql.relations.numbered import with_windows
 from penstock.sql.relations.set_operations import except_rows, intersected, united
 from penstock.sql.relations.subqueries import is_existence, with_existence, with_scalars
 from penstock.sql.relations.tree import Scan, SqlRelation
-from penstock.sql.relations.values import constant_rows
 from penstock.sql.scalars.tree import InputColumn, Scalar
 from penstock.sql.sqlglot_source import exp
 

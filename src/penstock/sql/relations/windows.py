@@ -83,12 +83,7 @@ class WindowRows:
 
 
 def window_rows(relation: SqlRelation, group: int) -> WindowRows | str:
-    """Return the rows of a GROUP BY, or why they cannot be had before they have windows.
-
-    Args:
-        relation: The input of the GROUP BY, whose first columns are the group.
-        group: How many columns the group has.
-    """
+    """Return the rows of a GROUP BY, or why they cannot be had before they have windows."""
     outputs: list[Scalar] = [InputColumn(at, c.type) for at, c in enumerate(relation.columns)]
     conditions: list[Scalar] = []
     while isinstance(relation, Filter | Project):

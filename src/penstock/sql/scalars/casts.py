@@ -33,13 +33,7 @@ def refused(value: Any, kind: SqlType) -> ExpressionError:
 
 
 def cast(source: SqlType, target: SqlType, zone: str = "UTC") -> Cast | None:
-    """Return the cast from a type to another, None if there is none.
-
-    Args:
-        source: Type of the values.
-        target: Type of the results.
-        zone: In which instants are shown, and times without a zone are.
-    """
+    """Return the cast from a type to another, None if there is none."""
     if source == target or source.name == "NULL":
         return _same
     if source.name == target.name == "ARRAY":
@@ -190,12 +184,7 @@ def moment_text(value: datetime) -> str:
 
 
 def shown(kind: SqlType, zone: str = "UTC") -> Cast:  # noqa: PLR0911 - one per type
-    """Return what makes texts of values of a type, as CAST does.
-
-    Args:
-        kind: The type.
-        zone: In which instants are shown.
-    """
+    """Return what makes texts of values of a type, as CAST does."""
     if kind.name == "BOOLEAN":
         return lambda value: "TRUE" if value else "FALSE"
     if kind.name in FLOATS:

@@ -27,11 +27,7 @@ class RowValues:
     """
 
     def __init__(self, scalars: Sequence[Scalar]) -> None:
-        """Compile expressions.
-
-        Args:
-            scalars: Of the same row.
-        """
+        """Compile expressions."""
         self.scalars = tuple(scalars)
         writer = _Writer()
         inside = ", ".join(map(writer.text, self.scalars))
@@ -52,11 +48,7 @@ class RowCondition:
     """
 
     def __init__(self, condition: Scalar) -> None:
-        """Compile a condition.
-
-        Args:
-            condition: Of type BOOLEAN.
-        """
+        """Compile a condition."""
         self.condition = condition
         writer = _Writer()
         self.holds: Callable[[Sequence[Any]], bool] = writer.compiled(

@@ -167,10 +167,6 @@ def _zone_text(part: Letters, moment: Moment) -> str:
 def pattern_of(text: str, style: Style) -> DatePattern:
     """Return a pattern.
 
-    Args:
-        text: As it is written.
-        style: How it is read.
-
     Raises:
         ExpressionError: It has a letter that is not supported, or a quote without an end.
     """

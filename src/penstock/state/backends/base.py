@@ -27,8 +27,8 @@ from collections.abc import Iterable, Iterator
 from enum import Enum, auto
 from typing import Any, Protocol
 
+from penstock.state.log.blob import StateFormat
 from penstock.state.log.change_log import ChangeLog, Position
-from penstock.state.log.state_format import StateFormat
 from penstock.state.schema.entry_schema import StateKind, StateSchema
 from penstock.types import TypeInformation, Types
 

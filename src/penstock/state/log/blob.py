@@ -23,6 +23,8 @@ those of the second state as references.
 A blob is applied section by section: keys that were cleared, then entries, then entries that
 were removed. A snapshot is blobs that only have entries; a change log is blobs in the order they
 were written. Several blobs of one key group may follow each other, so none needs to be large.
+
+Format in which a job writes its state. What it reads may be written in any other way.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ from __future__ import annotations
 import pickle
 import struct
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from zlib import crc32
 
@@ -38,7 +40,33 @@ from penstock.errors import DecodeError, StateError
 from penstock.state.log.compression import Compression, compress, decompress
 from penstock.state.log.directory import Directory, decode_directory, encode_directory
 from penstock.state.log.packed import pack, unpack
+from penstock.state.schema.entry_schema import StateKind, StateSchema
+from penstock.types.value_serializer import StoredForm, stored_form
 from penstock.user_failure import raise_interrupt, words_of
+from penstock.wire.coded_rows import has_coded_form
+
+
+@dataclass(frozen=True, slots=True)
+class StateFormat:
+    """Format of new entries.
+
+    Attributes:
+        coded_rows: Values of types that have a form of variable length are coded rows.
+        compression: Of blobs.
+    """
+
+    coded_rows: bool = False
+    compression: Compression = Compression.NONE
+
+    def of(self, schema: StateSchema) -> StateSchema:
+        """Return the schema that a state of a declared schema is stored with."""
+        if not self.coded_rows or schema.kind is StateKind.TIMERS:
+            return schema
+        form = stored_form(schema.value_type.create_var_len_serializer())
+        if form is StoredForm.CODED and not has_coded_form(schema.value_type):
+            form = StoredForm.PLAIN
+        return schema if form is schema.form else replace(schema, form=form)
+
 
 MAGIC = b"PSS3"
 _CHECKSUM_OF_MAGIC = crc32(MAGIC)

@@ -42,10 +42,6 @@ def fast_columns(form: LineForm, type_info: RowTypeInfo) -> Callable[[pa.BinaryA
     """Return the function from lines to columns; None if a field needs its records.
 
     The function returns None if it declines the lines.
-
-    Args:
-        form: The form of the lines.
-        type_info: The fields that are in the lines.
     """
     is_csv = form.format == "csv"
     kinds = [_kind(each, is_flat=is_csv) for each in type_info.field_types]

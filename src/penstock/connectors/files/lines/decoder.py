@@ -81,9 +81,6 @@ class LineDecoder:
     def decoded(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch | list[Any]]:
         """Yield columns or records of a batch of lines, in order.
 
-        Args:
-            batch: Lines as bytes, the URIs of their files, and the first bytes of their pieces.
-
         Raises:
             SourceError: A line is no record of the declared type.
         """

@@ -90,14 +90,7 @@ def names_of_path(path: str) -> list[str]:
 def line_form(
     format_name: str, type_info: RowTypeInfo | None, options: Mapping[str, str], path: str = ""
 ) -> LineForm | str:
-    """Return the form of the lines of a source, or the reason why Spark's reader reads it.
-
-    Args:
-        format_name: Of its files.
-        type_info: Its declared type.
-        options: Of Spark's reader.
-        path: Of the source.
-    """
+    """Return the form of the lines of a source, or the reason why Spark's reader reads it."""
     if format_name == "text":
         type_info = None
     said = {name.lower(): value for name, value in options.items()}
@@ -138,12 +131,7 @@ def _refused(
 
 
 def record_reader(form: LineForm, type_info: RowTypeInfo) -> Callable[[str], Sequence[Any]]:
-    """Return the function from a line to the values of its fields, which raises TextError.
-
-    Args:
-        form: The form of the lines.
-        type_info: The fields that are in the lines.
-    """
+    """Return the function from a line to the values of its fields, which raises TextError."""
     rules = TextRules(zone=form.zone)
     if form.format == "json":
         return _object_reader(type_info, rules)

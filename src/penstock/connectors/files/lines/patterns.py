@@ -34,23 +34,13 @@ def joined(lines: Any) -> Any:
 
 
 def matches(data: Any, pattern: str) -> bool:
-    """Return whether each of joined lines is what a pattern describes.
-
-    Args:
-        data: Lines that were joined. Their bytes are compared with those of the pattern as UTF-8.
-        pattern: Of a line.
-    """
+    """Return whether each of joined lines is what a pattern describes."""
     found = pc.match_substring_regex(data, rf"\A(?:(?:{pattern})(?:\n|\z))+\z")
     return bool(found[0].as_py())
 
 
 def csv_pattern(schema: pa.Schema, form: CsvForm) -> str:
-    """Return the pattern of lines of CSV whose quotes enclose values, without texts that Arrow would read otherwise.
-
-    Args:
-        schema: Types of the values.
-        form: The syntax of the lines.
-    """
+    """Return the pattern of lines of CSV whose quotes enclose values, without texts that Arrow would read otherwise."""
     separator = re.escape(form.delimiter)
     null = "" if form.null_literal is None else f"|{re.escape(form.null_literal)}"
     return separator.join(f"(?:{_csv_value(field.type, form)}{null})?" for field in schema)
@@ -102,12 +92,7 @@ class Objects:
 
 
 def objects_like(line: bytes, kinds: Mapping[str, pa.DataType]) -> Objects | None:
-    """Return the form of the objects that are like one; None if it is no object whose form has a pattern.
-
-    Args:
-        line: A line with an object.
-        kinds: The declared fields. Others may be in the line.
-    """
+    """Return the form of the objects that are like one; None if it is no object whose form has a pattern."""
     try:
         pairs = json.loads(line, object_pairs_hook=tuple)
     except (ValueError, RecursionError):

@@ -21,12 +21,7 @@ _json_marks = re.compile(rb'"(?:[^"\\]|\\.)*+"|[][{},]', re.DOTALL).finditer
 
 
 def whole_records(format_name: str, form: CsvForm) -> Callable[[bytes], Iterator[Record]]:
-    """Return the function from the bytes of a file to its records.
-
-    Args:
-        format_name: `csv` or `json`.
-        form: The syntax of CSV.
-    """
+    """Return the function from the bytes of a file to its records."""
     find = _json_records if format_name == "json" else _csv_finder(form)
     return lambda data: _numbered(data.removeprefix(_MARK), find)
 

@@ -62,13 +62,7 @@ class AsyncCalls:
     """Calls a function for many records."""
 
     def __init__(self, function: Any, spec: AsyncSpec, copy: Copier | None = None) -> None:
-        """Bind.
-
-        Args:
-            function: Has a coroutine `async_invoke` and a plain method `timeout`.
-            spec: Limits and retries.
-            copy: Copies every result when it is complete; None does not copy.
-        """
+        """Bind."""
         self._copy = copy
         self._function = function
         self._spec = spec

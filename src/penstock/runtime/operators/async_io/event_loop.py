@@ -23,11 +23,7 @@ class EventLoop:
     """
 
     def __init__(self, name: str) -> None:
-        """Prepare.
-
-        Args:
-            name: Name of the thread.
-        """
+        """Prepare."""
         self._name = name
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None

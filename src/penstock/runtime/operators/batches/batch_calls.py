@@ -22,11 +22,7 @@ class BatchCalls:
     """Makes arguments for a function of batches, and rows of its results."""
 
     def __init__(self, spec: OperatorSpec) -> None:
-        """Bind.
-
-        Args:
-            spec: Of the operator; its `batches` say what the function gets.
-        """
+        """Bind."""
         assert spec.batches is not None, "the API sets it"
         self._spec = spec
         self._batches = spec.batches
@@ -57,10 +53,6 @@ class BatchCalls:
     def columns(self, made: Any, count: int) -> pa.RecordBatch:
         """Return the columns of what the function returned.
 
-        Args:
-            made: What it returned.
-            count: Number of the records that it got.
-
         Raises:
             TypeMismatchError: It is no batch, has other columns, or not one row per record.
         """
@@ -84,13 +76,7 @@ class BatchCalls:
     def failure(
         self, cause: BaseException, values: Sequence[Any], of_key: str = ""
     ) -> PenstockError:
-        """Return the error about a call that raised.
-
-        Args:
-            cause: Its exception.
-            values: The records of its batch.
-            of_key: Says whose records they are, if they have a key.
-        """
+        """Return the error about a call that raised."""
         where = (
             f"a batch of {len(values)} records{of_key}, the first of which is {short(values[0])}"
         )

@@ -34,12 +34,7 @@ class CompleteWindows:
     """
 
     def __init__(self, host: WindowHost, shape: RegularWindows) -> None:
-        """Begin without records.
-
-        Args:
-            host: The operator's values.
-            shape: Shape of its windows, which share no records.
-        """
+        """Begin without records."""
         self.time = MIN_TIMESTAMP
         self._host = host
         self._size, self._offset = shape.size, shape.offset
@@ -49,11 +44,6 @@ class CompleteWindows:
 
     def hold(self, values: list[Any], stamps: list[int], final_watermark: int) -> int:
         """Add the records of the current key whose windows are all complete.
-
-        Args:
-            values: All records of the key.
-            stamps: Their timestamps, in ascending order.
-            final_watermark: The watermark at the end of all input.
 
         Returns:
             The number of added records; the others must be stored in panes.

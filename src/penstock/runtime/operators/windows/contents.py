@@ -36,11 +36,7 @@ class Contents(Protocol):
         """Add records, one at least; return whether there were none before."""
 
     def elements(self, *, stays: bool) -> list[Any] | None:
-        """Return the elements for the window function, None if there are none.
-
-        Args:
-            stays: Whether the contents are needed later.
-        """
+        """Return the elements for the window function, None if there are none."""
 
     def clear(self) -> None:
         """Remove the contents."""
@@ -137,13 +133,7 @@ def stored_form(spec: OperatorSpec) -> Form | None:
 
 
 def make_contents(spec: OperatorSpec, scope: KeyedScope, fold: Fold | None) -> Contents:
-    """Return the contents of an operator's windows.
-
-    Args:
-        spec: The operator.
-        scope: Its state.
-        fold: The fold; None if all records are stored.
-    """
+    """Return the contents of an operator's windows."""
     window: WindowSpec | None = spec.window
     assert window is not None
     if window.evictor is not None:

@@ -28,13 +28,7 @@ class FunctionContext:
         window_states: Callable[[], ScopedStates],
         global_states: Any,
     ) -> None:
-        """Bind.
-
-        Args:
-            timers: The timer service.
-            window_states: Returns the state of the current key and window.
-            global_states: State of the current key.
-        """
+        """Bind."""
         self._timers = timers
         self._window_states = window_states
         self._global_states = global_states

@@ -44,16 +44,7 @@ class FoldedWindows:
         engine: PaneEngine,
         send: Callable[[list[Any], list[int]], None],
     ) -> None:
-        """Bind.
-
-        Args:
-            host: The operator's values.
-            fold: Merges panes, and makes results.
-            shape: Shape of the windows.
-            engine: Stores panes of windows that do not end in this run.
-            send: Receives results of windows without a function, a few thousand at a time, and
-                their timestamps. The host emits the results of functions.
-        """
+        """Bind."""
         self._host = host
         self._fold = fold
         self._form = stored_form(host.spec)
@@ -68,11 +59,6 @@ class FoldedWindows:
 
     def fire(self, entries: Entries, group_of: Callable[[Any], int], final_watermark: int) -> bool:
         """Fire the windows of a key group, those of a key in order.
-
-        Args:
-            entries: Start of a pane to key to accumulator.
-            group_of: Key to key group.
-            final_watermark: The watermark at the end of all input.
 
         Returns:
             Whether it has written to state.

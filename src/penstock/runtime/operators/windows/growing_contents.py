@@ -85,13 +85,7 @@ class _Folded:
 def growing_contents(
     fold: Fold | None, window: WindowSpec, make: Callable[[TypeInformation], SpilledValues]
 ) -> GrowingContents:
-    """Return empty contents of one key.
-
-    Args:
-        fold: The fold; None if all records are stored.
-        window: The window operation.
-        make: Returns an empty list of values of a type that spills to disk.
-    """
+    """Return empty contents of one key."""
     if fold is not None:
         return _Folded(fold)
     first = make(window.kept_type)

@@ -21,8 +21,7 @@ from typing import Any
 from penstock.errors import PenstockError
 from penstock.program.folding.fold import Fold, Place
 from penstock.program.folding.operator_fold import fold_of_window, merges
-from penstock.program.life_cycle import has_life_cycle
-from penstock.program.operator_spec import OperatorSpec
+from penstock.program.operator_spec import OperatorSpec, has_life_cycle
 from penstock.program.regular_windows import RegularWindows
 from penstock.program.window_operation import Evaluation, WindowSpec
 from penstock.runtime.flow.output import Output

@@ -61,12 +61,7 @@ class MergingWindows:
             del self._sorted[bisect_left(self._sorted, window)]
 
     def add(self, window: Any, merged: Merged) -> Any:
-        """Add the window of a record and return the window that it is merged into.
-
-        Args:
-            window: The assigned window.
-            merged: Called for every merge.
-        """
+        """Add the window of a record and return the window that it is merged into."""
         if window in self._state_windows:
             return window
         candidates = self._candidates(window)

@@ -65,13 +65,7 @@ class PaneEngine:
             self._add(pane, times, records, clock)
 
     def keep(self, pane: int, accumulator: Any, end: int) -> None:
-        """Write the accumulator of a pane to state (batch run).
-
-        Args:
-            pane: Start of the pane.
-            accumulator: The accumulator of a fold.
-            end: End of its first window that has not ended.
-        """
+        """Write the accumulator of a pane to state (batch run)."""
         assert isinstance(self._contents, FoldedContents), "lists are not folded"
         self._space.key = (self._host.keys.key, pane)
         self._contents.put(accumulator)

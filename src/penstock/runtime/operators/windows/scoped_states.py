@@ -57,10 +57,6 @@ class ScopedStates:
     def merge(self, descriptor: Any, sources: Iterable[Any]) -> None:
         """Merge the state of other windows into that of the current one.
 
-        Args:
-            descriptor: A descriptor of reducing, list or aggregating state.
-            sources: (key, stored window) of the other windows.
-
         Raises:
             StateError: It is value or map state, which cannot be merged.
         """

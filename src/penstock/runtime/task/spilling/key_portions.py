@@ -17,8 +17,8 @@ from itertools import chain, groupby, islice, repeat
 from operator import attrgetter
 from typing import Any
 
+from penstock.runtime.exchange.channel_writer import ResultsFirst, results_among
 from penstock.runtime.exchange.level_input import Batch
-from penstock.runtime.exchange.results_first import ResultsFirst, results_among
 from penstock.runtime.spill.spill_store import SpillStore
 from penstock.runtime.task.spilling.sorted_runs import OPERATOR, PLACE, REST, RunWriter
 from penstock.wire.elements import MIN_TIMESTAMP

@@ -13,9 +13,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from penstock.metrics.task_clock import OTHER, START, WAIT, TaskClock
-from penstock.program.channel import SINK_LEVEL
+from penstock.program.channel import SINK_LEVEL, StreamPartitioner
 from penstock.program.level import LevelProgram
-from penstock.program.partitioning import StreamPartitioner
 from penstock.spark.live.epochs.log_frames import staged_frame
 from penstock.spark.worker.sink_task import SinkMessage, SinkStaging, SinkTask
 from penstock.wire.frame import FrameKind, read_header
@@ -38,10 +37,6 @@ class EarlySinks:
 
     def staged(self, rows: Iterable[Row], task: int) -> Iterator[Row]:
         """Yield what later stages need of the output of a task.
-
-        Args:
-            rows: The output.
-            task: Index of the task in its stage.
 
         Raises:
             PenstockError: A sink failed, or whatever makes the rows.
@@ -78,9 +73,6 @@ def early_channels(programs: Sequence[LevelProgram]) -> dict[int, frozenset[int]
 
     They are those of sinks that only this level feeds. A sink that several levels feed is written in the
     last stage, as is one that gets every record in every subtask: then its writers are as many as before.
-
-    Args:
-        programs: The programs of a run, of all levels.
     """
     specs = [
         spec for program in programs for spec in program.outputs if spec.target_level == SINK_LEVEL

@@ -87,14 +87,7 @@ class EpochJob:
         stages: Stages,
         pool: str | None = None,
     ) -> None:
-        """Wrap the functions of all stages.
-
-        Args:
-            context: Spark context of the session.
-            group: Spark's job group.
-            stages: The functions.
-            pool: Spark's scheduler pool; None is the default.
-        """
+        """Wrap the functions of all stages."""
         self._pool = pool
         self._context = context
         self._group = group
@@ -108,11 +101,7 @@ class EpochJob:
 
     @contextmanager
     def watched(self, failures: Path) -> Iterator[FinalFailure]:
-        """Watch for final failures of the tasks inside the context.
-
-        Args:
-            failures: Directory for their files.
-        """
+        """Watch for final failures of the tasks inside the context."""
         # It sets a local property, which tasks get from the thread that starts their job.
         final = self._thread.submit(FinalFailure, self._context, failures).result()
         try:
@@ -134,13 +123,6 @@ class EpochJob:
         is_single_task: bool = False,
     ) -> list[bytes]:
         """Run one job and return the output of its last stage.
-
-        Args:
-            inputs: Input of each task of the first stage.
-            epoch: What all tasks are of.
-            is_single_task: Whether it has one stage, with one task.
-            watch: Called every few milliseconds while the job runs; True cancels it.
-            files: Rows of files, which more tasks of the first stage read.
 
         Raises:
             Py4JJavaError: The job failed or was cancelled.

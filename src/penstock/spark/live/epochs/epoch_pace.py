@@ -53,12 +53,7 @@ class EpochPace:
         return True
 
     def idle(self, records_in_seconds: float | None, timer_in_seconds: float | None) -> None:
-        """Wait while there is nothing to do: longer each time, so that an idle job takes little CPU.
-
-        Args:
-            records_in_seconds: Time until a source has records; None if it is unknown.
-            timer_in_seconds: Time until a timer is due; None if there is no timer.
-        """
+        """Wait while there is nothing to do: longer each time, so that an idle job takes little CPU."""
         waits = [wait for wait in (records_in_seconds, timer_in_seconds) if wait is not None]
         self.sleep(max(min([*waits, self._idle_seconds]), _LEAST_WAIT_SECONDS))
         self._idle_seconds = min(2 * self._idle_seconds, _IDLE_SECONDS)

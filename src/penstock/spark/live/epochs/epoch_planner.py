@@ -116,15 +116,7 @@ class EpochPlanner:
         savepoint: str | None = None,
         drains: bool = False,
     ) -> PlannedEpoch | None:
-        """Return the next epoch, None if there is nothing to do.
-
-        Args:
-            at: The positions at the end of the last recorded epoch.
-            is_first: Whether the run has no record; the first epoch calls every subtask.
-            is_due: Whether the subtasks must be called, for a timer.
-            savepoint: Control event of a requested savepoint.
-            drains: Whether the savepoint ends all sources.
-        """
+        """Return the next epoch, None if there is nothing to do."""
         rows: list[tuple[int, Row]] = []
         self._take(at, is_first=is_first)
         steps, spans = self._steps, self._spans
@@ -225,9 +217,6 @@ class EpochPlanner:
     def by_name(self, at: EpochPositions) -> dict[tuple[int, int], dict[str, int]]:
         """Return the next position of every split by its id, of parts that have been begun.
 
-        Args:
-            at: Positions of this run.
-
         Returns:
             (source id, part) to id to position, of parts whose splits have ids.
         """
@@ -305,11 +294,7 @@ class EpochPlanner:
         ]
 
     def note_read(self, records: Mapping[int, int]) -> None:
-        """Note how many records the epoch had that was planned last.
-
-        Args:
-            records: Source id to number of records.
-        """
+        """Note how many records the epoch had that was planned last."""
         for step in self._steps:
             if step.reading.tail is not None:
                 read = records.get(step.reading.source, 0)
@@ -370,14 +355,7 @@ def _awaits(reading: Part) -> bool:
 def _after(
     at: EpochPositions, steps: Sequence[_Step], spans: Sequence[_Span], begun: Sequence[Part]
 ) -> EpochPositions:
-    """Return the positions at the end of an epoch.
-
-    Args:
-        at: Those before it.
-        steps: What it reads by positions.
-        spans: The files that it reads.
-        begun: The parts that are read from the next epoch on.
-    """
+    """Return the positions at the end of an epoch."""
     after = {step.reading.source: tuple(step.end) for step in steps}
     after |= {span.reading.source: (span.last,) for span in spans}
     named = {step.reading.source: tuple(step.names) for step in steps if step.names is not None}

@@ -209,14 +209,7 @@ class EpochRun:
         before: EpochPositions,
         left: PendingInput,
     ) -> EpochPositions:
-        """Run and commit one epoch; return the positions at the end of the last recorded one.
-
-        Args:
-            attempts: Runs its Spark job.
-            planned: The epoch.
-            before: The positions before it.
-            left: Pending records and files after it.
-        """
+        """Run and commit one epoch; return the positions at the end of the last recorded one."""
         job, started = self._job, time.monotonic()
         job.directory.fence()
         made = attempts.run(planned, self._journal)

@@ -64,10 +64,6 @@ class EpochSavepoints:
     def complete(self, recorded: RecordedEpoch, snapshot: JobPath) -> None:
         """Add the state of an epoch with a savepoint to it, unless its request is answered.
 
-        Args:
-            recorded: The epoch; its sinks have committed.
-            snapshot: Directory of its state files.
-
         Raises:
             PenstockError: The checkpoint directory cannot be read or written.
         """

@@ -46,15 +46,7 @@ class EpochStages:
         snapshot: JobPath,
         state_files: Sequence[JobPath] | None,
     ) -> None:
-        """Pack the programs.
-
-        Args:
-            job: The job.
-            reads: Read context of the run, with its attempt.
-            programs: The programs of its levels.
-            snapshot: Directory for state.
-            state_files: Snapshot of the previous run; None if the job begins with this run.
-        """
+        """Pack the programs."""
         options = job.plan.options
         self.subtasks = options.parallelism
         self._routes = live_routes(options.parallelism)
@@ -92,24 +84,14 @@ class EpochStages:
         self.all = Stages(functions, SingleTask(functions, self.subtasks), self.subtasks)
 
     def file_stage(self, columns: ColumnsTask, schema: pa.Schema) -> Stage:
-        """Return the function of stage 0 for the rows of files.
-
-        Args:
-            columns: Feeds them to level 0.
-            schema: Schema of their Arrow batches.
-        """
+        """Return the function of stage 0 for the rows of files."""
         # It stages no sinks: Spark reads files in more tasks than there are subtasks, and each of them would
         # write files of its own.
         task = FilesTask(columns, schema, self._subtask_of_route)
         return AtPartition(task if self._levels else EndTask(task, self._sink))
 
     def inputs(self, planned: PlannedEpoch, view_of: Callable[[LogName], LogView]) -> list[bytes]:
-        """Return the input of each task of level 0.
-
-        Args:
-            planned: The epoch.
-            view_of: Returns the log of a subtask.
-        """
+        """Return the input of each task of level 0."""
         views = tuple(
             (route, view_frame(level, view_of((level, subtask))))
             for level in self._levels

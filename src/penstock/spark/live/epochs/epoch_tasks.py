@@ -86,11 +86,7 @@ class EpochMessage(SinkMessage):
 
 
 def has_lost_output(messages: Iterable[EpochMessage]) -> bool:
-    """Return whether subtasks read different attempts of a task, so that the epoch must be repeated.
-
-    Args:
-        messages: The messages of all tasks of the last stage.
-    """
+    """Return whether subtasks read different attempts of a task, so that the epoch must be repeated."""
     read = set().union(*(message.read for message in messages))
     return len({level for level, _ in read}) < len(read)
 
@@ -123,10 +119,6 @@ class StartTask:
 
     def run(self, index: int, inputs: Iterable[bytes]) -> Generator[Row, None, None]:
         """Run one task.
-
-        Args:
-            index: Index of the task.
-            inputs: Pickled `StageInput`s.
 
         Raises:
             PenstockError: A source or a user function failed.
@@ -181,10 +173,6 @@ class LevelTask:
         """Run one subtask.
 
         It is processed if any frame but those of logs arrived, or if its log is seeded.
-
-        Args:
-            index: The subtask.
-            frames: Its frames, in any order.
 
         Raises:
             PenstockError: A user function failed, or a log cannot be read or written.

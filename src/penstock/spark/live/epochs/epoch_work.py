@@ -37,12 +37,7 @@ class EpochWork:
     _records: float = 0.0
 
     def note(self, report: Report, *, is_usual: bool = True) -> None:
-        """Note what an epoch took.
-
-        Args:
-            report: The report of its tasks.
-            is_usual: Whether its state was only updated, not seeded or written to a snapshot.
-        """
+        """Note what an epoch took."""
         reading, later = _work_seconds(report)
         if report.records_read:
             self.record_seconds = reading / report.records_read

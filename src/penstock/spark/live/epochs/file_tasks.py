@@ -42,10 +42,6 @@ class FilesTask:
     def run(self, index: int, batches: Iterable[bytes]) -> Generator[Row, None, None]:
         """Run one task.
 
-        Args:
-            index: Index of the task.
-            batches: The rows.
-
         Raises:
             PenstockError: A user function failed.
         """

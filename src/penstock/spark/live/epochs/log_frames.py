@@ -70,13 +70,7 @@ def view_frame(level: int, view: LogView) -> bytes:
 
 
 def sender_frame(task: int, level: int, attempt: int) -> bytes:
-    """Return the frame with which a task tells its attempt.
-
-    Args:
-        task: Index of the task.
-        level: Level of the task.
-        attempt: Spark's id of the attempt.
-    """
+    """Return the frame with which a task tells its attempt."""
     return _frame(task, level + 1, Sender(task, attempt))
 
 

@@ -39,13 +39,7 @@ class LogTail:
         splits: Sequence[tuple[int, int | None]],
         now_seconds: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Begin without a look.
-
-        Args:
-            source: The log.
-            splits: Start and end of its splits, as they were recorded.
-            now_seconds: A monotonic clock.
-        """
+        """Begin without a look."""
         self._source = source
         self._stops = [stop for _, stop in splits]
         self._now_seconds = now_seconds
@@ -68,10 +62,6 @@ class LogTail:
 
     def readable(self, at: Sequence[int], names: Sequence[str]) -> Readable:
         """Return what can be read now; it looks splits and heads up if that is due.
-
-        Args:
-            at: Next position of every known split.
-            names: Their ids.
 
         Raises:
             SourceError: The source failed, or what is to be read next is gone.

@@ -30,13 +30,7 @@ class PlannerAnswer:
 
 
 def answer_of(planner: EpochPlanner, at: EpochPositions, **how: Any) -> PlannerAnswer:
-    """Return the next epoch, and what is left behind it.
-
-    Args:
-        planner: It is asked.
-        at: The positions at the end of the last recorded epoch.
-        how: See `EpochPlanner.next`.
-    """
+    """Return the next epoch, and what is left behind it."""
     planned = planner.next(at, **how)
     after = at if planned is None else planned.after
     waits = planner.seconds_to_next(at) if planned is None else None

@@ -42,9 +42,6 @@ class SeedFiles:
     def blobs(self, subtask: int) -> Iterator[bytes]:
         """Yield the blobs of one subtask; a few megabytes are in memory at once.
 
-        Args:
-            subtask: The subtask.
-
         Raises:
             StateError: A file is missing or damaged; the error names it.
         """

@@ -33,10 +33,6 @@ class SingleTask:
 
         Frames between the stages are in memory, which is why the epoch must be small.
 
-        Args:
-            index: 0, the only task.
-            inputs: The input of the first stage.
-
         Raises:
             PenstockError: A task failed; later ones have not run.
         """

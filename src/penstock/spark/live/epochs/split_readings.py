@@ -23,13 +23,7 @@ def history_read(plan: PhysicalPlan, run: RunPlan) -> frozenset[tuple[int, int]]
 
 
 def split_readings(plan: PhysicalPlan, run: RunPlan, pinned: Pinned) -> tuple[SplitReading, ...]:
-    """Return the readings of all pinned splits, of each source in order of its parts.
-
-    Args:
-        plan: The job.
-        run: The run.
-        pinned: Its input.
-    """
+    """Return the readings of all pinned splits, of each source in order of its parts."""
     ending = {reading.source for reading in run.readings if reading.ends}
     readings = []
     history = history_read(plan, run)

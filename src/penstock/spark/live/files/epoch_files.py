@@ -18,7 +18,7 @@ from functools import partial
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
-from penstock.config.file_options import MISSING_COLUMNS
+from penstock.config.options import MISSING_COLUMNS
 from penstock.connectors.column_positions import by_position
 from penstock.errors import SourceError
 from penstock.graph.endpoints import Source
@@ -81,14 +81,7 @@ class EpochFiles:
         stages: EpochStages,
         spark: EpochJob,
     ) -> None:
-        """Begin before the first epoch.
-
-        Args:
-            reads: Read context of the run.
-            readings: How its files are read.
-            stages: The stages of its epochs.
-            spark: Runs them.
-        """
+        """Begin before the first epoch."""
         self._reads = reads
         self._stages = stages
         self._spark = spark
@@ -104,9 +97,6 @@ class EpochFiles:
 
     def rows(self, planned: Mapping[Part, tuple[int, int]]) -> list[FileRows]:
         """Return the rows of the files of an epoch, after checking the files.
-
-        Args:
-            planned: Source id and part to the first position, and that behind the last.
 
         Raises:
             SourceError: A file is missing, has changed, or has columns that would be lost.
@@ -128,11 +118,7 @@ class EpochFiles:
                 raise _changed_file(uri, "while it was read", before, after)
 
     def note_read(self, records: Mapping[int, int]) -> None:
-        """Note how many records the sources had in the epoch whose files `rows` got last.
-
-        Args:
-            records: Source id to number of records.
-        """
+        """Note how many records the sources had in the epoch whose files `rows` got last."""
         for key, size in self._bytes.items():
             fitting = _BATCH_BYTES * records.get(key[0], 0) // max(size, 1)
             most = max(_LEAST_BATCH_RECORDS, min(fitting, _MOST_BATCH_RECORDS))
@@ -203,14 +189,7 @@ class EpochFiles:
 
 
 def _changed_file(uri: str, when: str, before: Facts, after: Facts) -> SourceError:
-    """Return the error about a file that is not what was planned.
-
-    Args:
-        uri: The file.
-        when: When it changed, in words.
-        before: What was planned.
-        after: What it is.
-    """
+    """Return the error about a file that is not what was planned."""
     sizes = f"it had {before[0]} bytes, it has {after[0]}"
     if before[0] == after[0]:
         sizes = f"it has {after[0]} bytes and another modification time"

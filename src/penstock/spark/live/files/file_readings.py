@@ -20,13 +20,7 @@ _FILES_PER_EPOCH = 4
 
 
 def file_readings(job: JobContext, run: RunPlan, pinned: Pinned) -> tuple[FileReading, ...]:
-    """Return the readings of all parts of sources of a run whose rows are in files. They are not open.
-
-    Args:
-        job: The job.
-        run: The run.
-        pinned: Its input.
-    """
+    """Return the readings of all parts of sources of a run whose rows are in files. They are not open."""
     usual = job.configuration.get(MAX_FILES_PER_BATCH)
     caps = FileCaps(usual, catch_up_factor(job.configuration, MAX_FILES_PER_BATCH))
     writes = WriteLimits(

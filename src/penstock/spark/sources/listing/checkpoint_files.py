@@ -39,9 +39,6 @@ def check_checkpoint(checkpoint: Path) -> None:
     A file has no checksum if the driver was killed between the renames of both, or if the file system
     writes none.
 
-    Args:
-        checkpoint: `checkpointLocation` of the query; may be empty.
-
     Raises:
         StateError: A file is damaged; the error names it.
     """

@@ -39,11 +39,6 @@ def list_files(
 ) -> list[Listed]:
     """Return the files of a source, in any order; none if its path does not exist.
 
-    Args:
-        session: Spark.
-        source: The source.
-        is_wanted: Returns whether a file is listed, given its name as `file_paths.plain` gives it.
-
     Raises:
         SourceError: A directory cannot be read, or a name is none that Hadoop takes.
     """
@@ -87,10 +82,6 @@ def list_by_spark(session: SparkSession, source: FileSource) -> list[Listed]:
 
 def listed_now(session: SparkSession, name: str) -> Listed | None:
     """Return a file as it is now, None if there is none.
-
-    Args:
-        session: Spark.
-        name: As `file_paths.plain` gives it.
 
     Raises:
         SourceError: It cannot be accessed.

@@ -64,12 +64,7 @@ class FileLog:
     """
 
     def __init__(self, directory: JobPath, may_put: Callable[[], None]) -> None:
-        """Begin without reading.
-
-        Args:
-            directory: Directory of the log; it is created with its first part.
-            may_put: Called before a part is put; it raises if another driver has taken over.
-        """
+        """Begin without reading."""
         self._directory = directory
         self._may_put = may_put
         self._parts: list[_Part] = []
@@ -80,9 +75,6 @@ class FileLog:
 
     def open(self, at: int) -> None:
         """Read the log.
-
-        Args:
-            at: The position that was read to.
 
         Raises:
             StateError: A part is missing or damaged.

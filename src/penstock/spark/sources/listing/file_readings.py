@@ -108,10 +108,6 @@ class FileReading(ABC):
     def advance(self, at: int, most_records: int | None = None) -> int:
         """Return the position behind the files of the next epoch; from now on the files before it have theirs.
 
-        Args:
-            at: The position of the first.
-            most_records: How many records they have at most, about; None is no limit. One file is taken anyway.
-
         Raises:
             SourceError: The files cannot be listed.
             StateError: The file log is damaged.
@@ -176,17 +172,7 @@ class PinnedReading(FileReading):
         is_history: bool = False,
         order: list[str] | None = None,
     ) -> None:
-        """Put the files in order.
-
-        Args:
-            source: Id of the source.
-            caps: How many files an epoch takes.
-            files: URI to size and modification time in milliseconds.
-            ends: Whether the source ends with this run.
-            part: Index of the part of the source.
-            is_history: Whether further parts follow.
-            order: The URIs in the order of reading; None is by modification time.
-        """
+        """Put the files in order."""
         super().__init__(source, caps, ends=ends, part=part, is_history=is_history)
         self._facts = files
         self._order = reading_order(files) if order is None else order
@@ -250,16 +236,7 @@ class ListedReading(FileReading):
         *,
         part: int = 0,
     ) -> None:
-        """Begin without a listing.
-
-        Args:
-            source: Id of the source.
-            caps: How many files an epoch takes.
-            log: Its file log; `known` has the files that were read before the run.
-            lister: Finds the files.
-            now_seconds: A monotonic clock.
-            part: Index of the part of the source, which is the last one.
-        """
+        """Begin without a listing."""
         super().__init__(source, caps, ends=False, part=part)
         self._log = log
         self._lister = lister

@@ -33,9 +33,6 @@ def statuses(files: Any) -> list[tuple[str, tuple[int, int]]]:
     """Return the files of a listing of the JVM: name, size and modification time in milliseconds.
 
     They travel as one string, because each call into the JVM is slow.
-
-    Args:
-        files: A sequence of Hadoop's `FileStatus`.
     """
     texts = str(files.mkString("\0")).split("\0")
     matches = list(map(_STATUS.fullmatch, texts)) if texts != [""] else []

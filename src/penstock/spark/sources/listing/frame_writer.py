@@ -139,14 +139,7 @@ class FrameWriter:
 
 
 def put_whole(own: Path, target: Path, fence: Callable[[], None], place: str) -> None:
-    """Give a directory of files that is complete its name, durably.
-
-    Args:
-        own: The directory; it is removed if another driver was faster.
-        target: Its name.
-        fence: Raises if another driver has taken the job over.
-        place: Begin of the names of failpoints.
-    """
+    """Give a directory of files that is complete its name, durably."""
     for path in own.iterdir():
         _sync(path)
     sync_directory(own)

@@ -20,11 +20,7 @@ _GROUPS = {"{": "(?:", "}": ")"}
 
 
 def matching_paths(glob: str) -> list[str]:
-    """Return the paths that exist and match, each once, in the order of their names.
-
-    Args:
-        glob: An absolute path with glob characters.
-    """
+    """Return the paths that exist and match, each once, in the order of their names."""
     found: set[str] = set()
     for path in alternatives(glob):
         names = [name for name in path.split("/") if name]

@@ -87,11 +87,6 @@ def list_local(
 ) -> list[Listed]:
     """Return the files of some paths.
 
-    Args:
-        roots: Absolute paths of files and directories; those that do not exist have no files.
-        is_wanted: Returns whether a file is listed, given its name.
-        recursively: Whether all directories below are read, and not only those of partitions.
-
     Raises:
         SourceError: A name has a colon.
         OSError: A directory cannot be read.

@@ -26,14 +26,7 @@ def rows_by_partitions(
     schema: StructType,
     uris: Sequence[str],
 ) -> DataFrame:
-    """Return the rows of files, with the columns of a schema.
-
-    Args:
-        load: Loads files with that schema; the result may have more columns, in another order.
-        source: Their source.
-        schema: Schema of the rows, partitions included.
-        uris: The files; at least one.
-    """
+    """Return the rows of files, with the columns of a schema."""
     groups: dict[tuple[str, ...], list[str]] = {}
     for uri in uris:
         groups.setdefault(_partitions(source, uri), []).append(uri)

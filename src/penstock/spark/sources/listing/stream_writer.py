@@ -88,9 +88,6 @@ class StreamWriter:
     def start(self, at: int) -> None:
         """Start the query, after removing what an earlier driver has left.
 
-        Args:
-            at: Number of the first micro-batch that no epoch has read.
-
         Raises:
             JobMismatchError: The files have other columns.
             StateError: The checkpoint of the query, or the record of the columns, is damaged.
@@ -225,10 +222,6 @@ def batch_directory(directory: Path, number: int) -> Path:
 
 def offsets_before(directory: Path, position: int) -> list[str | None]:
     """Return the offset of every stream of a DataFrame behind the micro-batches before a position, as Spark's JSON.
-
-    Args:
-        directory: Directory of the files of the DataFrame.
-        position: Number of the next micro-batch.
 
     Raises:
         StateError: The record of the offsets is missing or has another layout.

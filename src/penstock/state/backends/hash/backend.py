@@ -22,6 +22,7 @@ from penstock.state.backends.deferred_groups import DeferredGroups, may_defer
 from penstock.state.backends.hash.parts import HashTable
 from penstock.state.log.blob import (
     Section,
+    StateFormat,
     checked,
     decode_blob,
     encode_blobs,
@@ -29,7 +30,6 @@ from penstock.state.log.blob import (
     operator_of,
 )
 from penstock.state.log.change_log import ChangeLog, Position
-from penstock.state.log.state_format import StateFormat
 from penstock.state.schema.entry_schema import BROADCAST_GROUP, StateKind, StateSchema
 from penstock.state.schema.evolution import common_schema, migration_of
 from penstock.state.schema.own_states import described

@@ -29,9 +29,15 @@ from penstock.state.backends.lmdb.format import StoredTable, unpack_timer
 from penstock.state.backends.lmdb.snapshot import Address, Overlay, snapshot_group
 from penstock.state.backends.lmdb.table import LmdbTable
 from penstock.state.backends.lmdb.view import View
-from penstock.state.log.blob import Section, decode_blob, encode_blobs, key_group_of, operator_of
+from penstock.state.log.blob import (
+    Section,
+    StateFormat,
+    decode_blob,
+    encode_blobs,
+    key_group_of,
+    operator_of,
+)
 from penstock.state.log.change_log import ChangeLog, Position
-from penstock.state.log.state_format import StateFormat
 from penstock.state.schema.coded_change import Migration
 from penstock.state.schema.entry_schema import StateKind, StateSchema
 from penstock.state.schema.evolution import migration_of
