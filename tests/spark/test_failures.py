@@ -64,7 +64,7 @@ def test_a_function_that_raises_live_keeps_what_was_committed(
     def gone(*_: object) -> None:
         raise OSError("the executors are gone")
 
-    monkeypatch.setattr("penstock.spark.live.live_run.remove_local_copies", gone)
+    monkeypatch.setattr("penstock.spark.live.epochs.epoch_run.remove_local_copies", gone)
     env = environment("mixed")
     keyed = numbers(env, 5, 5).key_by(lambda n: n % 2)
     keyed.map(halves, ROW).sink_to(FileSink.parquet(tmp_path / "out"))

@@ -153,8 +153,7 @@ def test_a_directory_of_before_the_first_release_is_refused(tmp_path, missing):
 
 UNPICKLED: dict[str, str] = {
     "connectors/cache.py": "files of cache(), in a directory of mkdtemp, which is 0700",
-    "connectors/kafka/staged_records.py": "staged records of this job, below its directory, which is 0700",
-    "connectors/spool.py": "spool files of this job, below its directory, which is 0700",
+    "connectors/staged.py": "staged records of this job, below its directory, which is 0700",
     "runtime/task/live_level.py": "memory of a subtask, out of the log of its state",
     "runtime/flow/record_copies.py": "what the same process pickled",
     "wire/coded_rows/leaves.py": "a value of state or of a frame",

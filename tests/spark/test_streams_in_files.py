@@ -135,7 +135,8 @@ def test_what_goes_wrong_in_a_stream_fails_the_job(
         env.execute("counted")
     assert "_MicroBatchFailedError" not in str(failed.value)
     assert session.streams.active == []
-    assert written(out) == expected(HISTORY + PER_FILE)
+    # Files of one time come in any order, and the job may fail before an epoch has read what was written.
+    assert written(out) in [expected(HISTORY + files * PER_FILE) for files in range(FILES)]
 
 
 def test_a_stream_that_spark_refuses_fails_the_job(

@@ -56,6 +56,11 @@ class SpanListener(JobListener):
     ) -> None:
         """Prepare.
 
+        Args:
+            tracer_provider: A `TracerProvider` of OpenTelemetry.
+            micro_batch_ms: Least time between two micro-batches of a run that have a span.
+            after_job: Called when a job has ended and its spans are complete.
+
         Raises:
             EnvironmentSetupError: The extra `otel` is not installed.
         """
@@ -212,6 +217,10 @@ _MILLISECOND = timedelta(milliseconds=1)
 
 def start_otel(configuration: Configuration, endpoint: str | None) -> None:
     """Begin to send; it ends with the process.
+
+    Args:
+        configuration: Of a job.
+        endpoint: Address of the collector, None for that of the environment.
 
     Raises:
         EnvironmentSetupError: The extra `otel` is not installed.

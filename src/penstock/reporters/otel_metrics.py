@@ -43,6 +43,10 @@ def unit_of(row: MetricRow) -> str:
 def observe_jobs(meter_provider: Any, views: Views) -> None:
     """Make the instruments. A program that has a provider of its own calls this once.
 
+    Args:
+        meter_provider: A `MeterProvider` of OpenTelemetry.
+        views: Returns the jobs, of different names.
+
     Raises:
         EnvironmentSetupError: The extra `otel` is not installed.
     """

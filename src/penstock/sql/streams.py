@@ -39,6 +39,12 @@ class StreamTable:
     ) -> None:
         """Make a table of a stream.
 
+        Args:
+            stream: Of declared rows or tuples.
+            changelog: How its rows change those before. Of an INSERT_ONLY one, other rows are an error.
+            primary_key: Names of the columns of its key.
+            time: Name of the column that is the event time: the stream has its values as timestamps, and watermarks.
+
         Raises:
             ArgumentError: The stream has no columns.
         """
@@ -88,7 +94,13 @@ class StreamCatalogue:
         functions: Mapping[str, SqlFunction],
         others: SqlCatalogue | None = None,
     ) -> None:
-        """Make a catalogue."""
+        """Make a catalogue.
+
+        Args:
+            tables: Name to table or view.
+            functions: Name to function.
+            others: Has what is not among them; None is none.
+        """
         self._tables = dict(tables)
         self._functions = dict(functions)
         self._others = others

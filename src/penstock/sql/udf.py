@@ -159,6 +159,16 @@ def udf(
 ) -> Any:
     """Return a scalar function for SQL; without `f` a decorator.
 
+    Args:
+        f: A function, or an instance or class of `ScalarFunction`.
+        input_types: Accepted; arguments have the types of the query.
+        result_type: Type of its values.
+        deterministic: Whether equal arguments have equal results; None asks the function.
+        name: Accepted; SQL names it.
+        func_type: `general` is called per row with values, `arrow` with arrays of Arrow and `pandas` with Series of
+            many rows, whole numbers and booleans in dtypes that have NULL. It returns as many values; how rows are cut is not
+            defined.
+
     Raises:
         ArgumentError: There is no result type, or an argument is wrong.
 
@@ -198,6 +208,13 @@ def udtf(
 ) -> Any:
     """Return a table function for SQL, for LATERAL TABLE; without `f` a decorator.
 
+    Args:
+        f: A function, or an instance or class of `TableFunction`, that returns or yields rows.
+        input_types: Accepted; arguments have the types of the query.
+        result_types: Types of the columns, or one ROW that names them.
+        deterministic: Whether equal arguments have equal results; None asks the function.
+        name: Accepted; SQL names it.
+
     Raises:
         ArgumentError: There are no result types, or an argument is wrong.
 
@@ -234,6 +251,14 @@ def udaf(
     name: str | None = None,
 ) -> UserDefinedFunction:
     """Return an aggregate function for SQL.
+
+    Args:
+        f: An instance or class of `AggregateFunction`.
+        input_types: Accepted; arguments have the types of the query.
+        result_type: Type of its values.
+        accumulator_type: Accepted; accumulators are stored as they are.
+        deterministic: Whether equal arguments have equal results; None asks the function.
+        name: Accepted; SQL names it.
 
     Raises:
         ArgumentError: There is no result type, or it is no aggregate function.

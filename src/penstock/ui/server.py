@@ -262,6 +262,14 @@ class UiServer:
     ) -> None:
         """Listen, and answer in a thread.
 
+        Args:
+            views: Returns the jobs.
+            address: To listen on.
+            port: To listen on; 0 is any free one.
+            names: By which it may be called, in lower case.
+            controls: Jobs that may be changed; None is none.
+            token: Who knows it may change them; None makes one.
+
         Raises:
             EnvironmentSetupError: The port cannot be listened on, or the extra `ui` is not installed.
         """
@@ -295,7 +303,11 @@ class UiServer:
         self.secret_url = self.url if controls is None else f"{self.url}/#token={token}"
 
     def address_for(self, *, is_terminal: bool) -> str:
-        """Return the address to print: with the token only where nobody keeps what is printed."""
+        """Return the address to print: with the token only where nobody keeps what is printed.
+
+        Args:
+            is_terminal: Whether it goes to a terminal, and not to a file or a log.
+        """
         return self.secret_url if is_terminal else self.url
 
     def close(self) -> None:
