@@ -117,12 +117,12 @@ def test_a_job_goes_on_from_a_savepoint_with_its_slot(
 ) -> None:
     slot, out = table.slot(), tmp_path / "out"
     add(table, 0, 50)
-    client = start(environment("mixed", **SMALL), source(table, slot), out)
+    client = start(environment("mixed"), source(table, slot), out)
     wait_for(client, lambda: final(written(out)) == totals(50))
     taken = client.stop_with_savepoint(False, str(tmp_path / "savepoint")).result()
     client.get_job_execution_result().result()
     add(table, 50, 70)
-    go_on = SMALL | {
+    go_on: dict[str, object] = {
         "execution.checkpointing.dir": str(tmp_path / "next"),
         "execution.state-recovery.path": taken,
     }
@@ -142,11 +142,11 @@ def test_a_slot_that_is_gone_stops_the_job(
 ) -> None:
     slot, out = table.slot(), tmp_path / "out"
     add(table, 0, 10)
-    client = start(environment("streaming", **SMALL), source(table, slot), out)
+    client = start(environment("streaming"), source(table, slot), out)
     wait_for(client, lambda: final(written(out)) == totals(10))
     stop(client)
     source(table, slot).drop()
-    client = start(environment("streaming", **SMALL), source(table, slot), out)
+    client = start(environment("streaming"), source(table, slot), out)
     with pytest.raises(SourceError, match=f"replication slot '{slot}' is gone"):
         client.get_job_execution_result().result()
 
@@ -157,7 +157,7 @@ def test_a_table_is_joined_as_upserts(
     add(table, 0, 5)
     row = Types.ROW_NAMED(["id", "key"], [Types.INT(), Types.STRING()])
     made = PostgresSource.builder().set_dsn(table.dsn).set_tables("orders").set_slot(table.slot())
-    env, out = environment("mixed", **SMALL), tmp_path / "out"
+    env, out = environment("mixed"), tmp_path / "out"
     rows = env.from_source(made.set_upserts(row).build(), NO_TIME, "orders").uid("orders")
     told = rows.map(lambda r: (f"{r.get_row_kind()}{r.key}", r.id), ROW)
     told.sink_to(FileSink.parquet(out)).uid("out")
