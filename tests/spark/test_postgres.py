@@ -157,7 +157,7 @@ def test_a_table_is_joined_as_upserts(
     add(table, 0, 5)
     row = Types.ROW_NAMED(["id", "key"], [Types.INT(), Types.STRING()])
     made = PostgresSource.builder().set_dsn(table.dsn).set_tables("orders").set_slot(table.slot())
-    env, out = environment("mixed"), tmp_path / "out"
+    env, out = environment("mixed", **SMALL), tmp_path / "out"
     rows = env.from_source(made.set_upserts(row).build(), NO_TIME, "orders").uid("orders")
     told = rows.map(lambda r: (f"{r.get_row_kind()}{r.key}", r.id), ROW)
     told.sink_to(FileSink.parquet(out)).uid("out")

@@ -104,7 +104,7 @@ def test_with_the_whole_row_before() -> None:
     assert found.previous_key is None
 
 
-def test_a_range_has_the_transactions_that_end_in_it() -> None:
+def test_a_range_has_the_transactions_whose_commits_begin_in_it() -> None:
     messages = [
         each
         for n in (10, 20, 30)
@@ -115,7 +115,7 @@ def test_a_range_has_the_transactions_that_end_in_it() -> None:
     for start in range(35):
         for end in range(start, 35):
             keys = [each.key[0] for each in decoded(messages, start, end)]
-            assert keys == [n for n in (10, 20, 30) if start < n <= end]
+            assert keys == [n for n in (10, 20, 30) if start <= n - 8 < end]
 
 
 def test_a_relation_that_changes_within_a_transaction() -> None:

@@ -306,6 +306,26 @@ def test_full_identity_tells_the_row_before_and_large_values(
 ROW = Types.ROW_NAMED(["id", "v"], [Types.INT(), Types.LONG()])
 
 
+def test_a_range_may_end_within_the_record_of_a_commit(postgres: Database, take: Take) -> None:
+    """The server skips commits that begin before what was confirmed, also those that end behind it."""
+    postgres.run(TABLE, "insert into t values (1, 10, 'a'), (2, 20, 'b')")
+    taken = take(source(postgres))
+    postgres.run("update t set v = 11 where id = 1", "insert into t values (3, 30, 'c')")
+    postgres.run("delete from t where id = 2")
+    (split,) = taken.source.exact_discover({taken.split: taken.at})
+    found: list[tuple[RowKind, tuple[Any, ...]]] = []
+    for end in (*range(taken.at + 4, split.head, 4), split.head):
+        for _, batch in taken.source.batches(split.id, taken.at, end):
+            found += [(change.op, change.key) for change in batch.records]
+        taken.at = end
+        taken.confirm()
+    assert found == [
+        (RowKind.UPDATE_AFTER, (1,)),
+        (RowKind.INSERT, (3,)),
+        (RowKind.DELETE, (2,)),
+    ]
+
+
 def test_upserts_are_rows_with_the_kind_of_the_change(postgres: Database, take: Take) -> None:
     postgres.run(TABLE, "insert into t values (1, 10, 'a'), (2, 20, 'b')")
     taken = take(builder(postgres).set_upserts(ROW).build())

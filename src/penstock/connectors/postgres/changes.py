@@ -13,7 +13,8 @@ Protocol version 1. A message is a byte that says what it is, and its fields:
     T  truncate            numbers of relations
     C  commit              lsn of the commit record, lsn behind it, time
 
-The position of a transaction is the lsn behind its commit: up to there the log has to be read to have all of it.
+The position of a transaction is the lsn at which its commit record begins. A server that has confirmed a position
+skips the commits that begin before it, wherever they end, so that a range may end within the record of a commit.
 """
 
 from __future__ import annotations
@@ -88,11 +89,11 @@ class Decoder:
             elif kind == _TRUNCATED:
                 pending.append((None, message))
             elif kind == _END:
-                _, _, behind, time = _COMMIT.unpack_from(message, 1)
-                if behind > end:
+                _, commit, behind, time = _COMMIT.unpack_from(message, 1)
+                if commit >= end:
                     break
                 self.position = behind
-                if behind > start:
+                if commit >= start:
                     self._add(found, pending, behind, milliseconds_of(time))
                 pending = []
         return found
@@ -162,7 +163,7 @@ class ChangeReader:
         self._beyond = beyond
 
     def read(self, start: int, end: int) -> tuple[list[Run], int]:
-        """Return the changes of `(start, end]`, or those of its first transactions, and where they end.
+        """Return the changes of `[start, end)`, or those of its first transactions, and where they end.
 
         Raises:
             SourceError: The slot is gone or lost, a table was truncated, or a value cannot be read.
