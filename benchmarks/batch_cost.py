@@ -22,14 +22,13 @@ from benchmarks.programs import aggregate, co_group, reduce, window_reduce
 from penstock.common import Configuration
 from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream import StreamExecutionEnvironment
-from penstock.plan.hand_over import HandOver
-from penstock.plan.physical import PhysicalPlan
+from penstock.plan.physical import HandOver, PhysicalPlan
 from penstock.plan.programs import programs_of
 from penstock.program.level import LevelProgram
 from penstock.runtime.task.batch_level import BatchLevel
 from penstock.runtime.task.garbage_collection import rare_for_records
 from penstock.runtime.task.level_zero import LevelZero
-from penstock.testing.readings import splits_of
+from penstock.testing.logs import splits_of
 from penstock.wire import user_code
 
 PROGRAMS: dict[str, Callable[[Any, Shape], Any]] = {

@@ -23,7 +23,7 @@ from benchmarks.reporting.render import table
 from penstock.common import Configuration
 from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream import StreamExecutionEnvironment
-from penstock.plan.hand_over import HandOver
+from penstock.plan.physical import HandOver
 from penstock.plan.programs import programs_of
 from penstock.program.level import LevelProgram
 from penstock.runtime.task.batch_level import BatchLevel

@@ -12,8 +12,8 @@ from benchmarks.systems.bounded import BoundedSpecification
 from benchmarks.systems.flink_peers import pyflink_latency
 from benchmarks.systems.latency_system import LEVELS, RATE, expected
 from benchmarks.systems.launch import peer_script
-from penstock.config.live_options import SINGLE_TASK_WORK
 from penstock.config.options import STATE_BACKEND
+from penstock.config.run_options import SINGLE_TASK_WORK
 
 EVENTS_PER_SECOND = 1000
 

@@ -14,7 +14,7 @@ import time
 import urllib.request
 from typing import Any
 
-from penstock.config.ui_options import UI_PORT
+from penstock.config.reporter_options import UI_PORT
 from penstock.ui.server import UiServer
 
 WATCHED: dict[str, Any] = {UI_PORT.key: "0"}

@@ -2,6 +2,8 @@
 
 An error names the problem (`problem`), what to do about it (`hint`) and the line that created the operator at fault, if
 one is (`origin`). A Python worker sends errors to the driver as text inside a Spark exception (`to_wire`, `from_wire`).
+
+Names of the cells of a notebook, in place of those of their temporary files.
 """
 
 from __future__ import annotations
@@ -21,7 +23,24 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from penstock.cell_names import with_names_of_cells
+_PLACE = re.compile(r'File "([^"\n]+)", line (\d+)|(\S+):(\d+)(?= in )')
+
+
+def with_names_of_cells(text: str) -> str:
+    """Return text in which the number of a cell replaces its temporary file name.
+
+    It imports IPython, because only IPython calls it.
+    """
+    notebook = sys.modules.get("IPython")
+    shell = None if notebook is None else notebook.get_ipython()
+    name_of = getattr(getattr(shell, "compile", None), "format_code_name", None)
+
+    def named(place: re.Match[str]) -> str:
+        cell = None if name_of is None else name_of(place[1] or place[3])
+        return place[0] if cell is None else f"{' '.join(cell)}, line {place[2] or place[4]}"
+
+    return _PLACE.sub(named, text)
+
 
 _PACKAGE = str(Path(__file__).parent)
 _COMMANDS = str(Path(__file__).parent / "cli")

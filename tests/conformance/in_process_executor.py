@@ -9,8 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from penstock.api.environment.job import CompletableFuture, JobExecutionResult, JobID, JobStatus
-from penstock.config.configuration import Configuration
-from penstock.config.job_parameters import job_parameters
+from penstock.config.configuration import Configuration, job_parameters
 from penstock.graph.endpoints import SinkContext
 from penstock.graph.sink_calls import open_committer, open_writer
 from penstock.plan.physical import PhysicalPlan

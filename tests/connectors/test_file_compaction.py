@@ -41,8 +41,7 @@ from penstock.datastream.connectors.file_system import (
     RollingPolicy,
 )
 from penstock.errors import ArgumentError, CallSite, JobFencedError, SinkError
-from penstock.graph.endpoints import Committer, SinkContext
-from penstock.graph.epoch_number import EpochNumber
+from penstock.graph.endpoints import Committer, EpochNumber, SinkContext
 from penstock.types.information import PickledBytesTypeInfo, TypeInformation
 from tests.connectors.sink_epochs import staged, started
 

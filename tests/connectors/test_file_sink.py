@@ -29,7 +29,7 @@ from penstock.errors import (
     SinkError,
     TypeMismatchError,
 )
-from penstock.filesystem import client_library
+from penstock.filesystem import object_store
 from penstock.graph.endpoints import SinkContext
 from penstock.types.information import TypeInformation
 from penstock.types.row import Row
@@ -339,7 +339,7 @@ def test_a_path_of_s3_is_the_same_under_each_of_its_schemes() -> None:
 
 
 def test_s3_without_its_library_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client_library, "find_spec", lambda _: None)
+    monkeypatch.setattr(object_store, "find_spec", lambda _: None)
     with pytest.raises(MissingConnectorError, match="botocore") as caught:
         FileSink.text("s3://sales/out")
     assert "pip install 'botocore>=" in caught.value.hint

@@ -13,8 +13,8 @@ import pytest
 from penstock.datastream.connectors import HybridSource, LogBatch, LogSplit, NumberSequenceSource
 from penstock.errors import SourceError
 from penstock.graph.backlog_end import BacklogEnd, Cut, LogSourcePart, SplitSourcePart
+from penstock.graph.hybrid import SnapshotPart
 from penstock.graph.log_source import LogSource
-from penstock.graph.snapshot_part import SnapshotPart
 from penstock.graph.source_switch import SwitchColumns, SwitchedSource
 from penstock.graph.split_source import SplitSource
 from penstock.types import Types

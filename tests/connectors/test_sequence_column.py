@@ -22,8 +22,7 @@ from penstock.connectors.files.file_naming import BucketAssigner
 from penstock.connectors.files.file_sink import FileSink
 from penstock.connectors.files.sequence_column import first_sequence, most_rows
 from penstock.errors import ArgumentError, GraphError, SinkError
-from penstock.graph.endpoints import SinkContext
-from penstock.graph.epoch_number import EpochNumber
+from penstock.graph.endpoints import EpochNumber, SinkContext
 from penstock.types.row import Row
 from penstock.types.types import Types
 from tests.connectors.conftest import MakeContext

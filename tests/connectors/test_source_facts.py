@@ -35,9 +35,8 @@ from penstock.connectors.spark_source import SparkSource
 from penstock.expressions.queries import QueryInput
 from penstock.graph.backlog_end import BacklogEnd, LogSourcePart, SplitSourcePart
 from penstock.graph.endpoints import LogSource, Source, SplitSource
-from penstock.graph.hybrid import HybridSource
+from penstock.graph.hybrid import HybridSource, SnapshotPart
 from penstock.graph.query_source import QuerySource
-from penstock.graph.snapshot_part import SnapshotPart
 from penstock.graph.source import PositionedSource
 from penstock.graph.source_switch import SwitchColumns, SwitchedSource
 from penstock.plan.phases.operator_traits import stored_output_of_source

@@ -14,10 +14,8 @@ import pytest
 from pyspark import TaskContext
 
 from penstock.connectors.python.discard import NothingCommitter
-from penstock.graph.endpoints import Committer, Sink, SinkContext, SinkWriter
-from penstock.graph.epoch_number import EpochNumber
-from penstock.plan.hand_over import HandOver
-from penstock.plan.physical import PhysicalPlan, RunPlan
+from penstock.graph.endpoints import Committer, EpochNumber, Sink, SinkContext, SinkWriter
+from penstock.plan.physical import HandOver, PhysicalPlan, RunPlan
 from penstock.plan.programs import programs_of
 from penstock.program.routing import live_routes
 from penstock.runtime.task.report import Report
@@ -40,7 +38,7 @@ from penstock.spark.worker.payload import Payload
 from penstock.spark.worker.sink_task import SinkTask
 from penstock.spark.worker.worker_memory import LiveAttempt, WorkerMemory
 from penstock.state.log.subtask_log import LogView
-from penstock.testing.readings import splits_of
+from penstock.testing.logs import splits_of
 from penstock.wire.fence import Fence
 
 Rows = tuple[dict[str, Any], ...]

@@ -13,7 +13,7 @@ from penstock.common import Configuration
 from penstock.connectors.python.collection import CollectionSource
 from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream import WatermarkStrategy
-from penstock.plan.hand_over import HandOver
+from penstock.plan.physical import HandOver
 from penstock.plan.programs import programs_of
 from penstock.runtime.task.level_zero import LevelZero
 from penstock.runtime.task.report import Report, decode_report

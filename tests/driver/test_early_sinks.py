@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from penstock.errors import PenstockError
-from penstock.plan.hand_over import HandOver
-from penstock.plan.physical import PhysicalPlan
+from penstock.plan.physical import HandOver, PhysicalPlan
 from penstock.plan.programs import programs_of
 from penstock.spark.live.epochs.early_sinks import early_channels
 from penstock.wire.frame import FrameKind, read_header

@@ -21,7 +21,7 @@ from penstock.connectors.spark_source import SparkSource
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.connectors import DataGeneratorSource
 from penstock.errors import JobDirectoryError, JobFencedError, JobLockedError, JobMismatchError
-from penstock.events.event_objects import CHUNK_BYTES, EventObjects
+from penstock.events.event_files import CHUNK_BYTES, EventObjects
 from penstock.filesystem.object_path import ObjectPath
 from penstock.filesystem.stored_path import StoredPath
 from penstock.plan.physical import PhysicalPlan

@@ -18,7 +18,7 @@ import pytest
 
 from penstock.datastream import MapFunction, ValueStateDescriptor, WatermarkStrategy
 from penstock.errors import UserFunctionError
-from penstock.plan.hand_over import HandOver
+from penstock.plan.physical import HandOver
 from penstock.plan.programs import programs_of
 from penstock.program.level import LevelProgram
 from penstock.runtime.exchange.channel_writer import ChannelWriter, FrameSequence

@@ -32,7 +32,7 @@ from penstock.errors import ArgumentError, ExpressionError, PenstockError, Unkno
 from penstock.expressions.aggregates import AGGREGATES, AggregateExpression
 from penstock.plan.folding.choice import legal_places
 from penstock.program.folding.fold import Place
-from penstock.runtime.exchange import parts_buckets
+from penstock.runtime.exchange import column_buckets
 from penstock.runtime.fold import entry_limit
 from penstock.runtime.operators import keyed_aggregate
 from penstock.testing import Schedule, collect, run_in_process
@@ -204,7 +204,7 @@ def forced(few: int, first_merge: int) -> Iterator[None]:
     """Let kernels merge micro-batches of at least `few` records, and senders merge as soon as that many wait."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(keyed_aggregate, "FEW_RECORDS", few)
-        patch.setattr(parts_buckets, "FIRST_MERGE", first_merge)
+        patch.setattr(column_buckets, "FIRST_MERGE", first_merge)
         yield
 
 

@@ -19,7 +19,7 @@ from penstock.datastream.connectors import NumberSequenceSource
 from penstock.graph.operator_attributes import OperatorAttributes
 from penstock.plan.explain.render import render_text
 from penstock.plan.phases.copies import Action, action, choose_copies
-from penstock.program.operator_spec import NO_COPIES
+from penstock.program.level import NO_COPIES
 
 ROW = Types.ROW_NAMED(["a"], [Types.LONG()])
 SIDE = OutputTag("side", ROW)

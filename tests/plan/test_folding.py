@@ -21,7 +21,7 @@ from penstock.datastream.window import (
 )
 from penstock.errors import ArgumentError
 from penstock.graph.endpoints import Source
-from penstock.plan.hand_over import HandOver
+from penstock.plan.physical import HandOver
 from penstock.plan.programs import programs_of
 from penstock.program.folding.fold import Place
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from penstock.common import Types
-from penstock.config.backlog_options import BACKLOG_SHARE
+from penstock.config.run_options import BACKLOG_SHARE
 from penstock.connectors.files.file_source import FileSource
 from penstock.connectors.python.discard import DiscardingSink
 from penstock.connectors.spark_source import SparkSource

@@ -8,8 +8,8 @@ from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream import WatermarkStrategy
 from penstock.datastream.connectors import CollectionSource
 from penstock.plan.explain.render import render_text
-from penstock.plan.hand_over import HandOver
 from penstock.plan.phases.pipelines import most_tasks
+from penstock.plan.physical import HandOver
 from penstock.plan.programs import programs_of
 from penstock.program.run_settings import RunKind
 from tests.plan.test_blocking import ENDLESS, enriched, key, totals

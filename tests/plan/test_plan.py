@@ -14,12 +14,10 @@ from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream import StreamExecutionEnvironment, WatermarkStrategy
 from penstock.datastream.connectors import HybridSource
 from penstock.errors import EmptyGraphError, GraphError, PenstockError, UnboundedBatchError
-from penstock.plan.compat.fingerprint import describe_shape, fingerprint
+from penstock.plan.compat.fingerprint import describe_shape, fingerprint, first_difference
 from penstock.plan.explain.render import render_mermaid, render_text
-from penstock.plan.explain.shape_difference import first_difference
-from penstock.plan.hand_over import HandOver
 from penstock.plan.options import plan_options
-from penstock.plan.physical import PhysicalPlan
+from penstock.plan.physical import HandOver, PhysicalPlan
 from penstock.plan.planner import PHASES
 from penstock.plan.programs import programs_of
 from penstock.program.channel import SINK_LEVEL, StreamPartitioner

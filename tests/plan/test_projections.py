@@ -16,8 +16,7 @@ from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream import StreamExecutionEnvironment, col
 from penstock.datastream.connectors import FileSource, HybridSource
 from penstock.datastream.window import SlidingEventTimeWindows, TumblingEventTimeWindows
-from penstock.plan.hand_over import HandOver
-from penstock.plan.physical import PhysicalPlan
+from penstock.plan.physical import HandOver, PhysicalPlan
 from penstock.plan.programs import programs_of
 from penstock.plan.projections import with_projections
 from penstock.program.channel import SINK_LEVEL

@@ -11,8 +11,7 @@ from penstock.connectors.python.collection import CollectionSource
 from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.window import SlidingEventTimeWindows, TumblingEventTimeWindows
-from penstock.plan.compat.fingerprint import describe_shape
-from penstock.plan.explain.shape_difference import first_difference
+from penstock.plan.compat.fingerprint import describe_shape, first_difference
 
 
 def shape(change=lambda stream: stream, *, windows=None, parallelism=2, values=(1, 2)):

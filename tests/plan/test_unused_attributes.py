@@ -26,7 +26,7 @@ from penstock.errors import GraphError
 from penstock.graph.operator_attributes import OperatorAttributes
 from penstock.plan.phases.bounded_region import end_of_stream_operators
 from penstock.plan.phases.operator_traits import traits_of
-from penstock.plan.phases.unused_attributes import REFUSED_OF_FUNCTIONS
+from penstock.plan.phases.refusals import REFUSED_OF_FUNCTIONS
 from tests.runtime.jobs import BATCH
 
 NAMES = [field.name for field in fields(OperatorAttributes)]

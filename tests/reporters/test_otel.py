@@ -32,8 +32,7 @@ from penstock.events.metric_table import METRICS, MetricKind
 from penstock.metrics.histogram import HistogramValue
 from penstock.metrics.values import CounterValue, DistributionValue, GaugeValue, MeterValue
 from penstock.reporters import client as client_module
-from penstock.reporters.otel import SpanListener
-from penstock.reporters.otel_metrics import observe_jobs, otel_name, unit_of
+from penstock.reporters.otel import SpanListener, observe_jobs, otel_name, unit_of
 
 WHOSE: dict[str, Any] = {"job_id": "9f", "job_name": "visits"}
 NODES = [{"id": "n1", "kind": "map", "uid": "my.map", "name": "my", "level": 0}]

@@ -12,7 +12,7 @@ from penstock.datastream import (
     AsyncRetryStrategy,
 )
 from penstock.program.function_calls import AsyncSpec
-from penstock.program.operator_spec import OperatorSpec
+from penstock.program.level import OperatorSpec
 from penstock.program.operators import ASYNC
 from penstock.program.run_settings import RunKind, RunSettings
 from penstock.runtime.functions.context import OperatorContext

@@ -27,7 +27,7 @@ from penstock.datastream import (
 )
 from penstock.datastream.connectors import CollectionSource
 from penstock.datastream.window import EndOfStreamWindows, TumblingEventTimeWindows
-from penstock.plan.hand_over import HandOver
+from penstock.plan.physical import HandOver
 from penstock.plan.programs import programs_of
 from penstock.program.level import LevelProgram
 from penstock.runtime.task.batch_level import BatchLevel

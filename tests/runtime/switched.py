@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from penstock.datastream import StreamExecutionEnvironment
-from penstock.plan.hand_over import HandOver
+from penstock.plan.physical import HandOver
 from penstock.plan.programs import programs_of
 from penstock.program.channel import SINK_LEVEL
 from penstock.runtime.exchange.channel_writer import ChannelWriter, FrameSequence

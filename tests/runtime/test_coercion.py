@@ -14,7 +14,7 @@ from penstock.datastream.connectors import (
     NumberSequenceSource,
 )
 from penstock.errors import TypeMismatchError, UserCodeError
-from penstock.plan.hand_over import HandOver
+from penstock.plan.physical import HandOver
 from penstock.plan.programs import programs_of
 from penstock.testing import run_in_process
 from tests.runtime.jobs import BATCH, MODE_IDS, MODES, environment, history_then_live, job

@@ -16,7 +16,7 @@ from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream import col
 from penstock.datastream.connectors import FileSource
 from penstock.errors import DecodeError, KeyTypeError
-from penstock.plan.hand_over import HandOver
+from penstock.plan.physical import HandOver
 from penstock.plan.programs import programs_of
 from penstock.program.selected_field import field_position, getter_of
 from penstock.runtime.task.level_zero import LevelZero

@@ -20,7 +20,7 @@ from penstock.datastream import StreamExecutionEnvironment, col
 from penstock.datastream.connectors import FileSource
 from penstock.datastream.window import TumblingEventTimeWindows
 from penstock.errors import PenstockError, TypeMismatchError
-from penstock.plan.hand_over import HandOver
+from penstock.plan.physical import HandOver
 from penstock.plan.programs import programs_of
 from penstock.plan.projections import with_projections
 from penstock.runtime.task.level_zero import LevelZero

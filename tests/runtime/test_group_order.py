@@ -16,13 +16,13 @@ from penstock.common import Types, WatermarkStrategy
 from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream import KeyedProcessFunction, ValueStateDescriptor
 from penstock.datastream.connectors import FileSource
-from penstock.plan.hand_over import HandOver
+from penstock.plan.physical import HandOver
 from penstock.plan.programs import programs_of
 from penstock.program.channel import SINK_LEVEL
 from penstock.program.run_settings import RunKind, RunSettings
 from penstock.runtime.exchange.group_order import KeyedRows, in_group_order, rows_of_columns
 from penstock.runtime.task.level_zero import LevelZero
-from penstock.runtime.task.live_level import LiveLevel
+from penstock.runtime.task.live_subtask import LiveLevel
 from penstock.state.backends.hash.backend import HashBackend
 from penstock.wire.canonical.key_groups import KeyGroups
 from penstock.wire.frame import FrameKind, decode_records, read_header

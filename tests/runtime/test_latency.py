@@ -23,12 +23,11 @@ from penstock.datastream import (
 from penstock.errors import ConfigError
 from penstock.metrics import HistogramValue
 from penstock.metrics.histogram import LatestValues
-from penstock.plan.hand_over import HandOver
+from penstock.plan.physical import HandOver
 from penstock.plan.programs import programs_of
-from penstock.program.latency_marker import LatencyMarker, LatencyMarkerEvent, OperatorId
-from penstock.program.run_settings import RunKind
+from penstock.program.run_settings import LatencyMarker, LatencyMarkerEvent, OperatorId, RunKind
 from penstock.runtime.exchange.channel_writer import FrameSequence
-from penstock.runtime.exchange.value_channel_writer import make_channel_writer
+from penstock.runtime.exchange.local_channel import make_channel_writer
 from penstock.runtime.task.latency import LatencyTracker, SourceLatency, SourceMarker
 from penstock.testing import Schedule, run_in_process
 from penstock.wire.frame import FrameKind, load_payload, read_header

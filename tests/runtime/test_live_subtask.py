@@ -10,7 +10,7 @@ import pytest
 
 from penstock.datastream import MapFunction, ValueStateDescriptor, WatermarkStrategy
 from penstock.errors import StateError, StateMigrationError, UserFunctionError
-from penstock.plan.hand_over import HandOver
+from penstock.plan.physical import HandOver
 from penstock.plan.programs import programs_of
 from penstock.program.channel import SINK_LEVEL
 from penstock.runtime.exchange.channel_writer import ChannelWriter, FrameSequence

@@ -14,7 +14,7 @@ import pytest
 from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream import MapFunction, OutputTag, ProcessFunction, WatermarkStrategy
 from penstock.errors import UserCodeError
-from penstock.plan.hand_over import HandOver
+from penstock.plan.physical import HandOver
 from penstock.plan.programs import programs_of
 from penstock.program.channel import ChannelTime
 from penstock.runtime.exchange.local_channel import LocalChannel

@@ -24,7 +24,7 @@ from penstock.datastream import (
 from penstock.datastream.operators import StreamOperatorOutput
 from penstock.errors import ArgumentError, GraphError, UserFunctionError
 from penstock.plan.explain.render import render_text
-from penstock.program.operator_spec import NO_COPIES
+from penstock.program.level import NO_COPIES
 from penstock.testing import OperatorHarness, Schedule, run_in_process
 from tests.runtime.jobs import (
     BATCH,

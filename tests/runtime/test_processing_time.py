@@ -14,7 +14,7 @@ from penstock.datastream import (
     TimeDomain,
     WatermarkStrategy,
 )
-from penstock.plan.hand_over import HandOver
+from penstock.plan.physical import HandOver
 from penstock.plan.programs import programs_of
 from penstock.runtime.exchange.channel_writer import ChannelWriter, FrameSequence
 from penstock.runtime.task.live_subtask import LiveSubtask

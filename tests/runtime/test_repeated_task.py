@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.connectors.python.discard import DiscardingSink
-from penstock.plan.hand_over import HandOver
+from penstock.plan.physical import HandOver
 from penstock.plan.programs import programs_of
 from penstock.testing import Schedule
 from penstock.testing.batch_run import level_outputs

@@ -19,9 +19,9 @@ from penstock.wire.frame import (
     decode_pairs,
     decode_records,
     encode_segments,
+    pack_segment,
     read_header,
 )
-from penstock.wire.record_segments import pack_segment
 
 BATCHES = st.lists(
     st.lists(

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.errors import SpillError
-from penstock.runtime.spill import spill_store
-from penstock.runtime.spill.spill_store import SpillStore
+from penstock.runtime.spill import spill_space
+from penstock.runtime.spill.spill_space import SpillStore
 
 addresses = st.binary(min_size=1, max_size=9)
 contents = st.dictionaries(addresses, st.binary(max_size=300), max_size=20)
@@ -31,7 +31,7 @@ def test_rows_come_back_in_order_and_again(tmp_path_factory, first, second, pref
     store = SpillStore(tmp_path_factory.mktemp("spill") / "0.mdb")
     second = {address: frame for address, frame in second.items() if address not in first}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(spill_store, "_TRANSACTION_BYTES", at_once)
+        patch.setattr(spill_space, "_TRANSACTION_BYTES", at_once)
         store.put(first.items())
         assert list(store.read()) == sorted(first.items())
         store.put(iter(second.items()))
@@ -136,7 +136,7 @@ def test_what_lmdb_says(tmp_path, monkeypatch, text, reason, hint):
     def failing(*_):
         raise lmdb.Error(text)
 
-    monkeypatch.setattr(spill_store, "_is_put", failing)
+    monkeypatch.setattr(spill_space, "_is_put", failing)
     with pytest.raises(SpillError, match=rf"7\.mdb cannot be written: {reason}") as caught:
         store.put([(b"x", b"")])
     assert hint in caught.value.hint
@@ -146,7 +146,7 @@ LIMITED = """
 import resource, sys
 from pathlib import Path
 from penstock.errors import SpillError
-from penstock.runtime.spill.spill_store import SpillStore
+from penstock.runtime.spill.spill_space import SpillStore
 limit = int(sys.argv[3])
 if sys.argv[2] == "RLIMIT_AS":  # what this process has already is not of the test
     limit += int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()

@@ -22,11 +22,11 @@ from penstock.errors import PenstockError, SpillError
 from penstock.program.operators import CATALOGUE
 from penstock.runtime.operators import operator_class
 from penstock.runtime.operators.keyed import KeyedOperator
-from penstock.runtime.spill import spill_store
+from penstock.runtime.spill import spill_space
 from penstock.runtime.spill.record_size import bytes_per_record
 from penstock.runtime.spill.spill_space import SpillSpace
-from penstock.runtime.task.spilling.key_portions import KeyPortions
 from penstock.runtime.task.spilling.sorted_runs import RunWriter
+from penstock.runtime.task.spilling.spilled_group import KeyPortions
 from penstock.testing import run_in_process
 from penstock.types import Row
 from penstock.wire.elements import MIN_TIMESTAMP
@@ -298,7 +298,7 @@ def test_a_full_disk_fails_the_run(tmp_path, monkeypatch):
     def full(name):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), name)
 
-    monkeypatch.setattr(spill_store, "failpoint", full)
+    monkeypatch.setattr(spill_space, "failpoint", full)
     with pytest.raises(SpillError, match="No space left on device") as caught:
         run_in_process(spilling(lambda keyed: keyed.map(lambda r: r)))
     assert "Free space there" in caught.value.hint

@@ -14,7 +14,7 @@ from penstock.datastream.state import (
     ValueStateDescriptor,
 )
 from penstock.errors import ArgumentError, CallSite, UnkeyedStateError
-from penstock.program.operator_spec import OperatorSpec
+from penstock.program.level import OperatorSpec
 from penstock.program.operators import KEYED_MAP
 from penstock.program.run_settings import RunKind, RunSettings
 from penstock.runtime.functions.context import KeyedScope, OperatorContext

@@ -21,10 +21,10 @@ from penstock.errors import (
     TypeMismatchError,
     WatermarkUnsupportedError,
 )
-from penstock.plan.hand_over import HandOver
+from penstock.plan.physical import HandOver
 from penstock.plan.programs import programs_of
 from penstock.runtime.exchange.channel_writer import FrameSequence
-from penstock.runtime.exchange.value_channel_writer import ValueChannelWriter, make_channel_writer
+from penstock.runtime.exchange.local_channel import ValueChannelWriter, make_channel_writer
 from penstock.runtime.task.chain import OperatorChain
 from penstock.state.level_state import NO_STATE
 from penstock.testing import Schedule, run_in_process

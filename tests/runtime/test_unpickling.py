@@ -11,8 +11,14 @@ from penstock.datastream import KeyedProcessFunction
 from penstock.datastream.connectors import CollectionSource
 from penstock.errors import DecodeError
 from penstock.testing import run_in_process
-from penstock.wire.frame import FrameHeader, FrameKind, decode_records, encode_records, read_header
-from penstock.wire.unpickling import unpickled
+from penstock.wire.frame import (
+    FrameHeader,
+    FrameKind,
+    decode_records,
+    encode_records,
+    read_header,
+    unpickled,
+)
 from tests.runtime.jobs import BATCH, STREAMING, job
 
 

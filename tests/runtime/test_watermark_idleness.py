@@ -14,17 +14,17 @@ from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream import WatermarkStrategy
 from penstock.datastream.functions import KeyedProcessFunction
 from penstock.errors import ArgumentError
-from penstock.plan.hand_over import HandOver
+from penstock.plan.physical import HandOver
 from penstock.plan.programs import programs_of
 from penstock.program.channel import SINK_LEVEL, WatermarkGroup
-from penstock.program.operator_spec import OperatorSpec
+from penstock.program.level import OperatorSpec
 from penstock.program.operators import TIMESTAMPS
 from penstock.program.run_settings import RunKind, RunSettings
 from penstock.program.timestamps import TimestampSpec
 from penstock.runtime.functions.context import OperatorContext
 from penstock.runtime.operators import timestamps
 from penstock.runtime.task.level_zero import LevelZero
-from penstock.runtime.task.live_level import LiveLevel
+from penstock.runtime.task.live_subtask import LiveLevel
 from penstock.runtime.time.watermarks import ChannelWatermarks, combined_watermark
 from penstock.state.backends.hash.backend import HashBackend
 from penstock.wire import elements

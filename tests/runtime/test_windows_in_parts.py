@@ -26,7 +26,7 @@ from penstock.datastream.window import (
     WindowAssigner,
 )
 from penstock.runtime.operators.windows.keyed_window import KeyedWindowOperator
-from penstock.runtime.task.spilling import key_portions
+from penstock.runtime.task.spilling import spilled_group
 from penstock.testing import Schedule, run_in_process
 from tests.runtime.jobs import BATCH, MIXED, by_time, environment, history_then_live
 from tests.runtime.spill_jobs import Contents, Pairs, folded, half, key_of, ms, per_key, third
@@ -124,7 +124,7 @@ def run(name: str, found: list[Any], memory: int, mode: Any) -> Any:
 def test_parts_change_nothing(name, mode, found, size):
     wanted = run(name, found, PLENTY, mode)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(key_portions, "PART_RECORDS", size)
+        patch.setattr(spilled_group, "PART_RECORDS", size)
         got = run(name, found, 1, mode)
     assert per_key(got) == per_key(wanted)
 
@@ -140,13 +140,13 @@ def test_windows_are_not_kept_longer_than_they_must(name, monkeypatch):
 
     end = KeyedWindowOperator.end_key
     monkeypatch.setattr(KeyedWindowOperator, "end_key", complete)
-    monkeypatch.setattr(key_portions, "PART_RECORDS", 4)
+    monkeypatch.setattr(spilled_group, "PART_RECORDS", 4)
     run(name, [(1, n, n % 10, n) for n in range(60) if n % 15 < 9], 1, BATCH)
     assert bool(sum(early)) == (name in EARLY or name == "own trigger")
 
 
 def test_a_window_waits_for_all_records_of_its_last_millisecond(monkeypatch):
-    monkeypatch.setattr(key_portions, "PART_RECORDS", 1)
+    monkeypatch.setattr(spilled_group, "PART_RECORDS", 1)
     found = [(1, 12, 0, 0), (1, 12, 0, 1), (1, 13, 0, 2)]
     assert [numbers for _, _, _, *numbers in run("tumbling", found, 1, BATCH)] == [[0, 1], [2]]
 
@@ -155,7 +155,7 @@ def test_sessions_that_touch_are_one():
     found = [(n % 2, n * 4 + n // 6 * 9, n % 10, n) for n in range(60)]
     found = [(key, time // 2, value, n) for key, time, value, n in found]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(key_portions, "PART_RECORDS", 1)
+        patch.setattr(spilled_group, "PART_RECORDS", 1)
         got = run("sessions", found, 1, BATCH)
     wanted = contents(("session", 4), found)
     assert sorted((key, numbers) for key, _, _, *numbers in got) == sorted(

@@ -7,8 +7,8 @@ import time
 import pytest
 
 from penstock.common import Configuration, Duration, WatermarkStrategy
-from penstock.config.backlog_options import WATERMARK_LAG_THRESHOLD
 from penstock.config.options import CHECKPOINT_INTERVAL, MAX_RECORDS_PER_BATCH
+from penstock.config.run_options import WATERMARK_LAG_THRESHOLD
 from penstock.datastream.connectors import CollectionSource, HybridSource
 from penstock.plan.phases.backlog import checkpoint_interval
 from penstock.spark.live.epochs.epoch_pace import EpochPace

@@ -154,10 +154,10 @@ def test_a_directory_of_before_the_first_release_is_refused(tmp_path, missing):
 UNPICKLED: dict[str, str] = {
     "connectors/cache.py": "files of cache(), in a directory of mkdtemp, which is 0700",
     "connectors/staged.py": "staged records of this job, below its directory, which is 0700",
-    "runtime/task/live_level.py": "memory of a subtask, out of the log of its state",
+    "runtime/task/live_subtask.py": "memory of a subtask, out of the log of its state",
     "runtime/flow/record_copies.py": "what the same process pickled",
     "wire/coded_rows/leaves.py": "a value of state or of a frame",
-    "wire/unpickling.py": "frames, which Spark moves between processes of the job",
+    "wire/frame.py": "frames, which Spark moves between processes of the job",
     "types/record_form.py": "a declared type, which the same process pickled",
     "state/schema/stored_form.py": "what `serialize` of the same type wrote, given by the program",
     "wire/user_code.py": "programs, which the driver gives to its workers",

@@ -18,8 +18,7 @@ from penstock.datastream.connectors import (
 )
 from penstock.errors import PenstockError, SavepointMismatchError
 from penstock.plan.compat.function_digest import channel_ends, source_uids
-from penstock.plan.hand_over import HandOver
-from penstock.plan.physical import PhysicalPlan
+from penstock.plan.physical import HandOver, PhysicalPlan
 from penstock.plan.programs import programs_of
 from penstock.program.channel import WatermarkGroup
 from penstock.runtime.task.report import Report

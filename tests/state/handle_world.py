@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from penstock.api.state.ttl import StateTtlConfig
 from penstock.common import Time
-from penstock.program.operator_spec import OperatorSpec
+from penstock.program.level import OperatorSpec
 from penstock.program.operators import KEYED_MAP
 from penstock.program.run_settings import RunKind, RunSettings
 from penstock.runtime.functions.context import KeyedScope, OperatorContext

@@ -20,7 +20,7 @@ from penstock.datastream import (
 from penstock.errors import ArgumentError, SourceError, UserFunctionError
 from penstock.graph.endpoints import Source
 from penstock.testing import Schedule, run_in_process
-from penstock.testing.readings import Piece, cut_evenly
+from penstock.testing.logs import Piece, cut_evenly
 from penstock.types import Types
 
 

@@ -16,7 +16,7 @@ from penstock.errors import SavepointError
 from penstock.events.job_events import JobEnded
 from penstock.events.job_view import JobView
 from penstock.ui import event_stream
-from penstock.ui.hosts import own_names
+from penstock.ui.access import own_names
 from penstock.ui.job_controls import Answer, JobAction, JobControls
 from penstock.ui.server import UiServer
 from tests.ui.watched_page import watched_page

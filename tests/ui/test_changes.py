@@ -18,7 +18,7 @@ from penstock.errors import ConfigError, SavepointError
 from penstock.events.job_events import JobStarted, RunStarted
 from penstock.events.job_view import JobView
 from penstock.ui import event_stream, server
-from penstock.ui.hosts import own_names
+from penstock.ui.access import own_names
 from penstock.ui.job_controls import JobAction, JobControls, in_thread
 from penstock.ui.server import UiServer, announced_to, serve
 

@@ -24,9 +24,9 @@ from penstock.events.job_events import (
 )
 from penstock.events.job_view import JobView
 from penstock.ui import event_stream
+from penstock.ui.access import own_names
 from penstock.ui.event_stream import page_json
 from penstock.ui.graph_layout import layout_of
-from penstock.ui.hosts import own_names
 from penstock.ui.server import HEADERS, PAGE_FILES, UiServer
 
 NAME = "</script><b>totals\n\nevent: status"

@@ -19,7 +19,7 @@ from penstock.events.job_events import JobStarted, RunStarted
 from penstock.events.job_view import JobView
 from penstock.events.listeners import JobEvents
 from penstock.ui import libraries, server
-from penstock.ui.hosts import is_ours, own_names
+from penstock.ui.access import is_ours, own_names
 from penstock.ui.server import UiServer, serve
 
 WHOSE: dict[str, Any] = {"job_id": "9f", "job_name": "visits"}

@@ -17,7 +17,7 @@ from playwright.sync_api import BrowserContext, Page
 
 from penstock.events.job_events import JobEvent, MetricsReported, MicroBatch
 from penstock.events.job_view import JobView
-from penstock.ui.hosts import own_names
+from penstock.ui.access import own_names
 from penstock.ui.job_controls import Answer, JobAction, JobControls
 from penstock.ui.server import UiServer
 from tools.support.browser import browser, installed_browser

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.errors import JobDirectoryError
-from penstock.events.event_files import EventFiles
-from penstock.events.event_objects import events_in
+from penstock.events.event_files import EventFiles, events_in
 from penstock.events.job_view import LOST, OVER, JobView
 from penstock.events.status_json import status_json
 from penstock.filesystem.stored_path import JobPath

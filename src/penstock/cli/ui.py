@@ -16,7 +16,7 @@ from penstock.cli.job_requests import JobRequests
 from penstock.cli.run import RUN_PORT
 from penstock.cli.status import JobDir, Verbose
 from penstock.events.job_view import LOST, OVER, JobView
-from penstock.ui.hosts import own_names
+from penstock.ui.access import own_names
 from penstock.ui.job_controls import JobControls
 from penstock.ui.server import UiServer
 

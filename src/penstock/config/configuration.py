@@ -10,6 +10,10 @@ Settings that override those of the program, in every `Configuration` of this pr
 
 `penstock run job.py -D key=value` does not change the program. The program makes its own
 `Configuration`, so the values of the command line are process-wide.
+
+Global job parameters: the program's own settings, which its functions read.
+
+Names of secret settings.
 """
 
 from __future__ import annotations
@@ -33,8 +37,60 @@ from penstock.config.parse import (
     parse_str,
     to_text,
 )
-from penstock.config.secret_keys import HIDDEN, is_secret
 from penstock.errors import ConfigError
+
+HIDDEN = "******"
+"""Text in place of a secret."""
+
+_SECRET_WORDS = (
+    *("password", "secret", "token", "credential", "access.key", "access-key", "accesskey"),
+    *("account.key", "apikey", "api-key", "service-key", "auth-params", "basic-auth", "jaas"),
+    *("passphrase", "key.pem", "oauthbearer.config", "oauthbearer.extensions"),
+)
+"""Parts of the names of keys whose values are hidden; those of Flink, Spark and Kafka's clients."""
+
+
+def is_secret(key: str) -> bool:
+    """Return whether the name of a key says that its value is secret."""
+    return any(word in key.lower() for word in _SECRET_WORDS)
+
+
+JOB_PARAMETERS = "pipeline.global-job-parameters"
+"""The key of Flink's map `a:1,b:2`. A single parameter has the key `<this key>.<name>`."""
+
+
+def job_parameters(configuration: Configuration) -> dict[str, str]:
+    """Return the parameters of the map and of single keys; a single key overrides the map.
+
+    >>> job_parameters(Configuration().set_string("pipeline.global-job-parameters.day", "monday"))
+    {'day': 'monday'}
+    """
+    prefix = f"{JOB_PARAMETERS}."
+    pairs = configuration.get_string(JOB_PARAMETERS, "").split(",")
+    found = dict(_pair(pair) for pair in pairs if pair.strip())
+    return found | {
+        key.removeprefix(prefix): value
+        for key, value in configuration.to_dict().items()
+        if key.startswith(prefix)
+    }
+
+
+def set_job_parameters(configuration: Configuration, parameters: Mapping[str, object]) -> None:
+    """Replace all parameters; other values than strings are converted to text.
+
+    Process overrides stay.
+    """
+    for key in tuple(configuration.key_set()):
+        if key == JOB_PARAMETERS or key.startswith(f"{JOB_PARAMETERS}."):
+            configuration.remove_config(key)
+    for name, value in parameters.items():
+        configuration.set_string(f"{JOB_PARAMETERS}.{name}", str(value))
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, _, value = text.partition(":")
+    return name.strip(), value.strip()
+
 
 _layers: dict[str, dict[str, str]] = {}
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from penstock.errors import ArgumentError
-from penstock.filesystem.client_library import check_installed
 from penstock.filesystem.object_path import ObjectPath, object_path
+from penstock.filesystem.object_store import check_installed
 
 # Two letters or more: `C:/data` is a path.
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")

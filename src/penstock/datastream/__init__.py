@@ -113,7 +113,7 @@ from penstock.expressions.column_functions import (
     null_if,
     struct,
 )
-from penstock.program.tagged_union import TaggedUnion
+from penstock.program.join import TaggedUnion
 
 __all__ = [
     "AbstractInput",

@@ -17,8 +17,8 @@ from penstock.api.functions.stream_operators import (
     TwoInputStreamOperator,
 )
 from penstock.graph.operator_attributes import OperatorAttributes, OperatorAttributesBuilder
-from penstock.program.latency_marker import LatencyMarkerEvent
 from penstock.program.record_attributes import RecordAttributes, RecordAttributesBuilder
+from penstock.program.run_settings import LatencyMarkerEvent
 
 __all__ = [
     "AbstractInput",

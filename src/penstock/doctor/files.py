@@ -22,9 +22,8 @@ from pathlib import Path
 
 from penstock.doctor.finding import Finding, Situation, fail, ok, warn
 from penstock.errors import PenstockError
-from penstock.filesystem.client_library import check_installed
 from penstock.filesystem.object_path import ObjectPath, object_path
-from penstock.filesystem.object_store import ObjectStore
+from penstock.filesystem.object_store import ObjectStore, check_installed
 from penstock.filesystem.stores import store_of
 
 _NAME = "store"

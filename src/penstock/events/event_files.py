@@ -1,21 +1,17 @@
-"""The files of a log of events, in a directory of their own in the checkpoint directory.
-
-    events/events.jsonl        the latest events, appended
-    events/earlier.jsonl       those before, thinned; replaced as a whole
-
-Nothing but this module touches them. A driver that is killed may leave half a line; the next one begins a new
-line behind it, and readers skip it.
-"""
+"""The files of a log of events: in a directory of their own in the job's directory, or objects of a store."""
 
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
 from penstock.events.event_json import from_line
 from penstock.events.job_events import JobEvent
 from penstock.failpoint import failpoint
+from penstock.filesystem.stored_path import JobPath, StoredPath
+from penstock.wire.job_files import byte_count
 
 DIRECTORY = "events"
 """Name of the directory in a checkpoint directory."""
@@ -148,3 +144,92 @@ class EventFiles:
 
 def _private(path: str, flags: int) -> int:
     return os.open(path, flags, _PRIVATE_FILE)
+
+
+CHUNK_BYTES = 64 << 10
+"""Size from which on an object is not written again."""
+
+
+class EventObjects(EventFiles):
+    """The events of one job, in a store; see `EventFiles`."""
+
+    def __init__(self, directory: StoredPath) -> None:
+        """Prepare; nothing is created."""
+        self._below = directory / DIRECTORY
+        self._token = secrets.token_hex(4)
+        self._number: int | None = None
+        self._text = ""
+        self._size = 0
+
+    @property
+    def latest_bytes(self) -> int:
+        """Size of the lines that are not in the earlier ones."""
+        return self._size
+
+    def append(self, lines: str) -> None:
+        """Append whole lines.
+
+        Raises:
+            OSError: They cannot be written.
+        """
+        if self._number is None:
+            names = self._names()
+            self._size = sum(byte_count(self._below / name) for name in names)
+            self._number = _number_of(names[-1]) + 1 if names else 0
+        elif len(self._text) >= CHUNK_BYTES:
+            self._number, self._text = self._number + 1, ""
+        path = self._below / f"{self._number:012}-{self._token}.jsonl"
+        path.store.write(path.at, (self._text + lines).encode())
+        self._text += lines
+        self._size += len(lines.encode())
+
+    def rotate(self, earlier: str) -> None:
+        """Replace the earlier lines, which then contain the latest ones too; see `EventFiles.rotate`.
+
+        Raises:
+            OSError: They cannot be written.
+        """
+        path, names = self._below / EARLIER, self._names()
+        path.store.write(path.at, earlier.encode())
+        path.store.delete([(self._below / name).at for name in names])
+        self._number = (-1 if self._number is None else self._number) + 1
+        self._text, self._size = "", 0
+
+    def stamp(self) -> tuple[tuple[object, ...], ...]:
+        """Return a value that changes with the objects."""
+        names = self._names()
+        last = names[-1:] and self._below.store.size_of((self._below / names[-1]).at)
+        return ((*names, last),)
+
+    def _read(self) -> tuple[list[str], list[str]]:
+        """Return the lines of the earlier object and of the others at one moment."""
+        while True:
+            names = self._names()
+            earlier = _lines_of(self._below / EARLIER)
+            latest = [line for name in names for line in _lines_of(self._below / name)]
+            if self._names()[: len(names)] == names:  # otherwise a rotation came between
+                return earlier, latest
+
+    def _names(self) -> list[str]:
+        """Return the names of the objects but the earlier one, in order."""
+        found = self._below.store.names_in(self._below.at)
+        return sorted(name for name in found if name[:1].isdigit())
+
+
+def events_in(directory: JobPath) -> EventFiles:
+    """Return the events of the job in a directory."""
+    if isinstance(directory, StoredPath):
+        return EventObjects(directory)
+    return EventFiles(directory)
+
+
+def _lines_of(path: StoredPath) -> list[str]:
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return []
+    return [f"{line}\n" for line in data.decode("utf-8", "replace").split("\n") if line]
+
+
+def _number_of(name: str) -> int:
+    return int(name.partition("-")[0])

@@ -28,10 +28,17 @@ from importlib import import_module
 from typing import Any
 from uuid import uuid4
 
-from penstock.filesystem.client_library import check_installed
 from penstock.filesystem.object_path import AZURE, ObjectPath
-from penstock.filesystem.object_store import ObjectStore, Upload, UploadPart
-from penstock.filesystem.single_requests import AT_ONCE, WRITER, create_once, delete_each
+from penstock.filesystem.object_store import (
+    AT_ONCE,
+    WRITER,
+    ObjectStore,
+    Upload,
+    UploadPart,
+    check_installed,
+    create_once,
+    delete_each,
+)
 from penstock.filesystem.store_settings import AzureLogin, AzureSettings
 
 _CONNECT_SECONDS = 10

@@ -8,15 +8,92 @@ they were asked, or later. There is no rename. Two things take its place:
                     completes it later: then, and not before, the object is there
 
 An upload that was aborted can never be completed. All failures are `OSError`, as those of files.
+
+Shared parts of stores whose libraries send a request per object, and send it again if its answer is lost.
+
+The client libraries of the stores: the package of each, which is imported when a client is made.
 """
 
 from __future__ import annotations
 
+import errno
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from importlib.util import find_spec
+from uuid import uuid4
 
-from penstock.filesystem.object_path import ObjectPath
+from penstock.distribution import EXTRAS, install_hint
+from penstock.errors import MissingConnectorError
+from penstock.filesystem.object_path import AZURE, GOOGLE, S3, ObjectPath
+
+_NEEDED = {
+    S3: ("s3", "botocore"),
+    GOOGLE: ("google", "google.cloud.storage"),
+    AZURE: ("azure", "azure.storage.blob"),
+}
+"""Scheme to the extra, and a module of it."""
+
+
+def check_installed(scheme: str, what: str) -> None:
+    """Check that the library of a store can be imported, without importing it.
+
+    Raises:
+        MissingConnectorError: It cannot.
+    """
+    extra, module = _NEEDED[scheme]
+    if not _is_there(module):
+        raise MissingConnectorError.here(
+            f"{what} needs the package {EXTRAS[extra][0]}, which is not installed",
+            hint=install_hint(extra),
+        )
+
+
+def _is_there(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # of a package that it is in
+        return False
+
+
+WRITER = "penstock_writer"
+"""In the metadata of an object: who created it."""
+
+_UNCLEAR = frozenset({errno.EEXIST, errno.EIO})
+"""Errors after which the object may be there, and be ours."""
+
+AT_ONCE = 8
+"""Requests at a time."""
+
+
+def create_once(create: Callable[[str], None], is_by: Callable[[str], bool]) -> None:
+    """Create an object, whose metadata says who wrote it: a request that is sent again may meet its own object.
+
+    Raises:
+        OSError: It was not created; FileExistsError if there is one of another writer.
+    """
+    writer = uuid4().hex
+    try:
+        create(writer)
+    except OSError as error:
+        if error.errno not in _UNCLEAR or not is_by(writer):
+            raise
+
+
+def delete_each(paths: Iterable[ObjectPath], delete: Callable[[ObjectPath], None]) -> None:
+    """Delete objects, several at a time, in no order.
+
+    Raises:
+        OSError: One could not be deleted.
+    """
+    every = list(paths)
+    if len(every) == 1:
+        delete(every[0])
+    elif every:
+        with ThreadPoolExecutor(min(len(every), AT_ONCE)) as threads:
+            for done in [threads.submit(delete, path) for path in every]:
+                done.result()
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,9 +20,8 @@ from itertools import islice
 from typing import Any
 from uuid import uuid4
 
-from penstock.filesystem.client_library import check_installed
 from penstock.filesystem.object_path import S3, ObjectPath
-from penstock.filesystem.object_store import ObjectStore, Upload, UploadPart
+from penstock.filesystem.object_store import ObjectStore, Upload, UploadPart, check_installed
 from penstock.filesystem.s3_settings import S3Settings
 
 _ATTEMPTS = 10

@@ -12,11 +12,10 @@ from typing import Any, ClassVar, NamedTuple
 
 from penstock.errors import SourceError
 from penstock.graph.dataset import Dataset
-from penstock.graph.log_source import LogSource
+from penstock.graph.log_source import LogSource, WrappedLog
 from penstock.graph.log_values import LogSplit
 from penstock.graph.source import PositionedSource, Source, SplitKey
 from penstock.graph.split_source import SplitSource
-from penstock.graph.wrapped_log import WrappedLog
 from penstock.types.information import TypeInformation
 
 

@@ -7,13 +7,15 @@ Exactly once is a two-phase protocol. Writers stage data, which is invisible. Wh
 epoch (a batch run, or one micro-batch) have succeeded, the driver passes their committables to
 `Committer.commit`, which makes all data of the epoch visible. After a crash the driver may call
 `commit` for the same epoch again.
+
+The number of an epoch: what is written together becomes visible together.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
@@ -21,12 +23,37 @@ from penstock.errors import CallSite
 from penstock.filesystem.store_settings import StoreSettings
 from penstock.filesystem.stored_path import JobPath
 from penstock.graph.dataset import Dataset
-from penstock.graph.epoch_number import EpochNumber
 from penstock.graph.log_source import LogSource
 from penstock.graph.log_values import KeptOutside, LogBatch, LogSnapshot, LogSplit
 from penstock.graph.source import Source
 from penstock.graph.split_source import SplitSource
 from penstock.types.information import TypeInformation
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class EpochNumber:
+    """A batch run, or a micro-batch of a live run. Later epochs of a job are greater.
+
+    An epoch that is computed again, after a failure or by the next driver, has the same number.
+
+    Attributes:
+        run: Index of the run in the job, from 0.
+        number: Number of the micro-batch in the run, from 0.
+        is_whole_run: Whether no epoch of the run follows, because it is a batch run.
+
+    Example:
+        >>> str(EpochNumber(1, 17)), EpochNumber(0, 99) < EpochNumber(1, 0)
+        ('1-17', True)
+    """
+
+    run: int = 0
+    number: int = 0
+    is_whole_run: bool = field(default=False, compare=False)
+
+    def __str__(self) -> str:
+        """Return e.g. `1-17`; safe in a file name."""
+        return f"{self.run}-{self.number}"
+
 
 __all__ = [
     "Committer",
@@ -75,7 +102,7 @@ class SinkContext:
     name: str
     origin: CallSite | None
     scratch: JobPath
-    epoch: EpochNumber = EpochNumber()  # noqa: RUF009 - a frozen value
+    epoch: EpochNumber = EpochNumber()
     may_commit: Callable[[], None] = _always
     object_settings: StoreSettings | None = None
 

@@ -21,8 +21,8 @@ from penstock.program.function_calls import AsyncSpec, BatchSpec
 from penstock.program.join import IntervalSpec, JoinSpec
 from penstock.program.operator_kind import OperatorKind
 from penstock.program.operators import SINK
+from penstock.program.timestamps import WatermarkGenerator
 from penstock.program.traverse import reachable
-from penstock.program.watermark_generator import WatermarkGenerator
 from penstock.program.window_operation import WindowSpec
 from penstock.types.information import TypeInformation
 

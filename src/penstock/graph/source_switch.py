@@ -16,9 +16,8 @@ from typing import Any, ClassVar
 
 from penstock.errors import ArgumentError, CallSite, SourceError
 from penstock.graph.dataset import Dataset
-from penstock.graph.log_source import LogSource
+from penstock.graph.log_source import LogSource, WrappedLog
 from penstock.graph.source import Batch, PositionedSource, Source, SplitKey
-from penstock.graph.wrapped_log import WrappedLog
 from penstock.types.information import TypeInformation
 from penstock.types.time import Instant
 from penstock.user_failure import failing_as

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from penstock.metrics.histogram import HistogramValue
-from penstock.metrics.instruments import Counter, Distribution, Meter, Metric
-from penstock.metrics.metric_group import MetricGroup
+from penstock.metrics.metric_group import Counter, Distribution, Meter, Metric, MetricGroup
 from penstock.metrics.values import DistributionValue
 
 __all__ = [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from penstock.metrics.instruments import Counter, Distribution, Meter, Metric
-from penstock.metrics.metric_group import MetricGroup
+from penstock.metrics.metric_group import Counter, Distribution, Meter, Metric, MetricGroup
 
 __all__ = ["Counter", "Distribution", "Meter", "Metric", "MetricGroup"]

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from datetime import timedelta
 
-from penstock.config.backlog_options import BACKLOG_OUTPUT, BACKLOG_SHARE, BACKLOG_TASKS
-from penstock.config.batch_options import BATCH_COMBINE, BATCH_EXPRESSIONS, BATCH_QUERIES
 from penstock.config.configuration import Configuration
 from penstock.config.options import (
     AUTO_UIDS,
@@ -23,6 +21,14 @@ from penstock.config.options import (
     STATE_COMPRESSION,
     STATE_TTL,
     VERIFY_OBJECT_REUSE,
+)
+from penstock.config.run_options import (
+    BACKLOG_OUTPUT,
+    BACKLOG_SHARE,
+    BACKLOG_TASKS,
+    BATCH_COMBINE,
+    BATCH_EXPRESSIONS,
+    BATCH_QUERIES,
 )
 from penstock.config.time_options import (
     AUTO_WATERMARK_INTERVAL,

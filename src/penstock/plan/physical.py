@@ -1,6 +1,8 @@
 """The physical plan: levels, channels, runs, and the reason for each decision.
 
 Every phase is a pure function from plan to plan. A field is empty before the phase that fills it.
+
+The hand-over: values other than keyed state that a run passes to the next run.
 """
 
 from __future__ import annotations
@@ -15,9 +17,22 @@ from penstock.graph.logical import LogicalGraph
 from penstock.notebook.card import Card, CardTable, ShownAsCard
 from penstock.program.channel import ChannelSpec
 from penstock.program.folding.fold import FoldPlan
-from penstock.program.operator_spec import Copies, OperatorSpec
+from penstock.program.level import Copies, OperatorSpec
 from penstock.program.run_settings import LatencyGranularity, RunKind
 from penstock.types.information import TypeInformation
+
+
+@dataclass(frozen=True, slots=True)
+class HandOver:
+    """The values other than keyed state that a run passes to the next run.
+
+    Attributes:
+        watermarks: Channel to group to watermark; group -1 means every subtask.
+        memory: uid to the value that the operator's `memory` returned.
+    """
+
+    watermarks: dict[int, dict[int, int]] = field(default_factory=dict)
+    memory: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

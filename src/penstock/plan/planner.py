@@ -8,6 +8,10 @@ Phase: gives whole queries of SQL to Spark SQL, in BATCH mode.
 The package of SQL notes at an operator what Spark SQL may compute in its place (`WholeQuery`). It does if all that is read are
 columns of sources, and if no operator behind looks at timestamps, which rows of Spark SQL do not have. Of queries in one another the
 outermost one that is legal counts. Everywhere else operators compute the same rows; tests force both.
+
+Jobs that are one plan of Spark: a source, expressions and a sink, and nothing that workers compute.
+
+Then `to_dataframe` needs no job, and what Spark may optimize does not end where Penstock begins.
 """
 
 from __future__ import annotations
@@ -19,32 +23,58 @@ from penstock.config.configuration import Configuration
 from penstock.expressions.queries import is_projection
 from penstock.graph.logical import LogicalGraph, Node
 from penstock.graph.query_source import QueryRead, QuerySource, WholeQuery
-from penstock.plan.explain.backlog import explain_backlog
-from penstock.plan.explain.chaining import explain_chains, explain_channels
+from penstock.plan.explain.chaining import explain_backlog, explain_chains, explain_channels
 from penstock.plan.explain.kept_rules import explain_kept_rules
 from penstock.plan.folding.choice import choose_folds
 from penstock.plan.options import plan_options
 from penstock.plan.phases.bounded_region import cut_after_region, runs_as_batch
 from penstock.plan.phases.copies import choose_copies
 from penstock.plan.phases.endpoints import find_endpoints
-from penstock.plan.phases.forwarding import check_forwarding
-from penstock.plan.phases.generated_uids import generate_uids
-from penstock.plan.phases.keys import check_keys
-from penstock.plan.phases.levels import assign_levels
-from penstock.plan.phases.live_runs import explain_readers
-from penstock.plan.phases.modes import choose_mode, choose_runs
+from penstock.plan.phases.generated_uids import check_uids, generate_uids
+from penstock.plan.phases.levels import assign_levels, choose_parallelism
+from penstock.plan.phases.modes import choose_mode, choose_runs, explain_readers
 from penstock.plan.phases.operator_traits import check_fields
-from penstock.plan.phases.parallelism import choose_parallelism
 from penstock.plan.phases.pipelines import explain_tasks, find_pipelines
+from penstock.plan.phases.refusals import check_attributes, check_forwarding, check_keys
 from penstock.plan.phases.time import decide_time, drop_timestamps
-from penstock.plan.phases.uids import check_uids
-from penstock.plan.phases.unused_attributes import check_attributes
 from penstock.plan.physical import Decision, PhysicalPlan
 from penstock.plan.projections import place_expressions
 from penstock.program.operator_kind import TimeUse
 from penstock.program.operators import KEYED_AGGREGATE, KEYED_CHANGES, KEYED_REGULAR_JOIN, SOURCE
 from penstock.program.traverse import reachable
 from penstock.types.records import RowTypeInfo
+
+SUBJECT = "to_dataframe"
+_QUERY = "one plan of Spark, without a job"
+_JOB = "a job that writes Parquet files, which the DataFrame reads"
+
+
+def job_because(plan: PhysicalPlan) -> str | None:
+    """Return why the records of a sink need a job; completes "because …". None if Spark alone can make them."""
+    for many, what in ((plan.sinks, "sinks"), (plan.sources, "sources"), (plan.runs, "runs")):
+        if len(many) != 1:
+            return f"the program has {len(many)} {what}"
+    projected = {each.operator for each in plan.projections}
+    projected |= {each.merged_for for each in plan.projections if each.merged_for is not None}
+    operators = [op for level in plan.levels for op in level.operators]
+    others = [op.name for op in operators if op.id not in projected]
+    if others:
+        return f"workers compute {', '.join(map(repr, others))}"
+    if len(plan.projections) != 1:
+        return "nothing is computed of columns"
+    merged = plan.projections[0].merged_for
+    if merged is not None:
+        refused: str | None = plan.graph.node(merged).function.results.unprojected_because
+        return refused
+    return None
+
+
+def dataframe_decision(refused: str | None) -> Decision:
+    """Return the choice of `to_dataframe`, for plans."""
+    if refused is None:
+        return Decision(SUBJECT, _QUERY, "expressions of one DataFrame are all it has to compute")
+    return Decision(SUBJECT, _JOB, refused)
+
 
 _WHOLE = "Spark SQL computes the whole query"
 _OPERATORS = "operators compute the query"

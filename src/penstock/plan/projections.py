@@ -34,8 +34,7 @@ from penstock.plan.physical import (
 from penstock.program.channel import SINK_LEVEL, ChannelSpec, StreamPartitioner
 from penstock.program.folding.fold import Place
 from penstock.program.folding.operator_fold import function_of
-from penstock.program.level import ComputedSource, LevelProgram
-from penstock.program.operator_spec import NO_COPIES, OperatorSpec
+from penstock.program.level import NO_COPIES, ComputedSource, LevelProgram, OperatorSpec
 from penstock.program.operators import (
     EXPRESSIONS,
     KEYED_AGGREGATE,

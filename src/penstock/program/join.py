@@ -1,11 +1,14 @@
-"""The settings of interval joins and regular joins. The API makes them, the runtime reads them."""
+"""The settings of interval joins and regular joins. The API makes them, the runtime reads them.
+
+A record with the index of its input.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple
 
 from penstock.types.information import TypeInformation
 
@@ -77,3 +80,36 @@ class IntervalSpec:
     upper: int
     types: tuple[TypeInformation, TypeInformation]
     late_tags: tuple[str | None, str | None] = (None, None)
+
+
+class TaggedUnion(NamedTuple):
+    """The record that assigners, triggers and evictors of co-groups and joins receive.
+
+    Attributes:
+        side: 0 for the first input, 1 for the second.
+        value: The record.
+
+    Example:
+        >>> left = TaggedUnion(0, "order")
+        >>> left.is_one(), left.get_one(), left.is_two(), left.get_two()
+        (True, 'order', False, None)
+    """
+
+    side: int
+    value: Any
+
+    def is_one(self) -> bool:
+        """Return whether the record is of the first input."""
+        return self.side == 0
+
+    def is_two(self) -> bool:
+        """Return whether the record is of the second input."""
+        return self.side == 1
+
+    def get_one(self) -> Any:
+        """Return the record of the first input, None if it is of the second."""
+        return None if self.side else self.value
+
+    def get_two(self) -> Any:
+        """Return the record of the second input, None if it is of the first."""
+        return self.value if self.side else None

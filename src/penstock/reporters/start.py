@@ -22,8 +22,8 @@ from penstock.config.reporter_options import (
     OPENLINEAGE_URL,
     OTEL_ENABLED,
     OTEL_ENDPOINT,
+    UI_PORT,
 )
-from penstock.config.ui_options import UI_PORT
 from penstock.errors import EnvironmentSetupError
 from penstock.events.listeners import add_listener
 from penstock.reporters.client import client

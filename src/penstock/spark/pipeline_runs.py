@@ -12,9 +12,8 @@ from penstock.events.job_events import Resumed, RunFinished, RunStarted
 from penstock.events.run_outcomes import DONE, STOPPED
 from penstock.filesystem.stored_path import JobPath
 from penstock.metrics.job_metrics import late_records
-from penstock.plan.hand_over import HandOver
 from penstock.plan.phases.bounded_region import RESULTS_RUN
-from penstock.plan.physical import RunPlan
+from penstock.plan.physical import HandOver, RunPlan
 from penstock.program.run_settings import RunKind
 from penstock.runtime.task.report import Report
 from penstock.spark.driver.batch_run import BatchRun

@@ -9,7 +9,7 @@ from typing import Any
 
 from penstock.api.environment.job import JobExecutionResult
 from penstock.api.streams.data_stream import DataStream
-from penstock.config.secret_keys import HIDDEN, is_secret
+from penstock.config.configuration import HIDDEN, is_secret
 from penstock.sql.catalogue import Changelog, SqlTable, SqlView, TableSchema
 from penstock.sql.relations.tree import SqlRelation
 from penstock.sql.tables.table import ConnectorTable

@@ -13,7 +13,7 @@ from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 from penstock.api.streams.data_stream import DataStream
-from penstock.config.secret_keys import HIDDEN, is_secret
+from penstock.config.configuration import HIDDEN, is_secret
 from penstock.errors import ArgumentError, ConfigError, SqlError, did_you_mean
 from penstock.sql.binding.zone import in_zone_of
 from penstock.sql.catalogue import Changelog, SqlFunction, SqlTable, SqlView

@@ -9,10 +9,10 @@ from collections.abc import Callable
 
 from penstock.errors import SavepointError
 from penstock.failpoint import failpoint
+from penstock.filesystem.object_file import PART_BYTES, UploadFile
 from penstock.filesystem.object_path import ObjectPath
 from penstock.filesystem.object_store import ObjectStore
 from penstock.filesystem.stored_path import JobPath
-from penstock.filesystem.upload_file import PART_BYTES, UploadFile
 from penstock.state.savepoint import MANIFEST, STATE_DIRECTORY, read_savepoint
 from penstock.wire.atomic_file import PRIVATE_DIRECTORY, create_directory
 from penstock.wire.job_files import byte_count, new_file

@@ -13,8 +13,7 @@ from penstock.program.routing import task_of_negative
 from penstock.runtime.task.batch_level import BatchLevel
 from penstock.runtime.task.level_zero import LevelZero
 from penstock.state.schema.evolution import wall_clock_ms
-from penstock.testing.logs import Logs
-from penstock.testing.readings import Piece, cut_evenly, splits_of
+from penstock.testing.logs import Logs, Piece, cut_evenly, splits_of
 from penstock.testing.results import InProcessSinkStage
 from penstock.testing.schedule import Schedule
 from penstock.wire import user_code

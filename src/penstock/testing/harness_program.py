@@ -33,20 +33,17 @@ from penstock.api.functions.two_input_functions import (
 from penstock.api.functions.watermark import WatermarkStrategy
 from penstock.api.state.descriptors import MapStateDescriptor
 from penstock.api.streams.data_stream import DataStream
-from penstock.config.configuration import Configuration
-from penstock.config.job_parameters import job_parameters
+from penstock.config.configuration import Configuration, job_parameters
 from penstock.config.options import AUTO_UIDS, RuntimeExecutionMode
 from penstock.config.time_options import DROP_UNUSED_TIMESTAMPS
 from penstock.connectors.python.discard import DiscardingSink
 from penstock.errors import ArgumentError
 from penstock.graph.endpoints import SplitSource
 from penstock.graph.logical import Node, Partitioning
-from penstock.plan.hand_over import HandOver
-from penstock.plan.physical import PhysicalPlan
+from penstock.plan.physical import HandOver, PhysicalPlan
 from penstock.plan.programs import programs_of
 from penstock.program.channel import SINK_LEVEL, StreamPartitioner
-from penstock.program.level import LevelProgram
-from penstock.program.operator_spec import OperatorSpec
+from penstock.program.level import LevelProgram, OperatorSpec
 from penstock.program.operators import KEY_BY, PARTITION
 from penstock.program.traverse import ways
 from penstock.types import TypeInformation, Types

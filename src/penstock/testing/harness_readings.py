@@ -7,7 +7,7 @@ from typing import Any
 
 from penstock.errors import ArgumentError
 from penstock.metrics.job_metrics import result_named
-from penstock.program.operator_spec import OperatorSpec
+from penstock.program.level import OperatorSpec
 from penstock.testing.harness_program import MAIN_OUTPUT, HarnessProgram
 from penstock.testing.harness_run import HarnessRun
 from penstock.testing.harness_subtask import HarnessSubtask

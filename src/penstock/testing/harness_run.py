@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from penstock.metrics.job_metrics import JobMetrics
-from penstock.plan.hand_over import HandOver
+from penstock.plan.physical import HandOver
 from penstock.program.channel import WatermarkGroup
 from penstock.program.level import LevelProgram
 from penstock.runtime.task.level_zero import LevelZero

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from penstock.program.level import LevelProgram
-from penstock.program.operator_spec import OperatorSpec
+from penstock.program.level import LevelProgram, OperatorSpec
 from penstock.runtime.functions.state_handles import KeyedScope, StateHandles
 from penstock.runtime.task.live_subtask import LiveSubtask
 from penstock.runtime.time.timers import PROCESSING_TABLE, TABLE
@@ -19,7 +18,7 @@ from penstock.state.schema.entry_schema import BROADCAST_GROUP, StateKind
 from penstock.testing.harness_values import PendingTimer
 from penstock.testing.memory_log import MemoryLog
 from penstock.types.list_key import immutable_key, selected_key
-from penstock.types.time_domain import TimeDomain
+from penstock.types.time import TimeDomain
 from penstock.wire import user_code
 from penstock.wire.canonical.key_groups import KeyGroups, subtask_of
 

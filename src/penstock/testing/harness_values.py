@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.types.time_domain import TimeDomain
+from penstock.types.time import TimeDomain
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,21 +11,19 @@ from typing import Any
 
 from penstock.api.environment.environment import StreamExecutionEnvironment
 from penstock.api.streams.data_stream import DataStream
-from penstock.config.job_parameters import job_parameters
+from penstock.config.configuration import job_parameters
 from penstock.connectors.blocking_result import ResultSink, with_stored_result
 from penstock.connectors.python.discard import DiscardingSink
-from penstock.plan.hand_over import HandOver
 from penstock.plan.phases.backlog import decide_cuts, snapshot_parts, with_cuts, with_snapshot
-from penstock.plan.physical import PhysicalPlan, RunPlan
+from penstock.plan.physical import HandOver, PhysicalPlan, RunPlan
 from penstock.plan.planner import plan_job
 from penstock.plan.programs import programs_of
 from penstock.program.channel import SINK_LEVEL
 from penstock.program.level import LevelProgram
 from penstock.program.run_settings import RunKind
 from penstock.testing.batch_run import run_batch
-from penstock.testing.live_input import LiveInput
-from penstock.testing.live_run import run_live
-from penstock.testing.readings import Piece, splits_of, with_sources_made
+from penstock.testing.live_run import LiveInput, run_live
+from penstock.testing.logs import Piece, splits_of, with_sources_made
 from penstock.testing.results import InProcessSinkStage, Results
 from penstock.testing.schedule import Schedule
 

@@ -10,10 +10,10 @@ from tempfile import TemporaryDirectory
 from typing import Any, NoReturn
 
 from penstock.errors import ArgumentError, SourceError
+from penstock.graph.hybrid import SnapshotPart
 from penstock.graph.log_source import LogSource
 from penstock.graph.log_values import LogBatch, LogSplit
-from penstock.graph.snapshot_part import SnapshotPart
-from penstock.testing.shapes import shape_of
+from penstock.testing.answers import shape_of
 from penstock.wire import user_code
 
 _MOST_RECORDS = 2_000

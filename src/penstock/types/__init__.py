@@ -19,8 +19,7 @@ from penstock.types.information import (
 )
 from penstock.types.row import Row, RowKind, row_factory, rows_to_values
 from penstock.types.scalars import BasicType
-from penstock.types.time import Duration, Instant, Time
-from penstock.types.time_domain import TimeDomain
+from penstock.types.time import Duration, Instant, Time, TimeDomain
 from penstock.types.time_types import (
     DateTypeInfo,
     InstantTypeInfo,

@@ -29,7 +29,7 @@ from penstock.types.information import (
     TupleTypeInfo,
     TypeInformation,
 )
-from penstock.types.shapes import bulk_values, record_values, tuple_values
+from penstock.types.records import bulk_values, record_values, tuple_values
 from penstock.types.time import Instant
 
 __all__ = [

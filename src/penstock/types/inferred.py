@@ -1,4 +1,7 @@
-"""The type that a function's annotation describes. It is not enforced."""
+"""Types from annotations, so that annotated functions need no declared type.
+
+They are not enforced.
+"""
 
 from __future__ import annotations
 

@@ -1,17 +1,19 @@
-"""Lists as keys: an immutable tuple stands for the list.
-
-    [1, [2]]    ListKey((1, ListKey((2,))))
-    (1, [2])    TupleKey((1, ListKey((2,))))
-
-As in Python no list equals a tuple. User functions get new lists at each call. They may change
-these; the state of the key does not change.
-"""
+"""Keys of types: lists as immutable tuples, and declared types whose values cannot be keys."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from penstock.errors import KeyTypeError
+from penstock.types.base import TypeInformation
+from penstock.types.containers import (
+    BasicArrayTypeInfo,
+    ListTypeInfo,
+    MapTypeInfo,
+    ObjectArrayTypeInfo,
+    PrimitiveArrayTypeInfo,
+)
+from penstock.types.records import RowTypeInfo, TupleTypeInfo
 
 CHANGED_HINT = (
     "Return a frozen dataclass instead of another, a frozenset of a set, bytes of a bytearray, or a "
@@ -94,3 +96,38 @@ def selected_key(key: Any) -> Any:
 
 
 _FROZEN = frozenset({ListKey, TupleKey})
+
+
+_LISTS = (ListTypeInfo, BasicArrayTypeInfo, ObjectArrayTypeInfo, PrimitiveArrayTypeInfo)
+
+
+def no_key_in(type_info: TypeInformation) -> TypeInformation | None:
+    """Return the component of a type that makes its values unusable as keys; None if none does.
+
+    Examples:
+        >>> from penstock.types import Types
+        >>> no_key_in(Types.TUPLE([Types.LONG(), Types.MAP(Types.STRING(), Types.LONG())]))
+        Map(String, Long)
+        >>> no_key_in(Types.LIST(Types.LONG())) is None
+        True
+    """
+    return _unusable_component(type_info, in_row=False)
+
+
+def _unusable_component(type_info: TypeInformation, *, in_row: bool) -> TypeInformation | None:
+    inner: tuple[TypeInformation, ...] = ()
+    if isinstance(type_info, MapTypeInfo):
+        return type_info
+    if isinstance(type_info, _LISTS):
+        if in_row and not _is_bytes(type_info):
+            return type_info
+        inner = (type_info.element_type,)
+    elif isinstance(type_info, (RowTypeInfo, TupleTypeInfo)):
+        inner = type_info.field_types
+        in_row = in_row or isinstance(type_info, RowTypeInfo)
+    unusable = (_unusable_component(component, in_row=in_row) for component in inner)
+    return next((each for each in unusable if each is not None), None)
+
+
+def _is_bytes(type_info: TypeInformation) -> bool:
+    return isinstance(type_info, PrimitiveArrayTypeInfo) and type_info.is_bytes

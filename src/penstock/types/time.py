@@ -2,13 +2,24 @@
 
 All are immutable, hashable and ordered. Lengths take whole numbers: express a fraction of a unit
 in a smaller unit.
+
+The two time domains of timers.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 
 from penstock.errors import ArgumentError
+
+
+class TimeDomain(Enum):
+    """Domain of a timer: event time or processing time."""
+
+    EVENT_TIME = 0
+    PROCESSING_TIME = 1
+
 
 _NANOS_PER_MILLI = 1_000_000
 _NANOS_PER_SECOND = 1_000_000_000

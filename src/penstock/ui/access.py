@@ -1,18 +1,52 @@
-"""Access to the actions of a page: a page that this server has sent, opened by somebody who has the token.
-
-    http://127.0.0.1:8470/#token=…     printed on the terminal of who began the server, never logged
-    Authorization: Bearer …            sent by the page with each request to change a job
-
-A browser keeps what is behind `#` to itself: it is in no request, no log of a proxy and no `Referer`. The page takes it
-out of the address bar and keeps it for its own tab. A cookie would go to every port of the machine, and by itself
-with requests that other pages forge; a header is sent by nobody but our script. `Origin` is checked all the same.
-"""
+"""Access to the page: names by which the server may be called, and who may act on jobs."""
 
 from __future__ import annotations
 
 import hmac
 import secrets
+import socket
+from collections.abc import Iterable
+from ipaddress import ip_address
 from urllib.parse import urlsplit
+
+
+def own_names(more: Iterable[str] = ()) -> frozenset[str]:
+    """Return the names of this machine, and further ones, in lower case."""
+    host = socket.gethostname()
+    return frozenset(name.strip().lower() for name in ("localhost", host, *more) if name.strip())
+
+
+def is_ours(host: str, names: frozenset[str]) -> bool:
+    """Return whether a `Host` is an address, or one of the names.
+
+    Examples:
+        >>> is_ours("127.0.0.1:8080", frozenset()), is_ours("[::1]", frozenset())
+        (True, True)
+        >>> is_ours("evil.example", frozenset({"localhost"}))
+        False
+    """
+    text = host.strip().lower()
+    if text.startswith("["):
+        name, bracket, port = text[1:].partition("]")
+        is_whole = bool(bracket) and (not port or _is_port(port.removeprefix(":")))
+        return is_whole and _is_address(name)
+    name, colon, port = text.partition(":")
+    if colon and not _is_port(port):
+        return False
+    return name in names or _is_address(name)
+
+
+def _is_port(text: str) -> bool:
+    return text.isascii() and text.isdecimal()
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ip_address(name)
+    except ValueError:
+        return False
+    return True
+
 
 _SCHEME = "bearer"
 _BYTES = 32

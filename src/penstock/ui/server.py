@@ -32,15 +32,14 @@ from importlib.resources import files
 from typing import Any
 
 from penstock.config.configuration import Configuration
-from penstock.config.ui_options import UI_ADDRESS, UI_HOSTS, UI_PORT, UI_TOKEN
+from penstock.config.reporter_options import UI_ADDRESS, UI_HOSTS, UI_PORT, UI_TOKEN
 from penstock.errors import EnvironmentSetupError, PenstockError, encodable
 from penstock.events.job_view import JobView, JobViews
 from penstock.events.listeners import add_listener
 from penstock.events.metric_table import JOB, METRICS, MetricKind, MetricRow
 from penstock.events.status_json import status_json
-from penstock.ui.access import is_own_origin, is_token, new_token
+from penstock.ui.access import is_ours, is_own_origin, is_token, new_token, own_names
 from penstock.ui.event_stream import EventStream
-from penstock.ui.hosts import is_ours, own_names
 from penstock.ui.job_controls import JobAction, JobControls
 from penstock.ui.libraries import library
 

@@ -33,8 +33,7 @@ from penstock.datastream.connectors.kafka import (
     KafkaTopicSelector,
 )
 from penstock.errors import ArgumentError, JobFailedError, JobFencedError, SinkError
-from penstock.graph.endpoints import SinkContext
-from penstock.graph.epoch_number import EpochNumber
+from penstock.graph.endpoints import EpochNumber, SinkContext
 from tests.connectors.conftest import MakeContext
 from tests.connectors.sink_epochs import killed_in_commit, staged, started
 from tests.kafka_broker import HOUR_AGO_MS, Broker, unavailable

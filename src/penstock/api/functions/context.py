@@ -22,7 +22,7 @@ from penstock.api.state.handles import (
     ValueState,
 )
 from penstock.metrics.metric_group import MetricGroup
-from penstock.types.time_domain import TimeDomain
+from penstock.types.time import TimeDomain
 from penstock.types.type_parameters import IN, OUT, K, T, V
 
 

@@ -14,8 +14,7 @@ from penstock.expressions.column import ColumnExpression
 from penstock.expressions.tree import Field
 from penstock.expressions.typing import record_type, typed
 from penstock.types.base import TypeInformation
-from penstock.types.key_types import no_key_in
-from penstock.types.list_key import CHANGED_HINT
+from penstock.types.list_key import CHANGED_HINT, no_key_in
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,12 @@ from penstock.expressions.kinds import TIMESTAMPS, WHOLE, name_of
 from penstock.expressions.tree import Field
 from penstock.expressions.typing import record_type, typed
 from penstock.graph.logical import Watermarking
-from penstock.program.timestamps import ColumnTimestamps
-from penstock.program.watermark_generator import Watermark, WatermarkGenerator, WatermarkOutput
+from penstock.program.timestamps import (
+    ColumnTimestamps,
+    Watermark,
+    WatermarkGenerator,
+    WatermarkOutput,
+)
 from penstock.types.information import TypeInformation
 from penstock.types.records import RowTypeInfo
 from penstock.types.time import Duration

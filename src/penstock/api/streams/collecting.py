@@ -26,7 +26,7 @@ from penstock.config.options import (
     RUNTIME_MODE,
     RuntimeExecutionMode,
 )
-from penstock.config.ui_options import UI_PORT
+from penstock.config.reporter_options import UI_PORT
 from penstock.connectors.cache import CacheSink, CacheSource, cache_of, take_files
 from penstock.connectors.python import collect_sink
 from penstock.connectors.python.collect_sink import CollectSink

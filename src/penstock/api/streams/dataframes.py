@@ -17,8 +17,8 @@ from penstock.connectors.local_path import local_path
 from penstock.connectors.python.discard import DiscardingSink
 from penstock.connectors.spark_source import SparkSource
 from penstock.errors import ArgumentError, CallSite, GraphError, did_you_mean
-from penstock.plan.one_query import SUBJECT, dataframe_decision, job_because
 from penstock.plan.physical import PhysicalPlan
+from penstock.plan.planner import SUBJECT, dataframe_decision, job_because
 from penstock.types import TypeInformation
 from penstock.types.records import RowTypeInfo
 

@@ -18,8 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.errors import ArgumentError, CallSite, GraphError, SinkError
-from penstock.graph.endpoints import SinkContext
-from penstock.graph.epoch_number import EpochNumber
+from penstock.graph.endpoints import EpochNumber, SinkContext
 from penstock.types.arrow import field_lists
 from penstock.types.inferred import described
 from penstock.types.information import TypeInformation

@@ -23,10 +23,10 @@ from typing import BinaryIO, cast
 from penstock.connectors.files.file_formats import FileFormat
 from penstock.connectors.files.file_naming import FileNaming
 from penstock.connectors.files.part_files import OpenRecords, PartFile, PartFileWriter
+from penstock.filesystem.object_file import UploadFile
 from penstock.filesystem.object_path import ObjectPath
 from penstock.filesystem.object_store import Upload, UploadPart
 from penstock.filesystem.stores import store_of
-from penstock.filesystem.upload_file import UploadFile
 from penstock.graph.endpoints import SinkContext
 
 _MOST_OPEN = 16

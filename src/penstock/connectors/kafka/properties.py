@@ -17,7 +17,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from penstock.config.secret_keys import is_secret
+from penstock.config.configuration import is_secret
 from penstock.connectors.client_library import HIDDEN
 from penstock.errors import ArgumentError
 from penstock.graph.dataset import Dataset

@@ -46,7 +46,7 @@ from penstock.errors import CallSite
 from penstock.plan.phases.generated_uids import source_names
 from penstock.plan.physical import PhysicalPlan
 from penstock.program.channel import SINK_LEVEL
-from penstock.program.operator_spec import OperatorSpec
+from penstock.program.level import OperatorSpec
 from penstock.program.operators import SOURCE
 from penstock.version import __version__
 

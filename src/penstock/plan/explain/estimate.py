@@ -21,8 +21,8 @@ from dataclasses import dataclass
 
 from penstock.plan.physical import PhysicalPlan, RunPlan
 from penstock.program.folding.fold import FoldPlan, Place
+from penstock.program.level import OperatorSpec
 from penstock.program.operator_kind import Emit, StateUse
-from penstock.program.operator_spec import OperatorSpec
 from penstock.program.run_settings import RunKind
 
 MEASURED_BYTES: dict[str, int] = {

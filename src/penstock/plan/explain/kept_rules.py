@@ -13,15 +13,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from penstock.config.backlog_options import WATERMARK_LAG_THRESHOLD
 from penstock.config.options import INTERVAL_DURING_BACKLOG
+from penstock.config.run_options import WATERMARK_LAG_THRESHOLD
 from penstock.plan.phases.backlog import timed_sources
 from penstock.plan.phases.edges import physical_inputs, sources_of
 from penstock.plan.phases.regions import region_of
 from penstock.plan.physical import Decision, PhysicalPlan, RunPlan
 from penstock.program.channel import StreamPartitioner
+from penstock.program.level import OperatorSpec
 from penstock.program.operator_kind import Inputs, TimeUse
-from penstock.program.operator_spec import OperatorSpec
 from penstock.program.operators import SINK
 from penstock.program.run_settings import RunKind
 

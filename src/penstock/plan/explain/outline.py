@@ -17,7 +17,7 @@ from penstock.graph.endpoints import Sink, Source
 from penstock.plan.explain.chaining import CHAINED
 from penstock.plan.physical import PhysicalPlan, SinkPlan, SourcePlan
 from penstock.program.channel import SINK_LEVEL
-from penstock.program.operator_spec import OperatorSpec
+from penstock.program.level import OperatorSpec
 from penstock.types.information import TypeInformation
 from penstock.types.records import RowTypeInfo
 from penstock.user_failure import failing_as

@@ -9,7 +9,7 @@ from penstock.plan.phases.pipelines import have_company
 from penstock.plan.phases.regions import region_of
 from penstock.plan.physical import PhysicalPlan, RunPlan
 from penstock.program.channel import SINK_LEVEL, ChannelSpec, ChannelTime, StreamPartitioner
-from penstock.program.operator_spec import OperatorSpec
+from penstock.program.level import OperatorSpec
 from penstock.program.run_settings import RunKind
 
 

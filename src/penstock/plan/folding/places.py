@@ -30,8 +30,8 @@ from penstock.plan.physical import PhysicalPlan, RunPlan
 from penstock.program.channel import SINK_LEVEL, ChannelSpec
 from penstock.program.folding.fold import NO_PROMISES, Fold, Place, Promises
 from penstock.program.folding.operator_fold import fold_of, function_of, merges
+from penstock.program.level import OperatorSpec, has_life_cycle
 from penstock.program.operator_kind import Emit
-from penstock.program.operator_spec import OperatorSpec, has_life_cycle
 from penstock.program.regular_windows import RegularWindows
 from penstock.program.run_settings import RunKind
 from penstock.types.description import has_serializers

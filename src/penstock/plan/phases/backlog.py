@@ -11,14 +11,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from penstock.config.backlog_options import CATCH_UP_FACTOR, WATERMARK_LAG_THRESHOLD
 from penstock.config.configuration import Configuration
 from penstock.config.option import ConfigOption
 from penstock.config.options import CHECKPOINT_INTERVAL, INTERVAL_DURING_BACKLOG
+from penstock.config.run_options import CATCH_UP_FACTOR, WATERMARK_LAG_THRESHOLD
 from penstock.errors import SourceError
 from penstock.graph.backlog_end import Cut, as_split_part
 from penstock.graph.endpoints import Source
-from penstock.graph.snapshot_part import Captured, SnapshotPart, snapshot_part_of, with_captured
+from penstock.graph.hybrid import Captured, SnapshotPart, snapshot_part_of, with_captured
 from penstock.plan.phases.edges import sources_of
 from penstock.plan.physical import PhysicalPlan
 from penstock.program.operators import TIMESTAMPS

@@ -30,8 +30,8 @@ from penstock.plan.phases.bounded_region import end_of_stream_operators
 from penstock.plan.phases.operator_traits import OperatorTraits, stored_output_of_source, traits_of
 from penstock.plan.physical import Decision, LevelPlan, PhysicalPlan, SourcePlan
 from penstock.program.channel import StreamPartitioner
+from penstock.program.level import Copies, OperatorSpec, SideOutput
 from penstock.program.operator_kind import PROMISE, Keeps
-from penstock.program.operator_spec import Copies, OperatorSpec, SideOutput
 from penstock.types.information import TypeInformation
 from penstock.types.values.declared_copying import declared_copier
 

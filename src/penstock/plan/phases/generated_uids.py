@@ -1,27 +1,4 @@
-"""Phase: generates uids of operators that have none, from their position in the graph.
-
-The position of an operator is a digest of two values, each computed along the edges:
-
-    upstream     its kind, and for each input: index, side output, keyed or not, upstream of the producer
-    downstream   its kind, and for each reader: index of input, side output, keyed or not, its downstream
-
-For a neighbour with a uid the digest contains only that uid. So a change on the other side of the
-neighbour does not change the digest. The name of a source is its uid.
-
-An operator that is added upstream or downstream of another one changes the position of that one, so
-an operator never gets the state of another that had its position. (Flink hashes a number given in
-order, the inputs and the chained outputs: an operator that is added between two of its kind can get
-the state of the next.) The digest contains no code, parallelism, chaining or partitionings: they may
-change between two starts. Names do not count either, except that of the operator itself.
-
-Only their order distinguishes operators at equal positions, such as two branches of one shape. They are
-*numbered*. That suffices for a program that is started again in its checkpoint directory, because the
-shape is compared; it does not suffice for state of a savepoint (see `spark.driver.recovery`).
-
-    map-5d41402abc4b              the only operator at its position
-    reduce-7d793037a076.2         the second operator at one position
-    timestamps of flights-1       the operator that assigns timestamps to a source has its name
-"""
+"""Phases: generate uids of operators that have none, or require them if `pipeline.auto-generate-uids` is off."""
 
 from __future__ import annotations
 
@@ -30,14 +7,13 @@ import json
 from collections import Counter, defaultdict
 from dataclasses import replace
 
+from penstock.connectors.cache import CacheSink
+from penstock.connectors.python.collect_sink import CollectSink
+from penstock.errors import GraphError
 from penstock.graph.logical import GeneratedUid, LogicalGraph, Node
 from penstock.plan.phases.edges import Edge, physical_inputs
 from penstock.plan.physical import PhysicalPlan
-from penstock.program.operators import (
-    PASSING,
-    SOURCE,
-    TIMESTAMPS,
-)
+from penstock.program.operators import PASSING, SOURCE, TIMESTAMPS
 
 _DIGITS = 12
 
@@ -134,3 +110,49 @@ def stamped_source(graph: LogicalGraph, node: Node) -> Node | None:
 
 def _digest(*facts: object) -> str:
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
+
+
+_OWN_SINKS = (CacheSink, CollectSink)
+
+
+def check_uids(plan: PhysicalPlan) -> PhysicalPlan:
+    """Return the plan unchanged.
+
+    Raises:
+        GraphError: An operator has no uid, and none may be generated; the error names all of them.
+    """
+    if plan.options.makes_uids:
+        return plan
+    missing = _without_uid(plan.graph)
+    if not missing:
+        return plan
+    first, *others = missing
+    more = f", nor have {len(others)} others" if others else ""
+    lines = [f"automatic uids are disabled, and {first.name!r} has no uid{more}:"]
+    lines += [
+        f"  {node.name}{'' if node.origin is None else f', {node.origin}'}" for node in missing
+    ]
+    raise GraphError(
+        "\n".join(lines),
+        hint='Call .uid("…") behind each, or set pipeline.auto-generate-uids to true.',
+        origin=first.origin,
+    )
+
+
+def _without_uid(graph: LogicalGraph) -> list[Node]:
+    pairs = {node.id: stamped_source(graph, node) for node in graph.nodes}
+    named = {node.id for node in graph.nodes if node.uid is not None}
+    for stamps, source in pairs.items():
+        if source is not None and named & {stamps, source.id}:
+            named |= {stamps, source.id}
+    stamping = {key for key, source in pairs.items() if source is not None}
+    return [
+        node
+        for node in graph.nodes
+        if node.id not in named | stamping and node.kind not in PASSING and not _is_ours(node)
+    ]
+
+
+def _is_ours(node: Node) -> bool:
+    is_read = node.source is not None and node.source.is_internal
+    return is_read or isinstance(node.sink, _OWN_SINKS)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from penstock.program.folding.fold import Fold
-from penstock.program.operator_spec import OperatorSpec
+from penstock.program.level import OperatorSpec
 from penstock.program.operators import KEYED_AGGREGATE
 from penstock.program.window_operation import WindowContents, WindowSpec
 from penstock.types.information import TypeInformation

@@ -37,12 +37,10 @@ from penstock.program.routing import RecordRoutes, destination_routes, record_ro
 from penstock.program.run_settings import RunKind, RunSettings
 from penstock.program.selected_field import getter_of
 from penstock.runtime.exchange.channel_errors import named, not_folded, unpicklable
-from penstock.runtime.exchange.column_buckets import ColumnBuckets
-from penstock.runtime.exchange.parts_buckets import PartsBuckets, column_buckets
+from penstock.runtime.exchange.column_buckets import ColumnBuckets, PartsBuckets, column_buckets
 from penstock.runtime.exchange.placement import make_placement, placed_columns
-from penstock.runtime.exchange.routed_keys import keys_of, routes_of
 from penstock.runtime.exchange.segment_buckets import SegmentBuckets
-from penstock.runtime.exchange.selected_keys import SelectorCheck, by_value
+from penstock.runtime.exchange.selected_keys import SelectorCheck, by_value, keys_of, routes_of
 from penstock.runtime.fold.loops import failing_key
 from penstock.runtime.fold.sender_fold import SenderFold
 from penstock.runtime.time.channel_timeline import ChannelTimeline

@@ -1,11 +1,4 @@
-"""Routes records of a columnar source by a field, without making rows.
-
-If a source feeds a channel directly and its key is a field of plain type, keys, routes and frames are
-made of columns: a batch costs a few calls of NumPy and Arrow instead of a few operations per record.
-The reader makes the rows. Batches are buffered until they fill frames.
-
-Live runs only: in a batch run every key group is a route of its own, and frames would be small.
-"""
+"""Buckets of records that are columns: records of a source by a field, and merged parts of aggregates."""
 
 from __future__ import annotations
 
@@ -17,12 +10,178 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyarrow import types as kinds
 
+from penstock.metrics.job_metrics import COMBINED_IN, COMBINED_OUT
+from penstock.metrics.values import CounterValue, MetricValue
+from penstock.program.channel import ChannelSpec, StreamPartitioner
+from penstock.program.folding.fold import ChannelFold
 from penstock.program.routing import RecordRoutes
+from penstock.program.run_settings import RunKind, RunSettings
 from penstock.program.selected_field import field_position
 from penstock.runtime.exchange.group_order import hashes_of_column
+from penstock.runtime.exchange.selected_keys import routes_of
+from penstock.runtime.fold.panes import pane_starts_of
+from penstock.runtime.fold.parts_merge import PartsMerge
+from penstock.runtime.fold.sender_fold import refuse_untimed
 from penstock.types.arrow_lists import columns_to_lists
 from penstock.wire.canonical.key_groups import groups_of
-from penstock.wire.row_columns import is_plain
+from penstock.wire.elements import MIN_TIMESTAMP
+from penstock.wire.row_columns import is_plain, rows_of
+
+FIRST_MERGE = 1 << 16
+"""Rows that wait before the first merge, or before they are sent if nothing is merged."""
+
+Times = npt.NDArray[np.int64]
+"""A timestamp, or the begin of a pane, for each row."""
+
+Sent = tuple[int, pa.RecordBatch, list[int] | None]
+"""(route, rows, their timestamps)."""
+
+
+class PartsBuckets:
+    """The waiting parts of one channel.
+
+    Attributes:
+        merge: Merges columns of parts.
+    """
+
+    def __init__(self, fold: ChannelFold, routes: RecordRoutes, max_parallelism: int) -> None:
+        """Begin empty."""
+        self.merge = PartsMerge(fold.aggregate, fold.name, fold.origin)
+        self._fold = fold
+        self._merges = fold.folds and not fold.is_merged
+        self._routes = routes
+        self._groups = max_parallelism
+        self._waiting: list[pa.RecordBatch] = []
+        self._times: list[Times | None] = []
+        self._rows = self._bytes = 0
+        self._merge_at = FIRST_MERGE
+        self._records_in = self._records_out = 0
+
+    def add(self, batch: pa.RecordBatch, timestamps: list[int] | None) -> None:
+        """Add rows of parts.
+
+        Raises:
+            ExpressionError: A sum leaves its type.
+        """
+        prepared = self.merge.columns.prepared(batch)
+        self._times.append(self._times_of(batch, timestamps) if self._fold.keeps_time else None)
+        self._waiting.append(prepared)
+        self._rows += batch.num_rows
+        self._bytes += prepared.nbytes
+        self._records_in += batch.num_rows
+        if self._merges and self._rows >= self._merge_at:
+            self._merge()
+            self._merge_at = max(FIRST_MERGE, 2 * self._rows)
+
+    def add_records(self, values: list[Any], timestamps: list[int] | None) -> None:
+        """Add records of parts; see `add`."""
+        self.add(self.merge.of_records(values), timestamps)
+
+    def takes(self, schema: pa.Schema) -> bool:
+        """Return whether a source whose columns have a schema has made the parts itself."""
+        names: list[str] = schema.names
+        wanted: list[str] = self.merge.columns.schema.names
+        return names == wanted
+
+    @property
+    def is_empty(self) -> bool:
+        """True if nothing waits."""
+        return not self._waiting
+
+    @property
+    def is_full(self) -> bool:
+        """True if what waits has to leave."""
+        if not self._fold.folds:
+            return self._rows >= FIRST_MERGE
+        return self._bytes >= self._fold.memory_bytes
+
+    def take(self, max_records: int) -> Iterator[Sent]:
+        """Yield what waits, in order of arrival for each route if nothing is merged.
+
+        Raises:
+            KeyTypeError: A value cannot be a key.
+            ExpressionError: A sum leaves its type.
+        """
+        if self._merges:
+            self._merge()
+        self._records_out += self._rows
+        (batch,) = pa.Table.from_batches(self._waiting).combine_chunks().to_batches()
+        stamps = self._joined_times()
+        self._waiting, self._times, self._rows, self._bytes = [], [], 0, 0
+        self._merge_at = FIRST_MERGE
+        routes = self._routes_of(batch)
+        order = np.argsort(routes, kind="stable")
+        batch, routes = batch.take(pa.array(order)), routes[order]
+        times = None if stamps is None else stamps[order].tolist()
+        starts = np.flatnonzero(np.diff(routes, prepend=routes[0] - 1)).tolist()
+        for start, end in zip(starts, [*starts[1:], len(routes)], strict=True):
+            for at in range(start, end, max_records):
+                to = min(at + max_records, end)
+                own = None if times is None else times[at:to]
+                yield int(routes[at]), batch.slice(at, to - at), own
+
+    def take_metrics(self) -> dict[str, MetricValue]:
+        """Return what it merged since the last call, by full name."""
+        taken: dict[str, MetricValue] = {}
+        if self._fold.folds:
+            uid = self._fold.uid
+            taken[f"{uid}.{COMBINED_IN}"] = CounterValue(self._records_in)
+            taken[f"{uid}.{COMBINED_OUT}"] = CounterValue(self._records_out)
+        self._records_in = self._records_out = 0
+        return taken
+
+    def _times_of(self, batch: pa.RecordBatch, timestamps: list[int] | None) -> Times | None:
+        """Return the timestamps of records, of those of panes the begin of those; None if they have none."""
+        shape = self._fold.panes
+        if shape is None:
+            return None if timestamps is None else np.array(timestamps, dtype=np.int64)
+        if timestamps is None or MIN_TIMESTAMP in timestamps:
+            refuse_untimed(self._fold.assigner, iter(rows_of(batch)), timestamps)
+        times = np.array(timestamps, dtype=np.int64)
+        return pane_starts_of(times, shape) if self._fold.folds else times
+
+    def _joined_times(self) -> Times | None:
+        """Return one timestamp for each row that waits, Long.MIN if it has none; None if no row has one."""
+        if all(times is None for times in self._times):
+            return None
+        return np.concatenate(
+            [
+                np.full(batch.num_rows, MIN_TIMESTAMP) if times is None else times
+                for batch, times in zip(self._waiting, self._times, strict=True)
+            ]
+        )
+
+    def _merge(self) -> None:
+        merged, panes = self.merge.merged(self._waiting, self._joined_times())
+        self._waiting, self._times = [merged], [panes]
+        self._rows, self._bytes = merged.num_rows, merged.nbytes
+
+    def _routes_of(self, batch: pa.RecordBatch) -> npt.NDArray[np.int64]:
+        if self.merge.columns.keys == 1:
+            hashes = hashes_of_column(batch.column(0))
+            if hashes is not None:
+                return self._routes.of_groups[groups_of(hashes, self._groups)]
+        keys = self.merge.keys_of(batch)
+        found = routes_of(self._routes, keys, keys, self._fold.origin)
+        return np.array(found, dtype=np.int64)
+
+
+_BUCKETS_TOTAL = 4  # frames that columns of records make at a time
+
+
+def column_buckets(
+    spec: ChannelSpec, settings: RunSettings, routes: RecordRoutes
+) -> ColumnBuckets | PartsBuckets | None:
+    """Return the buckets of a channel that may send columns; None if it sends records only."""
+    groups = settings.max_parallelism
+    if spec.fold is not None and spec.fold.aggregate is not None:
+        return PartsBuckets(spec.fold, routes, groups)
+    is_live = settings.kind is RunKind.LIVE and spec.source_level == 0
+    if not is_live or spec.partitioner is not StreamPartitioner.HASH or spec.key_selector is None:
+        return None
+    return ColumnBuckets(
+        spec.key_selector, groups, routes, settings.max_frame_records * _BUCKETS_TOTAL
+    )
 
 
 class ColumnBuckets:

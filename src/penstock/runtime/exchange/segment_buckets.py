@@ -18,7 +18,7 @@ from typing import Any
 from penstock.errors import CallSite
 from penstock.runtime.exchange.channel_errors import unpicklable
 from penstock.types.record_form import RecordForm
-from penstock.wire.record_segments import pack_segment
+from penstock.wire.frame import pack_segment
 
 _OPEN_FRAMES = 2
 _WAITING_BYTES = 16 << 20

@@ -21,8 +21,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from penstock.errors import CallSite, UserCodeError, UserFunctionError
+from penstock.program.level import Copies, OperatorSpec
 from penstock.program.operator_kind import Returns
-from penstock.program.operator_spec import Copies, OperatorSpec
 from penstock.runtime.flow.output import FanOut, Output, output_to
 from penstock.types.values.copying import Copier, copy_batch, copy_value, is_immutable
 from penstock.types.values.declared_copying import batch_copier, emission_copier

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from penstock.errors import ArgumentError
 from penstock.metrics.metric_group import MetricGroup, MetricRegistry
-from penstock.program.operator_spec import OperatorSpec
+from penstock.program.level import OperatorSpec
 from penstock.program.run_settings import RunKind, RunSettings
 from penstock.runtime.functions.state_handles import Descriptor, KeyedScope, StateHandles
 from penstock.runtime.spill.external_sort import RecordSorter

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from penstock.errors import ArgumentError, UnkeyedStateError
-from penstock.program.operator_spec import OperatorSpec
+from penstock.program.level import OperatorSpec
 from penstock.runtime.time.timers import PROCESSING_TABLE
 from penstock.runtime.time.timers import TABLE as TIMERS_STATE
 from penstock.state.backends.base import KeyedStateBackend, Table

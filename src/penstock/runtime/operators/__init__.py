@@ -6,8 +6,8 @@ from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 
+from penstock.program.level import OperatorSpec
 from penstock.program.operator_kind import OperatorKind, StateUse
-from penstock.program.operator_spec import OperatorSpec
 from penstock.program.operators import CATALOGUE
 from penstock.program.run_settings import RunSettings
 from penstock.runtime.flow.output import Output

@@ -20,8 +20,8 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import compress
 from typing import Any
 
+from penstock.program.level import OperatorSpec
 from penstock.program.operator_kind import Returns
-from penstock.program.operator_spec import OperatorSpec
 from penstock.runtime.flow.record_copies import Emission
 from penstock.runtime.functions.process_context import ProcessContext
 from penstock.types.values.copying import Copier

@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from penstock.program.operator_spec import OperatorSpec
-from penstock.runtime.flow.output import Output
-from penstock.runtime.flow.side_outputs import send_sides, sides_of, split_tagged
+from penstock.program.level import OperatorSpec
+from penstock.runtime.flow.output import Output, send_sides, sides_of, split_tagged
 from penstock.runtime.functions.context import OperatorContext
 from penstock.runtime.functions.process_context import (
     InternalBroadcastContext,

@@ -14,14 +14,17 @@ from itertools import repeat
 from typing import Any
 
 from penstock.errors import UserFunctionError
+from penstock.program.level import OperatorSpec
 from penstock.program.operator_kind import Inputs
-from penstock.program.operator_spec import OperatorSpec
 from penstock.program.operators import CREATE, INPUTS_HINT, RECORD_METHODS, problem_of_inputs
 from penstock.program.record_attributes import RecordAttributes
 from penstock.runtime.flow.output import Output
 from penstock.runtime.functions.context import OperatorContext
-from penstock.runtime.functions.operator_output import OperatorOutput
-from penstock.runtime.functions.process_context import ProcessContext, UnkeyedTimerService
+from penstock.runtime.functions.process_context import (
+    OperatorOutput,
+    ProcessContext,
+    UnkeyedTimerService,
+)
 from penstock.runtime.operators.base import Collect, Operator
 from penstock.user_failure import short
 from penstock.wire.elements import MAX_WATERMARK, MIN_TIMESTAMP

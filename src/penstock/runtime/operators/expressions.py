@@ -7,7 +7,7 @@ from typing import Any
 
 from penstock.expressions.arrow.records import ChainEvaluation
 from penstock.expressions.steps import ExpressionChain
-from penstock.program.operator_spec import OperatorSpec
+from penstock.program.level import OperatorSpec
 from penstock.runtime.flow.output import Output
 from penstock.runtime.functions.context import OperatorContext
 from penstock.runtime.operators.base import Operator

@@ -33,13 +33,12 @@ from operator import itemgetter, le
 from typing import Any
 
 from penstock.errors import StateMigrationError
-from penstock.program.operator_spec import OperatorSpec
+from penstock.program.level import OperatorSpec
 from penstock.program.selected_field import getter_of, got
 from penstock.runtime.exchange.channel_writer import results_among
 from penstock.runtime.exchange.group_order import KeyedRows
 from penstock.runtime.exchange.selected_keys import by_value
-from penstock.runtime.flow.output import Output
-from penstock.runtime.flow.side_outputs import send_sides, sides_of, split_tagged
+from penstock.runtime.flow.output import Output, send_sides, sides_of, split_tagged
 from penstock.runtime.functions.context import KeyedScope, OperatorContext
 from penstock.runtime.operators.base import Operator
 from penstock.runtime.spill.spill_space import SpillSpace

@@ -19,7 +19,7 @@ from penstock.expressions.arrow.records import ChainEvaluation
 from penstock.expressions.keyed_aggregate import KeyedAggregate
 from penstock.program.folding.fold import Fold
 from penstock.program.folding.operator_fold import fold_of
-from penstock.program.operator_spec import OperatorSpec
+from penstock.program.level import OperatorSpec
 from penstock.runtime.exchange.column_records import ColumnRecords
 from penstock.runtime.flow.output import Output
 from penstock.runtime.fold.fold_table import Entries

@@ -23,7 +23,7 @@ from itertools import groupby, repeat
 from typing import Any
 
 from penstock.errors import UnkeyedStateError
-from penstock.program.operator_spec import OperatorSpec
+from penstock.program.level import OperatorSpec
 from penstock.program.record_attributes import combined_backlog
 from penstock.runtime.exchange.channel_writer import results_among
 from penstock.runtime.flow.output import Output
@@ -35,7 +35,7 @@ from penstock.runtime.operators.keyed_process import KeyedProcessOperator
 from penstock.runtime.operators.two_inputs import Batch, BuffersInputs, results_apart
 from penstock.runtime.time.timers import InternalTimerService
 from penstock.types.list_key import immutable_key, selected_key
-from penstock.types.time_domain import TimeDomain
+from penstock.types.time import TimeDomain
 from penstock.user_failure import short
 from penstock.wire import user_code
 from penstock.wire.canonical.key_groups import KeyGroups, subtask_of

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from penstock.program.folding.fold import Fold, Place
-from penstock.program.operator_spec import OperatorSpec
+from penstock.program.level import OperatorSpec
 from penstock.runtime.exchange.column_records import ColumnRecords
 from penstock.runtime.flow.output import Output
 from penstock.runtime.fold.fold_table import Entries, FoldTable

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from penstock.program.folding.fold import Fold
-from penstock.program.operator_spec import OperatorSpec
+from penstock.program.level import OperatorSpec
 from penstock.runtime.flow.output import Output
 from penstock.runtime.fold.fold_table import Entries
 from penstock.runtime.functions.context import KeyedScope, OperatorContext

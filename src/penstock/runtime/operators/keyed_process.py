@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.program.operator_spec import OperatorSpec
+from penstock.program.level import OperatorSpec
 from penstock.runtime.exchange.group_order import in_group_order
 from penstock.runtime.flow.output import Output
 from penstock.runtime.functions.context import KeyedScope, OperatorContext
@@ -16,7 +16,7 @@ from penstock.runtime.operators.application import Application, applications
 from penstock.runtime.operators.base import NO_KEY
 from penstock.runtime.operators.keyed import FLUSH_RECORDS, KeyedOperator
 from penstock.runtime.time.timers import PROCESSING_TABLE, TABLE, InternalTimerService
-from penstock.types.time_domain import TimeDomain
+from penstock.types.time import TimeDomain
 from penstock.user_failure import short
 from penstock.wire.elements import MIN_TIMESTAMP
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from penstock.program.folding.fold import Fold
+from penstock.program.level import OperatorSpec
 from penstock.program.operator_kind import Emit
-from penstock.program.operator_spec import OperatorSpec
 from penstock.runtime.flow.coercion import coercing_function
 from penstock.runtime.flow.output import Output
 from penstock.runtime.fold.fold_table import Entries

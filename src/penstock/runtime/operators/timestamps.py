@@ -18,9 +18,13 @@ import pyarrow.compute as pc
 from pyarrow import types as kinds
 
 from penstock.errors import TypeMismatchError, UserCodeError
-from penstock.program.operator_spec import OperatorSpec
-from penstock.program.timestamps import ColumnTimestamps
-from penstock.program.watermark_generator import Watermark, WatermarkGenerator, WatermarkOutput
+from penstock.program.level import OperatorSpec
+from penstock.program.timestamps import (
+    ColumnTimestamps,
+    Watermark,
+    WatermarkGenerator,
+    WatermarkOutput,
+)
 from penstock.runtime.flow.output import Output
 from penstock.runtime.functions.context import OperatorContext
 from penstock.runtime.operators.base import Operator

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.program.operator_spec import OperatorSpec
+from penstock.program.level import OperatorSpec
 from penstock.runtime.exchange.channel_writer import results_among
 from penstock.runtime.flow.output import Output
 from penstock.runtime.functions.context import KeyedScope, OperatorContext

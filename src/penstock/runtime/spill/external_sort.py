@@ -25,8 +25,7 @@ from typing import Any
 
 from penstock.errors import SpillError, TypeMismatchError
 from penstock.runtime.spill.record_size import bytes_per_record, record_overhead
-from penstock.runtime.spill.spill_space import SpillCounts, SpillSpace
-from penstock.runtime.spill.spill_store import Row, SpillStore
+from penstock.runtime.spill.spill_space import Row, SpillCounts, SpillSpace, SpillStore
 from penstock.types.list_key import immutable_key
 from penstock.user_failure import short
 from penstock.wire.canonical.key_bytes import encode_key
@@ -36,9 +35,9 @@ from penstock.wire.frame import (
     FrameKind,
     decode_pairs,
     encode_segments,
+    pack_segment,
     read_header,
 )
-from penstock.wire.record_segments import pack_segment
 
 BLOCK_RECORDS = 1024
 """Records per block, at most."""

@@ -21,8 +21,7 @@ from typing import Any
 
 from penstock.errors import SpillError
 from penstock.runtime.spill.record_size import bytes_per_record
-from penstock.runtime.spill.spill_space import SpillCounts, SpillSpace
-from penstock.runtime.spill.spill_store import Row, SpillStore
+from penstock.runtime.spill.spill_space import Row, SpillCounts, SpillSpace, SpillStore
 from penstock.types.record_form import RecordForm
 from penstock.wire.frame import FrameHeader, FrameKind, decode_records, encode_records, read_header
 

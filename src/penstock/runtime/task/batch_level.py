@@ -28,10 +28,8 @@ from penstock.runtime.task.chain import OperatorChain
 from penstock.runtime.task.level_zero import of_subtask
 from penstock.runtime.task.output_frames import OutputFrames, Row
 from penstock.runtime.task.report import Report, encode_report
-from penstock.runtime.task.spilling.held_memory import HeldMemory
-from penstock.runtime.task.spilling.spilled_group import SpilledGroup
-from penstock.runtime.time.level_backlog import LevelBacklog
-from penstock.runtime.time.level_watermarks import LevelWatermarks
+from penstock.runtime.task.spilling.spilled_group import HeldMemory, SpilledGroup
+from penstock.runtime.time.level_watermarks import LevelBacklog, LevelWatermarks
 from penstock.state.backends.hash.backend import HashBackend
 from penstock.state.level_state import CurrentGroup, LevelState
 from penstock.state.schema.entry_schema import BROADCAST_GROUP
@@ -43,9 +41,9 @@ from penstock.wire.frame import (
     FrameKind,
     encode_payload,
     encode_segments,
+    pack_segment,
     read_header,
 )
-from penstock.wire.record_segments import pack_segment
 
 
 # FLIP-327, rule 3.

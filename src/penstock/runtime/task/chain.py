@@ -32,13 +32,11 @@ from typing import Any
 from penstock.errors import PenstockError, TypeMismatchError, UserFunctionError
 from penstock.metrics.job_metrics import LATE_RECORDS, RECORDS_IN, RECORDS_OUT, WATERMARK
 from penstock.metrics.values import CounterValue, GaugeValue, MetricValue, merge_metrics
-from penstock.program.level import LevelProgram
-from penstock.program.operator_spec import Copies, OperatorSpec
+from penstock.program.level import Copies, LevelProgram, OperatorSpec
 from penstock.program.traverse import reachable
 from penstock.runtime.exchange.channel_writer import Emit, FrameSequence
 from penstock.runtime.exchange.level_input import Batch
-from penstock.runtime.exchange.local_channel import LocalChannel
-from penstock.runtime.exchange.value_channel_writer import make_channel_writer
+from penstock.runtime.exchange.local_channel import LocalChannel, make_channel_writer
 from penstock.runtime.flow.coercion import CoercingOutput
 from penstock.runtime.flow.output import Output, TaggedOutput
 from penstock.runtime.flow.record_copies import readers_output

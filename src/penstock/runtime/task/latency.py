@@ -19,10 +19,8 @@ from dataclasses import dataclass
 
 from penstock.metrics.histogram import HistogramValue, LatestValues
 from penstock.metrics.values import MetricValue
-from penstock.program.latency_marker import LatencyMarker, LatencyMarkerEvent
-from penstock.program.level import LevelProgram
-from penstock.program.operator_spec import OperatorSpec
-from penstock.program.run_settings import LatencyGranularity
+from penstock.program.level import LevelProgram, OperatorSpec
+from penstock.program.run_settings import LatencyGranularity, LatencyMarker, LatencyMarkerEvent
 from penstock.runtime.exchange.channel_writer import ChannelWriter
 from penstock.wire.frame import load_payload
 

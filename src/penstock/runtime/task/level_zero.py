@@ -25,8 +25,7 @@ from penstock.errors import PenstockError
 from penstock.expressions.field_totals import FieldTotal, records_of_totals
 from penstock.metrics.task_clock import ARROW, OTHER, START, WAIT, TaskClock, level_place
 from penstock.metrics.values import merge_metrics
-from penstock.program.level import LevelProgram
-from penstock.program.operator_spec import NO_COPIES
+from penstock.program.level import NO_COPIES, LevelProgram
 from penstock.program.routing import destination_routes
 from penstock.runtime.exchange.channel_writer import ChannelWriter, FrameSequence
 from penstock.runtime.flow.coercion import CoercingOutput

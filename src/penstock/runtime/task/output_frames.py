@@ -13,8 +13,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Iterator
 
-from penstock.runtime.spill.spill_space import SpillSpace
-from penstock.runtime.spill.spill_store import SpillStore
+from penstock.runtime.spill.spill_space import SpillSpace, SpillStore
 
 Row = tuple[int, bytes]
 """(route, frame)."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.errors import CallSite, TimestampUnsupportedError, WatermarkUnsupportedError
-from penstock.program.operator_spec import OperatorSpec
+from penstock.program.level import OperatorSpec
 from penstock.runtime.flow.output import Output
 from penstock.wire.elements import MAX_WATERMARK, MIN_TIMESTAMP
 

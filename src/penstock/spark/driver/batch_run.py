@@ -25,11 +25,10 @@ from pyspark.sql import functions as sf
 from penstock.api.environment.job import RunSummary
 from penstock.errors import PenstockError
 from penstock.failpoint import failpoint
-from penstock.graph.epoch_number import EpochNumber
+from penstock.graph.endpoints import EpochNumber
 from penstock.metrics.values import CounterValue
-from penstock.plan.hand_over import HandOver
 from penstock.plan.phases.pipelines import most_tasks
-from penstock.plan.physical import RunPlan
+from penstock.plan.physical import HandOver, RunPlan
 from penstock.runtime.spill.spill_space import SPILLED_BYTES, SPILLED_FILES
 from penstock.runtime.task.report import Report
 from penstock.spark.driver.batch_progress import ProgressThread

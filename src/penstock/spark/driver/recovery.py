@@ -21,9 +21,8 @@ from penstock.plan.compat.function_digest import (
     numbered_uids,
     source_uids,
 )
-from penstock.plan.hand_over import HandOver
 from penstock.plan.phases.regions import region_of
-from penstock.plan.physical import PhysicalPlan, PipelinePlan, RunPlan
+from penstock.plan.physical import HandOver, PhysicalPlan, PipelinePlan, RunPlan
 from penstock.program.run_settings import RunKind
 from penstock.spark.driver.restored import Restored
 from penstock.spark.job.run_outline import SWITCHES

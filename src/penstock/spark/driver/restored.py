@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from penstock.graph.source_switch import SourceSwitch
-from penstock.plan.hand_over import HandOver
+from penstock.plan.physical import HandOver
 from penstock.spark.job.hand_over import describe_watermarks, read_hand_over
 from penstock.spark.job.observed_job import skipped_runs
 from penstock.spark.sources.pinned_files import PinnedFiles

@@ -10,8 +10,7 @@ from typing import Any, TypeVar
 
 from pyspark.sql import SparkSession
 
-from penstock.config.configuration import Configuration
-from penstock.config.job_parameters import job_parameters
+from penstock.config.configuration import Configuration, job_parameters
 from penstock.config.options import FRAME_RECORDS
 from penstock.errors import JobCancelledError
 from penstock.events.job_events import MetricsReported
@@ -22,8 +21,7 @@ from penstock.graph.source_switch import SourceSwitch, as_switched
 from penstock.metrics.job_metrics import JobMetrics
 from penstock.metrics.profile import WALL
 from penstock.metrics.task_facts import TaskFacts
-from penstock.plan.hand_over import HandOver
-from penstock.plan.physical import PhysicalPlan, RunPlan
+from penstock.plan.physical import HandOver, PhysicalPlan, RunPlan
 from penstock.plan.programs import programs_of
 from penstock.plan.projections import with_projections
 from penstock.program.channel import SINK_LEVEL

@@ -14,8 +14,7 @@ from pyspark.sql import DataFrame
 from penstock.failpoint import failpoint
 from penstock.filesystem.store_settings import StoreSettings
 from penstock.filesystem.stored_path import JobPath
-from penstock.graph.endpoints import Committer, FileCommittable, SinkContext
-from penstock.graph.epoch_number import EpochNumber
+from penstock.graph.endpoints import Committer, EpochNumber, FileCommittable, SinkContext
 from penstock.graph.sink_calls import open_committer
 from penstock.metrics.profile import COMMIT, SPARK_JOB
 from penstock.metrics.task_facts import CommitCost

@@ -17,7 +17,7 @@ from typing import Any
 from penstock.errors import PenstockError
 from penstock.failpoint import failpoint
 from penstock.filesystem.stored_path import JobPath, mounted
-from penstock.graph.snapshot_part import Captured, SnapshotPart, snapshot_part_of
+from penstock.graph.hybrid import Captured, SnapshotPart, snapshot_part_of
 from penstock.plan.phases.backlog import snapshot_parts, with_snapshot
 from penstock.plan.physical import PhysicalPlan
 from penstock.spark.driver.run_context import JobContext

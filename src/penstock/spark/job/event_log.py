@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from penstock.config.configuration import Configuration
 from penstock.errors import PenstockError
+from penstock.events.event_files import events_in
 from penstock.events.event_log import EventLog
-from penstock.events.event_objects import events_in
 from penstock.events.job_events import JobStarted
 from penstock.events.listeners import Registration
 from penstock.plan.explain.outline import edges_of, nodes_of

@@ -11,7 +11,7 @@ from typing import Any
 
 from penstock.errors import StateError
 from penstock.filesystem.stored_path import JobPath
-from penstock.plan.hand_over import HandOver
+from penstock.plan.physical import HandOver
 from penstock.runtime.task.report import Report
 
 EVERY_GROUP = -1

@@ -47,8 +47,7 @@ from penstock.config.options import RECOVERY_PATH
 from penstock.errors import JobDirectoryError, JobFencedError, JobMismatchError
 from penstock.events.event_files import DIRECTORY as EVENTS_DIRECTORY
 from penstock.filesystem.stored_path import JobPath, StoredPath, mounted
-from penstock.plan.compat.fingerprint import describe_shape, fingerprint
-from penstock.plan.explain.shape_difference import first_difference
+from penstock.plan.compat.fingerprint import describe_shape, fingerprint, first_difference
 from penstock.plan.physical import PhysicalPlan
 from penstock.spark.job.job_lock import LOCK, JobLock, owner_of, take_lock
 from penstock.spark.job.job_steps import (

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from penstock.config.options import CHECKPOINT_DIR
 from penstock.errors import JobDirectoryError, PenstockError, SavepointError
-from penstock.filesystem.client_library import check_installed
 from penstock.filesystem.object_path import SCHEMES, ObjectPath, object_path
+from penstock.filesystem.object_store import check_installed
 from penstock.filesystem.store_settings import StoreSettings
 from penstock.filesystem.stored_path import JobPath, StoredPath
 from penstock.filesystem.stores import store_of

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from penstock.filesystem.stored_path import JobPath
-from penstock.graph.snapshot_part import SnapshotPart
+from penstock.graph.hybrid import SnapshotPart
 from penstock.plan.compat.function_digest import channel_ends, function_digests, source_uids
 from penstock.plan.physical import PhysicalPlan, RunPlan
 from penstock.runtime.task.report import Report

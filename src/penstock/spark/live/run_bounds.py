@@ -22,9 +22,8 @@ from penstock.config.options import JOB_NAME
 from penstock.events.job_events import Switched
 from penstock.failpoint import failpoint
 from penstock.filesystem.stored_path import JobPath
-from penstock.plan.hand_over import HandOver
 from penstock.plan.phases.regions import region_of
-from penstock.plan.physical import RunPlan
+from penstock.plan.physical import HandOver, RunPlan
 from penstock.runtime.task.report import Report
 from penstock.spark.driver.run_context import JobContext
 from penstock.spark.job.hand_over import describe_hand_over, greatest_watermark

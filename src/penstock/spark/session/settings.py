@@ -24,8 +24,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql.utils import is_remote
 
-from penstock.config.configuration import Configuration
-from penstock.config.secret_keys import is_secret
+from penstock.config.configuration import Configuration, is_secret
 from penstock.errors import ConfigError, EnvironmentSetupError
 from penstock.filesystem.store_settings import AZURE_LOGINS, StoreSettings, store_settings_of_hadoop
 

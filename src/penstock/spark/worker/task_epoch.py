@@ -14,7 +14,7 @@ from contextlib import contextmanager
 
 from pyspark import SparkContext, TaskContext
 
-from penstock.graph.epoch_number import EpochNumber
+from penstock.graph.endpoints import EpochNumber
 
 PROPERTY = "penstock.epoch"
 """Spark's local property with the number as text."""

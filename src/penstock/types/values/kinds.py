@@ -4,7 +4,7 @@ The table has one row per class. These modules read it:
 
     copy               `penstock.types.values.copying`          held, flat, rebuilt
     digest             `penstock.wire.canonical.record_digest`  content; mark and components
-    strict equality    `penstock.testing.shapes`                class, then content or components
+    strict equality    `penstock.testing.answers`                class, then content or components
     key as bytes,      `penstock.wire.canonical.key_encodings`      components; not content: the keys 1,
     hash of a key                                               1.0 and True are equal
 

@@ -10,7 +10,7 @@ from itertools import chain
 from typing import Any
 
 from penstock.program.function_calls import AsyncSpec
-from penstock.program.operator_spec import OperatorSpec
+from penstock.program.level import OperatorSpec
 from penstock.runtime.flow.output import Output
 from penstock.runtime.functions.context import OperatorContext
 from penstock.runtime.operators.async_io.async_calls import AsyncCalls, Failed

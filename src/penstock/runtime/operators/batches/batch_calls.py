@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.errors import PenstockError, TypeMismatchError
-from penstock.program.operator_spec import OperatorSpec
+from penstock.program.level import OperatorSpec
 from penstock.types.arrow import arrow_columns, arrow_schema
 from penstock.types.batch_forms import record_batch
 from penstock.user_failure import failure_at, short

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from penstock.program.operator_spec import OperatorSpec
+from penstock.program.level import OperatorSpec
 from penstock.runtime.exchange.column_records import ColumnRecords
 from penstock.runtime.flow.output import Output
 from penstock.runtime.functions.context import OperatorContext

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.program.operator_spec import OperatorSpec
+from penstock.program.level import OperatorSpec
 from penstock.runtime.flow.output import Output
 from penstock.runtime.functions.context import KeyedScope, OperatorContext
 from penstock.runtime.operators.batches.batch_calls import BatchCalls

@@ -20,9 +20,8 @@ from itertools import compress, repeat
 from typing import Any
 
 from penstock.errors import ArgumentError, TypeMismatchError
-from penstock.program.operator_spec import OperatorSpec
-from penstock.runtime.flow.output import Output
-from penstock.runtime.flow.side_outputs import send_sides
+from penstock.program.level import OperatorSpec
+from penstock.runtime.flow.output import Output, send_sides
 from penstock.runtime.functions.context import KeyedScope, OperatorContext
 from penstock.runtime.operators.joins.interval_buffer import IntervalBuffer
 from penstock.runtime.operators.joins.two_sides import lists_by_key

@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from penstock.program.join import Existence
-from penstock.program.operator_spec import OperatorSpec
+from penstock.program.level import OperatorSpec
 from penstock.runtime.flow.output import Output
 from penstock.runtime.functions.context import KeyedScope, OperatorContext
 from penstock.runtime.operators.joins.join_side import Change, JoinSide

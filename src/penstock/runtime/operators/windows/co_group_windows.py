@@ -9,8 +9,8 @@ from __future__ import annotations
 from itertools import repeat
 from typing import Any
 
-from penstock.program.operator_spec import OperatorSpec
-from penstock.program.tagged_union import TaggedUnion
+from penstock.program.join import TaggedUnion
+from penstock.program.level import OperatorSpec
 from penstock.runtime.flow.output import Output
 from penstock.runtime.functions.context import KeyedScope, OperatorContext
 from penstock.runtime.operators.two_inputs import BuffersInputs

@@ -12,7 +12,7 @@ from functools import reduce
 from typing import Any, Protocol
 
 from penstock.program.folding.fold import Fold
-from penstock.program.operator_spec import OperatorSpec
+from penstock.program.level import OperatorSpec
 from penstock.program.window_operation import WindowSpec
 from penstock.runtime.fold.loops import fold_one, result_of
 from penstock.runtime.functions.state_handles import KeyedScope

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from penstock.errors import GraphError
-from penstock.program.operator_spec import OperatorSpec
+from penstock.program.level import OperatorSpec
 from penstock.program.window_operation import Evaluation
 from penstock.program.windows import Window
 from penstock.runtime.flow.record_copies import Emission

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from penstock.errors import PenstockError
 from penstock.program.folding.fold import Fold
-from penstock.program.operator_spec import OperatorSpec
+from penstock.program.level import OperatorSpec
 from penstock.program.window_operation import WindowSpec
 from penstock.program.windows import Window
 from penstock.runtime.functions.context import OperatorContext

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from penstock.program.operator_spec import OperatorSpec
+from penstock.program.level import OperatorSpec
 from penstock.runtime.functions.state_handles import KeyedScope
 from penstock.runtime.operators.windows.stored_types import is_part_of
 from penstock.state.handles.list_state import TableListState

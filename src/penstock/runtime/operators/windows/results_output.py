@@ -8,7 +8,7 @@ from typing import Any
 from penstock.errors import ExpressionError
 from penstock.expressions.arrow.records import ChainEvaluation
 from penstock.expressions.keyed_aggregate import WINDOW_BOUNDS
-from penstock.program.operator_spec import OperatorSpec
+from penstock.program.level import OperatorSpec
 from penstock.program.regular_windows import RegularWindows
 from penstock.runtime.flow.output import FanOut, Output
 

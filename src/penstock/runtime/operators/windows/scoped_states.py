@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from penstock.errors import StateError
-from penstock.program.operator_spec import OperatorSpec
+from penstock.program.level import OperatorSpec
 from penstock.runtime.functions.state_handles import Descriptor, KeyedScope, StateHandles
 from penstock.state.backends.base import ABSENT, KeyedStateBackend, Table
 from penstock.state.schema.entry_schema import StateKind, StateSchema

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from penstock.expressions.aggregates import is_name_of_part
 from penstock.expressions.keyed_aggregate import KeyedAggregate
-from penstock.program.operator_spec import OperatorSpec
+from penstock.program.level import OperatorSpec
 from penstock.types import TypeInformation, Types
 from penstock.types.description import has_serializers
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from penstock.program.operator_spec import OperatorSpec
+from penstock.program.level import OperatorSpec
 from penstock.runtime.functions.state_handles import KeyedScope
 from penstock.runtime.operators.windows.lists import ListContents
 from penstock.state.schema.own_states import WINDOW_CONTENTS, WINDOW_SECOND_CONTENTS

@@ -28,13 +28,18 @@ from typing import Any
 
 from penstock.runtime.operators.keyed import KeyedOperator
 from penstock.runtime.spill.record_size import bytes_per_record, record_overhead
-from penstock.runtime.spill.spill_store import Row, SpillStore
+from penstock.runtime.spill.spill_space import Row, SpillStore
 from penstock.types import Types
 from penstock.types.record_form import RecordForm, record_form
 from penstock.wire.canonical.key_bytes import encode_key
 from penstock.wire.elements import MIN_TIMESTAMP
-from penstock.wire.frame import FrameHeader, FrameKind, decode_records, encode_segments
-from penstock.wire.record_segments import pack_segment
+from penstock.wire.frame import (
+    FrameHeader,
+    FrameKind,
+    decode_records,
+    encode_segments,
+    pack_segment,
+)
 
 REST = 1 << 15
 """Suffix of the input of records that are no results, so that they come behind those."""

@@ -10,7 +10,7 @@ import pickle
 import time
 
 from penstock.errors import JobFailedError
-from penstock.graph.epoch_number import EpochNumber
+from penstock.graph.endpoints import EpochNumber
 from penstock.metrics.profile import SPARK_JOB
 from penstock.spark.driver.lost_output import MOST_IN_A_ROW, LostOutput
 from penstock.spark.driver.run_context import JobContext

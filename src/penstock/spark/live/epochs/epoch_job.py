@@ -32,7 +32,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.util import _load_from_socket
 
-from penstock.graph.epoch_number import EpochNumber
+from penstock.graph.endpoints import EpochNumber
 from penstock.spark.failures.final_failures import FinalFailure
 from penstock.spark.session.job_settings import POOL
 from penstock.spark.worker.task_epoch import set_epoch

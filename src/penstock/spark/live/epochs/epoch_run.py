@@ -22,11 +22,11 @@ from dataclasses import replace
 from functools import partial
 
 from penstock.api.environment.job import RunSummary
-from penstock.config.live_options import SINGLE_TASK_WORK
 from penstock.config.options import MAX_RECORDS_PER_BATCH, STATE_BACKEND
+from penstock.config.run_options import SINGLE_TASK_WORK
 from penstock.errors import JobDirectoryError
 from penstock.failpoint import failpoint
-from penstock.graph.epoch_number import EpochNumber
+from penstock.graph.endpoints import EpochNumber
 from penstock.plan.phases.backlog import catch_up_factor
 from penstock.plan.physical import RunPlan
 from penstock.spark.driver.confirmations import Confirmations, logs_read
