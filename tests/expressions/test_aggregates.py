@@ -89,7 +89,12 @@ AGGREGATED = {
     **{
         f"{short}_{name}": AggregateExpression(how, col[name].tree)
         for name in ("small", "whole")
-        for short, how in (("wide", "wide_sum"), ("truncated", "whole_mean"))
+        for short, how in (
+            ("wide", "wide_sum"),
+            ("truncated", "whole_mean"),
+            ("left", "net_count"),
+            ("net", "net_sum"),
+        )
     },
     "variance_small": col.small.variance(),
     "stddev_small": col.small.stddev(),
@@ -141,6 +146,8 @@ REFERENCE = {
     "count": len,
     "sum": total,
     "wide": total,
+    "left": len,
+    "net": total,
     "mean": mean,
     "truncated": lambda values: (
         math.trunc(Fraction(total(values), len(values))) if values else None

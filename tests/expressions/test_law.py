@@ -51,7 +51,16 @@ def test_all_functions_have_a_kernel_and_a_reference() -> None:
     assert set(FUNCTIONS) == REFERENCED | OF_AGGREGATES
 
 
-OF_AGGREGATES = {"bucket", "joined", "quotient", "tally", "tally_size", "quantile", "variance"}
+OF_AGGREGATES = {
+    "bucket",
+    "joined",
+    "quotient",
+    "weight",
+    "tally",
+    "tally_size",
+    "quantile",
+    "variance",
+}
 """The law of aggregates compares them (`test_aggregates`)."""
 
 

@@ -17,13 +17,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from penstock.common import Configuration, Row, Types, WatermarkStrategy
+from penstock.common import Configuration, Row, RowKind, Types, WatermarkStrategy
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.connectors import CollectionSource, FileSource, HybridSource
 from penstock.errors import ExpressionError
 from penstock.expressions.column import col
 from penstock.program.operators import KEYED_AGGREGATE, KEYED_CHANGES
+from penstock.sql.catalogue import Changelog
 from penstock.sql.relations.keyed import GroupBy
+from penstock.sql.streams import StreamTable
 from penstock.testing import Schedule, collect
 from tests.sql.harness import query_harness, shown, state_bytes
 
@@ -87,6 +89,36 @@ QUERIES = [
     "SELECT n, COUNT(*) AS c FROM (SELECT k, COUNT(*) AS n FROM t GROUP BY k) GROUP BY n",
     "SELECT k, MAX(n) AS m, LISTAGG(l) AS l FROM (SELECT k, g, COUNT(*) AS n, MIN(s) AS l FROM t GROUP BY k, g) GROUP BY k",
 ]
+
+
+INNER = "(SELECT k, g, COUNT(*) AS c, SUM(i) AS i, SUM(b) FILTER (WHERE i = 3) AS b, MAX(s) AS s FROM t GROUP BY k, g HAVING COUNT(*) <> 3)"
+"""Groups that change, and go when they have three rows."""
+
+OF_CHANGES = [
+    "COUNT(*)",
+    "COUNT(*) FILTER (WHERE g = 0)",
+    "COUNT(b)",
+    "COUNT(s)",
+    "SUM(c)",
+    "SUM(b)",
+    "SUM(CAST(g AS TINYINT))",
+    "SUM(i) FILTER (WHERE c > 2)",
+    "AVG(i)",
+    "AVG(b)",
+    "AVG(CAST(g AS INT))",
+]
+"""Aggregates of rows that are taken back which have parts."""
+
+QUERIES += [
+    *(f"SELECT k, {each} AS a FROM {INNER} GROUP BY k" for each in OF_CHANGES),
+    f"SELECT {', '.join(f'{each} AS a{at}' for at, each in enumerate(OF_CHANGES))} FROM {INNER}",
+    f"SELECT s, SUM(b) AS b FROM {INNER} GROUP BY s",
+    f"SELECT DISTINCT c, s FROM {INNER} WHERE c > 1",
+    f"SELECT n, COUNT(*) AS m FROM (SELECT s, SUM(c) AS n FROM {INNER} GROUP BY s) GROUP BY n HAVING COUNT(*) < 3",
+]
+
+ACCUMULATED_OF_CHANGES = ["MIN(c)", "MAX(s)", "COUNT(DISTINCT c)", "LISTAGG(s)"]
+"""Aggregates of rows that are taken back which accumulators compute: the list may only become shorter."""
 
 
 def rows_of_seed(seed: int, count: int = 60) -> list[Row]:
@@ -172,6 +204,17 @@ def test_the_operator_is_that_of_columns_unless_it_is_in_the_list(aggregate: str
     assert kinds_of(stream) == [KEYED_CHANGES if aggregate in ACCUMULATED else KEYED_AGGREGATE]
 
 
+@pytest.mark.parametrize("aggregate", [*OF_CHANGES, *ACCUMULATED_OF_CHANGES])
+def test_the_operator_of_changes_is_that_of_columns_unless_it_is_in_the_list(
+    aggregate: str,
+) -> None:
+    stream, _ = stream_of([], "streaming", {})
+    env = stream.get_execution_environment()
+    env.sql(f"SELECT k, {aggregate} AS a FROM {INNER} GROUP BY k", {"t": stream})
+    last = KEYED_CHANGES if aggregate in ACCUMULATED_OF_CHANGES else KEYED_AGGREGATE
+    assert kinds_of(stream) == [KEYED_AGGREGATE, last]
+
+
 @pytest.mark.parametrize(
     "query",
     [
@@ -234,8 +277,16 @@ def calls_of(run: Callable[[], Any]) -> int:
     return count
 
 
-@pytest.mark.parametrize("aggregate", AGGREGATES)
-def test_a_record_costs_at_most_twice_what_it_costs_in_columns(aggregate: str) -> None:
+@pytest.mark.parametrize(
+    ("aggregate", "changelog"),
+    [
+        *((each, Changelog.INSERT_ONLY) for each in AGGREGATES),
+        *((each, Changelog.RETRACT) for each in AGGREGATES if each[:3] in {"COU", "SUM", "AVG"}),
+    ],
+)
+def test_a_record_costs_at_most_twice_what_it_costs_in_columns(
+    aggregate: str, changelog: Changelog
+) -> None:
     """Calls are counted for many records and for few: the difference is that of records."""
     field = {"*": "b"}.get(aggregate.partition("(")[2][0], aggregate.partition("(")[2][0])
     how = AGGREGATES[aggregate]
@@ -249,7 +300,8 @@ def test_a_record_costs_at_most_twice_what_it_costs_in_columns(aggregate: str) -
         stream, _ = stream_of(rows, "streaming", {})
         env = stream.get_execution_environment()
         if of_sql:
-            made = env.sql(f"SELECT k, {aggregate} AS a FROM t GROUP BY k", {"t": stream})
+            table = StreamTable(stream, changelog)
+            made = env.sql(f"SELECT k, {aggregate} AS a FROM t GROUP BY k", {"t": table})
         else:
             made = stream.key_by(col.k).aggregate(a=getattr(argument, how)())
         return calls_of(lambda: collect(made, Schedule(batch_sizes=(500,))))
@@ -309,6 +361,23 @@ def test_an_update_is_a_pair_in_order_and_equal_results_are_none() -> None:
         assert [(str(row.get_row_kind()), row.m) for row in harness.output()] == [
             *(("+I", 1), ("-U", 1), ("+U", 3)),
         ]
+
+
+def test_state_of_rows_that_are_gone_is_empty() -> None:
+    query = "SELECT k, SUM(i) AS s, AVG(b) AS a, COUNT(f) AS c FROM t GROUP BY k"
+    with query_harness(query, {"t": (T, {"changelog": Changelog.RETRACT})}) as harness:
+        empty = state_bytes(harness)
+        row = ("a", 0, 1, 2, "", None, None, True, 0.0)
+        assert shown(harness.push(Row(*row))) == [("+I", "a", 1, 2, 1)]
+        without = Row(*("a", 0, None, None, "", None, None, None, 0.0))
+        assert shown(harness.push(without)) == []
+        back = Row(*row)
+        back.set_row_kind(RowKind.DELETE)
+        assert shown(harness.push(back)) == [("+U", "a", None, None, 0), ("-U", "a", 1, 2, 1)]
+        without.set_row_kind(RowKind.UPDATE_BEFORE)
+        assert state_bytes(harness) > empty
+        assert shown(harness.push(without)) == [("-D", "a", None, None, 0)]
+        assert state_bytes(harness) == empty
 
 
 def test_state_of_a_group_has_one_part_per_argument() -> None:

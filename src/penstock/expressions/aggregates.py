@@ -29,7 +29,7 @@ from penstock.expressions.kinds import (
     TypingError,
     name_of,
 )
-from penstock.expressions.tree import Call, Expression, Field, Literal, quoted_name, text_of
+from penstock.expressions.tree import WEIGHT, Call, Expression, Field, Literal, quoted_name, text_of
 from penstock.types.base import TypeInformation
 from penstock.types.types import Types
 
@@ -210,6 +210,40 @@ def _wide_total(tree: Expression | None, argument: Expression | None) -> Aggrega
     return Aggregate(parts, _itself if len(parts) == 1 else lambda sums: Call("joined", sums))
 
 
+def _net_count(tree: Expression | None, argument: Expression | None) -> Aggregate:
+    """Return the number of values that are left; fewer than none are none."""
+    parts = _count(tree, argument).parts
+    return Aggregate(parts, lambda counts: Call("greatest", (counts[0], Literal(0))))
+
+
+def _net_sum(tree: Expression | None, argument: Expression | None) -> Aggregate:
+    """Return the sum of values of which some are taken back: NULL if none is left."""
+    total, count = _wide_total(tree, argument), _count(tree, argument).parts
+
+    def result(parts: tuple[Field, ...]) -> Expression:
+        *sums, left = parts
+        none = Call("cast", (Literal(None),), (LONG,))
+        is_left = Call("greater", (left, Literal(0)))
+        return Call("case", (is_left, total.result(tuple(sums)), none))
+
+    return Aggregate((*total.parts, *count), result)
+
+
+def weighted(part: Part, made: Expression) -> Expression:
+    """Return a part of a record, given with types, by the weight of the record, without types.
+
+    Raises:
+        TypingError: A part of what was taken back cannot be taken out of its merge.
+    """
+    if part.merge != "sum":
+        msg = f"{part.merge} does not forget values"
+        raise TypingError(msg)
+    if name_of(made) == LONG.name:
+        return Call("multiply", (part.of_record, WEIGHT))
+    is_added = Call("greater", (WEIGHT, Literal(0)))
+    return Call("case", (is_added, part.of_record, Call("negate", (part.of_record,))))
+
+
 def _whole_mean(tree: Expression | None, argument: Expression | None) -> Aggregate:
     parts = (*_wide_parts(tree, argument, "mean"), *_count(tree, argument).parts)
     return Aggregate(parts, lambda sums: Call("quotient", sums))
@@ -294,6 +328,8 @@ AGGREGATES: dict[str, Callable[..., Aggregate]] = {
     "mean": _mean,
     "wide_sum": _wide_total,
     "whole_mean": _whole_mean,
+    "net_count": _net_count,
+    "net_sum": _net_sum,
     "min": _min,
     "max": _max,
     "approx_quantile": _quantile,

@@ -130,6 +130,7 @@ FUNCTIONS: dict[str, ColumnFunction] = {
     "bucket": ColumnFunction(rules.bucketed),
     "bits": ColumnFunction(rules.unary({"Long"}, LONG)),
     "tally": ColumnFunction(rules.tallied),
+    "weight": ColumnFunction(rules.of_sums, in_sql=False),
     "joined": ColumnFunction(rules.of_sums, lambda _: True, in_sql=False),
     "quotient": ColumnFunction(rules.of_sums, in_sql=False),
     "tally_size": ColumnFunction(rules.of_tally(LONG), in_sql=False),

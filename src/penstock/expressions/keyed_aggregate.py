@@ -16,6 +16,7 @@ from penstock.expressions.aggregates import (
     name_of_key,
     name_of_part,
     part_in_words,
+    weighted,
 )
 from penstock.expressions.kinds import COMPUTED, DECIMAL, FLOATS, INSTANT, TypingError
 from penstock.expressions.merging import A_SUM, Merge, merge_of
@@ -142,8 +143,10 @@ def keyed_aggregate(
     aggregates: Mapping[str, AggregateExpression],
     bounds: Mapping[str, str] | None = None,
     bound_type: TypeInformation = INSTANT,
+    *,
+    is_weighted: bool = False,
 ) -> tuple[ExpressionChain, KeyedAggregate]:
-    """Return the selection of the parts of a record, and what merges parts.
+    """Return the selection of the parts of a record, and what merges parts; records have weights, or are added only.
 
     Raises:
         ArgumentError: An aggregate does not take values of its argument's type.
@@ -167,10 +170,14 @@ def keyed_aggregate(
         fields = [Field(name_of_part(part, tree)) for part in found.parts]
         for part, at in zip(found.parts, fields, strict=True):
             if at.name not in outputs:  # aggregates of one column share parts: its sum, its buckets
-                outputs[at.name] = typed(part.of_record, records, "aggregate")
+                made = typed(part.of_record, records, "aggregate")
+                if is_weighted:
+                    made = typed(weighted(part, made), records, "aggregate")
+                outputs[at.name] = made
                 merges.append(part.merge)
         results[name] = found.result(tuple(fields))
-    chain = ExpressionChain(records, (SelectStep(tuple(outputs.items())),), takes_changes=False)
+    selection = (SelectStep(tuple(outputs.items())),)
+    chain = ExpressionChain(records, selection, takes_changes=is_weighted)
     parts = chain.type_info
     assert isinstance(parts, RowTypeInfo), "a selection makes rows"
     fired = parts
@@ -178,6 +185,6 @@ def keyed_aggregate(
         names = [*parts.field_names, *WINDOW_BOUNDS]
         fired = RowTypeInfo([*parts.field_types, bound_type, bound_type], names)
         results |= {name: Field(bound) for name, bound in bounds.items()}
-    made = {name: typed(tree, fired, "aggregate") for name, tree in results.items()}
-    emitted = ExpressionChain(fired, (SelectStep(tuple(made.items())),))
+    results = {name: typed(tree, fired, "aggregate") for name, tree in results.items()}
+    emitted = ExpressionChain(fired, (SelectStep(tuple(results.items())),))
     return chain, KeyedAggregate(parts, tuple(merges), emitted)

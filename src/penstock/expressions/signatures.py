@@ -292,7 +292,7 @@ def of_moments(call: Call) -> Call:
 
 
 def of_sums(call: Call) -> Call:
-    """Type `joined` and `quotient`, of sums of whole numbers."""
+    """Type `weight`, of a record, and `joined` and `quotient`, of sums of whole numbers."""
     return replace(call, type_info=LONG)
 
 

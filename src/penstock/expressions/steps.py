@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from penstock.expressions.functions import FUNCTIONS
 from penstock.expressions.kinds import DECIMAL, name_of
-from penstock.expressions.tree import Call, Expression, Field, fields_of, parts_of
+from penstock.expressions.tree import WEIGHT, Call, Expression, Field, fields_of, parts_of
 from penstock.expressions.typing import RecordType
 from penstock.types.base import TypeInformation
 from penstock.types.records import RowTypeInfo
@@ -80,6 +80,16 @@ class ExpressionChain:
         """Type of the records it emits."""
         made = [step.type_info for step in self.steps if isinstance(step, SelectStep)]
         return made[-1] if made else self.records
+
+    @property
+    def reads_weights(self) -> bool:
+        """True if kinds of records become values, so that what it emits is added."""
+        return any(
+            isinstance(part, Call) and part.function == WEIGHT.function
+            for step in self.steps
+            for each in _expressions_of(step)
+            for part in parts_of(each)
+        )
 
     @property
     def unprojected_because(self) -> str | None:

@@ -72,6 +72,9 @@ class Call:
 
 Expression = Field | Literal | Call
 
+WEIGHT = Call("weight", ())
+"""1 of a record that is added, -1 of one that is taken back; what reads it makes records that are added."""
+
 
 def arguments_of(expression: Expression) -> tuple[Expression, ...]:
     """Return the arguments of a call, none of a field or a constant."""

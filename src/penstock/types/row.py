@@ -55,6 +55,9 @@ _SHORT_STRINGS = {
 }
 _INSERT = RowKind.INSERT
 
+TAKEN_BACK = (RowKind.UPDATE_BEFORE, RowKind.DELETE)
+"""Kinds of rows that are there no longer."""
+
 
 class Row:
     """A record whose fields are reached by position, and by name if it has names.

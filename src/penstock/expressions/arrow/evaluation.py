@@ -52,6 +52,9 @@ class Batch:
         return Batch(length, lambda name: self.column(name).filter(mask))
 
 
+WEIGHTS = "\0weights"
+"""Name of the column of the weights of records, which no field has."""
+
 Evaluate = Callable[[Batch], pa.Array]
 """Evaluates an expression. It raises `pyarrow.ArrowInvalid` if a record has no value."""
 
@@ -173,13 +176,18 @@ def _case(call: Call) -> Evaluate:
     return evaluate
 
 
+def _weight(_: Call) -> Evaluate:
+    return lambda batch: batch.column(WEIGHTS)
+
+
 _LAZY: dict[str, Callable[[Call], Evaluate]] = {
     "and": _and,
     "or": _or,
     "coalesce": _coalesce,
     "case": _case,
+    "weight": _weight,
 }
-"""Functions that do not need all of their arguments."""
+"""Functions that do not need all of their arguments, or have none."""
 
 EVALUATED = frozenset({*KERNELS, *_LAZY})
 """Names of all functions that have an evaluation here."""

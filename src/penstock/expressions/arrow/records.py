@@ -16,7 +16,8 @@ import pyarrow as pa
 
 from penstock.errors import ArgumentError, CallSite, ExpressionError
 from penstock.expressions.aggregates import is_name_of_part, part_in_words
-from penstock.expressions.arrow.evaluation import Batch, Evaluate, evaluation
+from penstock.expressions.arrow.evaluation import WEIGHTS, Batch, Evaluate, evaluation
+from penstock.expressions.kinds import LONG
 from penstock.expressions.steps import ExpressionChain, SelectStep, WhereStep
 from penstock.expressions.tree import Expression, Field
 from penstock.types.arrow import (
@@ -28,7 +29,7 @@ from penstock.types.arrow import (
 )
 from penstock.types.base import TypeInformation
 from penstock.types.records import RowTypeInfo
-from penstock.types.row import Row, RowKind, row_factory
+from penstock.types.row import TAKEN_BACK, Row, RowKind, row_factory
 from penstock.user_failure import short
 
 _HINT = (
@@ -78,7 +79,7 @@ class _Column:
 class _Table:
     """Records between two steps."""
 
-    __slots__ = ("columns", "length", "lists", "records", "stamps")
+    __slots__ = ("columns", "kinds", "length", "lists", "records", "stamps")
 
     def __init__(
         self,
@@ -86,23 +87,33 @@ class _Table:
         columns: dict[str, _Column],
         records: list[Any] | None = None,
         lists: Sequence[Sequence[Any]] | None = None,
-        stamps: list[list[Any]] | None = None,
+        stamps: list[int] | None = None,
+        kinds: list[RowKind] | None = None,
     ) -> None:
         self.length = length
         self.columns = columns
         self.records = records
         self.lists = lists
-        self.stamps = stamps or []
+        self.stamps = stamps
+        self.kinds = kinds
 
     def chosen(self, mask: pa.Array) -> _Table:
         flags = mask.to_pylist()
+
+        def kept(values: Any) -> Any:
+            return None if values is None else list(compress(values, flags))
+
         return _Table(
             sum(flags),
             {name: column.chosen(mask, flags) for name, column in self.columns.items()},
-            None if self.records is None else list(compress(self.records, flags)),
-            None if self.lists is None else list(compress(self.lists, flags)),
-            [list(compress(each, flags)) for each in self.stamps],
+            *map(kept, (self.records, self.lists, self.stamps, self.kinds)),
         )
+
+    def weights(self) -> pa.Array:
+        """Return 1 of each record that is added, -1 of each that is taken back."""
+        if self.kinds is None:
+            return pa.repeat(pa.scalar(1, pa.int64()), self.length)
+        return pa.array([-1 if each in TAKEN_BACK else 1 for each in self.kinds], pa.int64())
 
 
 _Apply = Callable[[_Table], _Table]
@@ -130,6 +141,7 @@ class ChainEvaluation:
         self._name, self._origin = name, origin
         self._records = chain.records if not beside else _without_last(chain.records, len(beside))
         self._takes_changes = chain.takes_changes
+        self._reads_weights = chain.reads_weights
         self._makes_rows = any(isinstance(step, SelectStep) for step in chain.steps)
         self._make = row_factory(tuple(chain.type_info.field_names))
         self._fields = dict(zip(chain.records.field_names, chain.records.field_types, strict=True))
@@ -163,9 +175,9 @@ class ChainEvaluation:
         kinds = self._kinds_of(values)
         found = self._of_records(values, timestamps, kinds, beside or {})
         made = self._rows(found)
-        if kinds is not None:
-            self._keep_kinds(made, found.stamps[-1])
-        return made, None if timestamps is None else found.stamps[0]
+        if found.kinds is not None and not self._reads_weights:
+            self._keep_kinds(made, found.kinds)
+        return made, found.stamps
 
     def _kinds_of(self, values: list[Any]) -> list[RowKind] | None:
         kinds = _kinds_of(values) if self._makes_rows else None
@@ -184,10 +196,9 @@ class ChainEvaluation:
             own = {name: of_all[at : at + 1] for name, of_all in beside.items()}
             self.of_records(values[at : at + 1], None, own)
 
-        stamps: list[list[Any]] = [each for each in (timestamps, kinds) if each is not None]
         lists = field_lists(self._records, values)
         columns = {name: _Column(name, self._fields[name], each) for name, each in beside.items()}
-        return self._run(_Table(len(values), columns, values, lists, stamps), alone)
+        return self._run(_Table(len(values), columns, values, lists, timestamps, kinds), alone)
 
     def of_columns(
         self, batch: pa.RecordBatch, timestamps: list[int] | None = None
@@ -198,15 +209,14 @@ class ChainEvaluation:
             ExpressionError: A record has no value; names it.
         """
         found = self._of_columns(batch, timestamps)
-        return self._rows(found), None if timestamps is None else found.stamps[0]
+        return self._rows(found), found.stamps
 
     def _of_columns(self, batch: pa.RecordBatch, timestamps: list[int] | None) -> _Table:
         columns = {
             name: _Column(name, self._fields[name], None, array)
             for name, array in zip(batch.schema.names, batch.columns, strict=True)
         }
-        stamps = None if timestamps is None else [timestamps]
-        table = _Table(batch.num_rows, columns, stamps=stamps)
+        table = _Table(batch.num_rows, columns, stamps=timestamps)
         return self._run(table, lambda at: self.of_columns(batch.slice(at, 1), None))
 
     def columns_of_records(
@@ -218,9 +228,10 @@ class ChainEvaluation:
             ExpressionError: A record has no value; names it.
             TypeMismatchError: A record does not have the declared type.
         """
-        self._kinds_of(values)  # what sends columns takes no changes
-        found = self._of_records(values, timestamps, None, {})
-        return self._columns(found), None if timestamps is None else found.stamps[0]
+        kinds = self._kinds_of(values)
+        assert kinds is None or self._reads_weights, "what sends columns emits no changes"
+        found = self._of_records(values, timestamps, kinds, {})
+        return self._columns(found), found.stamps
 
     def columns_of(
         self, batch: pa.RecordBatch, timestamps: list[int] | None = None
@@ -231,7 +242,7 @@ class ChainEvaluation:
             ExpressionError: A record has no value; names it.
         """
         found = self._of_columns(batch, timestamps)
-        return self._columns(found), None if timestamps is None else found.stamps[0]
+        return self._columns(found), found.stamps
 
     def _columns(self, table: _Table) -> pa.RecordBatch:
         schema = arrow_schema(self._type)
@@ -316,7 +327,7 @@ class ChainEvaluation:
                 name: self._output(table, batch, name, each, evaluate)
                 for name, each, evaluate in made
             }
-            return _Table(table.length, columns, stamps=table.stamps)
+            return _Table(table.length, columns, stamps=table.stamps, kinds=table.kinds)
 
         return apply
 
@@ -344,6 +355,8 @@ class ChainEvaluation:
         return Batch(table.length, lambda name: self._column(table, name).as_array())
 
     def _column(self, table: _Table, name: str) -> _Column:
+        if name == WEIGHTS:
+            return _Column(name, LONG, None, table.weights())
         found = table.columns.get(name)
         if found is None:
             assert table.lists is not None, "a selection has all columns"

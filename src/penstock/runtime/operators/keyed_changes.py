@@ -15,11 +15,9 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.runtime.operators.keyed import KeyedOperator
-from penstock.types.row import RowKind
+from penstock.types.row import TAKEN_BACK, RowKind
 from penstock.user_failure import short
 from penstock.wire.canonical.record_digest import record_digest
-
-_TAKEN_BACK = frozenset({RowKind.UPDATE_BEFORE, RowKind.DELETE})
 
 
 class KeyedChangesOperator(KeyedOperator):
@@ -61,7 +59,7 @@ def _add_up(kept: dict[bytes, list[Any]], changes: list[Any]) -> None:
         kind = row.get_row_kind()
         row.set_row_kind(RowKind.INSERT)
         digest = record_digest(row)
-        if kind not in _TAKEN_BACK:
+        if kind not in TAKEN_BACK:
             kept.setdefault(digest, []).append(row)
             continue
         same = kept[digest]

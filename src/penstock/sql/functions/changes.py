@@ -5,14 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from penstock.types.row import Row, RowKind, row_factory, values_of_row
+from penstock.types.row import TAKEN_BACK, Row, RowKind, row_factory, values_of_row
 
-SIGN = {
-    RowKind.INSERT: 1,
-    RowKind.UPDATE_AFTER: 1,
-    RowKind.UPDATE_BEFORE: -1,
-    RowKind.DELETE: -1,
-}
+SIGN = {kind: -1 if kind in TAKEN_BACK else 1 for kind in RowKind}
 """Weight of a row of a kind in the count of its values."""
 
 

@@ -34,14 +34,22 @@ _AGGREGATES: Mapping[str, tuple[str, frozenset[str]]] = {
 }
 """Name to that of an aggregate of columns, and the types of the values for which both are the same."""
 
+_OF_CHANGES = {"COUNT": "net_count", "SUM": "net_sum", "AVG": "whole_mean"}
+"""The same of rows that may be taken back."""
 
-def have_parts(keys: Sequence[SqlType], calls: Sequence[AggregateCall]) -> bool:
+
+def have_parts(
+    keys: Sequence[SqlType], calls: Sequence[AggregateCall], *, is_insert_only: bool = True
+) -> bool:
     """Return whether groups by some columns, and all their aggregates, are computed by parts."""
-    return all(each.name in _KEYS for each in keys) and all(map(_has_parts, calls))
+    known = _AGGREGATES if is_insert_only else _OF_CHANGES
+    return all(each.name in _KEYS for each in keys) and all(
+        each.function in known and _has_parts(each) for each in calls
+    )
 
 
 def _has_parts(call: AggregateCall) -> bool:
-    if call.is_distinct or call.user is not None or call.function not in _AGGREGATES:
+    if call.is_distinct or call.user is not None:
         return False
     return not call.arguments or call.source.name in _AGGREGATES[call.function][1]
 
@@ -67,18 +75,28 @@ class GroupParts:
 
 
 def group_parts(
-    records: RecordType, group: int, calls: Sequence[AggregateCall], made: RowTypeInfo
+    records: RecordType,
+    group: int,
+    calls: Sequence[AggregateCall],
+    made: RowTypeInfo,
+    *,
+    is_insert_only: bool = True,
 ) -> GroupParts:
-    """Return the steps of a group."""
+    """Return the steps of a group; the first part of rows that may be taken back counts them."""
     arguments = _arguments(records, group, calls)
     inside = SelectStep(tuple(arguments.items()))
     keys = tuple(arguments)[: max(group, 1)]
-    found = [_aggregate(call) for call in calls] or [AggregateExpression("count")]
-    named = {f"r{at}": each for at, each in enumerate(found)}
-    chain, aggregate = keyed_aggregate(inside.type_info, keys, named)
+    names = {name: how for name, (how, _) in _AGGREGATES.items()} if is_insert_only else _OF_CHANGES
+    found = {f"r{at}": _aggregate(call, names) for at, call in enumerate(calls)}
+    rows = AggregateExpression("count")
+    if not is_insert_only or not calls:
+        found = {"rows": rows, **found}
+    chain, aggregate = keyed_aggregate(
+        inside.type_info, keys, found, is_weighted=not is_insert_only
+    )
     (results,) = aggregate.results.steps
     assert isinstance(results, SelectStep), "results are one selection"
-    kept = [each for _, each in results.outputs][: len(keys) + len(calls)]
+    kept = [each for name, each in results.outputs if name != "rows"]
     if not group:
         kept = kept[1:]
     outputs = zip(made.field_names, kept, made.field_types, strict=True)
@@ -89,7 +107,8 @@ def group_parts(
         )
     )
     emitted = replace(aggregate.results, steps=(last,))
-    return GroupParts(inside, chain, replace(aggregate, results=emitted, changes=ChangelogOutput()))
+    changes = ChangelogOutput(rows=None if is_insert_only else len(keys))
+    return GroupParts(inside, chain, replace(aggregate, results=emitted, changes=changes))
 
 
 def _cast(value: columns.Expression, kind: object, records: RecordType) -> columns.Expression:
@@ -125,8 +144,6 @@ def _name(call: AggregateCall) -> str:
     return read if call.filter is None else f"{read}_if_{call.filter}"
 
 
-def _aggregate(call: AggregateCall) -> AggregateExpression:
+def _aggregate(call: AggregateCall, names: Mapping[str, str]) -> AggregateExpression:
     of_all = not call.arguments and call.filter is None
-    return AggregateExpression(
-        _AGGREGATES[call.function][0], None if of_all else columns.Field(_name(call))
-    )
+    return AggregateExpression(names[call.function], None if of_all else columns.Field(_name(call)))

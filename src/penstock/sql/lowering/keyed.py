@@ -7,7 +7,6 @@ from operator import itemgetter
 from typing import Any
 
 from penstock.expressions import tree as columns
-from penstock.expressions.keyed_aggregate import ChangelogOutput
 from penstock.expressions.steps import SelectStep
 from penstock.program.folding.fold import Promises
 from penstock.program.operators import KEY_BY, KEYED_AGGREGATE, KEYED_CHANGES
@@ -96,8 +95,15 @@ def _merged(lowering: Any, relation: GroupBy, name: str) -> Rows:
     """Return the changes of groups whose aggregates have parts, which are merged wherever rows are."""
     rows = lowering.stream(relation.input)
     kind = row_type(relation.columns)
-    found = group_parts(rows.get_type(), relation.group, relation.calls, kind)
-    changes = ChangelogOutput(ttl_ms=relation.ttl_ms or lowering.ttl_ms)
+    found = group_parts(
+        rows.get_type(),
+        relation.group,
+        relation.calls,
+        kind,
+        is_insert_only=relation.input.is_insert_only,
+    )
+    assert found.aggregate.changes is not None, "groups emit changes"
+    changes = replace(found.aggregate.changes, ttl_ms=relation.ttl_ms or lowering.ttl_ms)
     function = replace(found.aggregate, changes=changes)
     parts = evaluated(rows, found.arguments, "arguments")._evaluate(  # noqa: SLF001 - as the methods of streams do
         found.chain, "parts of aggregates"

@@ -76,12 +76,14 @@ class GroupBy(OneInput):
     def has_parts(self) -> bool:
         """True if its aggregates are parts, which are merged in any order."""
         keys = [each.type for each in self.input.columns[: self.group]]
-        return self.input.is_insert_only and have_parts(keys, self.calls)
+        return have_parts(keys, self.calls, is_insert_only=self.input.is_insert_only)
 
     @property
     def form(self) -> int:
-        """Number of the form of its state: that of accumulators, or of parts."""
-        return 2 if self.has_parts else 1
+        """Number of the form of its state: that of accumulators, of parts, or of parts with the number of rows."""
+        if not self.has_parts:
+            return 1
+        return 2 if self.input.is_insert_only else 3
 
     @property
     def state(self) -> str | None:
