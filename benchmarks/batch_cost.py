@@ -20,7 +20,7 @@ from typing import Any
 from benchmarks.model.shape import BATCH, Shape
 from benchmarks.programs import aggregate, co_group, reduce, window_reduce
 from penstock.common import Configuration
-from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.plan.physical import HandOver, PhysicalPlan
 from penstock.plan.programs import programs_of

@@ -26,7 +26,7 @@ from benchmarks.file_cost import ROW, make
 from benchmarks.measuring.processes import members, memory_of
 from penstock.common import Configuration, JobClient, Types, WatermarkStrategy
 from penstock.connectors.files.file_source import FileSource
-from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream import StreamExecutionEnvironment
 
 TENTHS = 10

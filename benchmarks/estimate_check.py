@@ -21,7 +21,7 @@ from benchmarks.reporting.costs import RESULTS
 from benchmarks.reporting.render import table
 from benchmarks.systems.live_state_job import RECORD, CountAndSum
 from penstock.common import Configuration, Types, WatermarkStrategy
-from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream import DataStream, StreamExecutionEnvironment
 from penstock.datastream.connectors import CollectionSource
 from penstock.plan.explain.estimate import Estimate, estimate

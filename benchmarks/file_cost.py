@@ -28,7 +28,7 @@ from pathlib import Path
 from penstock.common import Configuration, Types, WatermarkStrategy
 from penstock.config.options import MAX_FILES_PER_BATCH
 from penstock.connectors.files.file_source import FileSource
-from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.plan.phases.backlog import catch_up_factor
 from penstock.spark.sources.file_paths import uri_of

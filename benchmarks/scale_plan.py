@@ -21,7 +21,7 @@ from benchmarks.model.shape import MIXED, Shape
 from benchmarks.programs.reduce import build
 from benchmarks.reporting.render import table
 from penstock.common import Configuration
-from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.plan.physical import HandOver
 from penstock.plan.programs import programs_of

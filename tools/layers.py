@@ -156,7 +156,6 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
     "state": {
         "schema": frozenset(),
         "savepoint": frozenset(),
-        "stored_savepoint": frozenset({"savepoint"}),
         "log": frozenset({"schema"}),
         "backends": frozenset({"log", "schema"}),
         "replay": frozenset({"backends", "log", "schema"}),
@@ -168,11 +167,9 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
         "client_library": frozenset(),
         "column_positions": frozenset(),
         "delivery": frozenset(),
-        "epoch_file": frozenset({"os_errors"}),
-        "epoch_marks": frozenset({"epoch_file", "os_errors"}),
+        "epoch_marks": frozenset({"os_errors"}),
         "local_path": frozenset(),
         "os_errors": frozenset(),
-        "process_table": frozenset(),
         "rows": frozenset(),
         "staged": frozenset({"os_errors"}),
         "spool": frozenset({"staged"}),
@@ -186,18 +183,15 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
             {
                 "client_library",
                 "delivery",
-                "epoch_file",
+                "epoch_marks",
                 "os_errors",
-                "process_table",
                 "python",
                 "rows",
                 "staged",
             }
         ),
-        "postgres": frozenset({"client_library", "delivery", "epoch_marks", "process_table"}),
-        "redis": frozenset(
-            {"client_library", "epoch_marks", "os_errors", "process_table", "staged"}
-        ),
+        "postgres": frozenset({"client_library", "delivery", "epoch_marks"}),
+        "redis": frozenset({"client_library", "epoch_marks", "os_errors", "staged"}),
     },
     "plan": {
         "physical": frozenset(),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.api.environment import ignored_settings
+from penstock.api.environment import environment_settings
 from penstock.common import Configuration
 from penstock.config.accepted_options import (
     ACCEPTED_PREFIXES,
@@ -23,9 +23,9 @@ REPORTER = {
 
 
 def test_reporters_are_told_of_once(monkeypatch, caplog):
-    monkeypatch.setattr(ignored_settings, "_logged", set())
+    monkeypatch.setattr(environment_settings, "_logged", set())
     for _ in range(2):
-        ignored_settings.log_ignored_settings(Configuration.from_dict(REPORTER))
+        environment_settings.log_ignored_settings(Configuration.from_dict(REPORTER))
     (record,) = caplog.records
     message = record.getMessage()
     assert message.startswith("reporter of metrics jmx has no effect: ")

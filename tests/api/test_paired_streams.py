@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from penstock.common import Types
-from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream import CoGroupFunction, FlatJoinFunction, JoinFunction
 from penstock.datastream.window import CountTrigger, EndOfStreamWindows
 from penstock.errors import ArgumentError, GraphError, KeyTypeError

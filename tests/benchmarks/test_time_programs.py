@@ -9,7 +9,7 @@ from benchmarks.model.digest import as_text, digest_of
 from benchmarks.model.shape import MODES, STREAMING, Shape
 from benchmarks.programs import booleans, word_count
 from penstock.common import Configuration
-from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.program.channel import SINK_LEVEL, ChannelTime
 from penstock.testing import run_in_process

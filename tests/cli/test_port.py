@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from penstock.cli.porting.imports import Weight
 from penstock.cli.porting.program import ABSENT, DIFFERS, NO_EFFECT, ported
-from penstock.cli.porting.remarks import Weight
 from penstock.errors import ArgumentError
 from tools.site.outputs import printed
 from tools.support.listing import Status, listed_classes

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from penstock.cli.statements.results import print_results, table_lines
+from penstock.cli.script import print_results, table_lines
 from penstock.cli.statements.shell import PipedLines, SqlShell, TypedLines
 from penstock.datastream import StreamExecutionEnvironment
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.testing import Schedule, difference, run_in_process
 from tests.conformance import connected, keyed, paired, stateless, timely, windowed
 from tests.conformance.catalog import PROGRAMS

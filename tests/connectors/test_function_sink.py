@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from penstock.connectors.python.discard import DiscardingSink
-from penstock.connectors.python.function_sink import FunctionSink
+from penstock.connectors.python.function_sink import DiscardingSink, FunctionSink
 from penstock.datastream.functions import SinkFunction
 from penstock.errors import ArgumentError, UserFunctionError
 from tests.connectors.conftest import MakeContext

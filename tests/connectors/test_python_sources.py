@@ -12,7 +12,7 @@ import pytest
 
 from penstock.api.functions import endpoint_functions
 from penstock.common import TypeInformation, Types, WatermarkStrategy
-from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream.connectors import DataGeneratorSource, IteratorSource, SplitSource
 from penstock.datastream.functions import KeyedProcessFunction, ProcessFunction, SourceFunction
 from penstock.errors import ArgumentError, PenstockError, SourceError

@@ -23,11 +23,9 @@ from penstock.connectors.kafka.topics import KafkaTopics
 from penstock.connectors.postgres.address import PostgresAddress
 from penstock.connectors.postgres.postgres_source import PostgresSource
 from penstock.connectors.postgres.values import TableName
-from penstock.connectors.python.collection import CollectionSource
-from penstock.connectors.python.data_generator import DataGeneratorSource
+from penstock.connectors.python.collection import CollectionSource, RecordedSource
+from penstock.connectors.python.data_generator import DataGeneratorSource, NumberSequenceSource
 from penstock.connectors.python.iterator_source import IteratorSource
-from penstock.connectors.python.number_sequence import NumberSequenceSource
-from penstock.connectors.python.recorded import RecordedSource
 from penstock.connectors.redis.client import RedisAddress
 from penstock.connectors.redis.redis_source import RedisSource
 from penstock.connectors.rows.serialization import SimpleStringSchema

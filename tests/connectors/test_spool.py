@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from penstock.connectors import spool
 from penstock.connectors.python import collect_sink
 from penstock.connectors.python.collect_sink import CollectSink
-from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.connectors.python.print_sink import PrintSink
 from penstock.connectors.spool import spool_directory
 from penstock.connectors.staged import KeptBytes, StagedBytesWriter

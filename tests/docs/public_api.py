@@ -26,7 +26,7 @@ WITH_EXAMPLES = (
     "penstock.api.environment.environment.",
     "penstock.api.streams.",
     "penstock.api.windows.window_rules.",
-    "penstock.api.windows.window_settings.",
+    "penstock.api.windows.windowed_stream.",
     "penstock.api.windows.windowed_stream.",
     "penstock.testing.",
 )

@@ -13,7 +13,7 @@ import cloudpickle
 import pytest
 from pyspark import TaskContext
 
-from penstock.connectors.python.discard import NothingCommitter
+from penstock.connectors.python.function_sink import NothingCommitter
 from penstock.graph.endpoints import Committer, EpochNumber, Sink, SinkContext, SinkWriter
 from penstock.plan.physical import HandOver, PhysicalPlan, RunPlan
 from penstock.plan.programs import programs_of
@@ -31,12 +31,11 @@ from penstock.spark.live.epochs.epoch_tasks import (
 from penstock.spark.live.epochs.log_frames import view_frame
 from penstock.spark.live.epochs.seed_files import SeedFiles
 from penstock.spark.live.epochs.single_task import SingleTask
-from penstock.spark.worker import level_zero_tasks, live_subtasks, task_epoch
+from penstock.spark.worker import level_zero_tasks, live_subtasks, sink_task
 from penstock.spark.worker.live_subtasks import LevelDescription
-from penstock.spark.worker.local_state import LocalCopies
 from penstock.spark.worker.payload import Payload
 from penstock.spark.worker.sink_task import SinkTask
-from penstock.spark.worker.worker_memory import LiveAttempt, WorkerMemory
+from penstock.spark.worker.worker_memory import LiveAttempt, LocalCopies, WorkerMemory
 from penstock.state.log.subtask_log import LogView
 from penstock.testing.logs import splits_of
 from penstock.wire.fence import Fence
@@ -114,7 +113,7 @@ class Workers:
         return next(self.attempts)
 
     def getLocalProperty(self, key: str) -> str | None:  # noqa: N802 - Spark's name
-        return task_epoch.text_of(self.epoch) if key == task_epoch.PROPERTY else None
+        return sink_task.text_of(self.epoch) if key == sink_task.PROPERTY else None
 
     def use(self, worker: int) -> None:
         """Let another worker execute the next tasks."""

@@ -17,12 +17,12 @@ from penstock.spark.inspect import epoch_logs
 from penstock.spark.inspect.epoch_logs import EpochLogs, newest_epoch
 from penstock.spark.inspect.state_location import SnapshotFile, locate_state
 from penstock.spark.job.observed_job import ObservedJob
-from penstock.spark.savepoints.settled_run import settled_run
-from penstock.spark.worker.epoch_log_sources import SplitEpochLogs
+from penstock.spark.savepoints.settled_part import settled_run
+from penstock.spark.worker.state_sources import SplitEpochLogs
+from penstock.state.log.epoch_log import write_settled
 from penstock.state.log.epoch_record import EPOCHS, RECORDS, file_of
 from penstock.state.log.extent import read_extent
 from penstock.state.log.segment import SEGMENTS
-from penstock.state.log.settled_epoch import write_settled
 from penstock.state.replay import replay
 from penstock.wire.atomic_file import write_verified
 from tests.state.epoch_world import files, merge, opened, put, small_limits

@@ -24,10 +24,10 @@ from penstock.state.savepoint import (
     Savepoint,
     SourceRecord,
     WatermarkRecord,
+    fetch_savepoint,
     merged,
     read_savepoint,
 )
-from penstock.state.stored_savepoint import fetch_savepoint
 from tests.memory_store import MemoryStore
 
 REGION, ORDERS, CLICKS = 0, 1, 2

@@ -11,8 +11,7 @@ from penstock.cli.main import command_line
 from penstock.errors import ArgumentError, JobDirectoryError, SavepointError
 from penstock.filesystem.object_path import ObjectPath
 from penstock.spark.job.mounted_path import checkpoint_path, mounted_path, savepoint_place
-from penstock.spark.savepoints.savepoint_futures import SavepointFutures
-from penstock.spark.savepoints.savepoint_requests import SavepointRequests
+from penstock.spark.savepoints.savepoint_requests import SavepointFutures, SavepointRequests
 
 
 @pytest.mark.parametrize("text", ["/data/x", "file:///data/x", "file:/data/x"])

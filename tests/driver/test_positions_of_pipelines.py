@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from penstock.common import WatermarkStrategy
 from penstock.connectors.files.file_source import FileSource
-from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream.connectors import DataGeneratorSource, HybridSource
 from penstock.plan.physical import PhysicalPlan, RunPlan
 from penstock.program.run_settings import RunKind

@@ -16,7 +16,7 @@ from types import SimpleNamespace
 import pytest
 
 from penstock.common import Configuration, WatermarkStrategy
-from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.connectors.spark_source import SparkSource
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.connectors import DataGeneratorSource

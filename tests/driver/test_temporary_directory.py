@@ -15,7 +15,7 @@ import pytest
 
 from penstock.spark.session.process_identity import ProcessIdentity
 from penstock.spark.session.temporary_directory import TemporaryDirectory
-from penstock.spark.worker.local_state import spill_directory
+from penstock.spark.worker.worker_memory import spill_directory
 from tests.faults.processes import wait_for
 
 KILLED = """

@@ -25,9 +25,15 @@ from penstock.runtime.exchange.channel_writer import ChannelWriter, FrameSequenc
 from penstock.runtime.task.live_subtask import LiveSubtask
 from penstock.spark.worker import live_subtasks, worker_memory
 from penstock.spark.worker.live_subtasks import LevelDescription
-from penstock.spark.worker.local_state import LocalCopies, spill_directory
 from penstock.spark.worker.payload import Payload
-from penstock.spark.worker.worker_memory import LiveAttempt, WorkerMemory, live_attempt, note_ended
+from penstock.spark.worker.worker_memory import (
+    LiveAttempt,
+    LocalCopies,
+    WorkerMemory,
+    live_attempt,
+    note_ended,
+    spill_directory,
+)
 from penstock.testing.memory_log import MemoryLog
 from tests.runtime.jobs import STREAMING, history_then_live, job
 

@@ -12,9 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock.spark.session import worker_sockets
-from penstock.spark.session.temporary_directory import TemporaryDirectory
-from penstock.spark.session.worker_sockets import socket_settings
+from penstock.spark.session import temporary_directory
+from penstock.spark.session.temporary_directory import TemporaryDirectory, socket_settings
 
 ENABLED = "spark.python.unix.domain.socket.enabled"
 DIRECTORY = "spark.python.unix.domain.socket.dir"
@@ -24,7 +23,7 @@ PROGRAM = """
 import os, sys
 from pathlib import Path
 from penstock.spark.session.temporary_directory import TemporaryDirectory
-from penstock.spark.session.worker_sockets import socket_settings
+from penstock.spark.session.temporary_directory import socket_settings
 
 made = socket_settings({"spark.master": "local[2]"}, TemporaryDirectory())
 path = Path(made["spark.python.unix.domain.socket.dir"])
@@ -85,7 +84,7 @@ def test_without_a_short_path_there_are_no_sockets(
 ) -> None:
     parent = tmp_path / ("long" * 20)
     parent.mkdir()
-    monkeypatch.setattr(worker_sockets, "PLAIN_PATH", tmp_path / "absent")
+    monkeypatch.setattr(temporary_directory, "PLAIN_PATH", tmp_path / "absent")
     assert socket_settings({"spark.master": "local"}, TemporaryDirectory(parent)) == {}
 
 

@@ -24,7 +24,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.common import Configuration, Row, RowKind, Types, WatermarkStrategy
-from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream import StreamExecutionEnvironment, col, when
 from penstock.datastream.connectors import CollectionSource, HybridSource
 from penstock.datastream.functions import CoMapFunction

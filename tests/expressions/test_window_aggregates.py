@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from penstock.api.windows.cumulating import CumulatingEventTimeWindows
 from penstock.common import Configuration, Duration, Row, Time, Types, WatermarkStrategy
-from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream import OutputTag, StreamExecutionEnvironment, col
 from penstock.datastream.connectors import CollectionSource, HybridSource
 from penstock.datastream.window import (

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from penstock.connectors.python.collection import CollectionSource
 from penstock.connectors.python.data_generator import DataGeneratorSource
-from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream import (
     KeyedCoProcessFunction,
     MapFunction,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from penstock.common import Configuration, Time, Types
-from penstock.connectors.python.discard import DiscardingSink
-from penstock.connectors.python.recorded import RecordedSource
+from penstock.connectors.python.collection import RecordedSource
+from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream import (
     AggregateFunction,
     ReduceFunction,

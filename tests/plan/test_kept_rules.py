@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream import KeyedProcessFunction, WatermarkStrategy
 from penstock.datastream.connectors import CollectionSource
 from tests.runtime.jobs import BATCH, MIXED, STREAMING, by_time, environment, history_then_live

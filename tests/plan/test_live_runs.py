@@ -9,7 +9,7 @@ import pytest
 from penstock.common import Types
 from penstock.config.run_options import BACKLOG_SHARE
 from penstock.connectors.files.file_source import FileSource
-from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.connectors.spark_source import SparkSource
 from penstock.datastream import WatermarkStrategy
 from penstock.datastream.connectors import CollectionSource, DataGeneratorSource, HybridSource

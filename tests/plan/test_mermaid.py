@@ -7,7 +7,7 @@ import re
 import pytest
 
 from penstock.common import Configuration
-from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream import OutputTag, ProcessFunction, StreamExecutionEnvironment
 from penstock.datastream.functions import KeyedProcessFunction
 from penstock.plan.explain.render import render_mermaid

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.common import Configuration
-from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.plan.explain.outline import edges_of, nodes_of
 

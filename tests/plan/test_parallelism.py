@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.common import Configuration
-from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream import AllWindowFunction, StreamExecutionEnvironment
 from penstock.datastream.window import EndOfStreamWindows
 from tests.runtime.jobs import BATCH

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream import WatermarkStrategy
 from penstock.datastream.connectors import CollectionSource
 from penstock.plan.explain.render import render_text

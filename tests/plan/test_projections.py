@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from penstock.common import Configuration, Time, Types, WatermarkStrategy
-from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream import StreamExecutionEnvironment, col
 from penstock.datastream.connectors import FileSource, HybridSource
 from penstock.datastream.window import SlidingEventTimeWindows, TumblingEventTimeWindows

@@ -8,7 +8,7 @@ import pytest
 
 from penstock.common import Time, Types, WatermarkStrategy
 from penstock.connectors.python.collection import CollectionSource
-from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.window import SlidingEventTimeWindows, TumblingEventTimeWindows
 from penstock.plan.compat.fingerprint import describe_shape, first_difference

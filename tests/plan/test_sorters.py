@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream import (
     KeyedProcessFunction,
     OneInputStreamOperator,

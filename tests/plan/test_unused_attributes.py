@@ -7,7 +7,7 @@ from dataclasses import asdict, fields, replace
 import pytest
 
 from penstock.common import Configuration
-from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream import (
     AggregateFunction,
     FilterFunction,

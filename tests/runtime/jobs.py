@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from penstock.common import Configuration, Duration, TypeInformation, Types
 from penstock.connectors.python.collection import CollectionSource
-from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream import DataStream, StreamExecutionEnvironment, WatermarkStrategy
 from penstock.datastream.connectors import HybridSource
 from penstock.graph.endpoints import SplitSource

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.common import Configuration, Time
-from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream import (
     CoGroupFunction,
     KeyedProcessFunction,

@@ -10,7 +10,7 @@ from typing import Any
 
 from penstock.common import Time, Types, WatermarkStrategy
 from penstock.connectors.python.data_generator import DataGeneratorSource
-from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.connectors.python.iterator_source import IteratorSource
 from penstock.datastream import AsyncDataStream, AsyncRetryStrategy, MapFunction
 from penstock.datastream import ReducingStateDescriptor as Reducing

@@ -15,10 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.common import Time
-from penstock.connectors.python.collection import CollectionSource
+from penstock.connectors.python.collection import CollectionSource, RecordedSource
 from penstock.connectors.python.data_generator import DataGeneratorSource
-from penstock.connectors.python.discard import DiscardingSink
-from penstock.connectors.python.recorded import RecordedSource
+from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream import (
     KeyedProcessFunction,
     OneInputStreamOperator,

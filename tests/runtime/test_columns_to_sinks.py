@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 from penstock.common import Configuration, Time, Types, WatermarkStrategy
-from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream import StreamExecutionEnvironment, col
 from penstock.datastream.connectors import FileSource
 from penstock.datastream.window import TumblingEventTimeWindows

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream import (
     AbstractInput,
     MapFunction,

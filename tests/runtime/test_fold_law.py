@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from penstock.common import Types
 from penstock.connectors.python.collection import CollectionSource
-from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream import (
     AggregateFunction,
     ProcessWindowFunction,

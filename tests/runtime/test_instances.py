@@ -27,7 +27,7 @@ from penstock.api.streams import (
 )
 from penstock.api.windows import windowed_stream
 from penstock.common import Time, Types, WatermarkStrategy
-from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream import (
     AbstractInput,
     AggregateFunction,

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from penstock.common import Configuration
 from penstock.connectors.python.collection import CollectionSource
-from penstock.connectors.python.discard import DiscardingSink
-from penstock.connectors.python.number_sequence import NumberSequenceSource
+from penstock.connectors.python.data_generator import NumberSequenceSource
+from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream import (
     KeyedProcessFunction,
     OutputTag,

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import pytest
 
-from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream import MapFunction, OutputTag, ProcessFunction, WatermarkStrategy
 from penstock.errors import UserCodeError
 from penstock.plan.physical import HandOver

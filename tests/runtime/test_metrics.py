@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream import KeyedProcessFunction, MapFunction, ProcessFunction
 from penstock.errors import ArgumentError, TypeMismatchError, UserFunctionError
 from penstock.metrics import Counter, Distribution, DistributionValue, Meter, MetricGroup

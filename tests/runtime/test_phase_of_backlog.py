@@ -7,7 +7,7 @@ from itertools import groupby
 
 import pytest
 
-from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream import (
     OneInputStreamOperator,
     TwoInputStreamOperator,

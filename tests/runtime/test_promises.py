@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from penstock.common import Configuration
-from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream import (
     FlatMapFunction,
     KeyedProcessFunction,

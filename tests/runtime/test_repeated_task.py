@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.plan.physical import HandOver
 from penstock.plan.programs import programs_of
 from penstock.testing import Schedule

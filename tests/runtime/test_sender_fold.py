@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from penstock.common import Types
 from penstock.connectors.python.collection import CollectionSource
-from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream import ReduceFunction, WatermarkStrategy
 from penstock.datastream.window import EndOfStreamWindows, GlobalWindows
 from penstock.errors import KeyTypeError, UserFunctionError

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream.window import EventTimeSessionWindows
 from penstock.program.folding.fold import Fold, Place
 from penstock.runtime.fold import entry_limit

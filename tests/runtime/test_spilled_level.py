@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream.connectors import CollectionSource
 from penstock.runtime.spill.spill_space import SPILL_DEPTH, SPILLED_BYTES, SPILLED_FILES
 from penstock.testing import Schedule, run_in_process

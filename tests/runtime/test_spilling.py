@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream.connectors import CollectionSource
 from penstock.errors import PenstockError, SpillError
 from penstock.program.operators import CATALOGUE

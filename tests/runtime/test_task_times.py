@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream import KeyedProcessFunction, MapFunction, OutputTag, ProcessFunction
 from penstock.metrics import task_clock
 from penstock.metrics.job_metrics import JobMetrics

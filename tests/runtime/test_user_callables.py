@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.errors import PenstockError, encodable
 from penstock.testing import Schedule, run_in_process
 from tests.conformance.in_process_executor import deliver

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from penstock.common import Types
-from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream import KeyedProcessFunction, ProcessWindowFunction, ValueStateDescriptor
 from penstock.errors import ArgumentError, PenstockError, SourceError, UserFunctionError, encodable
 from penstock.runtime.time.timers import PROCESSING_TABLE, TABLE

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from penstock.common import Time
-from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream import AsyncDataStream, AsyncFunction, StreamExecutionEnvironment
 from penstock.errors import UserFunctionError
 from penstock.testing import run_in_process

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.common import Duration, Watermark, WatermarkGenerator, WatermarkOutput
-from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream import WatermarkStrategy
 from penstock.datastream.functions import KeyedProcessFunction
 from penstock.errors import ArgumentError

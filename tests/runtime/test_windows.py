@@ -10,7 +10,7 @@ import pytest
 
 from penstock.common import Time, Types
 from penstock.connectors.python.collection import CollectionSource
-from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream import (
     AggregateFunction,
     AllWindowFunction,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream import DataStream, KeyedStream, StreamExecutionEnvironment
 from penstock.program.folding.fold import Place
 from penstock.program.operators import KEYED_WINDOW

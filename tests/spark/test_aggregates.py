@@ -15,7 +15,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from penstock.common import Duration, Time, Types, WatermarkStrategy
-from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream import StreamExecutionEnvironment, col
 from penstock.datastream.connectors import FileSource, HybridSource, NumberSequenceSource
 from penstock.datastream.window import TumblingEventTimeWindows

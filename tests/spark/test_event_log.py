@@ -15,7 +15,7 @@ from penstock.cli.job_observer import JobObserver
 from penstock.cli.main import command_line
 from penstock.common import Encoder, Types, WatermarkStrategy
 from penstock.common.watermark_strategy import TimestampAssigner
-from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream.connectors import CollectionSource, FileSink, HybridSource
 from penstock.errors import PenstockError
 from penstock.events.event_files import EventFiles

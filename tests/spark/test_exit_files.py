@@ -8,7 +8,7 @@ from typing import Any
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from penstock.spark.session.exit_files import forget_removed_files
+from penstock.spark.session.factory import forget_removed_files
 
 SOCKETS = "spark.python.unix.domain.socket.dir"
 

@@ -23,7 +23,7 @@ from penstock.common import Row, Types, WatermarkStrategy
 from penstock.connectors.column_positions import by_position
 from penstock.connectors.files.file_formats import FileFormat
 from penstock.connectors.files.file_naming import BucketAssigner
-from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream import StreamExecutionEnvironment, col, when
 from penstock.datastream.connectors import FileSink, FileSource, HybridSource
 from penstock.errors import ConfigError, PenstockError

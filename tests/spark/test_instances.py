@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from penstock.common import WatermarkStrategy
-from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream import (
     KeyedCoProcessFunction,
     MapFunction,

@@ -13,7 +13,7 @@ import pytest
 import penstock
 from penstock.common import Configuration, WatermarkStrategy
 from penstock.connectors.python.data_generator import DataGeneratorSource
-from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.errors import JobDirectoryError, JobMismatchError, SavepointError
 from penstock.filesystem.stored_path import mounted
@@ -162,7 +162,7 @@ UNPICKLED: dict[str, str] = {
     "state/schema/stored_form.py": "what `serialize` of the same type wrote, given by the program",
     "wire/user_code.py": "programs, which the driver gives to its workers",
     "spark/driver/batch_run.py": "the record of a staged run, whose keyed digest is checked before",
-    "spark/worker/epoch_log_sources.py": "views of logs, which the driver gives to its workers",
+    "spark/worker/state_sources.py": "views of logs, which the driver gives to its workers",
     "spark/live/epochs/epoch_attempts.py": "messages, which Spark brings from workers of the job",
     "spark/live/epochs/epoch_tasks.py": "input of an epoch, which the driver gives to its workers",
     "spark/live/epochs/epoch_journal.py": "the outcome of an epoch, whose keyed digest is checked before",

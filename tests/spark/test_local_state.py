@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from penstock.common import WatermarkStrategy
 from penstock.datastream import KeyedProcessFunction, ValueStateDescriptor
 from penstock.datastream.connectors import NumberSequenceSource
-from penstock.spark.worker.local_state import LocalCopies
+from penstock.spark.worker.worker_memory import LocalCopies
 from penstock.state.backends.hash.backend import HashBackend
 from penstock.state.backends.lmdb.backend import LmdbBackend
 from tests.spark.conftest import Environment

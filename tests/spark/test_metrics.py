@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from penstock.common import WatermarkStrategy
-from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream import MapFunction
 from penstock.datastream.connectors import CollectionSource, DataGeneratorSource, HybridSource
 from penstock.events.job_events import JobEvent, MetricsReported

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.metrics.profile import JobProfile
 
 SLOW_SECONDS = 0.2

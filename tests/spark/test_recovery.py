@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from penstock.common import Configuration, Types, WatermarkStrategy
-from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.connectors import (
     CollectionSource,

@@ -14,8 +14,11 @@ from penstock.plan.phases.bounded_region import RESULTS_RUN
 from penstock.plan.physical import PipelinePlan
 from penstock.spark.live.epochs.epoch_savepoints import EpochSavepoints
 from penstock.spark.savepoints.job_savepoints import JobSavepoints
-from penstock.spark.savepoints.savepoint_futures import SavepointFutures, no_live_run
-from penstock.spark.savepoints.savepoint_requests import SavepointRequests
+from penstock.spark.savepoints.savepoint_requests import (
+    SavepointFutures,
+    SavepointRequests,
+    no_live_run,
+)
 
 
 def savepoints_of(directory: Path, run: str) -> EpochSavepoints:

@@ -40,8 +40,8 @@ from penstock.errors import (
     SavepointMismatchError,
     StateMigrationError,
 )
+from penstock.state.log.epoch_log import read_settled
 from penstock.state.log.epoch_record import EPOCHS, RECORDS
-from penstock.state.log.settled_epoch import read_settled
 from penstock.state.savepoint import MANIFEST, read_savepoint
 from penstock.wire.atomic_file import read_verified
 from tests.spark.conftest import Environment

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from penstock.connectors.files.file_source import FileSource
-from penstock.connectors.python.number_sequence import NumberSequenceSource
+from penstock.connectors.python.data_generator import NumberSequenceSource
 from penstock.connectors.spark_source import SparkSource
 from penstock.errors import SourceError
 from penstock.graph.endpoints import Source

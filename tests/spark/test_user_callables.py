@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 import pytest
 
 from penstock.common import TypeInformation, Types, WatermarkStrategy
-from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream import SinkFunction, StreamExecutionEnvironment
 from penstock.datastream.connectors import CollectionSource, Committer, HybridSource, SplitSource
 from penstock.errors import PenstockError

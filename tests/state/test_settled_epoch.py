@@ -6,7 +6,7 @@ import stat
 
 import pytest
 
-from penstock.state.log.settled_epoch import SETTLED, read_settled, write_settled
+from penstock.state.log.epoch_log import SETTLED, read_settled, write_settled
 
 
 def test_the_last_mark_counts(tmp_path):

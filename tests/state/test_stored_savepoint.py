@@ -16,12 +16,13 @@ from penstock.state.savepoint import (
     MANIFEST,
     Savepoint,
     copy_state,
+    fetch_savepoint,
     prepare_directory,
+    put_savepoint,
     read_savepoint,
     restore_state,
     write_manifest,
 )
-from penstock.state.stored_savepoint import fetch_savepoint, put_savepoint
 from tests.memory_store import MemoryStore
 
 PLACE = ObjectPath("sales", "savepoints/20261123T000000Z-00000000")

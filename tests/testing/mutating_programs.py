@@ -16,7 +16,7 @@ from operator import methodcaller
 from typing import Any
 
 from penstock.common import Configuration, Types
-from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream import (
     FilterFunction,
     FlatMapFunction,

@@ -17,7 +17,7 @@ from enum import Enum, auto
 from typing import Any
 
 from penstock.common import Configuration, Duration, Time, Types
-from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream import (
     AggregateFunction,
     FilterFunction,

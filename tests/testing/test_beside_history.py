@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream import OneInputStreamOperator, WatermarkStrategy
 from penstock.datastream.connectors import HybridSource
 from penstock.testing import Schedule, difference, last_per_key, run_in_process

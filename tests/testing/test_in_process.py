@@ -9,7 +9,7 @@ import pytest
 from penstock.common import Configuration
 from penstock.connectors.python.collection import CollectionSource
 from penstock.connectors.python.data_generator import DataGeneratorSource
-from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream import (
     KeyedProcessFunction,
     MapFunction,

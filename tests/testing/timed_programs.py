@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from penstock.common import Configuration, Duration, Time, Types
-from penstock.connectors.python.discard import DiscardingSink
-from penstock.connectors.python.recorded import RecordedSource
+from penstock.connectors.python.collection import RecordedSource
+from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream import (
     CoMapFunction,
     CoProcessFunction,

@@ -1,4 +1,4 @@
-"""Looks at a job from another process."""
+"""A job of another process: looks at its state, and sends requests to its driver."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.errors import JobDirectoryError
+from penstock.api.environment.job import CompletableFuture
+from penstock.errors import JobDirectoryError, SavepointError
 from penstock.events.event_files import EventFiles, events_in
 from penstock.events.job_view import LOST, OVER, JobView
 from penstock.events.status_json import status_json
 from penstock.filesystem.stored_path import JobPath
 from penstock.spark.job.observed_job import ObservedJob
+from penstock.spark.savepoints.savepoint_requests import SavepointFutures, no_live_run
+from penstock.ui.job_controls import JobAction, JobControl
 
 
 @dataclass(slots=True)
@@ -81,3 +84,40 @@ class JobObserver:
         if self.job.ended() is not None:
             return "FINISHED"
         return None if is_over else LOST
+
+
+class JobRequests:
+    """Requests to one job. One stops it with a savepoint; its own process stops it without one.
+
+    Attributes:
+        control: For the page.
+    """
+
+    def __init__(self, path: JobPath) -> None:
+        """Prepare; nothing is read or written."""
+        self._path = path
+        self._futures = SavepointFutures(path)
+        self._open: list[CompletableFuture[str]] = []
+        self.control: JobControl = {
+            JobAction.SAVEPOINT: lambda: self._submit(stop=False),
+            JobAction.STOP_WITH_SAVEPOINT: lambda: self._submit(stop=True),
+        }
+
+    def give_up(self) -> None:
+        """Withdraw what is open: no driver runs the job."""
+        for future in self._open:
+            future.cancel()
+        self._open.clear()
+
+    def _submit(self, *, stop: bool) -> CompletableFuture[str]:
+        job = ObservedJob.at(self._path)
+        if not job.has_live_run():
+            raise no_live_run(job.name)
+        if not job.is_running():
+            raise SavepointError(
+                f"no driver runs job {job.name!r}",
+                hint="Take a savepoint of what is in its directory with `penstock savepoint`.",
+            )
+        future = self._futures.submit(None, stop=stop, drain=False)
+        self._open = [each for each in self._open if not each.done()] + [future]
+        return future

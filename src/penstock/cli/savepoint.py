@@ -19,8 +19,11 @@ from penstock.events.sentences import human_duration, unnamed_state
 from penstock.spark.job.mounted_path import savepoint_place
 from penstock.spark.job.observed_job import ObservedJob
 from penstock.spark.savepoints.offline_savepoint import take_offline
-from penstock.spark.savepoints.savepoint_futures import no_live_run
-from penstock.spark.savepoints.savepoint_requests import SavepointRequest, SavepointRequests
+from penstock.spark.savepoints.savepoint_requests import (
+    SavepointRequest,
+    SavepointRequests,
+    no_live_run,
+)
 
 _POLL_SECONDS = 0.1
 _LOOK_SECONDS = 1.0

@@ -11,8 +11,7 @@ import typer
 from rich.console import Console
 
 from penstock.cli.failures import exit_status
-from penstock.cli.job_observer import JobObserver
-from penstock.cli.job_requests import JobRequests
+from penstock.cli.job_observer import JobObserver, JobRequests
 from penstock.cli.run import RUN_PORT
 from penstock.cli.status import JobDir, Verbose
 from penstock.events.job_view import LOST, OVER, JobView

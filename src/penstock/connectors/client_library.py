@@ -1,7 +1,11 @@
-"""Client libraries that are extras: imported when a client is made, so that `import penstock` costs nothing more."""
+"""Client libraries that are extras: imported when a client is made, so that `import penstock` costs nothing more.
+
+Clients of servers that are kept in a process, and not used in one that was forked from it.
+"""
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import dataclass
 from importlib import import_module
@@ -56,3 +60,18 @@ class ClientLibrary:
         if self.module not in sys.modules:
             self.check_installed(self.client)
         return import_module(self.module)
+
+
+_abandoned: list[Any] = []
+
+
+class OfThisProcess(dict[Any, Any]):
+    """A table of clients, which is empty in a process that was forked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        os.register_at_fork(after_in_child=self._abandon)
+
+    def _abandon(self) -> None:
+        _abandoned.extend(self.values())
+        self.clear()

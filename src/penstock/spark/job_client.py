@@ -43,7 +43,7 @@ from penstock.spark.job.job_directory import JobDirectory
 from penstock.spark.pipeline_runs import JobCounts
 from penstock.spark.pipelines import Pipelines
 from penstock.spark.savepoints.job_savepoints import STOPPED, JobSavepoints
-from penstock.spark.savepoints.savepoint_futures import SavepointFutures, no_live_run
+from penstock.spark.savepoints.savepoint_requests import SavepointFutures, no_live_run
 from penstock.spark.session.job_settings import job_settings
 from penstock.spark.session.settings import object_settings
 from penstock.spark.sources.column_names import check_sources

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from penstock.api.streams.data_stream import DataStream
-from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.errors import SqlError, did_you_mean
 from penstock.sql.binding.conversions import common_type, converted
 from penstock.sql.catalogue import (

@@ -2,7 +2,7 @@
 
 Example, in which all workers are lost at every other micro-batch:
 
->>> from penstock.connectors.python.discard import DiscardingSink
+>>> from penstock.connectors.python.function_sink import DiscardingSink
 >>> from penstock.datastream import StreamExecutionEnvironment
 >>> env = StreamExecutionEnvironment.get_execution_environment()
 >>> numbers = env.from_collection([1, 2, 3, 4])

@@ -19,7 +19,7 @@ import pytest
 
 from penstock import failpoint
 from penstock.common import SimpleStringSchema
-from penstock.connectors.kafka import transactions
+from penstock.connectors.kafka import kafka_committer
 from penstock.datastream.connectors.kafka import (
     KafkaOffsetsInitializer,
     KafkaSink,
@@ -246,7 +246,7 @@ def test_a_network_that_is_cut_in_a_commit_neither_loses_nor_doubles(
                 threading.Timer(0.5, proxy.mend).start()
 
         for module in (
-            transactions,
+            kafka_committer,
             __import__("penstock.connectors.kafka.kafka_committer", fromlist=["_"]),
         ):
             monkeypatch.setattr(module, "failpoint", cut)

@@ -21,8 +21,8 @@ import pytest
 from examples.kafka.broker import BrokerProcess
 from penstock import failpoint
 from penstock.common import SimpleStringSchema
-from penstock.connectors.kafka import kafka_committer, record_limits, staged_records
-from penstock.connectors.kafka.transactions import EpochTransactions
+from penstock.connectors.kafka import kafka_committer, producers, staged_records
+from penstock.connectors.kafka.kafka_committer import EpochTransactions
 from penstock.connectors.rows.serialization import ByteArraySchema
 from penstock.datastream.connectors.kafka import (
     DeliveryGuarantee,
@@ -547,7 +547,7 @@ def test_a_refusal_of_the_brokers_is_told_at_once_and_the_epoch_goes_on_later(
     )
     for future in admin.incremental_alter_configs([raised]).values():
         future.result(10)
-    record_limits._limits.clear()
+    producers._limits.clear()
     again = started(sink, context)
     again.commit("1", handles)
     again.commit("2", staged(sink, context, "after"))

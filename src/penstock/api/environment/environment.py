@@ -6,9 +6,8 @@ from collections.abc import Iterable
 from typing import Any, overload
 
 from penstock.api.environment.builder import GraphBuilder
-from penstock.api.environment.environment_settings import PythonDependencies
+from penstock.api.environment.environment_settings import PythonDependencies, log_ignored_settings
 from penstock.api.environment.execution_plan import execution_plan_json, graph_json
-from penstock.api.environment.ignored_settings import log_ignored_settings
 from penstock.api.environment.job import JobClient, JobExecutionResult, executor_for
 from penstock.api.environment.sql_methods import SqlMethods
 from penstock.api.functions.endpoint_functions import SourceFunction, record

@@ -1,7 +1,11 @@
-"""Settings of an environment: modes, checkpoints, failures, Python dependencies. A view of its configuration."""
+"""Settings of an environment: modes, checkpoints, failures, Python dependencies. A view of its configuration.
+
+Settings that have no effect: they are logged when the job starts.
+"""
 
 from __future__ import annotations
 
+import logging
 from typing import Self
 
 from penstock.api.environment.checkpointing import CheckpointConfig
@@ -22,13 +26,16 @@ from penstock.api.environment.setting_values import (
 from penstock.api.environment.slot_sharing import SlotSharingGroup
 from penstock.api.environment.state_backends import StateBackend
 from penstock.config.accepted_options import (
+    ACCEPTED_PREFIXES,
     BUFFER_TIMEOUT,
     BUFFER_TIMEOUT_ENABLED,
     CACHED_FILES,
     CHANGELOG_ENABLED,
+    IGNORED_PREFIXES,
     CheckpointingMode,
 )
 from penstock.config.configuration import Configuration
+from penstock.config.flink_reporters import flink_reporters
 from penstock.config.option import ConfigOption
 from penstock.config.options import (
     ALL_OPTIONS,
@@ -44,6 +51,25 @@ from penstock.config.python_options import (
     PYTHON_REQUIREMENTS,
 )
 from penstock.errors import ArgumentError
+
+_logger = logging.getLogger("penstock")
+_logged: set[str] = set()
+"""Prefixes, and names of reporters, that this process has logged."""
+
+
+def log_ignored_settings(configuration: Configuration) -> None:
+    """Log a warning for each prefix of settings whose effect a user would expect, once per process."""
+    keys = sorted(configuration.to_dict())
+    for prefix in IGNORED_PREFIXES:
+        found = [key for key in keys if key.startswith(prefix)]
+        if found and prefix not in _logged:
+            _logged.add(prefix)
+            _logger.warning("%s: %s", ", ".join(found), ACCEPTED_PREFIXES[prefix].lower())
+    for name, instead in flink_reporters(configuration).ineffective.items():
+        if name not in _logged:
+            _logged.add(name)
+            _logger.warning("reporter of metrics %s has no effect: %s", name, instead)
+
 
 _NO_TIMEOUT = -1
 

@@ -8,8 +8,8 @@ from typing import Any, Generic
 
 from penstock.api.functions.function_classes import Function
 from penstock.api.user_code import method_of
+from penstock.connectors.python.collection import RecordedSource
 from penstock.connectors.python.function_sink import FunctionSink, SinkInvocation
-from penstock.connectors.python.recorded import RecordedSource
 from penstock.errors import ArgumentError, CallSite, PenstockError, SourceError
 from penstock.graph.endpoints import Sink
 from penstock.types.information import TypeInformation

@@ -14,7 +14,7 @@ from penstock.config.options import PLAN_ONLY, TARGET
 from penstock.connectors.column_positions import chosen
 from penstock.connectors.files.file_sink import FileSink
 from penstock.connectors.local_path import local_path
-from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.connectors.spark_source import SparkSource
 from penstock.errors import ArgumentError, CallSite, GraphError, did_you_mean
 from penstock.plan.physical import PhysicalPlan

@@ -1,4 +1,9 @@
-"""`WindowAssigner`: assigns records to windows."""
+"""`WindowAssigner`: assigns records to windows.
+
+Serializers that a custom assigner of PyFlink returns from `get_window_serializer`.
+
+Penstock stores windows itself and never calls them.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +17,36 @@ from penstock.api.windows.window_parameters import W2, W
 from penstock.errors import ArgumentError
 from penstock.types.time import Time
 from penstock.types.type_parameters import T
+
+
+class TimeWindowSerializer:
+    """Has no effect. PyFlink has the class.
+
+    Example:
+        >>> class Days(WindowAssigner):
+        ...     def get_window_serializer(self):
+        ...         return TimeWindowSerializer()
+    """
+
+
+class CountWindowSerializer:
+    """Has no effect. PyFlink has the class.
+
+    Example:
+        >>> class Halves(WindowAssigner):
+        ...     def get_window_serializer(self):
+        ...         return CountWindowSerializer()
+    """
+
+
+class GlobalWindowSerializer:
+    """Has no effect. PyFlink has the class.
+
+    Example:
+        >>> class Everything(WindowAssigner):
+        ...     def get_window_serializer(self):
+        ...         return GlobalWindowSerializer()
+    """
 
 
 class WindowAssigner(ABC, Generic[T, W]):

@@ -7,9 +7,8 @@ from typing import Any
 
 from penstock.api.state.descriptors import ValueStateDescriptor
 from penstock.api.windows.assigner import WindowAssigner, positive
-from penstock.api.windows.count_trigger import CountTrigger
-from penstock.api.windows.purging_trigger import PurgingTrigger
 from penstock.api.windows.trigger import Trigger
+from penstock.api.windows.triggers import CountTrigger, PurgingTrigger
 from penstock.program.windows import CountWindow
 from penstock.types import Types
 

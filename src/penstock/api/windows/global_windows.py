@@ -6,8 +6,8 @@ from collections.abc import Collection
 from typing import Any
 
 from penstock.api.windows.assigner import WindowAssigner
-from penstock.api.windows.global_triggers import EndOfStreamTrigger, NeverTrigger
 from penstock.api.windows.trigger import Trigger
+from penstock.api.windows.triggers import EndOfStreamTrigger, NeverTrigger
 from penstock.program.windows import MAX_TIMESTAMP, MIN_TIMESTAMP, GlobalWindow, TimeWindow
 
 

@@ -7,8 +7,8 @@ from collections.abc import Collection
 from typing import Any
 
 from penstock.api.windows.assigner import WindowAssigner
-from penstock.api.windows.time_triggers import EventTimeTrigger, ProcessingTimeTrigger
 from penstock.api.windows.trigger import Trigger
+from penstock.api.windows.triggers import EventTimeTrigger, ProcessingTimeTrigger
 from penstock.errors import TypeMismatchError
 from penstock.program.regular_windows import RegularWindows
 from penstock.program.windows import MIN_TIMESTAMP, TimeWindow

@@ -2,6 +2,8 @@
 
 Only the name of the package is replaced, so the rest of the text stays as it is, byte for byte: comments, quotes, line
 ends. An import whose module is not here stays too, and is a remark.
+
+Remark on one line of a program.
 """
 
 from __future__ import annotations
@@ -10,11 +12,39 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import Enum
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import accumulate
 
-from penstock.cli.porting.remarks import Remark, Weight
+
+class Weight(Enum):
+    """Weight of a remark for the person who ports the program."""
+
+    BY_HAND = "by hand"
+    """The program fails until somebody changes this line."""
+
+    DIFFERS = "differs"
+    """It runs, and may answer or behave otherwise than with PyFlink."""
+
+    NO_EFFECT = "no effect"
+    """It is accepted, and changes nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """One thing to know about a line.
+
+    Attributes:
+        line: Its number.
+        weight: What it asks for.
+        text: What is so, and what to do.
+    """
+
+    line: int
+    weight: Weight
+    text: str
+
 
 THEIRS, OURS = "pyflink", "penstock"
 _FROM = re.compile(rf"from(?:[ \t]|\\\r?\n)+({THEIRS})\b")

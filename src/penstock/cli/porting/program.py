@@ -15,8 +15,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import unified_diff
 
-from penstock.cli.porting.imports import imported_names, missing_modules, places, replaced, value_of
-from penstock.cli.porting.remarks import Remark, Weight
+from penstock.cli.porting.imports import (
+    Remark,
+    Weight,
+    imported_names,
+    missing_modules,
+    places,
+    replaced,
+    value_of,
+)
 from penstock.config.accepted_options import REFUSED_KEYS
 from penstock.config.options import ALL_OPTIONS, OPEN_PREFIXES
 from penstock.errors import ArgumentError, PenstockError, did_you_mean

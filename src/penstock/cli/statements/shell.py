@@ -16,7 +16,7 @@ from rich.text import Text
 from penstock.api.environment.environment import StreamExecutionEnvironment
 from penstock.cli.failures import error_text
 from penstock.cli.progress import job_progress
-from penstock.cli.statements.results import print_results
+from penstock.cli.script import print_results
 from penstock.errors import PenstockError
 
 HISTORY = Path("~/.penstock_sql_history")

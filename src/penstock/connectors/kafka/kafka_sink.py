@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from penstock.connectors.client_library import OfThisProcess
 from penstock.connectors.delivery import DeliveryGuarantee
 from penstock.connectors.kafka.client import check_installed, kafka_errors, words_of_kafka
 from penstock.connectors.kafka.kafka_committer import KafkaCommitter
@@ -25,8 +26,7 @@ from penstock.connectors.kafka.staged_records import (
     with_epoch,
 )
 from penstock.connectors.kafka.values import KafkaRecord
-from penstock.connectors.process_table import OfThisProcess
-from penstock.connectors.python.discard import NothingCommitter
+from penstock.connectors.python.function_sink import NothingCommitter
 from penstock.errors import ArgumentError, SinkError
 from penstock.graph.dataset import Dataset
 from penstock.graph.endpoints import Committer, Sink, SinkContext, SinkWriter

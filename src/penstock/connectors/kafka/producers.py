@@ -1,13 +1,94 @@
-"""Producers, and how records are given to one."""
+"""Producers, and the limits of the size of a record, which are checked when it is staged."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
 from typing import Any
 
+from penstock.connectors.client_library import OfThisProcess
 from penstock.connectors.kafka.client import library
 from penstock.connectors.kafka.properties import CLIENT_ID_PREFIX, KafkaProperties
 from penstock.connectors.kafka.record_serialization import OutgoingRecord
+from penstock.errors import SinkError
+from penstock.graph.endpoints import SinkContext
+from penstock.user_failure import short
+
+_CLIENT_LIMIT = "message.max.bytes"
+_DEFAULT_CLIENT_BYTES = 1_000_000
+_TOPIC_LIMIT = "max.message.bytes"
+_BATCH_BYTES = 61
+"""Head of a batch of Kafka's format 2."""
+
+_RECORD_BYTES = 36
+"""Lengths, time and offset of a record, at most."""
+
+_ASK_AGAIN_SECONDS = 60.0
+_ANSWER_SECONDS = 5.0
+_limits: OfThisProcess = OfThisProcess()
+
+
+def limit_of(properties: KafkaProperties, topic: str) -> int:
+    """Return how many bytes a batch of a topic may have; the client's limit if the brokers do not say."""
+    key, now = (properties, topic), time.monotonic()
+    until: float
+    limit: int
+    until, limit = _limits.get(key, (0.0, 0))
+    if now >= until:
+        limit = properties.milliseconds(_CLIENT_LIMIT, _DEFAULT_CLIENT_BYTES)
+        of_topic = _asked(properties, topic)
+        limit = limit if of_topic is None else min(limit, of_topic)
+        _limits[key] = now + _ASK_AGAIN_SECONDS, limit
+    return limit
+
+
+def check_sizes(
+    values: Sequence[Any],
+    records: Sequence[OutgoingRecord],
+    properties: KafkaProperties,
+    context: SinkContext,
+) -> None:
+    """Refuse a record that brokers would refuse.
+
+    Raises:
+        SinkError: One is too large.
+    """
+    limits: dict[str, int] = {}
+    for value, record in zip(values, records, strict=True):
+        topic, size = record[0], size_of(record)
+        if topic not in limits:
+            limits[topic] = limit_of(properties, topic)
+        if size > limits[topic]:
+            raise SinkError(
+                f"sink {context.name!r} cannot write {short(value)}: it has {size} bytes, and a batch of topic {topic!r} "
+                f"at most {limits[topic]}",
+                hint=f"Map the record to a smaller one, or raise {_TOPIC_LIMIT} of the topic (message.max.bytes of the brokers) "
+                f"and set_property('{_CLIENT_LIMIT}', …).",
+                origin=context.origin,
+            ).permanent()
+
+
+def size_of(record: OutgoingRecord) -> int:
+    """Return how many bytes a batch of one record has, at most."""
+    _, value, key, _, headers, _ = record
+    size = _BATCH_BYTES + _RECORD_BYTES + len(value or b"") + len(key or b"")
+    return size + sum(len(name.encode()) + len(text or b"") + 10 for name, text in headers or ())
+
+
+def _asked(properties: KafkaProperties, topic: str) -> int | None:
+    """Return the limit of a topic; None if it is not there, or the user may not see it."""
+    library()
+    admin: Any = import_module("confluent_kafka.admin")
+    resource = admin.ConfigResource(admin.ConfigResource.Type.TOPIC, topic)
+    try:
+        client = admin.AdminClient(properties.of_client({}, {}))
+        (future,) = client.describe_configs([resource], request_timeout=_ANSWER_SECONDS).values()
+        found = future.result(_ANSWER_SECONDS + 1).get(_TOPIC_LIMIT)
+    except (library().KafkaException, TimeoutError, ValueError):
+        return None
+    return None if found is None or found.value is None else int(found.value)
+
 
 _POLL_SECONDS = 0.05
 _SERVED_AFTER = 1_000

@@ -18,6 +18,7 @@ import time
 from bisect import bisect_left
 from typing import Any
 
+from penstock.connectors.client_library import OfThisProcess
 from penstock.connectors.kafka.client import (
     error_code,
     is_transient,
@@ -26,7 +27,6 @@ from penstock.connectors.kafka.client import (
 )
 from penstock.connectors.kafka.properties import CLIENT_ID_PREFIX, GROUP, KafkaProperties
 from penstock.connectors.kafka.values import KafkaTopicPartition
-from penstock.connectors.process_table import OfThisProcess
 from penstock.errors import SourceError
 
 _MOST_RECORDS = 8192

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from penstock.connectors.kafka.producers import check_sizes
 from penstock.connectors.kafka.properties import KafkaProperties
-from penstock.connectors.kafka.record_limits import check_sizes
 from penstock.connectors.kafka.record_serialization import (
     KafkaRecordSerializationSchema,
     OutgoingRecord,

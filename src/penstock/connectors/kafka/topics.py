@@ -9,11 +9,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from penstock.connectors.client_library import OfThisProcess
 from penstock.connectors.kafka.client import library, patiently
 from penstock.connectors.kafka.properties import DISCOVERY_MS, KafkaProperties
 from penstock.connectors.kafka.readers import new_consumer
 from penstock.connectors.kafka.values import KafkaTopicPartition
-from penstock.connectors.process_table import OfThisProcess
 from penstock.errors import SourceError, did_you_mean
 
 _DISCOVERY_MS = 300_000

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from penstock.connectors.client_library import OfThisProcess
 from penstock.connectors.postgres.address import PostgresAddress, library
-from penstock.connectors.process_table import OfThisProcess
 from penstock.errors import CallSite, PenstockError
 
 T = TypeVar("T")

@@ -14,9 +14,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from penstock.connectors.client_library import OfThisProcess
 from penstock.connectors.postgres.address import PostgresAddress, library
 from penstock.connectors.postgres.values import SourceTable, TableName, quoted
-from penstock.connectors.process_table import OfThisProcess
 from penstock.errors import SourceError
 
 KINDS = ("insert", "update", "delete", "truncate")

@@ -9,8 +9,7 @@ from importlib import import_module
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from penstock.connectors.client_library import HIDDEN, ClientLibrary
-from penstock.connectors.process_table import OfThisProcess
+from penstock.connectors.client_library import HIDDEN, ClientLibrary, OfThisProcess
 from penstock.errors import ArgumentError, CallSite, PenstockError
 from penstock.graph.dataset import Dataset, server_at
 

@@ -16,11 +16,9 @@ from penstock.connectors.postgres.jdbc_sink import (
     JdbcSink,
 )
 from penstock.connectors.python.collection import CollectionSource
-from penstock.connectors.python.data_generator import DataGeneratorSource
-from penstock.connectors.python.discard import DiscardingSink
-from penstock.connectors.python.function_sink import FunctionSink
+from penstock.connectors.python.data_generator import DataGeneratorSource, NumberSequenceSource
+from penstock.connectors.python.function_sink import DiscardingSink, FunctionSink
 from penstock.connectors.python.iterator_source import IteratorSource
-from penstock.connectors.python.number_sequence import NumberSequenceSource
 from penstock.connectors.python.print_sink import PrintSink
 from penstock.connectors.redis.redis_sink import RedisSink
 from penstock.connectors.redis.redis_source import RedisSource

@@ -9,11 +9,10 @@ from penstock.program.run_settings import RunKind, RunSettings
 from penstock.runtime.functions.state_handles import Descriptor, KeyedScope, StateHandles
 from penstock.runtime.spill.external_sort import RecordSorter
 from penstock.runtime.spill.spill_space import SpillCounts, SpillSpace
-from penstock.state.handles.aggregating_state import TableAggregatingState
+from penstock.state.handles.aggregating_state import TableAggregatingState, TableReducingState
 from penstock.state.handles.broadcast_state import ReadOnlyPairs
 from penstock.state.handles.list_state import TableListState
 from penstock.state.handles.map_state import TableMapState
-from penstock.state.handles.reducing_state import TableReducingState
 from penstock.state.handles.value_state import TableValueState
 from penstock.state.schema.entry_schema import StateKind
 

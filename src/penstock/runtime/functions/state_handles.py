@@ -12,14 +12,12 @@ from penstock.runtime.time.timers import PROCESSING_TABLE
 from penstock.runtime.time.timers import TABLE as TIMERS_STATE
 from penstock.state.backends.base import KeyedStateBackend, Table
 from penstock.state.backends.hash.parts import HashTable
-from penstock.state.handles.aggregating_state import TableAggregatingState
+from penstock.state.handles.aggregating_state import TableAggregatingState, TableReducingState
 from penstock.state.handles.broadcast_state import broadcast_state
 from penstock.state.handles.key_context import KeyContext
-from penstock.state.handles.list_state import TableListState, TypedListState
+from penstock.state.handles.list_state import TableListState, TtlListState, TypedListState
 from penstock.state.handles.map_state import TableMapState, TypedMapState
-from penstock.state.handles.reducing_state import TableReducingState
 from penstock.state.handles.ttl import Expiry, TimeToLive, TtlTable
-from penstock.state.handles.ttl_list_state import TtlListState
 from penstock.state.handles.ttl_sweeper import TtlSweeper
 from penstock.state.handles.value_state import HashValueState, TableValueState, TypedValueState
 from penstock.state.schema.declared_form import Form, declared_form

@@ -20,7 +20,7 @@ from penstock.runtime.functions.context import KeyedScope, OperatorContext
 from penstock.runtime.operators.keyed import FLUSH_RECORDS
 from penstock.runtime.operators.keyed_fold import KeyedFoldOperator
 from penstock.state.backends.base import ABSENT
-from penstock.state.handles.parts import Parts
+from penstock.state.handles.key_context import Parts
 from penstock.state.schema.entry_schema import StateKind, StateSchema
 from penstock.state.schema.own_states import REDUCE_AGGREGATE
 from penstock.types import Types

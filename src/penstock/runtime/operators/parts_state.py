@@ -23,7 +23,7 @@ from penstock.runtime.exchange.group_order import hashes_of_column
 from penstock.runtime.fold.parts_merge import PartsMerge
 from penstock.runtime.functions.state_handles import KeyedScope
 from penstock.state.backends.base import Table
-from penstock.state.handles.parts import Parts
+from penstock.state.handles.key_context import Parts
 from penstock.state.handles.ttl import Expiry, TimeToLive, TtlTable
 from penstock.state.level_state import CurrentGroup
 from penstock.state.schema.entry_schema import StateKind, StateSchema

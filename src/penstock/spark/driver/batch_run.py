@@ -44,9 +44,8 @@ from penstock.spark.session.job_settings import plan_with_partitions
 from penstock.spark.sources.bad_records import read_failure
 from penstock.spark.sources.read_context import Pinned, ReadContext
 from penstock.spark.sources.source_reads import batch_frames, fewer_rows
-from penstock.spark.worker.batch_costs import make_batch_costs
 from penstock.spark.worker.frames import DDL
-from penstock.spark.worker.level_tasks import BatchLevelTask
+from penstock.spark.worker.level_tasks import BatchLevelTask, make_batch_costs
 from penstock.spark.worker.payload import Payload
 from penstock.spark.worker.sink_task import MESSAGE_DDL
 

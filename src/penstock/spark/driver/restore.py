@@ -26,8 +26,7 @@ from penstock.spark.driver.restored import Restored
 from penstock.spark.job.job_directory import JobDirectory
 from penstock.spark.job.mounted_path import savepoint_place
 from penstock.spark.session.settings import early_object_settings
-from penstock.state.savepoint import read_savepoint, restore_state
-from penstock.state.stored_savepoint import fetch_savepoint
+from penstock.state.savepoint import fetch_savepoint, read_savepoint, restore_state
 from penstock.wire.job_files import remove_tree
 
 _STEP = "restored"

@@ -22,8 +22,7 @@ from penstock.plan.physical import PhysicalPlan
 from penstock.program.channel import SINK_LEVEL
 from penstock.runtime.task.report import Report
 from penstock.spark.worker.payload import Payload
-from penstock.spark.worker.sink_task import SinkMessage, SinkTask
-from penstock.spark.worker.task_epoch import jobs_of_epoch
+from penstock.spark.worker.sink_task import SinkMessage, SinkTask, jobs_of_epoch
 from penstock.spark.worker.worker_environment import WorkerEnvironment
 from penstock.wire.fence import Fence
 

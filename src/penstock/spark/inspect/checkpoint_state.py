@@ -29,12 +29,13 @@ from penstock.spark.inspect.state_location import (
     StateLocation,
     locate_state,
 )
-from penstock.spark.worker.epoch_log_sources import VIEW_DDL, SplitEpochLogs
 from penstock.spark.worker.state_sources import (
     BLOB_DDL,
     FILE_DDL,
     STATE_DDL,
+    VIEW_DDL,
     ReadFiles,
+    SplitEpochLogs,
 )
 from penstock.spark.worker.state_tasks import ReplayGroups, snapshot_rows
 

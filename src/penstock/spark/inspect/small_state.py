@@ -26,7 +26,7 @@ from penstock.spark.inspect.state_location import (
     StateLocation,
     locate_state,
 )
-from penstock.spark.inspect.state_surveys import (
+from penstock.spark.inspect.state_reader import (
     Names,
     StateSurvey,
     chosen_state,
@@ -35,10 +35,20 @@ from penstock.spark.inspect.state_surveys import (
     surveyed,
 )
 from penstock.spark.job.mounted_path import checkpoint_path
-from penstock.spark.worker.epoch_log_sources import SplitEpochLogs
-from penstock.spark.worker.state_files import WriteStateFiles
-from penstock.spark.worker.state_sources import BLOB_SCHEMA, ReadFiles, batches_of, rows_of
-from penstock.spark.worker.state_tasks import ReplayGroups, Survey, count_rows, snapshot_rows
+from penstock.spark.worker.state_sources import (
+    BLOB_SCHEMA,
+    ReadFiles,
+    SplitEpochLogs,
+    batches_of,
+    rows_of,
+)
+from penstock.spark.worker.state_tasks import (
+    ReplayGroups,
+    Survey,
+    WriteStateFiles,
+    count_rows,
+    snapshot_rows,
+)
 from penstock.state.replay import GroupReplay
 
 MOST_BYTES = 64 << 20

@@ -37,10 +37,10 @@ from penstock.state.savepoint import (
     Savepoint,
     merged,
     prepare_directory,
+    put_savepoint,
     read_savepoint,
     write_manifest,
 )
-from penstock.state.stored_savepoint import put_savepoint
 from penstock.wire.job_files import remove_tree, tree_bytes
 
 STOPPED = "stopped"

@@ -23,16 +23,21 @@ from penstock.spark.job.job_steps import recording
 from penstock.spark.job.observed_job import ObservedJob
 from penstock.spark.savepoints.job_savepoints import STOPPED, unwritable
 from penstock.spark.savepoints.savepoint_requests import new_request_id
-from penstock.spark.savepoints.settled_part import MakeSession, begun, settled_part
-from penstock.spark.savepoints.settled_run import START, settled_run
+from penstock.spark.savepoints.settled_part import (
+    START,
+    MakeSession,
+    begun,
+    settled_part,
+    settled_run,
+)
 from penstock.spark.session.factory import get_session
 from penstock.spark.session.job_settings import default_interpreter, job_settings
 from penstock.state.savepoint import (
     merged,
     prepare_directory,
+    put_savepoint,
     write_manifest,
 )
-from penstock.state.stored_savepoint import put_savepoint
 from penstock.wire.job_files import remove_tree
 
 

@@ -2,6 +2,11 @@
 
 State and watermarks are in the change logs, positions in the newest epoch record, and
 names in the outline of the run.
+
+A live run of a job that is not running, and stands between two epochs.
+
+Its newest record is settled; an epoch without a record never happened. Otherwise output of the last epoch may be
+visible, or not; only the job itself can finish it.
 """
 
 from __future__ import annotations
@@ -12,25 +17,67 @@ from typing import Any, TypeAlias
 
 from pyspark.sql import SparkSession
 
-from penstock.errors import SavepointError
+from penstock.connectors.files.hidden_files import UNPUBLISHED
+from penstock.errors import SavepointError, StateError
 from penstock.filesystem.stored_path import JobPath
 from penstock.program.channel import WatermarkGroup
 from penstock.runtime.task.report import Report
 from penstock.runtime.time.watermarks import ChannelWatermarks
 from penstock.spark.driver.restored import Restored
 from penstock.spark.inspect.checkpoint_state import reading, state_rows
-from penstock.spark.inspect.epoch_logs import EpochLogs
+from penstock.spark.inspect.epoch_logs import EpochLogs, newest_epoch
 from penstock.spark.inspect.small_state import small_location
 from penstock.spark.job.observed_job import RESTORED, ObservedJob
 from penstock.spark.job.run_outline import RunOutline, SourceOutline, source_records
-from penstock.spark.savepoints.settled_run import START, heads_of, settled_run
 from penstock.spark.sources.pinned_files import PinnedFiles
 from penstock.spark.sources.read_context import Pinned
-from penstock.spark.worker.state_files import NAMES_DDL, WriteStateFiles
+from penstock.spark.worker.state_tasks import NAMES_DDL, WriteStateFiles
 from penstock.state.log.change_log import Head
+from penstock.state.log.epoch_log import read_settled
 from penstock.state.savepoint import Savepoint, copy_state
 from penstock.wire.atomic_file import PRIVATE_DIRECTORY, create_directory
 from penstock.wire.job_files import remove_tree
+
+START = "Start the job again, and take the savepoint while it runs."
+
+
+def settled_run(job: ObservedJob, run: int) -> EpochLogs:
+    """Return the state and the positions of a live run of a job, which is locked.
+
+    Raises:
+        SavepointError: It has no epoch, the last one is not complete, or output of it is not visible yet.
+        StateError: Its positions or logs are damaged.
+    """
+    unpublished = job.path / UNPUBLISHED
+    if unpublished.is_dir() and any(unpublished.iterdir()):
+        raise _interrupted(job, "before all of its output was merged and visible")
+    newest = newest_epoch(job.path / f"run-{run}")
+    if newest is None:
+        raise _interrupted(job, "before its first epoch")
+    try:
+        settled = read_settled(newest.path)
+    except OSError as cause:
+        raise StateError(
+            f"the last epoch of {newest.path} cannot be determined: {cause}",
+            hint="Run this as a user who may read the checkpoint directory.",
+        ) from cause
+    if settled != newest.epoch:
+        raise _interrupted(job, f"in epoch {newest.epoch}, whose output may not be visible yet")
+    return newest
+
+
+def heads_of(newest: EpochLogs) -> Iterable[Head]:
+    """Return the heads of all logs."""
+    return [Head.decode(view.head) for view in newest.logs.values() if view.head is not None]
+
+
+def _interrupted(job: ObservedJob, where: str) -> SavepointError:
+    return SavepointError(
+        f"job {job.name!r} is not running and was interrupted {where}; only the job itself "
+        "can go on from there",
+        hint=START,
+    )
+
 
 MakeSession: TypeAlias = Callable[[], SparkSession]
 """Returns the session; called only if Spark is needed."""

@@ -19,6 +19,16 @@ Work beside the start of a JVM and its session that would be waited for afterwar
 Detects that Spark's JVM has ended, and why.
 
 PySpark only reports "Connection refused" for a port that means nothing to the user.
+
+Lets the JVM forget the sockets that it would remove at its end and that are gone already.
+
+For each Unix socket of a collected result and of a stateful task Spark calls `File.deleteOnExit`. Java keeps
+the path until it ends, also when Spark has removed the file: some 170 bytes per socket, which is
+hundreds of megabytes a day for a live run of small micro-batches. There is no public way to take a path
+back. So the set is exchanged for an empty one now and then, and paths of files that exist are added again.
+
+A path that is being added during the exchange may be lost. Then its file is left in the directory of
+temporary files of the session, which is removed as a whole.
 """
 
 from __future__ import annotations
@@ -31,10 +41,13 @@ import re
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
+from typing import Any
+from weakref import WeakSet
 
 from py4j.java_gateway import JavaGateway
 from py4j.protocol import Py4JError, Py4JNetworkError
@@ -49,7 +62,6 @@ from penstock.config.configuration import Configuration
 from penstock.config.options import JOB_NAME
 from penstock.errors import EnvironmentSetupError
 from penstock.plan.options import plan_options
-from penstock.spark.session.exit_files import start_forgetting
 from penstock.spark.session.java_runtime import JavaRuntime, find_java, java_option
 from penstock.spark.session.job_settings import RUNTIME, keep_settings
 from penstock.spark.session.jvm_output import pass_on
@@ -59,8 +71,53 @@ from penstock.spark.session.settings import (
     check_settings,
     on_command_line,
 )
-from penstock.spark.session.temporary_directory import TemporaryDirectory
-from penstock.spark.session.worker_sockets import socket_settings
+from penstock.spark.session.temporary_directory import TemporaryDirectory, socket_settings
+
+_PERIOD_SECONDS = 600.0
+_SETTLE_SECONDS = 2.0
+"""Time in which a call that has read the old set has certainly added its path to it."""
+
+_gateways: WeakSet[JavaGateway] = WeakSet()
+
+
+def forget_removed_files(gateway: JavaGateway, settle_seconds: float = _SETTLE_SECONDS) -> None:
+    """Make the JVM forget the files to remove at its end that do not exist.
+
+    Raises:
+        Py4JError: The JVM has ended, or this version of Java keeps the files in another way.
+    """
+    jvm: Any = gateway.jvm
+    # Spark starts every JVM with this package open to reflection.
+    field = jvm.java.lang.Class.forName("java.io.DeleteOnExitHook").getDeclaredField("files")
+    field.setAccessible(True)
+    files = field.get(None)
+    if files is None:
+        return  # the JVM is ending
+    field.set(None, jvm.java.util.LinkedHashSet())
+    time.sleep(settle_seconds)
+    for name in jvm.java.lang.String.join("\n", files).splitlines():
+        if Path(name).exists():
+            jvm.java.io.File(name).deleteOnExit()
+
+
+def start_forgetting(gateway: JavaGateway) -> None:
+    """Call `forget_removed_files` in a background thread from time to time, until the JVM ends."""
+    if gateway in _gateways:  # another session of the same JVM
+        return
+    _gateways.add(gateway)
+    threading.Thread(
+        target=_forget, args=(gateway,), name="penstock-exit-files", daemon=True
+    ).start()
+
+
+def _forget(gateway: JavaGateway) -> None:
+    while True:
+        time.sleep(_PERIOD_SECONDS)
+        try:
+            forget_removed_files(gateway)
+        except (Py4JError, OSError):
+            return
+
 
 _OUT_OF_MEMORY = 52
 """Spark's exit status for lack of memory, `SparkExitCode.OOM`."""

@@ -1,22 +1,16 @@
-"""The directory of temporary files of Spark and the JVM, with a record of its owner.
-
-    TMP/penstock-UID/             of this user only
-        spark-XXXXXXXX/           of one session: `java.io.tmpdir`, and so Spark's `spark.local.dir`
-            owner.json            the driver and its JVM
-
-A process removes its files when it ends, but not when it is killed: shuffle files, and the library of
-RocksDB with 15 MB, would stay. So a process that makes a directory removes those whose owners have
-ended.
-"""
+"""The directory of temporary files of Spark and the JVM, with the sockets between the JVM and its workers."""
 
 from __future__ import annotations
 
+import atexit
 import json
 import logging
 import os
+import re
 import shutil
 import stat
 import tempfile
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -26,8 +20,6 @@ _OWNER = "owner.json"
 _PREFIX = "spark-"
 PLAIN_PATH = Path("/tmp")  # noqa: S108 - directories in it are made for this user only
 """A directory for what Spark does not take in every place: short, in small letters, without commas and blanks."""
-
-_logger = logging.getLogger("penstock")
 
 
 class TemporaryDirectory:
@@ -83,3 +75,59 @@ def _remove_left(shared: Path) -> None:
             continue  # another process is making or removing it, or it is not our file
         if owners and all(owner.has_ended() for owner in owners):
             shutil.rmtree(path.parent, ignore_errors=True)
+
+
+_ENABLED = "spark.python.unix.domain.socket.enabled"
+_DIRECTORY = "spark.python.unix.domain.socket.dir"
+
+_NAME = "sockets"
+_LONGEST = 61
+"""Most bytes of a directory: with the name of a socket a path must be shorter than 108, on macOS 104."""
+_LOCAL = re.compile(r"local(\[.*)?")
+"""Masters whose workers are on this machine. Executors elsewhere do not have the directory."""
+
+_logger = logging.getLogger("penstock")
+
+
+def socket_settings(settings: Mapping[str, str], temporary: TemporaryDirectory) -> dict[str, str]:
+    """Return the settings of sockets that a session lacks; none if it is not to have sockets."""
+    is_wanted = settings.get(_ENABLED, "true").lower() == "true"
+    if not is_wanted or not _LOCAL.fullmatch(settings["spark.master"]):
+        return {}
+    if _DIRECTORY in settings:
+        return {_ENABLED: "true"}
+    path = _made(temporary)
+    return {} if path is None else {_ENABLED: "true", _DIRECTORY: str(path)}
+
+
+def _made(temporary: TemporaryDirectory) -> Path | None:
+    """Make the directory of the sockets; return None if there is no place whose path serves."""
+    parent = temporary.path
+    if not _serves(parent):
+        with suppress(OSError):
+            parent = TemporaryDirectory(PLAIN_PATH).path
+    path = parent / _NAME
+    if not _serves(parent):
+        _logger.info(
+            "Python workers are reached over TCP: %s does not serve for Unix sockets", path
+        )
+        return None
+    path.mkdir(stat.S_IRWXU, exist_ok=True)
+    # A process that ends without stopping its session leaves the socket of its accumulators.
+    atexit.register(_remove, path, os.getpid())
+    return path
+
+
+def _serves(parent: Path) -> bool:
+    """Return whether the path is short, and without capitals.
+
+    Spark 4.3 writes the path of the state server of `transformWithState` in small letters where it tells it to
+    a worker of a task, which then finds no such file.
+    """
+    path = str(parent / _NAME)
+    return len(os.fsencode(path)) <= _LONGEST and path == path.lower()
+
+
+def _remove(path: Path, owner: int) -> None:
+    if os.getpid() == owner:  # a forked process may run these functions too
+        shutil.rmtree(path, ignore_errors=True)

@@ -1,4 +1,12 @@
-"""A level above 0 of a batch run in a worker: alone, or in one process with the sink stage, and perhaps with level 0."""
+"""A level above 0 of a batch run in a worker: alone, or in one process with the sink stage, and perhaps with level 0.
+
+Sends the times of the tasks of a batch run to the driver in an accumulator.
+
+Reports are sent through the exchanges to the sinks. If they contained times, the output of a task would
+differ from that of its second attempt. Spark compares both, and would repeat the whole job after the
+loss of a shuffle file (see `lost_output`). Therefore an accumulator of Spark sums the times. It counts
+each successful task, a repeated one twice, because both attempts took time.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +14,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
-from pyspark.accumulators import Accumulator
+from pyspark import SparkContext
+from pyspark.accumulators import Accumulator, AccumulatorParam
 
 from penstock.failpoint import failpoint
 from penstock.metrics.task_clock import START, WAIT, TaskClock
@@ -18,10 +27,30 @@ from penstock.runtime.task.output_frames import Row
 from penstock.spark.failures.translation import carrying
 from penstock.spark.worker.frames import from_batches, to_batches
 from penstock.spark.worker.level_zero_tasks import task_id
-from penstock.spark.worker.local_state import spill_directory
 from penstock.spark.worker.payload import Payload
 from penstock.spark.worker.sink_task import LastLevel
+from penstock.spark.worker.worker_memory import spill_directory
 from penstock.wire.frame import read_header
+
+Times = dict[str, int]
+"""`<place>.<section>` to nanoseconds, see `penstock.metrics.task_clock`."""
+
+
+class _Sums(AccumulatorParam[Times]):
+    """Adds times by name."""
+
+    def zero(self, value: Times) -> Times:
+        return {}
+
+    def addInPlace(self, value1: Times, value2: Times) -> Times:  # noqa: N802
+        for name, spent in value2.items():
+            value1[name] = value1.get(name, 0) + spent
+        return value1
+
+
+def make_batch_costs(context: SparkContext) -> Accumulator[Times]:
+    """Return an accumulator for one attempt of a batch run."""
+    return context.accumulator({}, _Sums())
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from penstock.runtime.task.live_subtask import LiveSubtask, is_snapshot
-from penstock.spark.worker.local_state import LocalCopies, spill_directory
 from penstock.spark.worker.payload import Payload
-from penstock.spark.worker.worker_memory import LiveAttempt, memory
+from penstock.spark.worker.worker_memory import LiveAttempt, LocalCopies, memory, spill_directory
 from penstock.state.log.blob import BLOB_BYTES
 from penstock.state.log.change_log import LogStorage
 from penstock.wire.frame import FrameKind, payload_of, read_header

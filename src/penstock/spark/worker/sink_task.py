@@ -3,24 +3,34 @@
 It is the last stage of every run and micro-batch. Each task returns one row: the pickled `SinkMessage`
 that the driver needs to commit. In a batch run the last level, which may be level 0, runs in the same process, so
 that a task needs one worker for both, and Spark moves no frames between them.
+
+The number of the epoch that a task is of, as a local property of Spark: all tasks of a Spark job have it.
+
+    driver   sets it in the thread that starts the Spark job of an epoch
+    worker   reads it in any task of any stage of this job
+
+So it travels beside the input of tasks, and the functions of a run stay the same in every epoch.
 """
 
 from __future__ import annotations
 
+import json
 import pickle
 import uuid
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any, Protocol, Self
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyspark import SparkContext, TaskContext
 
 from penstock.errors import DecodeError, PenstockError, StateError
 from penstock.failpoint import failpoint
 from penstock.filesystem.stored_path import JobPath
-from penstock.graph.endpoints import Sink, SinkContext, SinkWriter
+from penstock.graph.endpoints import EpochNumber, Sink, SinkContext, SinkWriter
 from penstock.graph.sink_calls import open_writer
 from penstock.metrics.task_clock import DECODE, OTHER, SINKS, START, STATE, WRITE, TaskClock
 from penstock.runtime.exchange.channel_errors import not_taken
@@ -32,7 +42,6 @@ from penstock.spark.failures.translation import carrying
 from penstock.spark.worker.frames import from_batches, waited_for
 from penstock.spark.worker.level_zero_tasks import task_id
 from penstock.spark.worker.payload import Payload
-from penstock.spark.worker.task_epoch import task_epoch
 from penstock.state.log.blob import key_group_of, operator_of
 from penstock.state.schema.entry_schema import BROADCAST_GROUP
 from penstock.state.schema.evolution import wall_clock_ms
@@ -45,6 +54,39 @@ from penstock.wire.frame import (
     read_header,
 )
 from penstock.wire.job_files import NewFile, new_file
+
+PROPERTY = "penstock.epoch"
+"""Spark's local property with the number as text."""
+
+
+def set_epoch(context: SparkContext, epoch: EpochNumber) -> None:
+    """Set the epoch of the Spark jobs that this thread starts from now on."""
+    context.setLocalProperty(PROPERTY, text_of(epoch))
+
+
+@contextmanager
+def jobs_of_epoch(context: SparkContext, epoch: EpochNumber) -> Iterator[None]:
+    """Set the epoch of the Spark jobs that this thread starts inside the context."""
+    set_epoch(context, epoch)
+    try:
+        yield
+    finally:
+        context.setLocalProperty(PROPERTY, None)  # type: ignore[arg-type]
+
+
+def task_epoch() -> EpochNumber:
+    """Return the epoch of this task."""
+    context = TaskContext.get()
+    assert context is not None, "it is a task of Spark"
+    text = context.getLocalProperty(PROPERTY)
+    assert text is not None, "the driver sets it for every job that stages output"
+    return EpochNumber(*json.loads(text))
+
+
+def text_of(epoch: EpochNumber) -> str:
+    """Return the value of the property."""
+    return json.dumps([epoch.run, epoch.number, epoch.is_whole_run])
+
 
 MESSAGE_DDL = "message BINARY"
 STATE_SCHEMA = pa.schema(

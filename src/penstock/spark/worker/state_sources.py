@@ -1,12 +1,9 @@
-"""Reading state in workers: reads blobs from logs and files. For `mapInArrow`.
-
-A blob row is (operator, key_group, source, sequence, blob): `source` is the log or file of the blob, and
-`sequence` its number in it. Key group 0xFFFFFFFF (broadcast state) is -1, because the column is signed.
-"""
+"""Reading state in workers: reads blobs from change logs, files, and the logs that epochs write."""
 
 from __future__ import annotations
 
 import hashlib
+import pickle
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,6 +20,7 @@ from penstock.filesystem.stored_path import JobPath, StoredPath
 from penstock.spark.failures.translation import carrying
 from penstock.state.log.blob import key_group_of, operator_of
 from penstock.state.log.change_log import ChangeLog, LogStorage
+from penstock.state.log.subtask_log import SubtaskLog
 from penstock.state.replay import check_blob, check_row
 from penstock.state.schema.entry_schema import BROADCAST_GROUP
 from penstock.wire.job_files import readable
@@ -182,4 +180,51 @@ def _damaged(path: JobPath, what: str) -> StateError:
     return StateError(
         f"the state file {path} is damaged: {what}",
         hint="Restore the checkpoint or savepoint from a copy, or read an older one.",
+    )
+
+
+VIEW_DDL = "level INT, subtask INT, view BINARY"
+
+
+@dataclass(frozen=True, slots=True)
+class SplitEpochLogs:
+    """Rows of `VIEW_DDL` to blob rows.
+
+    Attributes:
+        directory: Directory of the epochs.
+        uid: The only operator whose blobs are read; None for all.
+    """
+
+    directory: JobPath
+    uid: str | None = None
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Split the logs of one task."""
+        with carrying():
+            yield from batches_of(BLOB_SCHEMA, self.split(rows_of(batches)))
+
+    def split(self, rows: Rows) -> Iterator[tuple[Any, ...]]:
+        """Yield the blob rows of all logs.
+
+        Raises:
+            StateError: A log is damaged, or the driver of the job has removed a file of it; the error
+                names it.
+        """
+        for level, subtask, view in rows:
+            where = f"log of level {level}, subtask {subtask}"
+            log = SubtaskLog(self.directory, pickle.loads(view))
+            with naming(where):
+                try:
+                    yield from split_log(where, log, subtask, self.uid)
+                except StateError as cause:
+                    if not isinstance(cause.__cause__, FileNotFoundError):
+                        raise
+                    raise _gone(cause) from cause
+
+
+def _gone(cause: StateError) -> StateError:
+    return StateError(
+        cause.problem,
+        hint="If the job runs, try again: its driver merges files, and has removed this one since. "
+        "Otherwise restore the checkpoint directory from a copy.",
     )

@@ -1,26 +1,90 @@
-"""The cache of a worker process: the subtasks of live runs, between micro-batches.
-
-A worker executes tasks of all levels of a run, of each attempt of a restarted job, and of other jobs of
-the same session. Spark does not tell it when a run ends, so each task contains the facts that its driver
-knew when the run started:
-
-    an earlier attempt of the same run   removed: the new attempt owns its state
-    a run that has ended                 removed
-    a run without tasks for minutes      removed; if a task comes later, its state is read again
-    any other run                        cached: jobs of one session run concurrently
-
-Removed subtasks are closed: `close` of user functions is called. The task that removes them is of another attempt or job,
-which does not fail because one of them cannot be closed; the log has it.
-"""
+"""The cache of a worker process, and the local copies of state: they are in Spark's local directories."""
 
 from __future__ import annotations
 
 import logging
+import os
+import shutil
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
 from typing import Protocol
+
+from pyspark.sql import SparkSession
+
+from penstock.state.backends.base import KeyedStateBackend
+from penstock.state.backends.hash.backend import HashBackend
+from penstock.state.backends.lmdb.backend import LmdbBackend
+
+IN_MEMORY = "hashmap"
+"""The backend without files."""
+
+_FOLDER = "penstock-state"
+
+
+@dataclass(frozen=True, slots=True)
+class LocalCopies:
+    """The local copies of state of a run's subtasks.
+
+    Attributes:
+        backend: `state.backend.type`.
+        run: Job id and run.
+        digest: Digest of the level's program: state of another program is never read.
+    """
+
+    backend: str
+    run: str
+    digest: str
+
+    def factory(self, level: int, subtask: int) -> Callable[[], KeyedStateBackend]:
+        """Return a function that makes the backend of one subtask in a worker.
+
+        Files that earlier attempts of the run left for the subtask are removed.
+        """
+        if self.backend == IN_MEMORY:
+            return HashBackend
+        subtask_name = f"-{level}-{subtask}"
+        name = f"{self.digest}{subtask_name}"
+        folder = _run_folder(self.run)
+        for old in folder.glob(f"*{subtask_name}"):
+            if old.name != name:
+                shutil.rmtree(old, ignore_errors=True)
+        return partial(LmdbBackend, folder / name, f"{self.run}/{name}")
+
+
+def remove_local_copies(session: SparkSession, run: str, backend: str) -> None:
+    """Remove the files of a run from every reachable executor, if its backend has files."""
+    if backend == IN_MEMORY:
+        return
+    context = session.sparkContext
+    # several tasks per core, so that every executor probably gets one
+    tasks = 4 * context.defaultParallelism
+    context.parallelize(range(tasks), tasks).foreachPartition(partial(_remove, run))
+
+
+def _remove(run: str, _: object) -> None:
+    shutil.rmtree(_run_folder(run), ignore_errors=True)
+
+
+def spill_directory(task: int) -> Path:
+    """Return the local directory of a batch task's spill files."""
+    local = _local_directories()
+    return Path(local[task % len(local)])
+
+
+def _run_folder(run: str) -> Path:
+    return Path(_local_directories()[0]) / _FOLDER / run
+
+
+def _local_directories() -> list[str]:
+    # Which directory is the temporary one Python finds out by writing to it, which fails on a full disk.
+    named = os.environ.get("SPARK_LOCAL_DIRS")
+    return named.split(",") if named else [tempfile.gettempdir()]
+
 
 _IDLE_SECONDS = 600.0
 _ENDED_RUNS = 200

@@ -11,8 +11,7 @@ from operator import itemgetter
 from typing import Any
 
 from penstock.state.backends.base import ABSENT, Table
-from penstock.state.handles.key_context import KeyContext
-from penstock.state.handles.parts import Parts
+from penstock.state.handles.key_context import KeyContext, Parts
 from penstock.state.schema.declared_form import Form
 from penstock.wire.canonical.key_encodings import stable_hash
 

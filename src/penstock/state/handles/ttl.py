@@ -2,7 +2,7 @@
 
 A state with a time-to-live stores `(last access in ms, value)` instead of the value. `TtlTable` hides
 this from the handles: for them an expired value is absent. The elements of lists expire one by one, so
-lists have their own handle: see `penstock.state.handles.ttl_list_state`.
+lists have their own handle: see `penstock.state.handles.list_state`.
 
 An expired value is removed when the user function reads it, or by
 `penstock.state.handles.ttl_sweeper`. Time is processing time.

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import Any
 
 from penstock.state.backends.base import Table
+from penstock.state.handles.list_state import TtlListState
 from penstock.state.handles.ttl import Expiry
-from penstock.state.handles.ttl_list_state import TtlListState
 from penstock.state.schema.entry_schema import StateKind
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.state.backends.base import Table
-from penstock.state.handles.key_context import KeyContext
-from penstock.state.handles.parts import Parts
+from penstock.state.handles.key_context import KeyContext, Parts
 from penstock.state.schema.declared_form import Form
 
 

@@ -12,11 +12,23 @@ Between two versions of a program the declared type of a state may change in the
 Rows of parts of aggregates (`StateSchema.is_part`) get no fields: a part that is new was not computed of earlier records.
 
 Any other change is refused, also that of a row which gets and loses fields at once: a field that was renamed without
-a word would be lost (`penstock.state.schema.row_fields`). If a removed field is added again, it is None in entries that
+a word would be lost (`penstock.state.schema.evolution`). If a removed field is added again, it is None in entries that
 were rewritten in between.
 
 The migration converts plain values (see `penstock.state.schema.plain`), many at a time. Coded rows are
 decoded, converted and encoded again, unless their bytes decode to the same value with the new type.
+
+Origins of the fields of rows that were stored with other fields.
+
+A field of the same name is the origin of a field, or one of which the declared type says that it was renamed
+(`penstock.types.records`). Fields that are gone without a word, beside fields that are new, are refused: the
+values of a renamed field would be lost in silence.
+
+Migrates coded rows to another schema: decides which bytes may stay, and converts the others.
+
+Bytes stay if the new type reads the same values from them: an integer is wider, or columns were added
+after the others. Removed columns do not stay in the bytes, because a column of another type may get
+their number later.
 """
 
 from __future__ import annotations
@@ -29,11 +41,17 @@ from itertools import combinations
 from typing import Any
 
 from penstock.errors import StateError, StateMigrationError
-from penstock.state.schema.coded_change import Migration, between_forms
 from penstock.state.schema.entry_schema import StateKind, StateSchema
 from penstock.state.schema.own_states import described
-from penstock.state.schema.plain import in_lists, in_maps, in_tuples, present, split_kinds
-from penstock.state.schema.row_fields import RowFields, compare_fields
+from penstock.state.schema.plain import (
+    in_lists,
+    in_maps,
+    in_tuples,
+    plain_codec,
+    present,
+    split_kinds,
+)
+from penstock.state.schema.stored_form import stored_codec, stored_type
 from penstock.types import (
     BasicArrayTypeInfo,
     BasicTypeInfo,
@@ -48,6 +66,150 @@ from penstock.types import (
 from penstock.types.description import describe_type, type_of
 from penstock.types.inferred import enforced
 from penstock.types.user_types import StoredUserType, user_codec
+from penstock.types.value_serializer import StoredForm
+
+Migration = Callable[[list[Any]], list[Any]]
+"""Stored values of an old schema to those of a new one, in the same order."""
+
+_VARINTS = ("Byte", "Short", "Integer", "Long")
+
+
+def between_forms(old: StateSchema, new: StateSchema, change: Migration | None) -> Migration | None:
+    """Return the migration of stored values of `old` to those of `new`; None if they stay."""
+    if old.form is StoredForm.PLAIN and new.form is StoredForm.PLAIN:
+        return change
+    is_same_form = old.form is new.form and old.has_ttl == new.has_ttl
+    if is_same_form and _reads(old.value_type, new.value_type):
+        return None
+    steps = [step for step in (_to_plain(old), change, _from_plain(new)) if step is not None]
+
+    def migrate(stored: list[Any]) -> list[Any]:
+        for step in steps:
+            stored = step(stored)
+        return stored
+
+    return migrate
+
+
+def _to_plain(schema: StateSchema) -> Migration | None:
+    if schema.form is StoredForm.PLAIN:
+        return None
+    coded, plain = stored_codec(schema), plain_codec(stored_type(schema))
+    assert coded is not None
+    read = coded.from_plain
+    return read if plain is None else lambda stored: plain.to_plain(read(stored))
+
+
+def _from_plain(schema: StateSchema) -> Migration | None:
+    if schema.form is StoredForm.PLAIN:
+        return None
+    coded, plain = stored_codec(schema), plain_codec(stored_type(schema))
+    assert coded is not None
+    write = coded.to_plain
+    return write if plain is None else lambda stored: write(plain.from_plain(stored))
+
+
+def _reads(old: TypeInformation, new: TypeInformation) -> bool:
+    """Return whether coded bytes of `old` decode to the same value with `new`."""
+    old, new = enforced(old), enforced(new)
+    if old == new:
+        return True
+    rule = _SAME_BYTES.get(type(new)) if type(old) is type(new) else None
+    return rule is not None and rule(old, new)
+
+
+def _basic_reads(old: BasicTypeInfo, new: BasicTypeInfo) -> bool:
+    names = old.name, new.name
+    return set(names) <= set(_VARINTS) and _VARINTS.index(old.name) < _VARINTS.index(new.name)
+
+
+def _row_reads(old: RowTypeInfo, new: RowTypeInfo) -> bool:
+    n_old = len(old.field_names)
+    if compare_fields(old, new).origins[:n_old] != tuple(range(n_old)):
+        return False
+    return all(map(_reads, old.field_types, new.field_types))
+
+
+def _tuple_reads(old: TupleTypeInfo, new: TupleTypeInfo) -> bool:
+    return all(map(_reads, old.field_types, new.field_types))
+
+
+def _map_reads(old: MapTypeInfo, new: MapTypeInfo) -> bool:
+    return _reads(old.key_type, new.key_type) and _reads(old.value_type, new.value_type)
+
+
+_SAME_BYTES: dict[type, Callable[[Any, Any], bool]] = {
+    BasicTypeInfo: _basic_reads,
+    RowTypeInfo: _row_reads,
+    TupleTypeInfo: _tuple_reads,
+    MapTypeInfo: _map_reads,
+}
+"""Class of two different types to whether one reads the other; lists of other elements do not."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowFields:
+    """Comparison of the fields of a stored and of a declared row type.
+
+    Attributes:
+        origins: Position of the stored field of each declared field; None of a new one.
+        removed: Names of stored fields that the declared type does not account for.
+        added: Names of new fields.
+        merged: Names of stored fields that would be the same declared field.
+        n_stored: Number of stored fields.
+    """
+
+    origins: tuple[int | None, ...]
+    removed: tuple[str, ...]
+    added: tuple[str, ...]
+    merged: tuple[str, ...]
+    n_stored: int
+
+
+def compare_fields(old: RowTypeInfo, new: RowTypeInfo) -> RowFields:
+    """Compare the fields of two row types.
+
+    >>> types = [Types.LONG(), Types.LONG()]
+    >>> was = Types.ROW_NAMED(["id", "total"], types)
+    >>> compare_fields(was, Types.ROW_NAMED(["totals", "id"], types, renamed={"total": "totals"})).origins
+    (1, 0)
+    """
+    later, stored = dict(new.renamed), set(old.field_names)
+    origins: dict[str, int] = {}
+    removed: list[str] = []
+    merged: list[str] = []
+    for position, name in enumerate(old.field_names):
+        now = _name_now(name, later, stored)
+        if now is None:
+            continue
+        if now in origins:
+            merged += [old.field_names[origins[now]], name]
+        elif now in new.field_names:
+            origins[now] = position
+        elif now in later:
+            merged += [name, str(later[now])]
+        else:
+            removed.append(name)
+    added = (name for name in new.field_names if name not in origins)
+    return RowFields(
+        origins=tuple(map(origins.get, new.field_names)),
+        removed=tuple(removed),
+        added=tuple(added),
+        merged=tuple(merged),
+        n_stored=len(old.field_names),
+    )
+
+
+def _name_now(name: str, later: dict[str, str | None], stored: set[str]) -> str | None:
+    while name in later:
+        following = later[name]
+        if following is None:
+            return None
+        if following in stored:  # the row is younger than this renaming
+            return name
+        name = following
+    return name
+
 
 _NANOS_PER_MILLI = 1_000_000
 

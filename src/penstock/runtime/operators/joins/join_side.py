@@ -35,7 +35,7 @@ from typing import Any
 
 from penstock.runtime.functions.state_handles import KeyedScope
 from penstock.state.backends.base import ABSENT, Table
-from penstock.state.handles.parts import Parts
+from penstock.state.handles.key_context import Parts
 from penstock.state.handles.ttl import Expiry, TimeToLive, TtlTable
 from penstock.state.schema.entry_schema import StateKind, StateSchema
 from penstock.types import TypeInformation, Types

@@ -35,7 +35,7 @@ from pyspark.util import _load_from_socket
 from penstock.graph.endpoints import EpochNumber
 from penstock.spark.failures.final_failures import FinalFailure
 from penstock.spark.session.job_settings import POOL
-from penstock.spark.worker.task_epoch import set_epoch
+from penstock.spark.worker.sink_task import set_epoch
 
 
 @dataclass(frozen=True, slots=True)

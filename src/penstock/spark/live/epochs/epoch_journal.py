@@ -21,10 +21,9 @@ from penstock.plan.physical import RunPlan
 from penstock.spark.driver.run_context import JobContext
 from penstock.spark.driver.sink_stage import StagedEpoch
 from penstock.spark.live.epochs.epoch_positions import EpochPositions
-from penstock.state.log.epoch_log import EpochLog
+from penstock.state.log.epoch_log import EpochLog, write_settled
 from penstock.state.log.epoch_record import EPOCHS, EpochRecord
 from penstock.state.log.log_merge import Merge
-from penstock.state.log.settled_epoch import write_settled
 from penstock.state.log.subtask_log import LogChange, LogName, LogView
 
 _DIGEST_CHARACTERS = 64

@@ -53,8 +53,12 @@ from penstock.spark.live.run_bounds import Predecessor, record_done, recorded_ou
 from penstock.spark.savepoints.job_savepoints import JobSavepoints
 from penstock.spark.sources.read_context import Pinned
 from penstock.spark.sources.split_advance import Budgets
-from penstock.spark.worker.local_state import IN_MEMORY, remove_local_copies
-from penstock.spark.worker.worker_memory import live_attempt, note_ended
+from penstock.spark.worker.worker_memory import (
+    IN_MEMORY,
+    live_attempt,
+    note_ended,
+    remove_local_copies,
+)
 
 SAVEPOINT = "savepoint:"
 """Begin of the control event of a savepoint."""

@@ -24,8 +24,8 @@ from penstock.spark.live.epochs.single_task import SingleTask
 from penstock.spark.sources.read_context import ReadContext
 from penstock.spark.worker.level_zero_tasks import ColumnsTask
 from penstock.spark.worker.live_subtasks import LevelDescription
-from penstock.spark.worker.local_state import LocalCopies
 from penstock.spark.worker.payload import Payload
+from penstock.spark.worker.worker_memory import LocalCopies
 from penstock.state.log.epoch_record import EPOCHS
 from penstock.state.log.subtask_log import LogName, LogView
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from penstock.config.parse import BOOLEAN, STRING
-from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.connectors.python.print_sink import PrintSink
 from penstock.sql.tables.definition import Connector, TableDefinition, TableSink, Takes
 from penstock.sql.tables.options import TableOption

@@ -8,8 +8,8 @@ from typing import Any
 
 from penstock.state.backends.deferred_groups import DeferredGroups
 from penstock.state.log.blob import Section
-from penstock.state.schema.coded_change import Migration
 from penstock.state.schema.entry_schema import StateSchema
+from penstock.state.schema.evolution import Migration
 from penstock.state.schema.plain import PlainCodec
 from penstock.state.schema.stored_form import held_codec, stored_values
 from penstock.types.value_serializer import StoredForm

@@ -23,12 +23,12 @@ from typing import Any
 
 from penstock.errors import StateError
 from penstock.state.backends.base import TIMERS_SCHEMA, CopyUse
-from penstock.state.backends.lmdb.apply import catch_up
 from penstock.state.backends.lmdb.directory import CopyDirectory
 from penstock.state.backends.lmdb.format import StoredTable, unpack_timer
 from penstock.state.backends.lmdb.snapshot import Address, Overlay, snapshot_group
 from penstock.state.backends.lmdb.table import LmdbTable
 from penstock.state.backends.lmdb.view import View
+from penstock.state.backends.lmdb.writer import catch_up
 from penstock.state.log.blob import (
     Section,
     StateFormat,
@@ -38,9 +38,8 @@ from penstock.state.log.blob import (
     operator_of,
 )
 from penstock.state.log.change_log import ChangeLog, Position
-from penstock.state.schema.coded_change import Migration
 from penstock.state.schema.entry_schema import StateKind, StateSchema
-from penstock.state.schema.evolution import migration_of
+from penstock.state.schema.evolution import Migration, migration_of
 from penstock.state.schema.key_coder import ANY_KEYS, Coders, key_coder
 from penstock.types import TypeInformation
 from penstock.types.description import describe_type

@@ -18,7 +18,6 @@ from typing import NoReturn
 import lmdb
 
 from penstock.errors import StateError
-from penstock.state.backends.lmdb.apply import rewrite
 from penstock.state.backends.lmdb.deferred import DeferredBlobs
 from penstock.state.backends.lmdb.directory import CopyDirectory
 from penstock.state.backends.lmdb.file import LocalFile, Transaction
@@ -32,7 +31,7 @@ from penstock.state.backends.lmdb.format import (
     place_of,
     timers_prefix,
 )
-from penstock.state.backends.lmdb.writer import CodersOf, EntryWriter
+from penstock.state.backends.lmdb.writer import CodersOf, EntryWriter, rewrite
 from penstock.state.schema.entry_schema import StateSchema
 
 Stored = tuple[bytes, bytes]
