@@ -2,8 +2,6 @@
 
 An error names the problem (`problem`), what to do about it (`hint`) and the line that created the operator at fault, if
 one is (`origin`). A Python worker sends errors to the driver as text inside a Spark exception (`to_wire`, `from_wire`).
-
-Names of the cells of a notebook, in place of those of their temporary files.
 """
 
 from __future__ import annotations

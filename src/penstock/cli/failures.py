@@ -1,7 +1,4 @@
-"""The end of a command: text on stderr, and an exit status.
-
-Ctrl-C and SIGTERM. Both stop a job in the same way.
-"""
+"""The end of a command: text on stderr and an exit status, also after Ctrl-C and SIGTERM."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""`penstock plan`: the plan of a program, without starting Spark.
-
-The graph of a plan as one SVG file, which needs nothing else: sources, operators, sinks, and how records travel.
-"""
+"""`penstock plan`: the plan of a program as text or as one SVG file, without starting Spark."""
 
 from __future__ import annotations
 

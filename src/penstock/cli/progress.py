@@ -1,10 +1,6 @@
-"""The progress of jobs on stderr: a live display on a terminal, plain lines elsewhere.
+"""The progress of jobs on stderr: a live display on a terminal, plain lines elsewhere, with durations.
 
 The thread of a job publishes its events; it need not be the main thread.
-
-Output streams that share a terminal with a display.
-
-Durations on the command line.
 """
 
 from __future__ import annotations

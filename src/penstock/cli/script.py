@@ -1,7 +1,4 @@
-"""Running the user's program inside the process of the command line.
-
-Results of SQL statements, as lines that are written while rows come.
-"""
+"""The user's program inside the process of the command line, and results of SQL statements as lines."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""`penstock status` and `penstock top`: a job as its checkpoint directory shows it.
-
-The status of a job as a table.
-"""
+"""`penstock status` and `penstock top`: a job as its checkpoint directory shows it, as a table."""
 
 from __future__ import annotations
 

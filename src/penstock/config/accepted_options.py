@@ -1,9 +1,9 @@
-"""Flink's options without effect. Programs may set them and read them back.
+"""Flink's options without effect, and the enums of the checkpointing settings.
+
+Programs may set them and read them back.
 
 None of them changes results: they are about speed, memory, guarantees that are stronger here, and where processes run. One that would
 change results is refused, or implemented.
-
-The enums of the checkpointing settings.
 """
 
 from __future__ import annotations

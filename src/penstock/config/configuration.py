@@ -1,4 +1,4 @@
-"""The settings of one job, under the method names of PyFlink's `Configuration`.
+"""The settings of one job, under the method names of PyFlink's `Configuration`, with overrides of the process and secrets.
 
 A value is looked up from the last layer to the first:
 
@@ -6,14 +6,8 @@ A value is looked up from the last layer to the first:
 
 so a value given on the command line wins over the program, which wins over the default.
 
-Settings that override those of the program, in every `Configuration` of this process.
-
 `penstock run job.py -D key=value` does not change the program. The program makes its own
 `Configuration`, so the values of the command line are process-wide.
-
-Global job parameters: the program's own settings, which its functions read.
-
-Names of secret settings.
 """
 
 from __future__ import annotations

@@ -1,17 +1,4 @@
-"""All options of Penstock. An option that Flink has too has Flink's key.
-
-The execution mode of a job.
-
-Options of files that are read.
-
-Options about joins over unbounded state.
-
-The options of log lines.
-
-Options of record objects that chained operators share.
-
-Options of the format of stored state.
-"""
+"""All options of Penstock. An option that Flink has too has Flink's key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers of the epochs of a sink, for systems that keep one number with what they write.
+"""Numbers of the epochs of a sink, for systems that keep one number with what they write, and the file that has the decided one.
 
 The driver writes the records of an epoch and its mark in one step, so the system itself says which epoch is
 visible. `epoch.json` in the job's directory says which one was decided last:
@@ -9,8 +9,6 @@ visible. `epoch.json` in the job's directory says which one was decided last:
 
 A mark has the checksum of the epoch's name in its lower 32 bits, so that the number of another epoch, which a
 driver wrote that was replaced in the meantime, is not taken for this one.
-
-The file in the job's directory that says which epoch of a sink was decided last.
 """
 
 from __future__ import annotations

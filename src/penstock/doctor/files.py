@@ -1,9 +1,4 @@
-"""Checks of a directory for checkpoints: what jobs ask of its file system, and its space.
-
-The check that runs a job, in a process of its own: the only one that starts Spark.
-
-The check of a store of objects: what a checkpoint directory and a file sink ask of one.
-"""
+"""Checks of a directory for checkpoints and of a store of objects, and the check that runs a job in a process of its own."""
 
 from __future__ import annotations
 

@@ -1,10 +1,8 @@
-"""State of a job now: its events, folded.
+"""State of a job now: its events, folded; and the views of all jobs of a process.
 
 `JobView` is the model behind `penstock status`, `penstock top` and the metrics for monitoring systems. It is a
 listener, and can be made of a log of events just as well; both give the same view. Counts are those of the driver
 that runs the job, or ran it last: they begin again when another driver goes on with the job.
-
-The views of all jobs of a process.
 """
 
 from __future__ import annotations

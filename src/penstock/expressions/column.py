@@ -1,9 +1,4 @@
-"""`col`, `lit` and `when`: how a program writes expressions of columns.
-
-Methods of columns beyond operators: of texts, dates and lists.
-
-The methods of columns that aggregate the records of a key.
-"""
+"""`col`, `lit` and `when`: how a program writes expressions of columns, and the methods of columns."""
 
 from __future__ import annotations
 

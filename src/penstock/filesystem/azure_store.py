@@ -1,4 +1,4 @@
-"""Objects in Azure: block blobs.
+"""Objects in Azure: block blobs, through a client library that is imported when a client is made.
 
 An upload is blocks that are not yet in a list, with names that begin with the upload. Azure keeps them for a week, and has no
 call that drops them; so the upload has one more block, which is in no list:
@@ -8,8 +8,6 @@ call that drops them; so the upload has one more block, which is in no list:
 
 Putting a block again replaces it, so dropping an upload is one call. The list that makes the object of its parts names blocks
 that are in no list, so a second one is refused: after the first there are none.
-
-The client library of Azure's blobs, which is imported when a client is made, and its failures as `OSError`.
 """
 
 from __future__ import annotations

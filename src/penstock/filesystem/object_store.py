@@ -1,4 +1,4 @@
-"""Requirements on a store of objects to which jobs write.
+"""Requirements on a store of objects to which jobs write, and the client library of each kind of store.
 
 An object is whole or not there, and a reader sees it at once: `list_below`, `size_of` and `read` give what was there when
 they were asked, or later. There is no rename. Two things take its place:
@@ -8,10 +8,6 @@ they were asked, or later. There is no rename. Two things take its place:
                     completes it later: then, and not before, the object is there
 
 An upload that was aborted can never be completed. All failures are `OSError`, as those of files.
-
-Shared parts of stores whose libraries send a request per object, and send it again if its answer is lost.
-
-The client libraries of the stores: the package of each, which is imported when a client is made.
 """
 
 from __future__ import annotations

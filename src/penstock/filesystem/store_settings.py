@@ -1,9 +1,4 @@
-"""Settings of the stores: a driver has them, and sends them to its workers.
-
-Settings of Google Cloud Storage, as Hadoop's options `fs.gs.*`, or else from the environment.
-
-Settings of Azure, as Hadoop's options `fs.azure.*`; missing ones come from the environment.
-"""
+"""Settings of the stores, as Hadoop's options or from the environment: a driver sends them to its workers."""
 
 from __future__ import annotations
 

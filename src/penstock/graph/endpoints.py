@@ -1,4 +1,4 @@
-"""The contracts of sources and sinks.
+"""The contracts of sources and sinks, and the number of an epoch, whose data becomes visible together.
 
 A source or sink object is a *description*: picklable, without open files, shared by all
 subtasks. A sink makes one `SinkWriter` per task, and one `Committer` in the driver.
@@ -7,8 +7,6 @@ Exactly once is a two-phase protocol. Writers stage data, which is invisible. Wh
 epoch (a batch run, or one micro-batch) have succeeded, the driver passes their committables to
 `Committer.commit`, which makes all data of the epoch visible. After a crash the driver may call
 `commit` for the same epoch again.
-
-The number of an epoch: what is written together becomes visible together.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A source that is tailed: splits whose records are added while the job runs, such as those of a log.
+"""A source that is tailed: splits whose records are added while the job runs, and a log that is read as another one.
 
     earliest           position            head
     ───┬───────────────────┬─────────────────┬───
@@ -10,8 +10,6 @@ to one position, and a position has one record or none (`is_single`). The engine
 belongs to the range that has its position, wherever the range begins and ends.
 
 Finds the position of a timestamp in a log by reading it.
-
-A log that is read as another one says: what both say of themselves, in one place.
 """
 
 from __future__ import annotations

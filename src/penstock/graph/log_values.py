@@ -1,7 +1,4 @@
-"""Values of logs: splits and batches of records, and checks of what a source returned.
-
-Objects that a job keeps in other systems for itself, and that stay there when nobody continues the job.
-"""
+"""Values of logs: splits, batches of records, objects that a job keeps in other systems, and checks of what a source returned."""
 
 from __future__ import annotations
 

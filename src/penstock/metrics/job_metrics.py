@@ -1,7 +1,4 @@
-"""The metrics of a job: the sum of all reports that this process has committed.
-
-Names of the metrics that every operator has, behind its uid and a dot.
-"""
+"""The metrics of a job: the sum of all reports that this process has committed, by operator and name."""
 
 from __future__ import annotations
 

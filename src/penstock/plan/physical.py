@@ -1,8 +1,6 @@
-"""The physical plan: levels, channels, runs, and the reason for each decision.
+"""The physical plan: levels, channels, runs, what a run hands over to the next one, and the reason for each decision.
 
 Every phase is a pure function from plan to plan. A field is empty before the phase that fills it.
-
-The hand-over: values other than keyed state that a run passes to the next run.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The planner: a tuple of pure functions, each idempotent.
+"""The planner: a tuple of pure functions, each idempotent; and jobs that are one plan of Spark.
 
 Phase: gives whole queries of SQL to Spark SQL, in BATCH mode.
 
@@ -8,8 +8,6 @@ Phase: gives whole queries of SQL to Spark SQL, in BATCH mode.
 The package of SQL notes at an operator what Spark SQL may compute in its place (`WholeQuery`). It does if all that is read are
 columns of sources, and if no operator behind looks at timestamps, which rows of Spark SQL do not have. Of queries in one another the
 outermost one that is legal counts. Everywhere else operators compute the same rows; tests force both.
-
-Jobs that are one plan of Spark: a source, expressions and a sink, and nothing that workers compute.
 
 Then `to_dataframe` needs no job, and what Spark may optimize does not end where Penstock begins.
 """

@@ -1,7 +1,4 @@
-"""Channels: edges whose records travel in frames, as frozen values.
-
-Stream partitioners.
-"""
+"""Channels: edges whose records travel in frames, and their partitioners, as frozen values."""
 
 from __future__ import annotations
 

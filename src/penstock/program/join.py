@@ -1,7 +1,4 @@
-"""The settings of interval joins and regular joins. The API makes them, the runtime reads them.
-
-A record with the index of its input.
-"""
+"""The settings of interval joins and regular joins, and a record with the index of its input."""
 
 from __future__ import annotations
 

@@ -9,8 +9,6 @@ stores them, whatever the function promises. A window at the end of a bounded in
 belongs to a batch run, and no operator reads its records again. FLIP-329's prototype has the same values
 for sources, sinks, timestamps, functions and asynchronous calls. It has none for reduce, windows and
 joins; here they have the safe ones.
-
-Methods of the user's own operators, by kind of inputs: shared by runtime and API.
 """
 
 from __future__ import annotations

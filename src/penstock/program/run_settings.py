@@ -1,7 +1,4 @@
-"""The settings of a run, as frozen values.
-
-Latency markers that are sent between subtasks (FLIP-330 §1.2).
-"""
+"""The settings of a run, and the latency markers of FLIP-330 §1.2, as frozen values."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""A live run in this process: micro-batches, local copies, lost workers and failed attempts.
-
-The input of a live run in this process, micro-batch by micro-batch.
-"""
+"""A live run in this process: its input and micro-batches, local copies, lost workers and failed attempts."""
 
 from __future__ import annotations
 

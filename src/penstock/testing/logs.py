@@ -1,7 +1,4 @@
-"""The logs of a run in this process: what was added to them since, and what they are told.
-
-The splits and positions that a run reads.
-"""
+"""The logs of a run in this process: their splits, the positions that are read, and what was added since."""
 
 from __future__ import annotations
 

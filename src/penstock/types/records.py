@@ -1,4 +1,4 @@
-"""Types of records: named fields as `Row`, positions as `tuple`.
+"""Types of records: named fields as `Row`, positions as `tuple`; and records of any accepted shape as values per field.
 
 Fields of a row type that had another name in an earlier version of the program.
 
@@ -8,8 +8,6 @@ Fields of a row type that had another name in an earlier version of the program.
 
 A renaming is of no account for rows that were stored with the new name: they are younger than it. So it stays
 in the program as long as older rows may be read.
-
-Records of any accepted shape become one sequence of values per field.
 
 The accepted shapes are rows, tuples, lists, dicts, named tuples, dataclass instances and other
 objects with attributes. Fields with names are matched by name, others by position.

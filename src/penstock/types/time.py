@@ -1,9 +1,7 @@
-"""Lengths of time and points in time, with PyFlink's names.
+"""Lengths of time, points in time and the two time domains of timers, with PyFlink's names.
 
 All are immutable, hashable and ordered. Lengths take whole numbers: express a fraction of a unit
 in a smaller unit.
-
-The two time domains of timers.
 """
 
 from __future__ import annotations

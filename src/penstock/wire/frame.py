@@ -35,10 +35,6 @@ Worked example: one record "a" with timestamp 1, channel 2 to level 1, task 0, s
 Only the job that wrote frames reads them, through Spark's checksummed shuffle, so unpickling them is
 safe.
 
-Records as they were pickled: what their own classes refuse is told apart from damaged bytes.
-
-Segments of frames: records that are pickled at different times, with or without their keys.
-
 A segment is pickled while its records are in the processor's cache. The segments of one route are then
 buffered as bytes until they fill a frame, because a small frame has a high overhead. Layout of a payload,
 segment after segment:

@@ -1,6 +1,6 @@
-"""Settings of an environment: modes, checkpoints, failures, Python dependencies. A view of its configuration.
+"""Settings of an environment: modes, checkpoints, failures, Python dependencies.
 
-Settings that have no effect: they are logged when the job starts.
+A view of its configuration; those without effect are logged when the job starts.
 """
 
 from __future__ import annotations

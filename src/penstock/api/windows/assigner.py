@@ -1,6 +1,4 @@
-"""`WindowAssigner`: assigns records to windows.
-
-Serializers that a custom assigner of PyFlink returns from `get_window_serializer`.
+"""`WindowAssigner`: assigns records to windows; and the serializers that a custom assigner of PyFlink returns.
 
 Penstock stores windows itself and never calls them.
 """

@@ -1,9 +1,7 @@
-"""The modules of PyFlink that a program names, and its text with ours in their place.
+"""The modules of PyFlink that a program names, its text with ours in their place, and remarks on lines.
 
 Only the name of the package is replaced, so the rest of the text stays as it is, byte for byte: comments, quotes, line
 ends. An import whose module is not here stays too, and is a remark.
-
-Remark on one line of a program.
 """
 
 from __future__ import annotations

@@ -1,11 +1,4 @@
-"""One program: its text before and after, and what differs.
-
-Functions that keep in attributes what belongs into state.
-
-Imported names that are not here.
-
-Methods of PyFlink that are not here, have no effect, or answer otherwise; and keys of options.
-"""
+"""One program: its text before and after, and what differs: imports, methods, options, and state kept in attributes."""
 
 from __future__ import annotations
 

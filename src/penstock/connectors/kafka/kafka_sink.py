@@ -1,7 +1,4 @@
-"""The Kafka sink.
-
-Writes records from the workers, at once: at least once, or without a guarantee.
-"""
+"""The Kafka sink, and its writers that write from the workers at once: at least once, or without a guarantee."""
 
 from __future__ import annotations
 

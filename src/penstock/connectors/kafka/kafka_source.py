@@ -1,7 +1,4 @@
-"""The Kafka source: a log whose splits are partitions, and whose positions are offsets.
-
-Bounds of the partitions of a source, when a job starts and later.
-"""
+"""The Kafka source: a log whose splits are partitions with bounds, and whose positions are offsets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Digests of the functions of operators: equal for the same program in every process, another one if it changed.
+"""Digests of the functions of operators by uid: equal for the same program in every process, another one if it changed.
 
 A pickle would not do: cloudpickle names the classes of a script anew in every process, and sets have no order. So a
 digest covers what functions consist of:
@@ -13,8 +13,6 @@ Of libraries, this package among them, only names count. Lines, comments, docstr
 function imports while it runs, reads from files or learns from elsewhere is not seen.
 
 Instructions of a function without its lines: what is compared to see whether it changed.
-
-The uids of sources, operators and channels. Unlike ids, they are stable between plans.
 """
 
 from __future__ import annotations

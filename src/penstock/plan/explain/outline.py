@@ -1,7 +1,4 @@
-"""The outline of a plan: its sources, operators and sinks, and what is between them, as plain values.
-
-Operators with state and without a uid, which a savepoint may not give back (see `places`).
-"""
+"""The outline of a plan: its sources, operators and sinks, and what is between them, as plain values; operators with state need a uid."""
 
 from __future__ import annotations
 

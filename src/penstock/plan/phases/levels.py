@@ -1,4 +1,4 @@
-"""Phases: assign operators to levels (depths of exchange), and make the channels between them.
+"""Phases: assign operators to levels (depths of exchange), make the channels between them, and choose numbers of subtasks.
 
 An operator's level is the greatest over its inputs, plus one for an input that must be
 exchanged. Other inputs at the same level are chained: called directly, without serialization. If
@@ -18,8 +18,6 @@ The reasons for an exchange, in order of precedence:
     the user set it, or it is less
     it is a function object with a number of subtasks,    FORWARD
     and its sources do not share tasks
-
-Phase: chooses the number of subtasks of levels, and whether results depend on it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Folds: they combine the records of one key into one value, at one or more places.
+"""Folds: they combine the records of one key into one value, or keep the last one, at one or more places.
 
     records ──▶ SOURCE_SQL ──▶ SENDER ──exchange──▶ RECEIVER_FRAME ──▶ RECEIVER_GROUP ──▶ STATE
                 columns        task                 frame by frame      all frames of     key by key
@@ -9,8 +9,6 @@ at regular distances fold the records of a key and a pane, sessions those of a k
 them. The planner chooses the places
 (`plan.folding`) and explains the choice; the runtime executes it. All legal choices give the same
 results.
-
-The function of the operator that passes on the last record of each key.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Makes connected operators of a program.
+"""Makes connected operators of a program, counts their records, and closes all of them if one fails.
 
 Operators of one level that need no exchange between them call each other directly, or through a
 local channel if they are not to be chained.
@@ -17,8 +17,6 @@ Depth of nested calls in a task: chained operators call each other, and Python e
 A record that passes n chained operators is inside of five calls for each of them, so 200 operators fit and 250 do not. The limit of the process is
 raised by what a longer chain needs, up to a thousand operators: one of these calls goes through C, whose stack is not Python's to
 extend. It is never lowered, because other chains of the process may need it.
-
-Closes everything that is open, also if some of it fails to.
 """
 
 from __future__ import annotations

@@ -9,8 +9,6 @@ A function object that several operators of a task share.
 At level 0 every source has its own chain, and after a union several chains contain the same operator.
 The function of such an operator exists once per task: the first chain opens it, the last one closes it.
 
-The program of one subtask. An operator with fewer subtasks than its level runs in the first ones.
-
 So an operator is made, opened and closed in as many subtasks as it has. Operators that are chained to it
 have no fewer subtasks (`plan.phases.levels`), and a local channel is written only in subtasks that read it.
 """

@@ -1,7 +1,4 @@
-"""FROM: tables, subqueries, and their joins.
-
-Constant rows: VALUES, and the one row of a SELECT without FROM.
-"""
+"""FROM: tables, subqueries, constant rows, and their joins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""State blobs: entries of one operator and one key group, as bytes.
+"""State blobs: entries of one operator and one key group, as bytes, in the format in which a job writes its state.
 
 Layout, little-endian:
 
@@ -23,8 +23,6 @@ those of the second state as references.
 A blob is applied section by section: keys that were cleared, then entries, then entries that
 were removed. A snapshot is blobs that only have entries; a change log is blobs in the order they
 were written. Several blobs of one key group may follow each other, so none needs to be large.
-
-Format in which a job writes its state. What it reads may be written in any other way.
 """
 
 from __future__ import annotations
