@@ -45,7 +45,6 @@ HANDLES = {
     "streams.stream_operations",
     "streams.stream_pairs",
     "windows.window_rules",
-    "windows.window_settings",
     "windows.windowed_stream",
     "windows.windows_base",
 }

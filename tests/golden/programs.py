@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.common import Configuration, Time, Types, WatermarkStrategy
-from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream import (
     AsyncDataStream,
     AsyncFunction,
