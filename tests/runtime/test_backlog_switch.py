@@ -31,7 +31,7 @@ from penstock.graph.endpoints import SplitSource
 from penstock.plan.physical import HandOver
 from penstock.plan.programs import programs_of
 from penstock.program.run_settings import RunKind
-from penstock.runtime.time.level_watermarks import LevelBacklog, LevelWatermarks
+from penstock.runtime.time.watermarks import LevelBacklog, LevelWatermarks
 from penstock.state.backends.hash.parts import HashSinglePart
 from penstock.testing import Schedule, difference, last_per_key, run_in_process
 from penstock.types import Types

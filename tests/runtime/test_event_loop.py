@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from penstock.runtime.operators.async_io.event_loop import EventLoop
+from penstock.runtime.operators.async_io.async_calls import EventLoop
 
 
 async def this_thread() -> threading.Thread:

@@ -20,8 +20,7 @@ from penstock.common import Row
 from penstock.errors import KeyTypeError
 from penstock.types.list_key import ListKey, immutable_key, selected_key
 from penstock.wire.canonical.key_bytes import encode_key
-from penstock.wire.canonical.key_classes import PLAIN
-from penstock.wire.canonical.key_encodings import stable_hash
+from penstock.wire.canonical.key_encodings import PLAIN, stable_hash
 
 
 def made(base: type, **members: Any) -> Any:

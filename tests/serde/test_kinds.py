@@ -37,8 +37,7 @@ from penstock.types.time import Instant
 from penstock.types.values.copying import copy_batch, copy_value, is_immutable
 from penstock.types.values.kinds import KINDS, OBJECT, OTHER, kind_of
 from penstock.wire.canonical.key_bytes import decode_key, encode_key, is_decodable
-from penstock.wire.canonical.key_classes import PLAIN
-from penstock.wire.canonical.key_encodings import KEY_ENCODINGS, stable_hash
+from penstock.wire.canonical.key_encodings import KEY_ENCODINGS, PLAIN, stable_hash
 from penstock.wire.canonical.record_digest import record_digest
 
 

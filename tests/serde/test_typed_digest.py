@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from penstock.types import Row, RowKind, RowTypeInfo, TypeInformation, Types
-from penstock.wire.canonical.typed_digest import DIGEST_BYTES, typed_digest
+from penstock.wire.canonical.record_digest import DIGEST_BYTES, typed_digest
 from tests.types.random_types import TYPES, exact, values_of
 
 LONG, STRING = Types.LONG(), Types.STRING()

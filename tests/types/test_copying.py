@@ -24,14 +24,16 @@ from penstock.errors import UserCodeError
 from penstock.types.base import TypeInformation
 from penstock.types.inferred import InferredTypeInfo
 from penstock.types.row import RowKind
-from penstock.types.values import declared_copying
+from penstock.types.values import copying
 from penstock.types.values.copying import (
+    batch_copier,
     copy_batch,
     copy_value,
+    declared_copier,
+    emission_copier,
     gives_one_object_again,
     is_immutable,
 )
-from penstock.types.values.declared_copying import batch_copier, declared_copier, emission_copier
 
 
 @dataclass
@@ -278,5 +280,5 @@ def test_the_table_is_total():
     }
     # values of a stored type of the program are bytes and never copied
     assert known - {"TypeInformation", "StoredUserType"} == {
-        cls.__name__ for cls in declared_copying._COPIERS
+        cls.__name__ for cls in copying._COPIERS
     }

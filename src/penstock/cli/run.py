@@ -24,7 +24,7 @@ from penstock.cli.script import (
 from penstock.config.configuration import Configuration, set_process_overrides
 from penstock.config.options import LOGGING_FORMAT
 from penstock.config.reporter_options import UI_PORT
-from penstock.events.json_logs import log_as_json
+from penstock.events.event_json import log_as_json
 from penstock.plan.explain.render import render_text
 from penstock.ui.server import UiServer, announced_to
 

@@ -27,12 +27,11 @@ from penstock.plan.folding.choice import choose_folds
 from penstock.plan.options import plan_options
 from penstock.plan.phases.bounded_region import cut_after_region, runs_as_batch
 from penstock.plan.phases.copies import choose_copies
-from penstock.plan.phases.endpoints import find_endpoints
 from penstock.plan.phases.generated_uids import check_uids, generate_uids
 from penstock.plan.phases.levels import assign_levels, choose_parallelism
 from penstock.plan.phases.modes import choose_mode, choose_runs, explain_readers
 from penstock.plan.phases.operator_traits import check_fields
-from penstock.plan.phases.pipelines import explain_tasks, find_pipelines
+from penstock.plan.phases.pipelines import explain_tasks, find_endpoints, find_pipelines
 from penstock.plan.phases.refusals import check_attributes, check_forwarding, check_keys
 from penstock.plan.phases.time import decide_time, drop_timestamps
 from penstock.plan.physical import Decision, PhysicalPlan

@@ -9,7 +9,7 @@ from penstock.graph.endpoints import Source
 from penstock.plan.compat.function_digest import job_digest, source_uids
 from penstock.plan.folding.choice import with_folds
 from penstock.plan.phases.backlog import timed_sources
-from penstock.plan.phases.regions import Region, region_of
+from penstock.plan.phases.edges import Region, region_of
 from penstock.plan.phases.time import initial_watermarks, watermark_groups
 from penstock.plan.physical import HandOver, LevelPlan, PhysicalPlan, RunPlan
 from penstock.program.channel import ChannelSpec, WatermarkGroup

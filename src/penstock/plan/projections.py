@@ -22,7 +22,7 @@ from dataclasses import replace
 from penstock.expressions.keyed_aggregate import KeyedAggregate
 from penstock.expressions.kinds import FLOATS
 from penstock.expressions.steps import WhereStep
-from penstock.plan.phases.regions import region_of
+from penstock.plan.phases.edges import region_of
 from penstock.plan.physical import (
     Decision,
     LevelPlan,

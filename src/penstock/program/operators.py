@@ -81,21 +81,21 @@ PARTITION = OperatorKind("PARTITION", None)
 SIDE_OUTPUT = OperatorKind("SIDE_OUTPUT", None)
 MAP = OperatorKind(
     "MAP",
-    f"{_HERE}apply:ApplyOperator",
+    f"{_HERE}application:ApplyOperator",
     time=TimeUse.IGNORES,
     keeps=Keeps.AS_FUNCTION,
     returns=Returns.ONE,
 )
 FLAT_MAP = OperatorKind(
     "FLAT_MAP",
-    f"{_HERE}apply:ApplyOperator",
+    f"{_HERE}application:ApplyOperator",
     time=TimeUse.IGNORES,
     keeps=Keeps.AS_OBJECT,
     returns=Returns.MANY,
 )
 FILTER = OperatorKind(
     "FILTER",
-    f"{_HERE}apply:ApplyOperator",
+    f"{_HERE}application:ApplyOperator",
     time=TimeUse.IGNORES,
     keeps=Keeps.AS_FUNCTION,
     makes_values=False,
@@ -103,7 +103,7 @@ FILTER = OperatorKind(
 )
 PROCESS = OperatorKind(
     "PROCESS",
-    f"{_HERE}apply:ApplyOperator",
+    f"{_HERE}application:ApplyOperator",
     time=TimeUse.SHOWS,
     keeps=Keeps.AS_OBJECT,
     has_side_outputs=True,
@@ -128,12 +128,12 @@ ASYNC_MAP_BATCHES, MAP_ROWS = (
     replace(MAP_BATCHES, name=name, implementation=f"{_HERE}batches.{implementation}")
     for name, implementation in (
         ("ASYNC_MAP_BATCHES", "async_map_batches:AsyncMapBatchesOperator"),
-        ("MAP_ROWS", "map_rows:MapRowsOperator"),
+        ("MAP_ROWS", "map_batches:MapRowsOperator"),
     )
 )
 KEYED_MAP_GROUPS = OperatorKind(
     "KEYED_MAP_GROUPS",
-    f"{_HERE}batches.map_groups:MapGroupsOperator",
+    f"{_HERE}batches.map_batches:MapGroupsOperator",
     is_keyed=True,
     time=TimeUse.ORDERS,
     keeps=Keeps.NOTHING,
@@ -251,7 +251,7 @@ KEYED_WINDOW = OperatorKind(
 )
 CO_MAP = OperatorKind(
     "CO_MAP",
-    f"{_HERE}apply:ApplyOperator",
+    f"{_HERE}application:ApplyOperator",
     inputs=Inputs.TWO,
     time=TimeUse.IGNORES,
     keeps=Keeps.AS_FUNCTION,
@@ -259,7 +259,7 @@ CO_MAP = OperatorKind(
 )
 CO_FLAT_MAP = OperatorKind(
     "CO_FLAT_MAP",
-    f"{_HERE}apply:ApplyOperator",
+    f"{_HERE}application:ApplyOperator",
     inputs=Inputs.TWO,
     time=TimeUse.IGNORES,
     keeps=Keeps.AS_OBJECT,
@@ -267,7 +267,7 @@ CO_FLAT_MAP = OperatorKind(
 )
 CO_PROCESS = OperatorKind(
     "CO_PROCESS",
-    f"{_HERE}apply:ApplyOperator",
+    f"{_HERE}application:ApplyOperator",
     inputs=Inputs.TWO,
     time=TimeUse.SHOWS,
     keeps=Keeps.AS_OBJECT,
@@ -347,7 +347,7 @@ KEYED_REGULAR_JOIN = OperatorKind(
 )
 BROADCAST_PROCESS = OperatorKind(
     "BROADCAST_PROCESS",
-    f"{_HERE}apply:BroadcastProcessOperator",
+    f"{_HERE}application:BroadcastProcessOperator",
     inputs=Inputs.TWO,
     time=TimeUse.SHOWS,
     keeps=Keeps.AS_OBJECT,
@@ -358,7 +358,7 @@ BROADCAST_PROCESS = OperatorKind(
 )
 KEYED_BROADCAST_PROCESS = OperatorKind(
     "KEYED_BROADCAST_PROCESS",
-    f"{_HERE}keyed_broadcast_process:KeyedBroadcastProcessOperator",
+    f"{_HERE}keyed_process:KeyedBroadcastProcessOperator",
     inputs=Inputs.TWO,
     is_keyed=True,
     time=TimeUse.TIMERS,

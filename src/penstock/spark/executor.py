@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from penstock.api.environment.job import JobClient
 from penstock.config.configuration import Configuration
 from penstock.config.options import CHECKPOINT_DIR, JOB_NAME, LOGGING_FORMAT
-from penstock.events.json_logs import log_as_json
+from penstock.events.event_json import log_as_json
 from penstock.events.listeners import JobEvents, Registration
 from penstock.notebook.live_job import live_job
 from penstock.plan.phases.pipelines import is_written_beside

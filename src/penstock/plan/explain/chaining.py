@@ -7,7 +7,7 @@ from itertools import chain
 
 from penstock.config.options import RuntimeExecutionMode
 from penstock.graph.logical import Chaining
-from penstock.plan.phases.regions import region_of
+from penstock.plan.phases.edges import region_of
 from penstock.plan.physical import Decision, PhysicalPlan, RunPlan
 from penstock.program.channel import SINK_LEVEL, ChannelSpec, StreamPartitioner
 from penstock.program.level import OperatorSpec

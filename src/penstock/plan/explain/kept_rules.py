@@ -16,8 +16,7 @@ from dataclasses import replace
 from penstock.config.options import INTERVAL_DURING_BACKLOG
 from penstock.config.run_options import WATERMARK_LAG_THRESHOLD
 from penstock.plan.phases.backlog import timed_sources
-from penstock.plan.phases.edges import physical_inputs, sources_of
-from penstock.plan.phases.regions import region_of
+from penstock.plan.phases.edges import physical_inputs, region_of, sources_of
 from penstock.plan.physical import Decision, PhysicalPlan, RunPlan
 from penstock.program.channel import StreamPartitioner
 from penstock.program.level import OperatorSpec

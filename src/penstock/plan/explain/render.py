@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from penstock.plan.explain.chaining import LOCAL
+from penstock.plan.phases.edges import region_of
 from penstock.plan.phases.pipelines import have_company
-from penstock.plan.phases.regions import region_of
 from penstock.plan.physical import PhysicalPlan, RunPlan
 from penstock.program.channel import SINK_LEVEL, ChannelSpec, ChannelTime, StreamPartitioner
 from penstock.program.level import OperatorSpec

@@ -33,7 +33,7 @@ from typing import Any
 
 from penstock.expressions.field_totals import FieldTotal
 from penstock.plan.folding.places import Folding, folding_of, is_legal, obstacles, panes_in_state
-from penstock.plan.phases.regions import Region, region_of
+from penstock.plan.phases.edges import Region, region_of
 from penstock.plan.phases.time import untimed_channels
 from penstock.plan.physical import Decision, PhysicalPlan, PlannedFold, RunPlan, SourcePlan
 from penstock.program.channel import SINK_LEVEL, ChannelSpec, StreamPartitioner

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 
 from penstock.expressions.keyed_aggregate import KeyedAggregate
 from penstock.graph.logical import Node
-from penstock.plan.phases.attributes import raises_node_error
+from penstock.plan.phases.operator_traits import raises_node_error
 from penstock.plan.physical import PhysicalPlan, RunPlan
 from penstock.program.channel import SINK_LEVEL, ChannelSpec
 from penstock.program.folding.fold import NO_PROMISES, Fold, Place, Promises

@@ -20,8 +20,8 @@ from typing import Any
 from penstock.config.options import RuntimeExecutionMode
 from penstock.connectors.blocking_result import ResultSink, ResultSource
 from penstock.graph.logical import GeneratedUid, LogicalGraph, Node
-from penstock.plan.phases.attributes import attributes_of
 from penstock.plan.phases.edges import sources_of
+from penstock.plan.phases.operator_traits import attributes_of
 from penstock.plan.physical import Decision, PhysicalPlan
 from penstock.program.operators import KEY_BY, PARTITION, PROCESS, SIDE_OUTPUT, SINK, SOURCE, UNION
 from penstock.program.traverse import inputs_first

@@ -25,15 +25,19 @@ from enum import Enum, auto
 
 from penstock.graph.logical import Node
 from penstock.graph.operator_attributes import OperatorAttributes
-from penstock.plan.phases.attributes import raises_node_error
 from penstock.plan.phases.bounded_region import end_of_stream_operators
-from penstock.plan.phases.operator_traits import OperatorTraits, stored_output_of_source, traits_of
+from penstock.plan.phases.operator_traits import (
+    OperatorTraits,
+    raises_node_error,
+    stored_output_of_source,
+    traits_of,
+)
 from penstock.plan.physical import Decision, LevelPlan, PhysicalPlan, SourcePlan
 from penstock.program.channel import StreamPartitioner
 from penstock.program.level import Copies, OperatorSpec, SideOutput
 from penstock.program.operator_kind import PROMISE, Keeps
 from penstock.types.information import TypeInformation
-from penstock.types.values.declared_copying import declared_copier
+from penstock.types.values.copying import declared_copier
 
 
 class Action(Enum):

@@ -1,4 +1,4 @@
-"""Physical inputs: the operators that a node reads, with unions, keys and partitionings resolved."""
+"""The operators that a node reads, with unions resolved, and the region of a plan that one run executes."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from penstock.graph.logical import LogicalGraph, Node, Partitioning
+from penstock.plan.physical import LevelPlan, PhysicalPlan, RunPlan
+from penstock.program.channel import ChannelSpec
 from penstock.program.operators import KEY_BY, PARTITION, PASSING, SIDE_OUTPUT, SOURCE
 from penstock.program.traverse import reachable, ways
 
@@ -81,3 +83,40 @@ def _through(node: Node, edge: Edge, *, keyed: bool) -> Edge:
     if node.kind == SIDE_OUTPUT:
         return replace(edge, origin_node=node, output_tag=node.output_tag)
     return edge
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """Operators and channels of one run.
+
+    Attributes:
+        levels: Levels without the empty ones at the end.
+        channels: Channels between them, and to sinks.
+        sources: Ids of their sources.
+    """
+
+    levels: tuple[LevelPlan, ...]
+    channels: tuple[ChannelSpec, ...]
+    sources: frozenset[int]
+
+
+def region_of(plan: PhysicalPlan, run: RunPlan) -> Region:
+    """Return the region of a run."""
+    sources = frozenset(plan.pipeline_of(run).sources)
+    if len(plan.pipelines) == 1:
+        return Region(plan.levels, plan.channels, sources)
+    levels = [
+        LevelPlan(
+            level.level,
+            tuple(
+                op
+                for op in level.operators
+                if sources.issuperset(sources_of(plan.graph, plan.graph.node(op.id)))
+            ),
+        )
+        for level in plan.levels
+    ]
+    while len(levels) > 1 and not levels[-1].operators:
+        levels.pop()
+    channels = tuple(c for c in plan.channels if sources.issuperset(c.sources))
+    return Region(tuple(levels), channels, sources)

@@ -29,9 +29,9 @@ from dataclasses import dataclass, field, replace
 from penstock.config.options import RuntimeExecutionMode
 from penstock.errors import GraphError
 from penstock.graph.logical import Chaining, LogicalGraph, Node, Watermarking
-from penstock.plan.phases.attributes import attributes_of
 from penstock.plan.phases.bounded_region import region_nodes
 from penstock.plan.phases.edges import Edge, key_selectors, physical_inputs, sources_of
+from penstock.plan.phases.operator_traits import attributes_of
 from penstock.plan.phases.task_groups import share_tasks, tasks_reading
 from penstock.plan.physical import LevelPlan, PhysicalPlan
 from penstock.program.channel import SINK_LEVEL, ChannelSpec, StreamPartitioner

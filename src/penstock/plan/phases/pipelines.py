@@ -9,19 +9,32 @@ one component are a source of another, which begins when they are complete:
 
 Each pipeline has history, switch, live run, watermarks and epochs of its own, and all run at the same time:
 what is live waits only for results that it reads. A BATCH job has nothing live, so it is one pipeline.
+
+Phase: lists the sources and sinks of the job.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import cast
+from urllib.parse import quote
 
 from penstock.config.options import RuntimeExecutionMode
 from penstock.connectors.blocking_result import ResultSink, ResultSource
+from penstock.graph.hybrid import parts_of
 from penstock.plan.phases.bounded_region import region_sources
 from penstock.plan.phases.edges import sources_of
-from penstock.plan.physical import Decision, PhysicalPlan, PipelinePlan, RunPlan
+from penstock.plan.physical import (
+    Decision,
+    PhysicalPlan,
+    PipelinePlan,
+    RunPlan,
+    SinkPlan,
+    SourcePlan,
+)
+from penstock.program.operators import SINK, SOURCE
 from penstock.program.run_settings import RunKind
 from penstock.program.traverse import reachable
 
@@ -179,3 +192,40 @@ def _explained(plan: PhysicalPlan) -> PhysicalPlan:
             if decision not in decisions:
                 decisions.append(decision)
     return replace(plan, decisions=tuple(decisions))
+
+
+def find_endpoints(plan: PhysicalPlan) -> PhysicalPlan:
+    """List sources (a hybrid source as its parts) and sinks."""
+    sources = tuple(
+        SourcePlan(
+            node.id,
+            node.name,
+            parts_of(node.source),
+            node.type_info,
+            node.origin,
+            is_query=bool(node.source.query_parts),
+        )
+        for node in plan.graph.of_kind(SOURCE)
+        if node.source is not None
+    )
+    sinks = tuple(
+        SinkPlan(
+            index,
+            _file_safe(node.uid) if node.uid else f"sink-{index}",
+            node.name,
+            node.sink,
+            node.type_info,
+            node.origin,
+        )
+        for index, node in enumerate(plan.graph.of_kind(SINK))
+        if node.sink is not None
+    )
+    return replace(plan, sources=sources, sinks=sinks)
+
+
+def _file_safe(uid: str) -> str:
+    """Return a file name for a uid: unique, without separators, and different from generated names."""
+    quoted = quote(uid, safe="")
+    if quoted.startswith(".") or re.fullmatch(r"sink-\d+", quoted):
+        return f"%{ord(quoted[0]):02X}{quoted[1:]}"
+    return quoted

@@ -11,15 +11,15 @@ from typing import Any
 from penstock.errors import GraphError, KeyTypeError
 from penstock.graph.logical import Node
 from penstock.graph.operator_attributes import OperatorAttributes
-from penstock.plan.phases.attributes import declared_attributes
 from penstock.plan.phases.edges import physical_inputs
+from penstock.plan.phases.operator_traits import declared_attributes
 from penstock.plan.physical import PhysicalPlan
 from penstock.program.channel import StreamPartitioner
 from penstock.program.operators import KEY_BY
 from penstock.program.selected_field import field_position
 from penstock.types import RowTypeInfo, TupleTypeInfo, TypeInformation
 from penstock.types.list_key import CHANGED_HINT, no_key_in
-from penstock.wire.canonical.key_classes import hint_for, key_class
+from penstock.wire.canonical.key_encodings import hint_for, key_class
 
 _CALLS = (type.__call__, EnumMeta.__call__)
 _BY_VALUE = (list, type(None))

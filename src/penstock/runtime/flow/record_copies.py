@@ -24,8 +24,14 @@ from penstock.errors import CallSite, UserCodeError, UserFunctionError
 from penstock.program.level import Copies, OperatorSpec
 from penstock.program.operator_kind import Returns
 from penstock.runtime.flow.output import FanOut, Output, output_to
-from penstock.types.values.copying import Copier, copy_batch, copy_value, is_immutable
-from penstock.types.values.declared_copying import batch_copier, emission_copier
+from penstock.types.values.copying import (
+    Copier,
+    batch_copier,
+    copy_batch,
+    copy_value,
+    emission_copier,
+    is_immutable,
+)
 from penstock.user_failure import failure_as, placed, short
 
 _MOST = 8192

@@ -1,7 +1,4 @@
-"""process after key_by: a function with keyed state and timers.
-
-Keyed operators that call a function once per record. The function may have keyed state.
-"""
+"""process after key_by, also beside a broadcast stream: a function with keyed state and timers."""
 
 from __future__ import annotations
 
@@ -11,9 +8,13 @@ from penstock.program.level import OperatorSpec
 from penstock.runtime.exchange.group_order import in_group_order
 from penstock.runtime.flow.output import Output
 from penstock.runtime.functions.context import KeyedScope, OperatorContext
-from penstock.runtime.functions.process_context import ProcessContext
+from penstock.runtime.functions.process_context import (
+    InternalBroadcastContext,
+    InternalKeyedBroadcastContext,
+    ProcessContext,
+)
 from penstock.runtime.operators.application import Application, applications
-from penstock.runtime.operators.base import NO_KEY
+from penstock.runtime.operators.base import NO_KEY, Collect
 from penstock.runtime.operators.keyed import FLUSH_RECORDS, KeyedOperator
 from penstock.runtime.time.timers import PROCESSING_TABLE, TABLE, InternalTimerService
 from penstock.types.time import TimeDomain
@@ -185,3 +186,35 @@ class KeyedProcessOperator(KeyedApplyOperator):
             where = f"timer {timestamp} of key {short(self.keys.key)}"
             raise self.failed_in(where, cause) from cause
         self.emit(results, [timestamp] * len(results))
+
+
+class KeyedBroadcastProcessOperator(KeyedProcessOperator):
+    """Calls `process_element`, `process_broadcast_element` and `on_timer`."""
+
+    def __init__(
+        self, spec: OperatorSpec, output: Output, context: OperatorContext, scope: KeyedScope
+    ) -> None:
+        super().__init__(spec, output, context, scope)
+        self._context = InternalKeyedBroadcastContext(
+            self._timers,
+            spec,
+            context.get_read_only_broadcast_state,
+            scope.context,
+        )
+        self.apply_with(self._context)
+        self._broadcast = Application(
+            spec.function.process_broadcast_element,
+            spec.kind.returns,
+            self.emission,
+            InternalBroadcastContext(self._timers, spec, context.get_broadcast_state),
+            " of the broadcast input",
+        )
+
+    def collector(self, number: int) -> Collect:
+        """Return the receiver of the records of input `number`; 1 is the broadcast input."""
+        return self.collect if number == 0 else self._collect_broadcast
+
+    def _collect_broadcast(self, values: list[Any], timestamps: list[int] | None) -> None:
+        self.records_in += len(values)
+        self.apply(self._broadcast, values, timestamps)
+        self.flush()

@@ -28,7 +28,7 @@ from penstock.runtime.task.chain import OperatorChain, close_after, close_all
 from penstock.runtime.task.latency import SourceMarker
 from penstock.runtime.task.level_zero import of_subtask
 from penstock.runtime.task.report import Report, encode_report
-from penstock.runtime.time.level_watermarks import LevelBacklog, LevelWatermarks
+from penstock.runtime.time.watermarks import LevelBacklog, LevelWatermarks
 from penstock.state.backends.base import CopyUse, KeyedStateBackend
 from penstock.state.backends.hash.backend import HashBackend
 from penstock.state.level_state import LevelState

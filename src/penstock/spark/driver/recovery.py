@@ -21,7 +21,7 @@ from penstock.plan.compat.function_digest import (
     numbered_uids,
     source_uids,
 )
-from penstock.plan.phases.regions import region_of
+from penstock.plan.phases.edges import region_of
 from penstock.plan.physical import HandOver, PhysicalPlan, PipelinePlan, RunPlan
 from penstock.program.run_settings import RunKind
 from penstock.spark.driver.restored import Restored

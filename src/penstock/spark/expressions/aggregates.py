@@ -23,8 +23,7 @@ from penstock.spark.expressions.projection import (
     outputs,
     selected,
 )
-from penstock.spark.expressions.sql_types import SQL_TYPES
-from penstock.spark.expressions.times import of_millis
+from penstock.spark.expressions.scalars import SQL_TYPES, of_millis
 from penstock.types.base import TypeInformation
 from penstock.types.scalars import BasicTypeInfo
 

@@ -14,10 +14,10 @@ from pyspark.sql import functions as sf
 from penstock.expressions.functions import can_fail
 from penstock.expressions.kinds import name_of
 from penstock.expressions.tree import Call
-from penstock.spark.expressions import numbers, times
-from penstock.spark.expressions.casts import cast
+from penstock.spark.expressions import numbers, scalars
 from penstock.spark.expressions.constants import constant
 from penstock.spark.expressions.numbers import Builder
+from penstock.spark.expressions.scalars import cast
 
 
 def _plain(function: Callable[..., Column]) -> Builder:
@@ -167,19 +167,19 @@ BUILDERS: dict[str, Builder] = {
     "contains": _constants(lambda value, text: value.contains(sf.lit(text))),
     "replace": _constants(_replace),
     "split": _constants(_split),
-    "year": times.part(sf.year),
-    "month": times.part(sf.month),
-    "day": times.part(sf.day),
-    "weekday": times.part(sf.weekday),
-    "quarter": times.part(sf.quarter),
-    "week": times.part(sf.weekofyear),
-    "day_of_year": times.part(sf.dayofyear),
-    "hour": times.part(sf.hour),
-    "minute": times.part(sf.minute),
-    "second": times.part(sf.second),
-    "epoch_millis": times.epoch_millis,
-    "truncate": times.truncate,
-    "shift": times.shift,
+    "year": scalars.part(sf.year),
+    "month": scalars.part(sf.month),
+    "day": scalars.part(sf.day),
+    "weekday": scalars.part(sf.weekday),
+    "quarter": scalars.part(sf.quarter),
+    "week": scalars.part(sf.weekofyear),
+    "day_of_year": scalars.part(sf.dayofyear),
+    "hour": scalars.part(sf.hour),
+    "minute": scalars.part(sf.minute),
+    "second": scalars.part(sf.second),
+    "epoch_millis": scalars.epoch_millis,
+    "truncate": scalars.truncate,
+    "shift": scalars.shift,
     "days_since": _plain(sf.datediff),
     "list_length": _plain(sf.array_size),
     "list_contains": _constants(_list_contains),

@@ -8,8 +8,8 @@ from pyspark.sql import Column
 from pyspark.sql import functions as sf
 
 from penstock.expressions.kinds import DECIMAL
-from penstock.spark.expressions import times
-from penstock.spark.expressions.sql_types import SQL_TYPES
+from penstock.spark.expressions import scalars
+from penstock.spark.expressions.scalars import SQL_TYPES
 
 _TIMES = frozenset({"SqlDate", "SqlTimestamp", "TimestampLtz"})
 
@@ -20,5 +20,5 @@ def constant(name: str, value: Any) -> Column:
     if value is None:
         return sf.lit(None).cast(kind)
     if name in _TIMES:
-        return times.constant(name, value)
+        return scalars.constant(name, value)
     return sf.lit(str(value) if name == DECIMAL else value).cast(kind)

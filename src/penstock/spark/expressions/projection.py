@@ -17,7 +17,7 @@ from penstock.expressions.tree import Expression, Field, Literal, fields_of
 from penstock.expressions.typing import RecordType
 from penstock.spark.expressions.builders import BUILDERS
 from penstock.spark.expressions.constants import constant
-from penstock.spark.expressions.sql_types import SQL_TYPES
+from penstock.spark.expressions.scalars import SQL_TYPES
 from penstock.types.arrow import arrow_schema
 from penstock.types.base import TypeInformation
 from penstock.types.scalars import BasicTypeInfo

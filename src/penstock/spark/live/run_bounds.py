@@ -22,7 +22,7 @@ from penstock.config.options import JOB_NAME
 from penstock.events.job_events import Switched
 from penstock.failpoint import failpoint
 from penstock.filesystem.stored_path import JobPath
-from penstock.plan.phases.regions import region_of
+from penstock.plan.phases.edges import region_of
 from penstock.plan.physical import HandOver, RunPlan
 from penstock.runtime.task.report import Report
 from penstock.spark.driver.run_context import JobContext

@@ -37,8 +37,7 @@ from penstock.types import (
 )
 from penstock.types.row import names_of
 from penstock.wire.coded_rows.encoders import is_repeated
-from penstock.wire.coded_rows.leaves import NAMES, leaf_of
-from penstock.wire.coded_rows.source_text import SourceText, indented
+from penstock.wire.coded_rows.leaves import NAMES, SourceText, indented, leaf_of
 from penstock.wire.coded_rows.wire_types import (
     Namespace,
     WireType,

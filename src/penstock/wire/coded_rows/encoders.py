@@ -35,8 +35,7 @@ from typing import Any
 
 from penstock.errors import KeyTypeError
 from penstock.types import MapTypeInfo, RowKind, RowTypeInfo, TupleTypeInfo, TypeInformation
-from penstock.wire.coded_rows.leaves import NAMES, leaf_of
-from penstock.wire.coded_rows.source_text import SourceText, indented
+from penstock.wire.coded_rows.leaves import NAMES, SourceText, indented, leaf_of
 from penstock.wire.coded_rows.wire_types import (
     HEADS,
     KIND_NUMBER,

@@ -1,4 +1,4 @@
-"""The table of types without components: the text of their values, in a field of CSV and in JSON."""
+"""The table of types without components: the text of their values, dates and times in ISO 8601 included."""
 
 from __future__ import annotations
 

@@ -13,8 +13,7 @@ from penstock.program.function_calls import AsyncSpec
 from penstock.program.level import OperatorSpec
 from penstock.runtime.flow.output import Output
 from penstock.runtime.functions.context import OperatorContext
-from penstock.runtime.operators.async_io.async_calls import AsyncCalls, Completed, Failed
-from penstock.runtime.operators.async_io.event_loop import EventLoop
+from penstock.runtime.operators.async_io.async_calls import AsyncCalls, Completed, EventLoop, Failed
 from penstock.runtime.operators.base import NO_KEY, Operator
 
 _WAITING_PER_CALL = 4

@@ -13,11 +13,9 @@ from penstock.program.function_calls import AsyncSpec
 from penstock.program.level import OperatorSpec
 from penstock.runtime.flow.output import Output
 from penstock.runtime.functions.context import OperatorContext
-from penstock.runtime.operators.async_io.async_calls import AsyncCalls, Failed
-from penstock.runtime.operators.async_io.event_loop import EventLoop
-from penstock.runtime.operators.batches.batch_calls import BatchCalls
+from penstock.runtime.operators.async_io.async_calls import AsyncCalls, EventLoop, Failed
+from penstock.runtime.operators.batches.batch_calls import BatchCalls, Stamps
 from penstock.runtime.operators.batches.map_batches import MapBatchesOperator
-from penstock.runtime.operators.batches.waiting_records import Stamps
 
 _BATCHES_PER_CALL = 4
 """With one batch per concurrent call all of them would wait for the slowest one."""

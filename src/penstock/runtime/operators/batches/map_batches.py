@@ -1,13 +1,4 @@
-"""The operator of `map_batches`: its function takes a batch of records as columns, and returns one.
-
-Records wait for each other until the batch is full. They go no further than the end of a task or micro-batch,
-or the next watermark, so a batch is never part of a checkpoint.
-
-    columns of a source ──slices──▶ function ──▶ columns to a sink
-    records ──columns──▶ function ──▶ records
-
-Where records are columns already, or the reader takes columns, no record is made.
-"""
+"""The operators of `map_batches`, `map_groups` and functions of lists of records."""
 
 from __future__ import annotations
 
@@ -17,15 +8,17 @@ from typing import Any
 from penstock.program.level import OperatorSpec
 from penstock.runtime.exchange.column_records import ColumnRecords
 from penstock.runtime.flow.output import Output
-from penstock.runtime.functions.context import OperatorContext
+from penstock.runtime.functions.context import KeyedScope, OperatorContext
 from penstock.runtime.operators.base import Operator
-from penstock.runtime.operators.batches.batch_calls import BatchCalls
-from penstock.runtime.operators.batches.waiting_records import (
+from penstock.runtime.operators.batches.batch_calls import (
+    BatchCalls,
     Stamps,
     WaitingColumns,
     WaitingRecords,
 )
 from penstock.runtime.operators.expressions import WriteColumns
+from penstock.runtime.operators.keyed import KeyedOperator
+from penstock.user_failure import short
 
 
 class MapBatchesOperator(Operator):
@@ -118,3 +111,43 @@ class MapBatchesOperator(Operator):
         columns = self.calls.columns(made, len(values))
         if columns.num_rows:
             self._write(columns, stamps)
+
+
+class MapRowsOperator(MapBatchesOperator):
+    """Calls a function on lists of records."""
+
+    def call_on(self, values: list[Any], stamps: Stamps) -> None:
+        """Call the function on records, and emit the results."""
+        try:
+            made = self.call(values)
+        except BaseException as cause:
+            raise self.calls.failure(cause, values) from cause
+        self.output.collect(made, stamps)
+
+
+class MapGroupsOperator(KeyedOperator):
+    """Calls a function on batches of records of one key."""
+
+    takes_keys_in_parts = True
+
+    def __init__(
+        self, spec: OperatorSpec, output: Output, context: OperatorContext, scope: KeyedScope
+    ) -> None:
+        super().__init__(spec, output, context, scope)
+        assert spec.batches is not None, "the API sets it"
+        self._batches = spec.batches
+        self._calls = BatchCalls(spec)
+
+    def process_key(self, key: Any, values: list[Any], timestamps: list[int] | None) -> None:
+        """Call the function on the records of one key."""
+        size = self._batches.size
+        for at in range(0, len(values), size):
+            some = values[at : at + size]
+            argument = self._calls.argument(some)
+            try:
+                made = self.call(argument)
+            except BaseException as cause:
+                raise self._calls.failure(cause, some, f" of key {short(key)}") from cause
+            keeps_times = self._batches.is_row_for_row and timestamps is not None
+            stamps = timestamps[at : at + size] if keeps_times and timestamps else None
+            self.emit(self._calls.rows(made, len(some)), stamps)

@@ -41,8 +41,7 @@ from penstock.state.schema.entry_schema import StateKind, StateSchema
 from penstock.types import TypeInformation, Types
 from penstock.types.row import Row, RowKind
 from penstock.types.value_serializer import StoredForm
-from penstock.wire.canonical.record_digest import record_digest
-from penstock.wire.canonical.typed_digest import typed_digest
+from penstock.wire.canonical.record_digest import record_digest, typed_digest
 
 DIGESTS = Types.PRIMITIVE_ARRAY(Types.BYTE())
 

@@ -1,8 +1,4 @@
-"""Dates and timestamps in Spark SQL, whatever time zone its session has.
-
-Spark computes the parts of a TIMESTAMP in the zone of the session, those of a TIMESTAMP_NTZ in none. So a
-timestamp with zone is first changed to one without, which has the date and time of UTC, by its microseconds.
-"""
+"""Dates, timestamps, casts and constants in Spark SQL, with the semantics of expressions, whatever zone its session has."""
 
 from __future__ import annotations
 
@@ -13,10 +9,28 @@ from typing import Any
 from pyspark.sql import Column
 from pyspark.sql import functions as sf
 
-from penstock.expressions.kinds import MICROS_PER_DAY, name_of
+from penstock.expressions.arrow.casts import DATE_TEXT, FLOAT_TEXT, TIMESTAMP_TEXT, WHOLE_TEXT
+from penstock.expressions.kinds import FLOATS, MICROS_PER_DAY, WHOLE, name_of
 from penstock.expressions.tree import Call, Expression
 from penstock.spark.expressions.numbers import Builder
 from penstock.types.base import TypeInformation
+
+SQL_TYPES: dict[str, str] = {
+    "Boolean": "boolean",
+    "Byte": "tinyint",
+    "Short": "smallint",
+    "Integer": "int",
+    "Long": "bigint",
+    "Float": "float",
+    "Double": "double",
+    "String": "string",
+    "BigDecimal": "decimal(38,18)",
+    "SqlDate": "date",
+    "SqlTimestamp": "timestamp_ntz",
+    "TimestampLtz": "timestamp",
+}
+"""Name of a basic type to Spark's, of all types that functions compute with."""
+
 
 _MICROS = {
     "second": 1_000_000,
@@ -102,3 +116,50 @@ def constant(name: str, value: Any) -> Column:
         return sf.lit(value.isoformat()).cast("date")
     past = value - (_EPOCH.replace(tzinfo=UTC) if name == _ZONED else _EPOCH)
     return _of_micros(name, sf.lit(past // timedelta(microseconds=1)).cast("bigint"))
+
+
+_OUT_OF_LONG = float(1 << 63)
+
+
+def cast(call: Call, value: Column) -> Column:
+    """Build a cast."""
+    source, target = name_of(call.arguments[0]), name_of(call)
+    if source == target:
+        return value
+    for (sources, targets), build in _RULES.items():
+        if source in sources and target in targets:
+            return build(call, value)
+    return value.cast(SQL_TYPES[target])
+
+
+def _text(pattern: str) -> Callable[[Call, Column], Column]:
+    def build(call: Call, value: Column) -> Column:
+        wanted = SQL_TYPES[name_of(call)]
+        refused = sf.raise_error(f"a text is no {wanted}").cast(wanted)
+        # Spark also casts texts with blanks, and other ways to write a number
+        return sf.when(value.rlike(pattern) | value.isNull(), value.cast(wanted)).otherwise(refused)
+
+    return build
+
+
+def _to_long(_: Call, value: Column) -> Column:
+    refused = sf.raise_error("a float is out of the range of bigint").cast("bigint")
+    # Spark compares with the float that is nearest to the greatest integer, which is one greater
+    return sf.when(value == sf.lit(_OUT_OF_LONG), refused).otherwise(value.cast("bigint"))
+
+
+def _to_date(call: Call, value: Column) -> Column:
+    return without_zone(call.arguments[0], value).cast("date")
+
+
+_RULES: dict[tuple[tuple[str, ...], tuple[str, ...]], Callable[[Call, Column], Column]] = {
+    (("String",), WHOLE): _text(WHOLE_TEXT),
+    (("String",), FLOATS): _text(FLOAT_TEXT),
+    (("String",), ("SqlDate",)): _text(DATE_TEXT),
+    (("String",), ("SqlTimestamp",)): _text(TIMESTAMP_TEXT),
+    (FLOATS, ("Long",)): _to_long,
+    (("SqlTimestamp",), ("TimestampLtz",)): zone_changed,
+    (("TimestampLtz",), ("SqlTimestamp",)): zone_changed,
+    (("SqlTimestamp", "TimestampLtz"), ("SqlDate",)): _to_date,
+}
+"""(sources, targets) to what builds the cast; any other pair is Spark's own cast."""
