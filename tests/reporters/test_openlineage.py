@@ -63,7 +63,15 @@ NODES: list[dict[str, Any]] = [
     {"id": "s1", "kind": "sink", "uid": "nowhere", "datasets": []},
 ]
 SETTINGS = {"parallelism.default": "3", "ui.token": "******"}
-STARTED = JobStarted("0.1.0", "STREAMING", 2, SETTINGS, NODES, **WHOSE, at_ms=1_000)
+STARTED = JobStarted(
+    "0.1.0",
+    "STREAMING, mixed (history as a batch, then live)",
+    2,
+    SETTINGS,
+    NODES,
+    **WHOSE,
+    at_ms=1_000,
+)
 COUNTS = MetricsReported(
     {},
     {},

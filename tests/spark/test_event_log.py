@@ -62,7 +62,7 @@ def test_a_job_tells_its_whole_story(environment: Environment, tmp_path: Path) -
     assert [event.at_ms for event in events] == sorted(event.at_ms for event in events)
     started = events[0]
     assert isinstance(started, JobStarted)
-    assert started.mode == "STREAMING"
+    assert started.mode == "STREAMING, mixed (history as a batch, then live)"
     assert started.settings["parallelism.default"] == "2"
     assert {"add", "sums", "numbers"} <= {node["uid"] for node in started.nodes}
     names = {node["id"]: node["uid"] for node in started.nodes}

@@ -38,7 +38,7 @@ class JobStarted(JobEventBase):
 
     Attributes:
         version: Of Penstock.
-        mode: `BATCH` or `STREAMING`, the mode in force.
+        mode: `BATCH` or `STREAMING`, the mode in force; of a mixed job `STREAMING, mixed (…)`, as `penstock plan` has it.
         parallelism: Number of subtasks of a level.
         settings: Options that were set, without the values of secret ones.
         nodes: Sources, operators and sinks, as `plan.explain.outline` describes them, with what was decided of them.

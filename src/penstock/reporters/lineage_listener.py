@@ -115,7 +115,7 @@ class LineageRun:
 
     def _job_facets(self) -> Iterator[tuple[str, Any]]:
         kind = _module("facet_v2").job_type_job.JobTypeJobFacet
-        mode = self.started.mode or "STREAMING"
+        mode = self.started.mode.partition(",")[0] or "STREAMING"
         yield "jobType", kind(mode, "PENSTOCK", "JOB", producer=_PRODUCER)
 
     def _inputs(self, model: Any) -> Iterator[Any]:

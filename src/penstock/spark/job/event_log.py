@@ -31,7 +31,7 @@ def job_started(plan: PhysicalPlan, configuration: Configuration) -> JobStarted:
     """Return the event with which a driver begins."""
     return JobStarted(
         version=__version__,
-        mode="" if plan.mode is None else plan.mode.name,
+        mode=plan.mode_text,
         parallelism=plan.options.parallelism,
         settings=configuration.shown(),
         nodes=[node.to_json() for node in nodes_of(plan)],
