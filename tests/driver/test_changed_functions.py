@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ from penstock.common import Configuration
 from penstock.config.configuration import process_overrides, set_process_overrides
 from penstock.datastream.connectors import CollectionSource
 from penstock.events.job_events import FunctionChanged, JobEvent
-from penstock.plan.compat.function_digest import function_digests
+from penstock.plan.compat import function_digest
+from penstock.plan.compat.function_digest import changed_functions, function_digests, job_digest
 from penstock.plan.physical import PhysicalPlan
 from penstock.spark.driver.changed_functions import (
     compare_with_last_start,
@@ -49,11 +51,13 @@ def plan_of(rate: int) -> PhysicalPlan:
     return job(STREAMING, source, build).plan()
 
 
-def start(directory: Path, rate: int) -> list[JobEvent]:
+def start(directory: Path, rate: int, *, makes_state: bool = True) -> list[JobEvent]:
     published = Published()
     opened = JobDirectory.open(str(directory), plan_of(rate), "job")
     try:
-        compare_with_last_start(opened, published)  # type: ignore[arg-type]
+        take_back = compare_with_last_start(opened, published)  # type: ignore[arg-type]
+        if not makes_state:
+            take_back()
     finally:
         opened.release()
     return published.events
@@ -65,6 +69,34 @@ def test_a_change_is_published_at_the_next_start_and_once(tmp_path: Path) -> Non
     assert start(directory, 1) == []
     assert start(directory, 2) == [FunctionChanged("scaled", "rates", SINCE)]
     assert start(directory, 2) == []
+
+
+def test_a_start_that_makes_no_state_leaves_no_digests(tmp_path: Path) -> None:
+    directory = tmp_path / "job"
+    assert start(directory, 3, makes_state=False) == []
+    assert not (directory / "functions.json").exists()
+    assert start(directory, 1) == []
+    before = (directory / "functions.json").read_bytes()
+    assert start(directory, 2, makes_state=False) == [FunctionChanged("scaled", "rates", SINCE)]
+    assert (directory / "functions.json").read_bytes() == before
+    assert start(directory, 1, makes_state=False) == []
+    assert start(directory, 2) == [FunctionChanged("scaled", "rates", SINCE)]
+
+
+def test_digests_are_computed_once_per_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    computed = list[object]()
+
+    def counted(value: object, compute: Any = function_digest.digest) -> Any:
+        computed.append(value)
+        return compute(value)
+
+    monkeypatch.setattr(function_digest, "digest", counted)
+    plan = plan_of(2)
+    known = function_digests(plan)
+    later = replace(plan, mode=None)
+    assert (changed_functions(later, known), function_digests(later)) == ((), known)
+    assert job_digest(later) == job_digest(plan_of(2))
+    assert len(computed) == 2 * len(known)
 
 
 def test_a_directory_of_an_earlier_version_is_silent(tmp_path: Path) -> None:

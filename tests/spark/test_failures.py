@@ -13,12 +13,21 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from penstock.api.environment.job import JobClient
 from penstock.common import Types, WatermarkStrategy
 from penstock.datastream import DataStream, StreamExecutionEnvironment
-from penstock.datastream.connectors import CollectionSource, FileSink, FileSource, HybridSource
+from penstock.datastream.connectors import (
+    CollectionSource,
+    DataGeneratorSource,
+    FileSink,
+    FileSource,
+    HybridSource,
+)
 from penstock.errors import PenstockError
 from penstock.spark.session.java_runtime import find_java
 from tests.spark.conftest import Environment
+from tests.spark.test_logs import stop
+from tests.spark.waiting import wait_for
 
 NO_TIME = WatermarkStrategy.no_watermarks()
 ROW = Types.ROW_NAMED(["n", "half"], [Types.LONG(), Types.LONG()])
@@ -158,6 +167,29 @@ def test_history_that_changes_before_a_restart_is_refused(
         job(fail=False).execute()
     assert caught.value.code == "SOURCE_HISTORY_CHANGED"
     assert "0.parquet" in caught.value.problem
+
+
+def test_a_start_that_makes_no_state_leaves_the_recorded_functions(
+    environment: Environment, tmp_path: Path
+) -> None:
+    def start(function: Any) -> JobClient:
+        env = environment("streaming", **{"execution.live.max-records-per-batch": 10})
+        made = env.from_source(DataGeneratorSource(int, count=None), NO_TIME, "numbers")
+        made.map(function, ROW).uid("pairs").sink_to(FileSink.parquet(tmp_path / "out"))
+        return env.execute_async("pairs")
+
+    client = start(lambda n: (n, n))
+    wait_for(client, lambda: bool(visible(tmp_path / "out")))
+    stop(client)
+    recorded = tmp_path / "job" / "functions.json"
+    before = recorded.read_bytes()
+    failing = start(lambda n: (n, n // 0))
+    with pytest.raises(PenstockError, match="ZeroDivisionError"):
+        failing.get_job_execution_result().result()
+    assert recorded.read_bytes() == before
+    client = start(lambda n: (n, n + 0))
+    wait_for(client, lambda: recorded.read_bytes() != before)
+    stop(client)
 
 
 def test_a_directory_of_another_job_or_graph_is_refused(

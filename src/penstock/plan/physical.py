@@ -292,6 +292,7 @@ class PhysicalPlan(ShownAsCard):
         folds: One fold plan per run and operator that folds.
         projections: The operators that Spark SQL evaluates, by run.
         decisions: All decisions, in order.
+        digests: Id of an operator's object to it and the digest of its functions, as far as they were computed.
     """
 
     graph: LogicalGraph
@@ -312,6 +313,9 @@ class PhysicalPlan(ShownAsCard):
     folds: tuple[PlannedFold, ...] = ()
     projections: tuple[PlannedProjection, ...] = ()
     decisions: tuple[Decision, ...] = ()
+    digests: dict[int, tuple[OperatorSpec, bytes]] = field(
+        default_factory=dict, compare=False, repr=False
+    )
     _sources_by_id: dict[int, SourcePlan] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -100,6 +101,7 @@ class SparkJobClient(ShownAsCard):
         self._status = JobStatus.CREATED
         self._result = CompletableFuture[JobExecutionResult]()
         self._counts = JobCounts()
+        self._forget_functions: Callable[[], None] = lambda: None
         self._thread = threading.Thread(
             target=self._main, name=f"penstock-{directory.job_id}", daemon=True
         )
@@ -108,7 +110,7 @@ class SparkJobClient(ShownAsCard):
         """Start the job's thread."""
         self._status = JobStatus.RUNNING
         self._job.events.publish(begun)
-        compare_with_last_start(self._directory, self._job.events)
+        self._forget_functions = compare_with_last_start(self._directory, self._job.events)
         CONTROLS.add(self._directory.job_id, self._control())
         self._thread.start()
 
@@ -211,6 +213,8 @@ class SparkJobClient(ShownAsCard):
             self._job.events.close()
         finally:
             CONTROLS.remove(self._directory.job_id)
+            if not self._job.counted:
+                self._forget_functions()
             if is_refused:
                 self._directory.refuse()
             else:

@@ -162,7 +162,8 @@ _NO_BEHAVIOUR = frozenset({
 def function_digests(plan: PhysicalPlan) -> dict[str, str]:
     """Return uid to the digest of the functions of each operator."""
     return {
-        op.uid: _WRITTEN_BY + _of_operator(op).hex()[:_DIGEST_DIGITS] for op in _operators(plan)
+        op.uid: _WRITTEN_BY + _of_operator(plan, op).hex()[:_DIGEST_DIGITS]
+        for op in _operators(plan)
     }
 
 
@@ -170,7 +171,7 @@ def job_digest(plan: PhysicalPlan) -> int:
     """Return one digest of the functions of all operators."""
     found = sha256()
     for op in _operators(plan):
-        found.update(_of_operator(op))
+        found.update(_of_operator(plan, op))
     return int.from_bytes(found.digest()[:_JOB_BYTES], "big")
 
 
@@ -188,12 +189,17 @@ def _operators(plan: PhysicalPlan) -> Iterator[OperatorSpec]:
     return (op for level in plan.levels for op in level.operators)
 
 
-def _of_operator(op: OperatorSpec) -> bytes:
-    asked = (op.function, op.method, op.key_selectors, op.timestamps)
-    try:
-        return digest((*asked, op.window, op.batches, op.async_io, op.interval, op.join))
-    except RecursionError:  # nested deeper than Python calls: equal to all that are
-        return _hash("too deep")
+def _of_operator(plan: PhysicalPlan, op: OperatorSpec) -> bytes:
+    """Return the digest of an operator, computed once for a plan and those made of it."""
+    known = plan.digests.get(id(op))
+    if known is None:
+        asked = (op.function, op.method, op.key_selectors, op.timestamps)
+        try:
+            found = digest((*asked, op.window, op.batches, op.async_io, op.interval, op.join))
+        except RecursionError:  # nested deeper than Python calls: equal to all that are
+            found = _hash("too deep")
+        known = plan.digests[id(op)] = op, found  # the object stays, and so does its `id`
+    return known[1]
 
 
 def digest(value: Any) -> bytes:

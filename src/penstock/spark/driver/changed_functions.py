@@ -6,7 +6,8 @@ versions recorded none, and their state is not compared.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import NamedTuple
 
 from penstock.config.configuration import Configuration
@@ -49,8 +50,11 @@ def publish_changes(plan: PhysicalPlan, known: RecordedFunctions, events: JobEve
         events.publish(FunctionChanged(op.name, op.uid, known.place))
 
 
-def compare_with_last_start(directory: JobDirectory, events: JobEvents) -> None:
+def compare_with_last_start(directory: JobDirectory, events: JobEvents) -> Callable[[], None]:
     """Publish which functions have changed since the last start in a directory, and record those of this one.
+
+    Returns:
+        Takes the record back, for a start that makes no state.
 
     Raises:
         JobDirectoryError: The directory cannot be read or written.
@@ -60,8 +64,10 @@ def compare_with_last_start(directory: JobDirectory, events: JobEvents) -> None:
     if recorded is not None:
         known = RecordedFunctions("the last start", recorded[_OPERATORS])
         publish_changes(directory.plan, known, events)
-    if recorded is None or recorded[_OPERATORS] != now:
-        directory.record(_STEP, {_OPERATORS: now})
+    if recorded is not None and recorded[_OPERATORS] == now:
+        return lambda: None
+    directory.record(_STEP, {_OPERATORS: now})
+    return partial(directory.put_back, _STEP, recorded)
 
 
 def recorded_functions(configuration: Configuration) -> RecordedFunctions | None:

@@ -169,6 +169,15 @@ class JobDirectory:
                 hint="Make room, or make the directory writable, and start again.",
             ) from cause
 
+    def put_back(self, name: str, payload: dict[str, Any] | None) -> None:
+        """Let a step be as it was before this start, None if it was not recorded; do nothing if that fails."""
+        with suppress(JobFencedError, OSError):
+            if payload is not None:
+                self._steps.record(name, payload, self.fence)
+                return
+            self.fence()
+            self._steps.forget(name)
+
     def digest_of(self, data: bytes) -> str:
         """Return the keyed digest of data that the job writes and will unpickle.
 
