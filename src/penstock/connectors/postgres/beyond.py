@@ -2,16 +2,20 @@
 
 | policy | value |
 |---|---|
-| error | the job fails, with the column and the value |
+| error | the job fails, with table, column, key and value |
 | none | None |
 | clamp | the least or greatest value of Python |
+| text | the text of PostgreSQL, for a function that sends such rows elsewhere |
 
 They are the same inside of arrays, ranges and rows.
+
+Intervals are loaded here: the loader of psycopg makes other values of very long ones, and 0 of `infinity`.
 """
 
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -19,8 +23,8 @@ from typing import Any
 
 from penstock.connectors.postgres.address import library
 
-ERROR, NONE, CLAMP = "error", "none", "clamp"
-POLICIES = (ERROR, NONE, CLAMP)
+ERROR, NONE, CLAMP, TEXT = "error", "none", "clamp", "text"
+POLICIES = (ERROR, NONE, CLAMP, TEXT)
 
 _ENDS: Mapping[str, tuple[Any, Any]] = {
     "date": (dt.date.min, dt.date.max),
@@ -49,39 +53,91 @@ class LoadContext:
     connection: None = None
 
 
+_INTERVAL = re.compile(
+    r"(?:([+-]?\d+) years? ?)?(?:([+-]?\d+) mons? ?)?(?:([+-]?\d+) days? ?)?"
+    r"(?:([+-]?)(\d+):(\d+):(\d+)(?:\.(\d{1,6}))?)?"
+)
+
+
+def interval_of(text: str) -> dt.timedelta:
+    """Return an interval as psycopg has it: a year is 365 days, a month 30.
+
+    Raises:
+        ValueError: It is none with an end.
+        OverflowError: It is longer than Python's.
+
+    Example:
+        >>> interval_of("1 year 1 day -00:00:01.5") == dt.timedelta(days=366, seconds=-1.5)
+        True
+    """
+    found = _INTERVAL.fullmatch(text)
+    if found is None or not text:
+        raise ValueError(f"can't parse interval {text!r}")
+    years, months, days, sign, *clock, fraction = found.groups(default="0")
+    hours, minutes, seconds = map(int, clock)
+    time = dt.timedelta(
+        hours=hours, minutes=minutes, seconds=seconds, microseconds=int(fraction.ljust(6, "0"))
+    )
+    try:
+        whole = dt.timedelta(int(years) * 365 + int(months) * 30 + int(days))
+        return whole - time if sign == "-" else whole + time
+    except OverflowError as cause:
+        raise OverflowError(f"interval {text!r} is longer than those of Python") from cause
+
+
 @cache
 def load_context(policy: str) -> LoadContext:
     """Return the loaders by which values beyond Python's are treated as a policy has it."""
     adapters = library().adapters
-    if policy == ERROR:
-        return LoadContext(adapters)
     changed = library().adapt.AdaptersMap(adapters)
     text = library().pq.Format.TEXT
     for name, ends in _ENDS.items():
         oid = adapters.types[name].oid
         usual = adapters.get_loader(oid, text)
-        changed.register_loader(oid, _loader_class(usual, ends if policy == CLAMP else None))
+        if name == "interval":
+            usual = _loader_class(lambda *_: lambda data: interval_of(bytes(data).decode()))
+        if policy != ERROR:
+            usual = _loader_class(_otherwise(usual, policy, ends))
+        changed.register_loader(oid, usual)
     return LoadContext(changed)
 
 
-def _loader_class(usual: Any, ends: tuple[Any, Any] | None) -> Any:
+def _otherwise(usual: Any, policy: str, ends: tuple[Any, Any]) -> _Loads:
+    """Return what loads by a loader, and what that refuses by a policy."""
+
+    def made(oid: int, context: Any) -> Callable[[Any], Any]:
+        load: Callable[[Any], Any] = usual(oid, context).load
+
+        def loaded(data: Any) -> Any:
+            try:
+                return load(data)
+            except (library().Error, ValueError, OverflowError):
+                text = bytes(data).decode()
+                if policy == CLAMP:
+                    return ends[0 if text.startswith("-") or text.endswith("BC") else 1]
+                return text if policy == TEXT else None
+
+        return loaded
+
+    return made
+
+
+_Loads = Callable[[int, Any], Callable[[Any], Any]]
+
+
+def _loader_class(loads: _Loads) -> Any:
+    """Return a class of loaders for psycopg."""
     loader: Any = library().adapt.Loader
 
     class Beyond(loader):  # type: ignore[misc]
-        """Loads what psycopg loads, and what that refuses by the policy."""
+        """Loads what one function loads."""
 
         def __init__(self, oid: int, context: Any = None) -> None:
             super().__init__(oid, context)
-            self._load: Callable[[Any], Any] = usual(oid, context).load
+            self._load = loads(oid, context)
 
         def load(self, data: Any) -> Any:
             """Return the value of a text."""
-            try:
-                return self._load(data)
-            except (library().Error, ValueError, OverflowError):
-                if ends is None:
-                    return None
-                text = bytes(data)
-                return ends[0 if text.startswith(b"-") or text.endswith(b"BC") else 1]
+            return self._load(data)
 
     return Beyond

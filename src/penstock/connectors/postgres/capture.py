@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 from penstock.connectors.postgres.address import PostgresAddress, library
 from penstock.connectors.postgres.beyond import ERROR
 from penstock.connectors.postgres.client import new_session
-from penstock.connectors.postgres.column_values import loaded_column
+from penstock.connectors.postgres.column_values import loaded_columns
 from penstock.connectors.postgres.values import Column, SourceTable, TableName, TableRows
 from penstock.failpoint import failpoint
 
@@ -265,9 +265,8 @@ def captured_rows(path: Path, start: int, end: int, beyond: str = ERROR) -> Tabl
     until = min(end, file.bounds[number])
     part = _group_of(version, number).slice(start - begin, until - start)
     columns = tuple(replace(column, beyond=beyond) for column in file.columns)
-    values = [
-        loaded_column(column, part.column(at).to_pylist()) for at, column in enumerate(columns)
-    ]
+    texts = [part.column(at).to_pylist() for at in range(len(columns))]
+    values = loaded_columns(file.table, columns, texts)
     return TableRows(file.table, columns, values, file.lsn, file.timestamp_ms)
 
 

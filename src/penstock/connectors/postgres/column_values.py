@@ -48,49 +48,48 @@ def base_types(connection: Any, type_oids: Sequence[int]) -> dict[int, int]:
     return found
 
 
-def loaded_column(column: Column, texts: Sequence[bytes | None]) -> list[Any]:
-    """Return the values of a column.
+def loaded_columns(
+    table: str, columns: Sequence[Column], texts: Sequence[Sequence[bytes | None]]
+) -> list[list[Any]]:
+    """Return the values of rows, column by column.
 
     Raises:
         SourceError: Python has no such value.
     """
-    load = loader(column.type_oid, column.beyond)
+    loads = [loader(column.type_oid, column.beyond) for column in columns]
     try:
-        return [None if text is None else load(text) for text in texts]
-    except Exception as cause:
-        raise _refused(column, texts, cause) from cause
+        return [
+            [None if text is None else load(text) for text in of]
+            for load, of in zip(loads, texts, strict=True)
+        ]
+    except Exception:
+        for row in zip(*texts, strict=True):
+            loaded_row(table, columns, loads, row)
+        raise
 
 
 def loaded_row(
-    columns: Sequence[Column], loads: Sequence[Load], texts: Sequence[bytes | None]
+    table: str, columns: Sequence[Column], loads: Sequence[Load], texts: Sequence[bytes | None]
 ) -> list[Any]:
     """Return the values of a row.
 
     Raises:
         SourceError: Python has no such value.
     """
-    try:
-        return [
-            None if text is None else load(text) for load, text in zip(loads, texts, strict=True)
-        ]
-    except Exception as cause:
-        for column, text in zip(columns, texts, strict=True):
-            loaded_column(column, [text])
-        raise SourceError(f"a row cannot be read: {cause}", hint="Look at its values.") from cause
-
-
-def _refused(column: Column, texts: Sequence[bytes | None], cause: Exception) -> SourceError:
-    load = loader(column.type_oid, column.beyond)
-    for text in texts:
-        if text is None:
-            continue
+    values = list[Any]()
+    for column, load, text in zip(columns, loads, texts, strict=True):
         try:
-            load(text)
-        except Exception as refused:  # noqa: BLE001 - the first one that is refused is told
-            cause = refused
-            break
-    return SourceError(
-        f"a value of column {column.name!r} is none in Python: {cause}",
-        hint="Read it as None, or as the nearest value that Python has: set_values_beyond_python('none') or ('clamp'). "
-        "Or leave the column out of the publication.",
-    )
+            values.append(None if text is None else load(text))
+        except Exception as cause:
+            key = ", ".join(
+                f"{each.name} = {of.decode(errors='replace')}"
+                for each, of in zip(columns, texts, strict=True)
+                if each.is_key and of is not None
+            )
+            raise SourceError(
+                f"a value of column {column.name!r} is none in Python: {cause}; its row in table {table} has "
+                + (f"the key {key}" if key else "no key"),
+                hint="Read it as None, as the nearest value that Python has, or as text, which a function may send elsewhere: "
+                "set_values_beyond_python('none'), ('clamp') or ('text'). Or leave the column out of the publication.",
+            ) from cause
+    return values

@@ -81,7 +81,7 @@ class PostgresSource(LogSource):
         connections: How many capture at the same time.
         is_truncate_ignored: Whether a TRUNCATE of a table is passed over.
         kinds: Kinds of changes that are published.
-        beyond: How dates and times are read that Python has not: `error`, `none` or `clamp`.
+        beyond: How dates and times are read that Python has not: one of `beyond.POLICIES`.
         accepted: Text of a publication that was changed, with which the job goes on all the same.
         records_per_second: Limit of the rate of a live run; None reads as fast as it can.
 

@@ -225,10 +225,11 @@ class PostgresSourceBuilder(Generic[S]):
         return self
 
     def set_values_beyond_python(self, policy: str) -> PostgresSourceBuilder[S]:
-        """Set how dates and times are read that Python has not: `infinity`, years before 1 and after 9999, `24:00:00`.
+        """Set how dates and times are read that Python has not: `infinity`, years before 1 and after 9999, `24:00:00`, intervals of a billion days.
 
         Args:
-            policy: `error` fails the job, which is the default; `none` reads None; `clamp` reads the nearest value of Python.
+            policy: `error` fails the job, which is the default; `none` reads None; `clamp` reads the nearest value of Python;
+                `text` reads the text of PostgreSQL, so that a function may send the row to a side output.
 
         Raises:
             ArgumentError: It is another one.

@@ -188,14 +188,15 @@ class TableReader:
     ) -> dict[str, Any]:
         """Return a row by column."""
         if UNCHANGED not in texts:
-            values = loaded_row(self.columns, self.loads, texts)
+            values = loaded_row(self.table, self.columns, self.loads, texts)
             names = [column.name for column in self.columns]
             if is_whole:
                 return dict(zip(names, values, strict=True))
             return {c.name: v for c, v in zip(self.columns, values, strict=True) if c.is_key}
         kept = [at for at, text in enumerate(texts) if text != UNCHANGED]
         columns = [self.columns[at] for at in kept]
-        values = loaded_row(columns, [self.loads[at] for at in kept], [texts[at] for at in kept])
+        loads = [self.loads[at] for at in kept]
+        values = loaded_row(self.table, columns, loads, [texts[at] for at in kept])
         known = dict(zip([column.name for column in columns], values, strict=True))
         names = [column.name for column in self.columns]
         earlier = {} if before is None else before

@@ -5,7 +5,7 @@ from __future__ import annotations
 from penstock.config import parse
 from penstock.connectors.delivery import DeliveryGuarantee
 from penstock.connectors.postgres.address import PostgresAddress
-from penstock.connectors.postgres.beyond import ERROR, POLICIES
+from penstock.connectors.postgres.beyond import CLAMP, ERROR, NONE
 from penstock.connectors.postgres.postgres_sink import PostgresSink
 from penstock.connectors.postgres.postgres_source import PostgresSource
 from penstock.sql.tables.definition import (
@@ -56,7 +56,7 @@ _BEYOND = TableOption(
     parse.STRING,
     "Ours. Dates and times such as `infinity` and `24:00:00`: an error, NULL, or the nearest that there is.",
     default=ERROR,
-    choices=POLICIES,
+    choices=(ERROR, NONE, CLAMP),
 )
 
 
