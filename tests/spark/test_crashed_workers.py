@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+from typing import Any
 
 import pytest
 from py4j.protocol import Py4JError
@@ -12,11 +13,13 @@ from pyspark import SparkContext
 from pyspark.errors import PySparkRuntimeError
 
 from penstock.common import Configuration
-from penstock.datastream.connectors import DiscardingSink
+from penstock.datastream import MapFunction
+from penstock.datastream.connectors import CollectionSource, DiscardingSink
 from penstock.errors import CallSite, EnvironmentSetupError, JobFailedError, UserFunctionError
-from penstock.spark.failures.crashed_workers import crashed_worker
+from penstock.spark.failures.crashed_workers import crashed_worker, with_operators
 from penstock.spark.failures.translation import refuse_exits, translate
 from penstock.spark.session import factory
+from tests.runtime.jobs import BATCH, job
 
 TEXT = """org.apache.spark.SparkException: Python worker exited unexpectedly (crashed){}
 \tat org.apache.spark.api.python.BasePythonRunner$ReaderIterator.apply(PythonRunner.scala:1)"""
@@ -42,6 +45,70 @@ def test_a_worker_that_exits_has_an_error_of_its_own() -> None:
     assert "the process of a Python worker has ended, without an exception" in found.problem
     assert "lack of memory" in found.hint
     assert crashed_worker("anything else", "the job") is None
+
+
+class Parses(MapFunction):
+    """Calls a function of the module."""
+
+    def map(self, value: int) -> int:
+        return crashes(value)
+
+
+def crashes(value: int) -> int:
+    return -value
+
+
+def by(function: Any) -> Any:
+    def called(value: int) -> int:
+        return function(value)  # type: ignore[no-any-return]
+
+    return called
+
+
+def dump_of(*functions: Any) -> str:
+    """Return the dump of a crash in the last of functions that call each other."""
+    codes = [function.__code__ for function in reversed(functions)]
+    lines = [f'  File "{c.co_filename}", line {c.co_firstlineno} in {c.co_name}' for c in codes]
+    return TEXT.format("\n".join([": Fatal Python error: Aborted", *lines]))
+
+
+@pytest.mark.parametrize(
+    ("frames", "named"),
+    [
+        ((Parses.map, crashes), " (in operator 'parses')"),
+        ((crashes,), " (in operator 'direct' or operator 'wrapped')"),
+        ((by(crashes), crashes), " (in operator 'wrapped')"),
+        ((dump_of,), ""),
+    ],
+)
+def test_a_crash_names_the_operators_that_have_the_function(
+    frames: tuple[Any, ...], named: str
+) -> None:
+    def build(stream: Any) -> Any:
+        keyed = stream.key_by(Wide().key_of).sum().name("sums")
+        return (
+            keyed.map(crashes).name("direct").map(by(crashes)).name("wrapped")
+            .map(Parses()).name("parses")
+        )  # fmt: skip
+
+    plan = job(BATCH, CollectionSource.of([1]), build).plan()
+    text = dump_of(*frames)
+    found = with_operators(translate(RuntimeError(text), "the job"), text, plan)
+    assert found.problem == f"the job failed: a Python worker has crashed: Aborted{named}"
+    text = dump_of(Wide.key_of)
+    found = with_operators(translate(RuntimeError(text), "the job"), text, plan)
+    assert found.problem.endswith("(in operator 'sums')")
+
+
+class Wide:
+    """Refers to itself, and to much."""
+
+    def __init__(self) -> None:
+        self.itself = [self] * 1000
+        self.again = self
+
+    def key_of(self, value: int) -> int:
+        return value
 
 
 @pytest.mark.parametrize(
@@ -123,7 +190,11 @@ def test_a_crash_in_a_function(environment):
     def crash(record: int) -> int:
         return len(ctypes.string_at(0)) + record
 
-    env.from_collection([1, 2]).map(crash).name("crash").sink_to(DiscardingSink())
-    with pytest.raises(JobFailedError, match="Segmentation fault") as failed:
+    crashing = env.from_collection([1, 2]).map(crash).name("crash")
+    doubled = crashing.map(lambda record: 2 * record).name("doubled")
+    doubled.sink_to(DiscardingSink())
+    with pytest.raises(
+        JobFailedError, match=r"Segmentation fault \(in operator 'crash'\)"
+    ) as failed:
         env.execute("crash")
     assert __file__ in str(failed.value.origin)

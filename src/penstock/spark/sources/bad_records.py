@@ -21,6 +21,7 @@ from pyspark.sql.types import DataType, StringType, StructField, StructType
 from penstock.connectors.column_positions import by_position, column_name
 from penstock.connectors.files.file_source import FileSource
 from penstock.errors import PenstockError, SourceError
+from penstock.spark.failures.crashed_workers import with_operators
 from penstock.spark.failures.java_causes import java_causes
 from penstock.spark.failures.known_failures import failed_file
 from penstock.spark.failures.translation import translate
@@ -38,8 +39,8 @@ _logger = logging.getLogger("penstock")
 
 
 def read_failure(context: ReadContext, cause: BaseException, doing: str) -> PenstockError:
-    """Return our error about a failed run, with the record if a record of a file caused it."""
-    error = translate(cause, doing)
+    """Return our error about a failed run, with the record of a file, or the operator of a crash, that caused it."""
+    error = with_operators(translate(cause, doing), str(cause), context.plan)
     uri = failed_file(java_causes(cause)) if isinstance(error, SourceError) else None
     if uri is None:
         return error
