@@ -8,6 +8,7 @@ change results is refused, or implemented.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import timedelta
 from enum import Enum
 from typing import Any
@@ -258,11 +259,47 @@ ACCEPTED_PREFIXES: dict[str, str] = {
 }
 """Prefix of Flink's keys that are accepted to a sentence about their effect."""
 
-REFUSED_KEYS: dict[str, str] = {
-    "pipeline.time-characteristic": "Strategies and windows of the program say which time counts: remove it.",
-    "fs.default-scheme": "Write the scheme in the paths of the program: remove it.",
+
+@dataclass(frozen=True, slots=True)
+class OneMeaning:
+    """A key of Flink's whose other values would change results, or what is read, and are not implemented.
+
+    Attributes:
+        values: The values, in small letters, that mean what is done here.
+        instead: What is to be done instead of another one.
+    """
+
+    values: tuple[str, ...]
+    instead: str
+
+    def allows(self, value: str) -> bool:
+        """Return whether a value means what is done here."""
+        return value.strip().lower() in self.values
+
+
+_COPIED = OneMeaning(
+    ("no_claim",), "The state of a savepoint is copied, and the savepoint stays: remove it."
+)
+_AFTER_END = OneMeaning(("true",), "Checkpoints go on when sources have ended: remove it.")
+REFUSED_KEYS: dict[str, OneMeaning] = {
+    "pipeline.time-characteristic": OneMeaning(
+        ("eventtime",),
+        "Strategies and windows of the program say which time counts: remove it.",
+    ),
+    "fs.default-scheme": OneMeaning(
+        ("file:///", "file://", "file:/"),
+        "Write the scheme in the paths of the program: remove it.",
+    ),
+    "execution.state-recovery.claim-mode": _COPIED,
+    "execution.savepoint-restore-mode": _COPIED,
+    "execution.checkpointing.checkpoints-after-tasks-finish": _AFTER_END,
+    "execution.checkpointing.checkpoints-after-tasks-finish.enabled": _AFTER_END,
+    "table.sql-dialect": OneMeaning(("default",), "Write Flink's SQL: remove it."),
+    "table.exec.legacy-cast-behaviour": OneMeaning(
+        ("disabled",), "Use TRY_CAST where a value may not fit: remove it."
+    ),
 }
-"""Flink's keys that change results, or what is read, and are not implemented, to what is to be done instead."""
+"""Flink's keys of which one value means what is done here; all other values are refused."""
 
 IGNORED_PREFIXES = ("python.profile.", "security.")
 """Prefixes whose effect a user would expect: a job logs that it ignores such settings."""

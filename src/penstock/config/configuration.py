@@ -383,8 +383,8 @@ class Configuration:
                 other.
         """
         for name, values in self._layers():
-            for key in values:
-                _check_known(key, name)
+            for key, value in values.items():
+                _check_known(key, value, name)
         for option in ALL_OPTIONS:
             self.get(option)
             if option.deprecated is not None and any(map(self.contains_key, option.keys)):
@@ -455,10 +455,14 @@ def _parsed(found: _Found, parse: Callable[[str], T]) -> T:
         raise ConfigError(f"{found}: {cause.problem}", hint=cause.hint) from cause
 
 
-def _check_known(key: str, layer: str) -> None:
-    instead = REFUSED_KEYS.get(key)
-    if instead is not None:
-        raise ConfigError(f"{key!r} (from {layer}) would change results", hint=instead)
+def _check_known(key: str, value: str, layer: str) -> None:
+    refused = REFUSED_KEYS.get(key)
+    if refused is not None:
+        if refused.allows(value):
+            return
+        raise ConfigError(
+            f"{key}={value!r} (from {layer}) would change results", hint=refused.instead
+        )
     if key in _KNOWN_KEYS or key.startswith(tuple(OPEN_PREFIXES)):
         return
     nearest = get_close_matches(key, _KNOWN_KEYS, n=1)

@@ -51,10 +51,11 @@ without one is in milliseconds.
 ## Options without effect
 
 No option that is *accepted, without effect* can change results, and none decides what is read or written: they are about speed,
-memory, processes, and guarantees that are stronger here. Options of Flink that would change results are refused:
+memory, processes, and guarantees that are stronger here. Of these options of Flink one value is what happens here and is accepted;
+another one would change results and is refused:
 
-| Key | Instead |
-|---|---|
+| Key | Accepted | Instead of another value |
+|---|---|---|
 {refused}
 """
 
@@ -65,7 +66,10 @@ def render_reference() -> str:
         options="\n".join(map(_row, ALL_OPTIONS)),
         rules="\n".join(f"* {rule.requirement}." for rule in RULES),
         prefixes="\n".join(f"| `{prefix}` | {text} |" for prefix, text in OPEN_PREFIXES.items()),
-        refused="\n".join(f"| `{key}` | {text} |" for key, text in REFUSED_KEYS.items()),
+        refused="\n".join(
+            f"| `{key}` | `{each.values[0]}` | {each.instead} |"
+            for key, each in REFUSED_KEYS.items()
+        ),
     )
 
 

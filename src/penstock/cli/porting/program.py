@@ -96,7 +96,7 @@ def different_calls(tree: ast.Module) -> Iterator[Remark]:
             if name == "key_by":
                 yield from _keys(node, line)
             elif name in _SETTERS and len(node.args) == 2:  # noqa: PLR2004 - a key and a value
-                yield from _option(node.args[0], by_name=name != "set")
+                yield from _option(*node.args, by_name=name != "set")
 
 
 def _keys(node: ast.Call, line: int) -> Iterator[Remark]:
@@ -107,13 +107,15 @@ def _keys(node: ast.Call, line: int) -> Iterator[Remark]:
             yield Remark(line, Weight.BY_HAND, text)
 
 
-def _option(key: ast.expr, *, by_name: bool) -> Iterator[Remark]:
+def _option(key: ast.expr, value: ast.expr, *, by_name: bool) -> Iterator[Remark]:
     if not isinstance(key, ast.Constant) or not isinstance(key.value, str):
         return
     option, text = _OPTIONS.get(key.value), key.value
     if text in REFUSED_KEYS:
-        said = f"option {text!r} would change results. {REFUSED_KEYS[text]}"
-        yield Remark(key.lineno, Weight.BY_HAND, said)
+        refused = REFUSED_KEYS[text]
+        if not (isinstance(value, ast.Constant) and refused.allows(str(value.value))):
+            said = f"option {text!r} would change results. {refused.instead}"
+            yield Remark(key.lineno, Weight.BY_HAND, said)
     elif option is None and not text.startswith(tuple(OPEN_PREFIXES)):
         # `set` is a method of other objects, too.
         if by_name or text.startswith(_prefixes()):
