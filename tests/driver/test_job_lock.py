@@ -14,16 +14,18 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from penstock.errors import JobDirectoryError, JobFencedError, JobLockedError
-from penstock.spark.job import old_jvm
+from penstock.spark.job import job_lock, old_jvm
 from penstock.spark.job.job_lock import LOCK, JobLock, is_locked
 from penstock.spark.session.process_identity import ProcessIdentity
 from penstock.wire import fence
@@ -115,6 +117,11 @@ def closing_lock(directory: Path) -> Iterator[JobLock]:
         lock.release()
 
 
+def clock(sleep: Callable[[float], None]) -> SimpleNamespace:
+    """Return a `time` for one module; patched for all, threads of other tests would sleep by it too."""
+    return SimpleNamespace(monotonic=time.monotonic, sleep=sleep)
+
+
 def test_the_old_jvm_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(old_jvm, "_OLD_JVM_SECONDS", 60)
     waits: list[float] = []
@@ -126,7 +133,7 @@ def test_the_old_jvm_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPat
             old.kill()
             old.wait()
 
-        monkeypatch.setattr("penstock.spark.job.job_lock.time.sleep", end_it)
+        monkeypatch.setattr(old_jvm, "time", clock(end_it))
         JobLock.take(tmp_path).release()
     assert len(waits) == 1
 
@@ -321,7 +328,7 @@ def test_a_held_probe_delays_a_driver_and_does_not_refuse_it(
             waits.append(seconds)
             fcntl.flock(probe, fcntl.LOCK_UN)
 
-        monkeypatch.setattr("penstock.spark.job.job_lock.time.sleep", end_of_probe)
+        monkeypatch.setattr(job_lock, "time", clock(end_of_probe))
         JobLock.take(tmp_path).release()
     assert len(waits) == 1
 
