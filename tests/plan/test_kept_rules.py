@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 
 from penstock.connectors.python.function_sink import DiscardingSink
-from penstock.datastream import KeyedProcessFunction, WatermarkStrategy
+from penstock.datastream import (
+    KeyedProcessFunction,
+    OneInputStreamOperator,
+    SimpleOperatorFactory,
+    WatermarkStrategy,
+)
 from penstock.datastream.connectors import CollectionSource
 from tests.runtime.jobs import BATCH, MIXED, STREAMING, by_time, environment, history_then_live
 
@@ -74,6 +79,51 @@ def test_timers_of_the_clock_in_history_may_wait(settings, function, count):
     keyed = env.from_source(HISTORY, UNTIMED, "orders").key_by(lambda r: r[0])
     keyed.process(function()).sink_to(DiscardingSink())
     assert len(said(env, "may wait for the live run")) == count
+
+
+class Passes(OneInputStreamOperator):
+    """Sees no attributes; what it emits of its own is not known."""
+
+    def process_element(self, value, ctx):
+        self.output.collect(value)
+
+
+class Hears(Passes):
+    def process_record_attributes(self, record_attributes):
+        self.output.collect(record_attributes.is_backlog())
+
+
+def by_key(stream):
+    return stream.key_by(lambda r: r[0])
+
+
+@pytest.mark.parametrize(
+    ("settings", "between", "operator", "named"),
+    [
+        (BATCH, by_key, Hears(), ["run 0 (batch)"]),
+        (MIXED, lambda s: by_key(s).map(lambda r: r).filter(bool), Hears(), ["run 0 (history)"]),
+        (BATCH, by_key, SimpleOperatorFactory.of(Hears()), ["run 0 (batch)"]),
+        (STREAMING, by_key, Hears(), []),
+        (BATCH, by_key, Passes(), []),
+        (BATCH, lambda s: s.rebalance(), Hears(), []),
+    ],
+)
+def test_attributes_behind_a_key_are_not_between_the_records_of_a_batch_run(
+    settings, between, operator, named
+):
+    env = environment(settings)
+    made = env.from_source(HISTORY, UNTIMED, "orders").transform("emits", None, Passes())
+    between(made).transform("hears", None, operator).sink_to(DiscardingSink())
+    assert said(env, "not between") == [
+        (f"record attributes of 'hears' in {run}", "not between records") for run in named
+    ]
+
+
+def test_attributes_of_sources_alone_keep_their_place_behind_a_key():
+    env = environment(BATCH)
+    keyed = by_key(env.from_source(HISTORY, UNTIMED, "orders"))
+    keyed.transform("hears", None, Hears()).sink_to(DiscardingSink())
+    assert said(env, "not between") == []
 
 
 @pytest.mark.parametrize("settings", [BATCH, STREAMING])
