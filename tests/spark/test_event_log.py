@@ -13,10 +13,11 @@ from typer.testing import CliRunner
 
 from penstock.cli.job_observer import JobObserver
 from penstock.cli.main import command_line
-from penstock.common import Encoder, Types, WatermarkStrategy
+from penstock.common import Encoder, Time, Types, WatermarkStrategy
 from penstock.common.watermark_strategy import TimestampAssigner
 from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream.connectors import CollectionSource, FileSink, HybridSource
+from penstock.datastream.window import TumblingEventTimeWindows
 from penstock.errors import PenstockError
 from penstock.events.event_files import EventFiles
 from penstock.events.job_events import (
@@ -127,6 +128,29 @@ def test_watermarks_are_known_per_split(environment: Environment, tmp_path: Path
         marks |= each.split_watermarks.get("numbers", {})
     assert marks
     assert all(-1 <= mark < 40_000 for mark in marks.values())
+
+
+@pytest.mark.parametrize("mode", ["streaming", "mixed"])
+def test_late_records_are_told_by_operator(
+    environment: Environment, tmp_path: Path, mode: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "penstock")
+    env = environment(mode, **{"execution.live.max-records-per-batch": 10})
+    live = CollectionSource.of([50, 51, 1, 2, 3, 52])
+    source = HybridSource.builder(CollectionSource.of(range(40))).add_source(live).build()
+    strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(Stamps())
+    numbers = env.from_source(source, strategy, "numbers").set_parallelism(1)
+    windows = numbers.key_by(lambda _: 0).window(TumblingEventTimeWindows.of(Time.seconds(10)))
+    windows.reduce(max).uid("greatest").sink_to(DiscardingSink())
+    env.execute("visits")
+    events = list(EventFiles(tmp_path / "job").events())
+    ended = [event for event in events if isinstance(event, RunFinished)][-1]
+    assert ended.late_records == {"greatest": 3}
+    batches = [event.late_records for event in events if isinstance(event, MicroBatch)]
+    assert {"greatest": 3} in batches
+    _, found = status_of(tmp_path / "job")
+    assert {each["uid"]: each["late_records"] for each in found["operators"]}["greatest"] == 3
+    assert "late records dropped: 3 by greatest" in caplog.text
 
 
 class Stamps(TimestampAssigner):

@@ -7,14 +7,17 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from playwright.sync_api import expect
 
 from penstock.errors import SavepointError
-from penstock.events.job_events import JobEnded
+from penstock.events.job_events import JobEnded, MetricsReported
 from penstock.events.job_view import JobView
+from penstock.metrics.job_metrics import LATE_RECORDS
+from penstock.metrics.values import CounterValue, MetricValue
 from penstock.ui import event_stream
 from penstock.ui.access import own_names
 from penstock.ui.job_controls import Answer, JobAction, JobControls
@@ -118,6 +121,19 @@ def test_what_operators_sources_and_sinks_report_is_shown(chromium: Any) -> None
         assert page.locator("#graph .hot text").first.text_content() == "delay per carrier"
         hottest = page.locator("#graph .heat-4 text").first.text_content()
         assert hottest == "delay per carrier"
+
+
+def test_late_records_are_shown_with_their_operator(chromium: Any) -> None:
+    late: dict[str, MetricValue] = {f"delays.{LATE_RECORDS}": CounterValue(1_234)}
+    events = [
+        replace(each, metrics={**each.metrics, **late})
+        if isinstance(each, MetricsReported)
+        else each
+        for each in story()
+    ]
+    with served(JobView.of(events)) as server, watched_page(chromium, server.url) as page:
+        waits_for(page, "#operators", "late records dropped: 1,234")
+        assert page.locator("#operators .late").count() == 1
 
 
 def test_speeds_are_on_the_edges(chromium: Any) -> None:
