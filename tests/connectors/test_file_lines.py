@@ -74,13 +74,17 @@ def outcome(form: LineForm, line: str) -> tuple[str, Any]:
     return "value", repr(batch.to_pylist())
 
 
+def joined(lines: list[bytes]) -> tuple[pa.Array, int]:
+    return pa.array([b"\n".join(lines)], pa.binary()), len(lines)
+
+
 def check(form: LineForm, line: str, good: str) -> None:
     """Check that Arrow gives the same for a line, alone and beside a good one, or declines."""
     assert form.type_info is not None
     fast = fast_columns(form, form.type_info)
     assert fast is not None
     for lines in ([line], [good, line], [line, good]):
-        found = fast(pa.array([each.encode() for each in lines], pa.binary()))
+        found = fast(*joined([each.encode() for each in lines]))
         wanted = [outcome(form, each) for each in lines]
         if found is not None:
             assert [kind for kind, _ in wanted] == ["value"] * len(lines), (line, wanted)
@@ -132,7 +136,7 @@ def test_usual_lines_are_read_by_arrow(kind: str) -> None:
     assert form.type_info is not None
     fast = fast_columns(form, form.type_info)
     assert fast is not None
-    assert fast(pa.array([lines[kind]] * 3, pa.binary())).num_rows == 3
+    assert fast(*joined([lines[kind]] * 3)).num_rows == 3
 
 
 FLAT = Types.ROW_NAMED(["a", "b"], [Types.STRING(), Types.LONG()])
@@ -160,7 +164,7 @@ def test_bytes_that_are_no_text_are_declined_also_in_fields_that_are_not_declare
     assert form.type_info is not None
     fast = fast_columns(form, form.type_info)
     assert fast is not None
-    assert fast(pa.array([b'{"c":"\xff","a":"x","b":1}'] * 2, pa.binary())) is None
+    assert fast(*joined([b'{"c":"\xff","a":"x","b":1}'] * 2)) is None
 
 
 def decoded(
@@ -172,7 +176,8 @@ def decoded(
 ) -> Any:
     columns = [pa.array(lines, pa.binary()), pa.array([path] * len(lines))]
     batch = pa.RecordBatch.from_arrays(
-        [*columns, pa.array([start] * len(lines), pa.int64())], ["line", "file", "start"]
+        [*columns, pa.array([start] * len(lines), pa.int64()), pa.nulls(len(lines), pa.int64())],
+        ["line", "file", "start", "end"],
     )
     found: list[Any] = []
     for each in (decoder or LineDecoder(form)).decoded(batch):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 from penstock.common import Row, Types
 from penstock.connectors.files.file_source import FileSource
 from penstock.connectors.files.lines.decoder import LineDecoder
+from penstock.connectors.files.lines.form import LineForm
 from penstock.datastream.connectors import FileSink
 from penstock.errors import GraphError, SourceError
 from penstock.types import Instant, RowTypeInfo
@@ -54,18 +56,28 @@ NESTED: dict[str, tuple[Any, list[Any]]] = {
 
 
 def read(source: FileSource, path: Path) -> list[tuple[Any, ...]]:
-    """Return the records of a file, as a task of the source makes them."""
+    """Return the records of a file, as a task of the source makes them of its lines, and of the file itself."""
     form = source.by_lines
     assert form is not None
     data = path.read_bytes()
     lines = [data] if form.is_whole else data.split(b"\n")[:-1]
+    found = _decoded(form, path, lines, [None] * len(lines))
+    if not form.is_whole:
+        assert repr(_decoded(form, path, [None], [len(data)])) == repr(found)
+    return found
+
+
+def _decoded(
+    form: LineForm, path: Path, lines: Sequence[bytes | None], ends: Sequence[int | None]
+) -> list[tuple[Any, ...]]:
     batch = pa.RecordBatch.from_arrays(
         [
             pa.array(lines, pa.binary()),
             pa.array([path.as_uri()] * len(lines)),
             pa.array([0] * len(lines), pa.int64()),
+            pa.array(ends, pa.int64()),
         ],
-        ["line", "file", "start"],
+        ["line", "file", "start", "end"],
     )
     found: list[tuple[Any, ...]] = []
     for made in LineDecoder(form).decoded(batch):

@@ -38,12 +38,16 @@ class Seen(JobListener):
             self._marker.touch()
 
 
+@pytest.mark.parametrize("kind", ["parquet", "json"])
 def test_history_tells_what_it_has_read_before_it_is_through(
-    environment: Environment, tmp_path: Path
+    environment: Environment, tmp_path: Path, kind: str
 ) -> None:
     (tmp_path / "in").mkdir()
     for number in range(2):
-        pq.write_table(pa.table({"n": [number] * 500}), tmp_path / "in" / f"{number}.parquet")
+        if kind == "json":
+            (tmp_path / "in" / f"{number}.json").write_text(f'{{"n": {number}}}\n' * 500)
+        else:
+            pq.write_table(pa.table({"n": [number] * 500}), tmp_path / "in" / f"{number}.parquet")
     marker = tmp_path / "seen"
     until = time.time() + 90
 
@@ -53,7 +57,8 @@ def test_history_tells_what_it_has_read_before_it_is_through(
         return row.n
 
     env = environment("batch")
-    source = FileSource.parquet(tmp_path / "in")
+    row = Types.ROW_NAMED(["n"], [Types.LONG()])
+    source = FileSource(str(tmp_path / "in"), kind, row)
     numbers = env.from_source(source, WatermarkStrategy.no_watermarks(), "numbers")
     seen = Seen(marker)
     with also_listening(seen):

@@ -379,7 +379,8 @@ class FileSource(Source):
     def _reader(self) -> str:
         form = line_form(self.format, self.type_info, self.options, self.path)
         if isinstance(form, LineForm):
-            return "Spark's reader of lines and strict decoders of them"
+            by_workers = "workers of local files without compression, else Spark's reader of lines"
+            return f"strict decoders of lines ({'Spark reads files whole' if form.is_whole else by_workers})"
         return f"Spark's reader of {self.format} ({form})"
 
     @property

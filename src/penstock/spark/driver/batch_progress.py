@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pyspark import SparkContext
+from pyspark.accumulators import Accumulator
 
 from penstock.events.job_events import BatchProgress
 from penstock.spark.driver.run_context import JobContext
@@ -26,11 +27,21 @@ _logger = logging.getLogger("penstock")
 class ProgressThread(threading.Thread):
     """Watches Spark's tasks, publishes progress, and cancels the job on request or on a final failure."""
 
-    def __init__(self, job: JobContext, run: int, final: FinalFailure) -> None:
-        """Begin a group of Spark jobs: those that this thread begins from now on."""
+    def __init__(
+        self, job: JobContext, run: int, final: FinalFailure, lines_read: Accumulator[int] | None
+    ) -> None:
+        """Begin a group of Spark jobs: those that this thread begins from now on.
+
+        Args:
+            job: The job.
+            run: Index of the run.
+            final: Failures after which Spark must not try again.
+            lines_read: Counts the lines that workers have read, which Spark does not count.
+        """
         super().__init__(name="penstock-progress", daemon=True)
         self._job = job
         self._final = final
+        self._lines_read = lines_read
         self._finished = threading.Event()
         self._begin = self._count_at = time.monotonic()
         self._records: int | None = None
@@ -75,7 +86,9 @@ class ProgressThread(threading.Thread):
                         stages.append(stage_id)
         now = time.monotonic()
         if now >= self._count_at:
-            self._records, self._count_at = _records_read(context, stages), now + _COUNT_SECONDS
+            lines = 0 if self._lines_read is None else self._lines_read.value
+            self._records = (_records_read(context, stages) + lines) or None
+            self._count_at = now + _COUNT_SECONDS
         progress = BatchProgress(done, total, now - self._begin, self._records)
         self._job.events.publish(progress)
 
@@ -85,9 +98,9 @@ class ProgressThread(threading.Thread):
         self.join()
 
 
-def _records_read(context: SparkContext, stages: Sequence[int]) -> int | None:
-    """Return the records that stages have read from sources, by what tasks say at their end; None if there were none yet."""
+def _records_read(context: SparkContext, stages: Sequence[int]) -> int:
+    """Return the records that Spark has read from sources in stages, by what tasks report at their end."""
     java_context: Any = context._jsc  # noqa: SLF001
     store = java_context.sc().statusStore()
     counts = [int(store.lastStageAttempt(stage).inputRecords()) for stage in stages]
-    return sum(counts) or None
+    return sum(counts)

@@ -174,6 +174,7 @@ class BatchRun:
         reads = replace(
             job.read_context(run, programs, pinned),
             most_tasks=self._most_tasks,
+            lines_read=job.session.sparkContext.accumulator(0),
         )
         sinks = job.sinks.task(snapshot)
         partitions = merge_partitions(job.plan, run, pinned, self._tasks)
@@ -214,7 +215,7 @@ class BatchRun:
     def _run_spark_job(self, reads: ReadContext, messages: DataFrame) -> StagedEpoch:
         failures = self._job.directory.failure_directory(self._run.index)
         with FinalFailure(self._job.session.sparkContext, failures) as final:
-            tracker = ProgressThread(self._job, self._run.index, final)
+            tracker = ProgressThread(self._job, self._run.index, final, reads.lines_read)
             tracker.start()
             try:
                 return self._job.sinks.collect(messages, self._epoch)

@@ -15,10 +15,13 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from penstock.spark.sources.line_reads import LINES_NAMES
+
 _logger = logging.getLogger("penstock")
 
 _CALL = "MapInArrow"
 _ROWS = "numOutputRows"
+_ROWS_OF_CALL = "pythonNumRowsReceived"
 _INNER = {
     "AdaptiveSparkPlan": "executedPlan",
     "ShuffleQueryStage": "plan",
@@ -46,7 +49,7 @@ def scanned_records(
     for source, part in zip(sources, parts, strict=True):
         if source is None:
             continue
-        counts = [_rows_of(leaf) for leaf in _leaves(part)]
+        counts = list(_counts(part))
         if None not in counts:
             found[source] = found.get(source, 0) + sum(filter(None, counts))
     return found
@@ -67,16 +70,20 @@ def _calls(node: Any, depth: int) -> Iterator[Any]:
         yield from _calls(child, left)
 
 
-def _leaves(node: Any) -> Iterator[Any]:
-    """Yield the leaves of a plan, and of those that a leaf stands for. Each call is one to the JVM."""
-    leaves = node.collectLeaves()
-    for at in range(leaves.size()):
-        leaf = leaves.apply(at)
-        inner = _INNER.get(leaf.nodeName())
-        if inner is None:
-            yield leaf
+def _counts(part: Any) -> Iterator[int | None]:
+    """Yield how many records the nodes of a plan have read. Each step is a call to the JVM."""
+    for child in _children(part):
+        if child.nodeName() == _CALL and _reads_lines(child):
+            yield _metric(child, _ROWS_OF_CALL)
+        elif child.children().isEmpty() and child.nodeName() not in _INNER:
+            yield _metric(child, _ROWS)
         else:
-            yield from _leaves(getattr(leaf, inner)())
+            yield from _counts(child)
+
+
+def _reads_lines(call: Any) -> bool:
+    given = call.child().output()
+    return [given.apply(at).name() for at in range(given.size())] == LINES_NAMES
 
 
 def _children(node: Any) -> list[Any]:
@@ -87,6 +94,6 @@ def _children(node: Any) -> list[Any]:
     return [children.apply(at) for at in range(children.size())]
 
 
-def _rows_of(leaf: Any) -> int | None:
-    metric = leaf.metrics().get(_ROWS)
+def _metric(node: Any, name: str) -> int | None:
+    metric = node.metrics().get(name)
     return int(metric.get().value()) if metric.isDefined() else None

@@ -28,6 +28,7 @@ from penstock.spark.sources.line_reads import (
     is_read_by_lines,
     line_options,
     lines_of,
+    lines_of_files,
 )
 from penstock.spark.sources.listing.file_log import logged_files
 from penstock.spark.sources.listing.file_readings import reading_order
@@ -80,8 +81,7 @@ def rows_of_pinned(session: SparkSession, described: FileSource, pinned: PinnedF
         return session.createDataFrame([], LINES_DDL if is_read_by_lines(described) else schema)
     options = base_path(described.path) | reader_options(described)
     if is_read_by_lines(described):
-        made = session.read.format("text").options(**line_options(described))
-        return lines_of(made.load([load_path(uri) for uri in sorted(pinned.files)]))
+        return lines_of_files(session, described, sorted(pinned.files))
     wide = widened(described.format, schema)
     made = session.read.format(described.format).options(**options).schema(wide)
 

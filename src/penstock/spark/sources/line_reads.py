@@ -1,7 +1,7 @@
-"""Reads the lines of files with Spark, which finds, splits and decompresses the files; workers make records of the lines.
+"""Reads the lines of files, of which workers make records. Spark finds the files; local ones are read by workers, others by Spark.
 
-in/day=7/a.json  ──spark.read.text──▶  line BINARY, file STRING, start LONG  ──LineDecoder──▶  records
-                                                                             ──LineColumns──▶  columns for Spark SQL
+in/day=7/a.json     ──pieces_of────────▶  NULL, file, start, end        ──LineDecoder──▶  records
+in/day=7/a.json.gz  ──spark.read.text──▶  line, file, start, NULL       ──LineColumns──▶  columns for Spark SQL
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.accumulators import Accumulator
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructField, StructType
@@ -19,12 +20,16 @@ from penstock.connectors.files.file_source import FileSource
 from penstock.connectors.files.lines.decoder import LineDecoder
 from penstock.errors import CallSite
 from penstock.spark.sources.file_options import reader_options
+from penstock.spark.sources.file_paths import load_path
+from penstock.spark.sources.line_pieces import pieces_of, sizes_of_local
 from penstock.spark.worker.line_columns import LineColumns
 from penstock.types import RowTypeInfo
 from penstock.types.arrow import arrow_schema
 
-LINES_DDL = "line binary, file string, start bigint"
-"""Columns of `lines_of`."""
+LINES_DDL = "line binary, file string, start bigint, end bigint"
+"""Columns of lines: a line, or a piece of a file whose lines the worker reads."""
+
+LINES_NAMES = [column.split()[0] for column in LINES_DDL.split(", ")]
 
 _OPTIONS = frozenset(
     {"linesep", "recursivefilelookup", "pathglobfilter", "modifiedafter", "modifiedbefore"}
@@ -37,10 +42,20 @@ def is_read_by_lines(source: Any) -> bool:
     return getattr(source, "by_lines", None) is not None
 
 
-def decoder_of(source: Any, origin: CallSite | None) -> LineDecoder | None:
-    """Return what makes records of the lines of a source; None if Spark's reader makes them."""
+def decoder_of(
+    source: Any, origin: CallSite | None, read: Accumulator[int] | None = None
+) -> LineDecoder | None:
+    """Return what makes records of the lines of a source; None if Spark's reader makes them.
+
+    Args:
+        source: The source.
+        origin: The user's line that made it, for errors.
+        read: Counts the lines that workers have read.
+    """
     form = getattr(source, "by_lines", None)  # other sources than files have none
-    return None if form is None else LineDecoder(form, origin)
+    if form is None:
+        return None
+    return LineDecoder(form, origin, None if read is None else read.add)
 
 
 def line_options(source: FileSource) -> dict[str, str]:
@@ -51,6 +66,21 @@ def line_options(source: FileSource) -> dict[str, str]:
     return {name: value for name, value in options if name.lower() in _OPTIONS} | whole
 
 
+def lines_of_files(session: SparkSession, source: FileSource, uris: Sequence[str]) -> DataFrame:
+    """Return the lines of files of a source that is read by lines, or the pieces with them.
+
+    Args:
+        session: Spark.
+        source: The source.
+        uris: The files, at least one.
+    """
+    sizes = sizes_of_local(session, source, uris)
+    if sizes is not None:
+        return pieces_of(session, sizes)
+    made = session.read.format("text").options(**line_options(source))
+    return lines_of(made.load([load_path(uri) for uri in uris]))
+
+
 def lines_of(frame: DataFrame) -> DataFrame:
     """Return the lines of a frame of text, as bytes, with the file and the first byte of the piece they are in."""
     # `_metadata` has both, too. Spark then copies each row twice more, which doubles what it costs to read lines.
@@ -58,14 +88,28 @@ def lines_of(frame: DataFrame) -> DataFrame:
         sf.col("value").cast("binary").alias("line"),
         sf.input_file_name().alias("file"),
         sf.input_file_block_start().alias("start"),
+        sf.lit(None).cast("bigint").alias("end"),
     )
 
 
 def columns_of(
-    frame: DataFrame, source: Any, origin: CallSite | None, *, only: Sequence[str] | None = None
+    frame: DataFrame,
+    source: Any,
+    origin: CallSite | None,
+    read: Accumulator[int] | None = None,
+    *,
+    only: Sequence[str] | None = None,
 ) -> DataFrame:
-    """Return the declared columns of the lines of a source; a frame of columns as it is."""
-    lines = decoder_of(source, origin)
+    """Return the declared columns of the lines of a source; a frame of columns as it is.
+
+    Args:
+        frame: What was read of the source.
+        source: The source.
+        origin: The user's line that made it, for errors.
+        read: Counts the lines that workers have read.
+        only: Names of the columns to return, of those that there are; None is all.
+    """
+    lines = decoder_of(source, origin, read)
     if lines is None:
         return frame
     declared = lines.form.type_info

@@ -27,7 +27,7 @@ from penstock.spark.sources.file_paths import (
     plain,
 )
 from penstock.spark.sources.file_reads import row_schema
-from penstock.spark.sources.line_reads import is_read_by_lines, line_options, lines_of
+from penstock.spark.sources.line_reads import is_read_by_lines, lines_of_files
 from penstock.spark.sources.listing.file_listing import list_files, listed_now
 from penstock.spark.sources.listing.file_log import FileLog
 from penstock.spark.sources.listing.file_readings import FileReading, ListedReading, Lister
@@ -129,8 +129,7 @@ def rows_of_files(
 ) -> DataFrame:
     """Return the rows of files, with the columns of a schema."""
     if is_read_by_lines(described):
-        reader = context.session.read.format("text").options(**line_options(described))
-        return lines_of(reader.load([load_path(uri) for uri in uris]))
+        return lines_of_files(context.session, described, uris)
     schema = declared_schema(described) or schema  # an earlier version recorded partitions, too
     return rows_by_partitions(partial(_loaded, context, described, schema), described, schema, uris)
 

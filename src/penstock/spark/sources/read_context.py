@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from pyspark.accumulators import Accumulator
 from pyspark.sql import SparkSession
 
 from penstock.config.configuration import Configuration
@@ -94,6 +95,7 @@ class ReadContext:
         most_tasks: Most tasks that read a source in a batch run; None sets no limit.
         attempt: Attempt of a live run; None in a batch run.
         fence: Fence of the driver, checked before every micro-batch; None does not check.
+        lines_read: Counts the lines that tasks of a batch run have read of files; None does not count.
         patiently: Calls a function that may block, until the job is cancelled.
     """
 
@@ -112,6 +114,7 @@ class ReadContext:
     most_tasks: int | None = None
     attempt: LiveAttempt | None = None
     fence: Fence | None = None
+    lines_read: Accumulator[int] | None = None
     patiently: Callable[[Callable[[], Any]], Any] = _at_once
 
     def field_total(self, source: int) -> FieldTotal | None:

@@ -129,7 +129,7 @@ def _query_rows(context: ReadContext, source: int) -> DataFrame:
         rows = row_of(described).batch
         assert rows is not None, "the plan has seen that it is columns"
         frame = rows(context, source, part, described)
-        frames.append(columns_of(frame, described, node.origin))
+        frames.append(columns_of(frame, described, node.origin, context.lines_read))
     made = rows_of_query(query.query, frames, query.chains, node.origin)
     return made.toDF(*query.row_type.get_field_names())
 
@@ -153,13 +153,17 @@ def _projected(
     origin = context.plan.source(source).origin
     for each in context.plan.projections:
         if (each.run, each.source) == (context.run.index, source):
-            return _evaluated(context, each, columns_of(frame, described, origin)), None
+            return _evaluated(
+                context, each, columns_of(frame, described, origin, context.lines_read)
+            ), None
     total = context.field_total(source)
     if total is not None and has_errors(frame.sparkSession):  # else NULL would replace them
-        parts = projected(columns_of(frame, described, origin), total.chain, None)
+        parts = projected(
+            columns_of(frame, described, origin, context.lines_read), total.chain, None
+        )
         tasks = context.program.settings.parallelism
         return merged(parts, total.aggregate, tasks, is_ordered=context.behind is None), None
-    return frame, decoder_of(described, origin)
+    return frame, decoder_of(described, origin, context.lines_read)
 
 
 def _evaluated(context: ReadContext, planned: PlannedProjection, frame: DataFrame) -> DataFrame:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import UTC
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -16,7 +17,6 @@ from penstock.connectors.files.lines.form import LineForm
 from penstock.connectors.files.lines.patterns import (
     Objects,
     csv_pattern,
-    joined,
     matches,
     objects_like,
 )
@@ -38,10 +38,16 @@ _MARK = "\ufeff".encode()
 _DECLINED = (pa.ArrowException, UnicodeError, OverflowError)
 
 
-def fast_columns(form: LineForm, type_info: RowTypeInfo) -> Callable[[pa.BinaryArray], Any] | None:
+FastColumns = Callable[[pa.BinaryArray, int], Any]
+"""Function from lines, `joined` as one value, and their number to columns; None if it declines the lines."""
+
+
+def fast_columns(form: LineForm, type_info: RowTypeInfo) -> FastColumns | None:
     """Return the function from lines to columns; None if a field needs its records.
 
-    The function returns None if it declines the lines.
+    Args:
+        form: The form of the lines.
+        type_info: The fields that are in the lines.
     """
     is_csv = form.format == "csv"
     kinds = [_kind(each, is_flat=is_csv) for each in type_info.field_types]
@@ -50,11 +56,11 @@ def fast_columns(form: LineForm, type_info: RowTypeInfo) -> Callable[[pa.BinaryA
     if form.zone is not UTC and any(getattr(kind, "tz", None) for kind in kinds):
         return None
     schema = pa.schema(list(zip(type_info.field_names, kinds, strict=True)))
-    parse = _of_csv if is_csv else _of_json
+    parse = _csv_parser(form, schema) if is_csv else partial(_of_json, schema)
 
-    def columns(lines: pa.BinaryArray) -> Any:
+    def columns(lines: pa.BinaryArray, count: int) -> Any:
         try:
-            return parse(form, schema, lines)
+            return parse(lines, count)
         except _DECLINED:
             return None
 
@@ -81,13 +87,12 @@ def _nested(type_info: TypeInformation) -> Any:
     return None
 
 
-def _of_json(form: LineForm, schema: Any, lines: Any) -> Any:
-    del form
-    data = joined(lines)
-    objects = objects_like(lines[0].as_py(), {field.name: field.type for field in schema})
-    if objects is not None and matches(data, objects.pattern):
-        return _of_flat(objects, schema, objects.flat(data), len(lines))
-    return _of_nested(schema, data[0].as_buffer(), lines)
+def _of_json(schema: Any, lines: Any, count: int) -> Any:
+    data = lines[0].as_buffer().to_pybytes()
+    objects = objects_like(data.partition(b"\n")[0], {field.name: field.type for field in schema})
+    if objects is not None and matches(lines, objects.pattern):
+        return _of_flat(objects, schema, objects.flat(lines), count)
+    return _of_nested(schema, data, count)
 
 
 def _of_flat(objects: Objects, schema: Any, data: Any, count: int) -> Any:
@@ -97,37 +102,39 @@ def _of_flat(objects: Objects, schema: Any, data: Any, count: int) -> Any:
     return _batch(schema, table, count)
 
 
-def _of_nested(schema: Any, buffer: Any, lines: Any) -> Any:
-    data, last = buffer.to_pybytes(), len(lines) - 1
+def _of_nested(schema: Any, data: bytes, count: int) -> Any:
+    last = count - 1
     # Each line is at least one object: it begins with one, and no object goes on behind a line that ends with `}`.
     if data.count(b"\n") != last or data.count(b"\n{") != last or data.count(b"}\n") != last:
         return None
     if not (data.startswith(b"{") and data.endswith(b"}")):
         return None
-    if pc.max(pc.binary_length(lines)).as_py() > _LONGEST_JSON:
+    if max(map(len, data.split(b"\n"))) > _LONGEST_JSON:
         return None
     # Arrow reads numbers that JSON has not, and checks none of a field that is not declared.
     if (b"NaN" in data or b"Inf" in data) and _no_number(data):
         return None
     data.decode()
     table = pyarrow.json.read_json(
-        pa.BufferReader(buffer),
+        pa.BufferReader(data),
         pyarrow.json.ReadOptions(use_threads=False, block_size=len(data) + 1),
         pyarrow.json.ParseOptions(
             explicit_schema=_parsed(schema), unexpected_field_behavior="ignore"
         ),
     )
-    return _batch(schema, table, len(lines))
+    return _batch(schema, table, count)
 
 
-def _of_csv(form: LineForm, schema: Any, lines: Any) -> Any:
-    data = joined(lines)
-    buffer = data[0].as_buffer()
-    if buffer[: len(_MARK)].to_pybytes() == _MARK or not matches(
-        data, csv_pattern(schema, form.csv)
-    ):
-        return None
-    return _batch(schema, _read_csv(buffer, schema, form.csv), len(lines))
+def _csv_parser(form: LineForm, schema: Any) -> FastColumns:
+    pattern = csv_pattern(schema, form.csv)
+
+    def columns(lines: pa.BinaryArray, count: int) -> Any:
+        data = lines[0].as_buffer()
+        if data[: len(_MARK)].to_pybytes() == _MARK or not matches(lines, pattern):
+            return None
+        return _batch(schema, _read_csv(data, schema, form.csv), count)
+
+    return columns
 
 
 def _read_csv(data: Any, schema: Any, syntax: CsvForm) -> Any:

@@ -1,6 +1,7 @@
 """Records of lines: the columns of a batch where Arrow reads it as declared, else record by record.
 
-    value BINARY, path STRING, start LONG  ──▶  a batch of columns, or records; an error with file and line
+    line BINARY, file STRING, start LONG, NULL     ──▶  a batch of columns, or records; an error with file and line
+    NULL,        file STRING, start LONG, end LONG ──▶  the same of all the lines of a piece, which are read here
 
 The lines of a piece of a file are adjacent, in their order. A piece that begins at byte 0 begins with the header.
 """
@@ -8,7 +9,7 @@ The lines of a piece of a file are adjacent, in their order. A piece that begins
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import tzinfo
 from itertools import islice, pairwise
@@ -19,7 +20,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.connectors.files.lines.columns import fast_columns
-from penstock.connectors.files.lines.form import LineForm, names_of_path, record_reader
+from penstock.connectors.files.lines.form import LineForm, local_name, names_of_path, record_reader
+from penstock.connectors.files.lines.patterns import joined
+from penstock.connectors.files.lines.pieces import blocks_of
 from penstock.connectors.files.lines.whole import whole_records
 from penstock.errors import CallSite, SourceError
 from penstock.types.arrow import arrow_columns, arrow_schema
@@ -34,6 +37,7 @@ _RECORDS = 8192
 _LOCAL = re.compile("^file:///")
 """Beginning of the URI of a local file in a task; elsewhere there is one slash."""
 
+_BLANK = (b"", b"\n")
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 _HINTS = {
     "csv": "Correct the file, or the declared type. Values with line ends need options={'multiLine': 'true'}; with "
@@ -69,10 +73,12 @@ class LineDecoder:
     Attributes:
         form: The form of the lines.
         origin: The user's line that made the source.
+        count: Gets the number of lines of each piece that was read; None does not count.
     """
 
     form: LineForm
     origin: CallSite | None = None
+    count: Callable[[int], None] | None = None
     _piece: _Piece = field(init=False, default_factory=lambda: _Piece("", -1))
     _files: dict[tuple[tuple[str, str | None], ...], _FieldsOfFile] = field(
         init=False, default_factory=dict
@@ -81,10 +87,19 @@ class LineDecoder:
     def decoded(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch | list[Any]]:
         """Yield columns or records of a batch of lines, in order.
 
+        Args:
+            batch: Lines as bytes, the URIs of their files, and the first bytes of their pieces; or pieces of local
+                files.
+
         Raises:
-            SourceError: A line is no record of the declared type.
+            SourceError: A line is no record of the declared type, or a file cannot be read.
         """
-        values, paths, starts = batch.columns
+        values, paths, starts, ends = batch.columns
+        if values.null_count:
+            pieces = zip(paths.to_pylist(), starts.to_pylist(), ends.to_pylist(), strict=True)
+            for path, start, end in pieces:
+                yield from self._read(_LOCAL.sub("file:/", path), start, end)
+            return
         for path, start, first, last in _pieces(paths, starts):
             if (path, start) != (self._piece.path, self._piece.start):
                 self._piece = _Piece(path, start)
@@ -92,6 +107,41 @@ class LineDecoder:
                 made = self._of_piece(numbers, some)
                 if made is not None:
                     yield made
+
+    def _read(self, path: str, start: int, end: int) -> Iterator[pa.RecordBatch | list[Any]]:
+        """Yield columns or records of a piece of a local file."""
+        self._piece = piece = _Piece(path, start)
+        blocks = blocks_of(local_name(path), start, end)
+        while True:
+            try:
+                data = next(blocks, None)
+            except OSError as cause:
+                raise self._unread(cause) from cause
+            if data is None:
+                break
+            count = data.count(b"\n") + 1
+            numbers = range(piece.lines + 1, piece.lines + 1 + count)
+            piece.lines += count
+            made = self._of_block(numbers, data)
+            if made is not None:
+                yield made
+        if self.count is not None:
+            self.count(piece.lines)
+
+    def _of_block(self, numbers: range, data: bytes) -> pa.RecordBatch | list[Any] | None:
+        piece, form = self._piece, self.form
+        if form.format == "text":
+            return self._texts(data.split(b"\n"), numbers[0])
+        has_header = form.header and numbers[0] == 1 and piece.start == 0
+        if has_header or b"\n\n" in data or data[:1] in _BLANK or data[-1:] in _BLANK:
+            return self._of_piece(numbers, pa.array(data.split(b"\n"), pa.binary()))
+        fields = self._fields_of(piece.path)
+        columns = None
+        if fields.fast is not None:
+            columns = fields.fast(pa.array([data], pa.binary()), len(numbers))
+        if columns is not None:
+            return fields.with_partitions(columns)
+        return self._records(fields, numbers, data.split(b"\n"))
 
     def _numbered(self, lines: pa.BinaryArray) -> Iterator[tuple[Sequence[int], pa.BinaryArray]]:
         """Yield the lines of a piece with their numbers, or the records of a file that is a row."""
@@ -124,11 +174,16 @@ class LineDecoder:
                 lines = lines.filter(has_text)
         if not len(lines):
             return None
-        columns = None if fields.fast is None else fields.fast(lines)
+        columns = None if fields.fast is None else fields.fast(joined(lines), len(lines))
         if columns is not None:
             return fields.with_partitions(columns)
+        return self._records(fields, numbers, lines.to_pylist())
+
+    def _records(
+        self, fields: _FieldsOfFile, numbers: Sequence[int], lines: list[bytes]
+    ) -> pa.RecordBatch | list[Any]:
         records = []
-        for at, line in zip(numbers, lines.to_pylist(), strict=True):
+        for at, line in zip(numbers, lines, strict=True):
             try:
                 records.append(fields.record(self._text(line)))
             except TextError as cause:
@@ -160,6 +215,13 @@ class LineDecoder:
         return SourceError(
             f"{self._piece.at(number)}: {problem}",
             hint=_HINTS[self.form.format],
+            origin=self.origin,
+        )
+
+    def _unread(self, cause: OSError) -> SourceError:
+        return SourceError(
+            f"{self._piece.path} cannot be read: {cause.strerror or cause}",
+            hint="Bring the file back, or make it readable for the workers, and start the same command again.",
             origin=self.origin,
         )
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, tzinfo
 from typing import Any
+from urllib.parse import unquote
 
 from penstock.config.time_zone import zone_named
 from penstock.errors import ArgumentError
@@ -85,6 +86,11 @@ class LineForm:
 def names_of_path(path: str) -> list[str]:
     """Return the names in a path, without scheme and host."""
     return [name for name in _SCHEME.sub("", path).split("/") if name]
+
+
+def local_name(uri: str) -> str:
+    """Return the name of the local file of a URI."""
+    return unquote(_SCHEME.sub("", uri))
 
 
 def line_form(
