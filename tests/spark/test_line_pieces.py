@@ -1,4 +1,4 @@
-"""Files that Spark cuts at any byte have the records of files in one piece, and errors name the line."""
+"""Files that are cut at any byte have the records of files in one piece, and errors name the line."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from penstock.common import Types
 from penstock.connectors.files.lines.decoder import LineDecoder
 from penstock.datastream.connectors import FileSource
 from penstock.errors import SourceError
+from penstock.spark.sources import line_pieces, line_reads
 from penstock.spark.sources.file_reads import rows_of_pinned
 from penstock.spark.sources.pinned_files import pin_files
 
@@ -80,7 +81,7 @@ def cut(session: SparkSession, size: int) -> Iterator[None]:
 
 
 def records(session: SparkSession, source: FileSource, size: int) -> tuple[list[Any], int]:
-    """Return the records of a source that Spark cuts into pieces of a size, and how many pieces had lines."""
+    """Return the records of a source that is cut into pieces of a size, and how many pieces there were."""
     with cut(session, size):
         lines = rows_of_pinned(session, source, pin_files(session, source, None)).toArrow()
     form = source.by_lines
@@ -94,21 +95,56 @@ def records(session: SparkSession, source: FileSource, size: int) -> tuple[list[
     return found, len(set(zip(*lines.select(["file", "start"]).to_pydict().values(), strict=True)))
 
 
+@pytest.mark.parametrize("reader", ["workers", "Spark"])
 @pytest.mark.parametrize("name", FILES)
 def test_pieces_of_a_file_have_its_records(
-    session: SparkSession, tmp_path: Path, name: str
+    session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, reader: str
 ) -> None:
+    if reader == "Spark":
+        monkeypatch.setattr(line_reads, "sizes_of_local", lambda *_: None)
     kind, options, data, wanted = FILES[name]
     (tmp_path / "a").write_bytes(data)
     (tmp_path / "b").write_bytes(data)
     source = FileSource(str(tmp_path), kind, ROW, options)
     pieces = []
-    for size in SIZES:
+    for size in SIZES if reader == "workers" else (7, 1 << 20):
         found, number = records(session, source, size)
         assert sorted(found, key=repr) == sorted(wanted * 2, key=repr), size
         pieces.append(number)
     assert pieces[-1] == 2
     assert pieces[0] > 8 * len(wanted) / 10
+
+
+def test_workers_read_what_is_local_and_plain(session: SparkSession, tmp_path: Path) -> None:
+    names = ["a.json", "b", "c.gz", "d.bz2", "e.x%41 é"]
+    for name in names:
+        (tmp_path / name).write_bytes(b"{}")
+    local = [tmp_path.joinpath(name).as_uri() for name in names]
+
+    def sizes(*uris: str, **options: str) -> dict[str, int] | None:
+        source = FileSource(str(tmp_path), "json", ROW, options)
+        return line_pieces.sizes_of_local(session, source, uris)
+
+    assert [sizes(uri) is not None for uri in local] == [True, True, False, False, True]
+    assert sizes(local[0], local[4]) == {local[0]: 2, local[4]: 2}
+    assert sizes(local[0], local[2]) is None
+    assert sizes("s3a://bucket/a.json") is None
+    assert sizes((tmp_path / "gone.json").as_uri()) is None
+    for option in ("lineSep", "ignoreMissingFiles", "multiLine"):
+        assert sizes(local[0], **{option: "true"}) is None
+
+
+@pytest.mark.parametrize("size", [7, 64, 1 << 20])
+def test_workers_have_the_tasks_of_sparks_reader(
+    session: SparkSession, tmp_path: Path, size: int
+) -> None:
+    for number, length in enumerate((0, 1, 500, 64, 13, 129)):
+        (tmp_path / str(number)).write_bytes(b"x" * length)
+    source = FileSource.text(str(tmp_path))
+    with cut(session, size):
+        ours = rows_of_pinned(session, source, pin_files(session, source, None))
+        theirs = session.read.text(str(tmp_path))
+        assert ours.rdd.getNumPartitions() == theirs.rdd.getNumPartitions()
 
 
 @pytest.mark.parametrize("kind", ["csv", "json"])

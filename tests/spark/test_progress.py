@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from penstock.common import WatermarkStrategy
+from penstock.common import Types, WatermarkStrategy
 from penstock.datastream.connectors import FileSource
 from penstock.events.job_events import BatchProgress, JobEvent, MicroBatch
 from penstock.events.listeners import JobListener, also_listening

@@ -379,8 +379,9 @@ class FileSource(Source):
     def _reader(self) -> str:
         form = line_form(self.format, self.type_info, self.options, self.path)
         if isinstance(form, LineForm):
-            by_workers = "workers of local files without compression, else Spark's reader of lines"
-            return f"strict decoders of lines ({'Spark reads files whole' if form.is_whole else by_workers})"
+            if form.is_whole:
+                return "strict decoders of files, which Spark reads whole"
+            return "strict decoders of lines, which workers read of plain local files and Spark of others"
         return f"Spark's reader of {self.format} ({form})"
 
     @property

@@ -15,14 +15,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from penstock.connectors.files.file_source import FileSource
-from penstock.spark.sources.file_options import reader_options
 from penstock.spark.sources.file_paths import local_file, plain
 
 _PLAIN = frozenset({"", ".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".txt", ".log"})
 """Suffixes that no compression has; of others Hadoop is asked."""
 
 _OF_SPARK = frozenset({"linesep", "ignoremissingfiles", "ignorecorruptfiles"})
-_IGNORING = ("spark.sql.files.ignoreMissingFiles", "spark.sql.files.ignoreCorruptFiles")
 _FILES_DDL = "array<struct<file: string, start: bigint, end: bigint>>"
 
 
@@ -37,9 +35,7 @@ def sizes_of_local(
         uris: The files, at least one.
     """
     form = source.by_lines
-    if form is None or form.is_whole or _OF_SPARK & set(map(str.lower, reader_options(source))):
-        return None
-    if any(str(session.conf.get(name)).lower() == "true" for name in _IGNORING):
+    if form is None or form.is_whole or _OF_SPARK & set(map(str.lower, source.options)):
         return None
     suffixes = {PurePosixPath(plain(uri)).suffix for uri in uris}
     if any(_is_compressed(session, suffix) for suffix in suffixes - _PLAIN):
@@ -76,7 +72,7 @@ def pieces_of(session: SparkSession, sizes: Mapping[str, int]) -> DataFrame:
     java_context: Any = session.sparkContext._jsc  # noqa: SLF001
     conf = java_session.sessionState().conf()
     tasks = jvm.java.util.ArrayList()
-    for task in _tasks(_limits(conf), sizes):
+    for task in _tasks(_limits(java_session, conf), sizes):
         tasks.add(json.dumps(task))
     rows = java_context.parallelize(tasks, max(len(tasks), 1)).rdd()
     encoder = jvm.org.apache.spark.sql.Encoders.STRING()
@@ -88,9 +84,9 @@ def pieces_of(session: SparkSession, sizes: Mapping[str, int]) -> DataFrame:
     return found.select(line, "file", "start", "end")
 
 
-def _limits(conf: Any) -> tuple[int, int, int]:
+def _limits(java_session: Any, conf: Any) -> tuple[int, int, int]:
     least = conf.filesMinPartitionNum()
-    tasks = conf.leafNodeDefaultParallelism() if least.isEmpty() else least.get()
+    tasks = java_session.leafNodeDefaultParallelism() if least.isEmpty() else least.get()
     return conf.filesMaxPartitionBytes(), conf.filesOpenCostInBytes(), tasks
 
 
