@@ -26,8 +26,6 @@ from penstock.spark.sources.inference import strict_schema
 from penstock.spark.sources.line_reads import (
     LINES_DDL,
     is_read_by_lines,
-    line_options,
-    lines_of,
     lines_of_files,
 )
 from penstock.spark.sources.listing.file_log import logged_files
