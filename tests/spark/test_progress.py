@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 from penstock.common import Types, WatermarkStrategy
 from penstock.datastream.connectors import FileSource
