@@ -236,6 +236,15 @@ def test_an_error_names_file_and_line(kind: str, line: bytes, told: str) -> None
         decoded(of(kind, ONE), [line], start=99)
 
 
+def test_a_file_that_is_gone_is_named() -> None:
+    columns = [pa.nulls(1, pa.binary()), pa.array(["file:///in/x%25 é"]), *[pa.array([0])] * 2]
+    piece = pa.RecordBatch.from_arrays(columns, ["line", "file", "start", "end"])
+    with pytest.raises(SourceError) as caught:
+        list(LineDecoder(of("csv", ONE)).decoded(piece))
+    assert caught.value.problem == "file:/in/x%25 é cannot be read: No such file or directory"
+    assert "must exist" in caught.value.hint
+
+
 def test_an_encoding_is_an_option() -> None:
     assert decoded(of("text", ONE, encoding="latin-1"), [b"\xe9"]) == ["é"]
     assert decoded(of("csv", ONE, encoding="latin-1"), [b"\xe9"]) == [("é",)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import struct
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -78,6 +79,21 @@ def test_what_cannot_be_read_is_named(
         read(environment, SOURCES[kind](tmp_path / "in"), mode, 5)
     assert file in caught.value.problem
     assert told in caught.value.problem
+
+
+@pytest.mark.parametrize("mode", ["batch", "streaming"])
+def test_checksums_of_hadoop_are_checked(
+    environment: Environment, tmp_path: Path, mode: str
+) -> None:
+    files = tmp_path / "in"
+    files.mkdir()
+    (files / "a.json").write_bytes(LINES)
+    sum_of_file = b"crc\0" + struct.pack(">II", 512, zlib.crc32(LINES))
+    (files / ".a.json.crc").write_bytes(sum_of_file)
+    assert len(read(environment, FileSource.json(files, ROW), mode, 2)) == 2
+    (files / "a.json").write_bytes(LINES.replace(b"1", b"3"))
+    with pytest.raises(SourceError, match=r"a\.json"):
+        read(environment, FileSource.json(files, ROW), mode, 2)
 
 
 @pytest.mark.parametrize("name", ["json", "csv", "text"])

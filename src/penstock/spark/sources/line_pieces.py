@@ -1,7 +1,7 @@
 """Pieces of local files, whose lines workers read themselves: Spark only decides which task reads which.
 
 Reading lines in the JVM and handing them to a worker costs more than decoding them. Where a worker can open the files, it gets
-their names. Files of object stores and compressed ones are read by Spark.
+their names. Spark reads files of object stores, compressed ones, and those with a checksum of Hadoop beside them, which it checks.
 """
 
 from __future__ import annotations
@@ -47,6 +47,8 @@ def sizes_of_local(
             return None
         try:
             sizes[uri] = local.stat().st_size
+            if local.with_name(f".{local.name}.crc").exists():
+                return None
         except OSError:
             return None  # Spark's reader has the error
     return sizes

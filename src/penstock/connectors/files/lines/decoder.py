@@ -221,7 +221,7 @@ class LineDecoder:
     def _unread(self, cause: OSError) -> SourceError:
         return SourceError(
             f"{self._piece.path} cannot be read: {cause.strerror or cause}",
-            hint="Bring the file back, or make it readable for the workers, and start the same command again.",
+            hint="Every file of the source must exist, be complete and not change while the job runs; workers must be able to read it.",
             origin=self.origin,
         )
 
