@@ -130,6 +130,8 @@ def test_workers_read_what_is_local_and_plain(session: SparkSession, tmp_path: P
     assert sizes(local[0], local[2]) is None
     assert sizes("s3a://bucket/a.json") is None
     assert sizes((tmp_path / "gone.json").as_uri()) is None
+    (tmp_path / "10:30").write_bytes(b"{}")
+    assert sizes((tmp_path / "10:30").as_uri()) is None
     (tmp_path / ".b.crc").write_bytes(b"crc\0")
     assert sizes(local[1]) is None
     for option in ("lineSep", "ignoreMissingFiles", "multiLine"):

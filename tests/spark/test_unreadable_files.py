@@ -85,15 +85,12 @@ def test_what_cannot_be_read_is_named(
 def test_checksums_of_hadoop_are_checked(
     environment: Environment, tmp_path: Path, mode: str
 ) -> None:
-    files = tmp_path / "in"
-    files.mkdir()
-    (files / "a.json").write_bytes(LINES)
-    sum_of_file = b"crc\0" + struct.pack(">II", 512, zlib.crc32(LINES))
-    (files / ".a.json.crc").write_bytes(sum_of_file)
-    assert len(read(environment, FileSource.json(files, ROW), mode, 2)) == 2
-    (files / "a.json").write_bytes(LINES.replace(b"1", b"3"))
-    with pytest.raises(SourceError, match=r"a\.json"):
-        read(environment, FileSource.json(files, ROW), mode, 2)
+    checksum = b"crc\0" + struct.pack(">II", 512, zlib.crc32(LINES))
+    (tmp_path / "bad").mkdir()
+    (tmp_path / "bad" / "a.json").write_bytes(LINES.replace(b"1", b"3"))
+    (tmp_path / "bad" / ".a.json.crc").write_bytes(checksum)
+    with pytest.raises(SourceError, match=r"bad/a\.json"):
+        read(environment, FileSource.json(tmp_path / "bad", ROW), mode, 2)
 
 
 @pytest.mark.parametrize("name", ["json", "csv", "text"])

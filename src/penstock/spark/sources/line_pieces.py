@@ -43,8 +43,8 @@ def sizes_of_local(
     sizes = {}
     for uri in uris:
         local = local_file(uri)
-        if local is None or not local.is_absolute():
-            return None
+        if local is None or not local.is_absolute() or ":" in str(local):
+            return None  # a colon is refused, as Hadoop cannot name the file
         try:
             sizes[uri] = local.stat().st_size
             if local.with_name(f".{local.name}.crc").exists():
