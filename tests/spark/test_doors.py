@@ -26,7 +26,6 @@ LESS: dict[str, dict[str, list[Any]]] = {
         "big_dec": [Decimal("0.123456789012345678"), Decimal(10**19)],
         "instant": [Instant(0, 0), Instant(-1, 5_000), Instant(253402300799, 999_999_000)],
         "row": [Row(n=10**37, at=Instant(0, 1_000)), Row(n=None, at=None)],
-        "time": [],
     },
 }
 """Format to values in place of those that it has not; none leaves out the type."""

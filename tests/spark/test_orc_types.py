@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from pyarrow import orc
 from pyspark.sql.types import StructType
 
 from penstock.common import Types
+from penstock.config.time_zone import zone_named
 from penstock.datastream.connectors import FileSource
 from penstock.errors import SourceError
 from penstock.spark.sources.orc_types import misfit
@@ -58,3 +60,42 @@ def test_a_file_of_another_type_is_refused(environment: Environment, tmp_path: P
     row = Types.ROW_NAMED(["n"], [Types.BIG_INT()])
     with pytest.raises(SourceError, match=r"a\.orc: column 'n' is decimal\(10,2\)"):
         read(environment, FileSource(str(tmp_path / "a.orc"), "orc", row), "batch", 1)
+
+
+@pytest.mark.parametrize("mode", ["batch", "streaming"])
+@pytest.mark.parametrize("kind", ["local", "nested", "instant"])
+def test_a_timestamp_without_a_zone_is_in_the_zone_that_is_named_or_refused(
+    environment: Environment, session: Any, tmp_path: Path, kind: str, mode: str
+) -> None:
+    here = str(session._jvm.java.time.ZoneId.systemDefault().getId())
+    other = "Asia/Tokyo" if here != "Asia/Tokyo" else "UTC"
+    noon = dt.datetime(2026, 1, 31, 12)  # noqa: DTZ001 - a local time
+    column = pa.array([noon], pa.timestamp("us", "UTC" if kind == "instant" else None))
+    row = Types.ROW_NAMED(["at"], [Types.TIMESTAMP_LTZ()])
+    if kind == "nested":
+        column = pa.ListArray.from_arrays([0, 1], column)
+        row = Types.ROW_NAMED(["at"], [Types.LIST(Types.TIMESTAMP_LTZ())])
+    (tmp_path / "in").mkdir()
+    orc.write_table(pa.table({"at": column}), str(tmp_path / "in" / "a.orc"))
+
+    def source(zone: str) -> FileSource:
+        return FileSource(str(tmp_path / "in"), "orc", row, {"timeZone": zone})
+
+    if kind == "instant":
+        (found,) = read(environment, source(other), mode, 1)
+        assert found.at == noon.replace(tzinfo=dt.UTC)
+        return
+    with pytest.raises(SourceError, match=rf"a\.orc: column 'at' .* and not in {other}"):
+        read(environment, source(other), mode, 1)
+
+
+def test_a_timestamp_without_a_zone_is_read_in_the_zone_of_the_jvm_if_that_is_named(
+    environment: Environment, session: Any, tmp_path: Path
+) -> None:
+    here = str(session._jvm.java.time.ZoneId.systemDefault().getId())
+    noon = dt.datetime(2026, 1, 31, 12)  # noqa: DTZ001 - a local time
+    orc.write_table(pa.table({"at": pa.array([noon])}), str(tmp_path / "a.orc"))
+    row = Types.ROW_NAMED(["at"], [Types.TIMESTAMP_LTZ()])
+    source = FileSource(str(tmp_path / "a.orc"), "orc", row, {"timeZone": here})
+    (found,) = read(environment, source, "batch", 1)
+    assert found.at == noon.replace(tzinfo=zone_named(here))

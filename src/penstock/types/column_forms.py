@@ -31,7 +31,7 @@ def keeps_values_in_columns(type_info: TypeInformation) -> bool:
 
 
 def has_times_of_day(type_info: TypeInformation) -> bool:
-    """Return whether a type is, or has inside, a time of day, for which Spark has no column."""
+    """Return whether a type is, or has inside, a time of day, for which few formats of Spark have a column."""
     if isinstance(type_info, BasicTypeInfo):
         return type_info.name == "SqlTime"
     return any(map(has_times_of_day, _components(type_info)))

@@ -221,9 +221,10 @@ class FileSource(Source):
                 f"the type of files is a row, got {self.type_info!r}",
                 hint="Pass Types.ROW_NAMED(names, types).",
             )
-        if self.type_info and has_times_of_day(self.type_info) and self.by_lines is None:
+        has_times = self.type_info is not None and has_times_of_day(self.type_info)
+        if has_times and self.format != "parquet" and self.by_lines is None:
             raise ArgumentError.here(
-                f"{self.describe()} are read by Spark, which has no column for a SQL_TIME",
+                f"{self.describe()} are read by Spark, which reads a SQL_TIME of Parquet only",
                 hint="Leave the column out of type_info, or write it as text or as LONG.",
             )
 

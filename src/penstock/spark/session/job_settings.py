@@ -24,6 +24,8 @@ RUNTIME = {
     "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
     # A frame is a large row: Arrow batches are bounded by bytes, else one could have a gigabyte.
     BATCH_BYTES: str(MAX_BATCH_BYTES),
+    # Columns of SQL_TIME in Parquet files.
+    "spark.sql.timeType.enabled": "true",
     # Spark shortens tracebacks of functions of DataFrames only, by a variable of the worker's environment, and
     # processes with different environments are not shared: each kind would have workers of its own.
     "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",

@@ -3,6 +3,7 @@
 | format | checked | refused | hint |
 |---|---|---|---|
 | ORC, declared | the schema of every file | a type whose values do not fit | declare what the files have |
+| ORC | the schema of every file | timestamps that Spark reads in another zone than the source names | name it; `-Duser.timezone` |
 | Parquet, ORC | the schema of every file | a column that the inferred schema has not | declare the type; `mergeSchema` |
 | JSON | the first 16 KiB of every file | a field that differs from a column by case only | declare what the files have |
 | | | of an inferred schema: any field it has not | declare the type |
@@ -28,12 +29,13 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
+from penstock.config.time_zone import zone_named
 from penstock.connectors.files.file_source import FileSource
 from penstock.errors import CallSite, SourceError
 from penstock.spark.sources.file_options import reader_options
 from penstock.spark.sources.file_paths import load_path, local_file
 from penstock.spark.sources.open_quotes import looks_for_open_quotes, open_quote
-from penstock.spark.sources.orc_types import misfit
+from penstock.spark.sources.orc_types import misfit, other_zone
 from penstock.spark.sources.pinned_files import declared_schema
 from penstock.spark.sources.unreadable_files import (
     HEAD_BYTES,
@@ -71,6 +73,7 @@ class FileColumns:
         """
         for uri, size in sizes.items():
             self._refuse(unreadable(self.session, self.source, uri, size))
+            self._refuse(self._in_another_zone(uri) if self.source.format == "orc" else None)
         check, files = _check_of(self.source), list(sizes)
         if check is None:
             return
@@ -83,6 +86,19 @@ class FileColumns:
     def _refuse(self, refused: Refused) -> None:
         if refused is not None:
             raise SourceError(refused[0], hint=refused[1], origin=self.origin)
+
+    def _in_another_zone(self, uri: str) -> Refused:
+        options = {name.lower(): value for name, value in self.source.options.items()}
+        zone = options.get("timezone", "UTC")
+        zone_named(zone)
+        declared = self.source.type_info
+        names = frozenset() if declared is None else frozenset(map(str.lower, declared.field_names))
+        problem = other_zone(self.session, uri, zone, names)
+        hint = (
+            "Start the JVMs of Spark with -Duser.timezone=UTC (spark.driver.extraJavaOptions, "
+            "spark.executor.extraJavaOptions), or name the zone: options={'timeZone': …}."
+        )
+        return None if problem is None else (f"{uri}: {problem}", hint)
 
     def _all_fit(self, files: list[str]) -> bool:
         """Return whether one Spark job has found no bad file; False for local files, which are cheap to open."""
