@@ -152,8 +152,9 @@ def test_connectors_that_are_missing_say_what_to_use(module: str) -> None:
     assert INSTEAD[module] in str(caught.value)
 
 
-def test_a_time_of_day_that_spark_has_no_column_for_is_refused() -> None:
+def test_a_time_of_day_that_spark_does_not_read_is_refused() -> None:
     row = Types.ROW_NAMED(["a"], [Types.LIST(Types.SQL_TIME())])
-    with pytest.raises(ArgumentError, match="no column for a SQL_TIME"):
-        FileSource.parquet("in", row)
+    with pytest.raises(ArgumentError, match="reads a SQL_TIME of Parquet only"):
+        FileSource("in", "orc", row)
+    assert FileSource.parquet("in", row).type_info is row
     assert FileSource.json("in", row).by_lines is not None
