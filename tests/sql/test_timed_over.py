@@ -195,9 +195,20 @@ def test_explain_shows_the_mode_and_what_is_kept(query: str, state: str) -> None
     assert "Row number by k [insert-only, state: the rows ahead" in number
 
 
-def test_a_bound_of_the_number_makes_first_rows() -> None:
-    bounded = "SELECT k FROM (SELECT k, ROW_NUMBER() OVER (PARTITION BY k ORDER BY ts) AS r FROM t) WHERE r = 1"
-    assert "Rank 1 to 1 by k in order of ts [retract" in explained(bounded)
+@pytest.mark.parametrize(
+    ("order", "bound", "shown"),
+    [
+        ("ts", "= 1", "Rank 1 to 1 by k in order of ts [insert-only"),
+        ("ts, n DESC", "<= 1", "Rank 1 to 1 by k in order of ts, n DESC [insert-only"),
+        ("ts", "<= 2", "Rank 1 to 2 by k in order of ts [retract"),
+        ("ts", "= 2", "Rank 2 to 2 by k in order of ts [retract"),
+        ("ts DESC", "= 1", "Rank 1 to 1 by k in order of ts DESC [retract"),
+        ("n", "= 1", "Rank 1 to 1 by k in order of n [retract"),
+    ],
+)
+def test_a_bound_of_the_number_makes_first_rows(order: str, bound: str, shown: str) -> None:
+    numbered = f"SELECT k, n, ROW_NUMBER() OVER (PARTITION BY k ORDER BY {order}) AS r FROM t"
+    assert shown in explained(f"SELECT k FROM ({numbered}) WHERE r {bound}")
 
 
 INTO_FILES = """

@@ -78,6 +78,9 @@ CONSTRUCTS: Mapping[str, str] = {
         " FROM TABLE(TUMBLE(TABLE a, DESCRIPTOR(ts), INTERVAL '5' SECOND))) WHERE r <= 3"
     ),
     "deduplication": _NUMBERED.format("r = 1"),
+    "deduplication that keeps the first row": (
+        "SELECT n FROM (SELECT n, ROW_NUMBER() OVER (PARTITION BY k ORDER BY ts) AS r FROM a) WHERE r = 1"
+    ),
     "OVER, WINDOW": "SELECT SUM(n) OVER w FROM a WINDOW w AS (PARTITION BY k ORDER BY n)",
     "OVER in order of event time": "SELECT SUM(n) OVER (PARTITION BY k ORDER BY ts) FROM a",
     "the same of the last rows": (

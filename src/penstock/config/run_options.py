@@ -82,7 +82,7 @@ BACKLOG_OUTPUT: ConfigOption[str] = ConfigOption(
     parse=Parser("choice", lambda text: text.strip().lower()),
     default="all",
     description=(
-        "What rolling operators (`reduce`, `sum`, …, `top_n`) give while history is read as a batch run: "
+        "What rolling operators (`reduce`, `sum`, …, `last_value`) give while history is read as a batch run: "
         "`all` results, one per record, or only the `latest` one of each key. A sink that keeps one value per key "
         "needs it not: see `upsert_to`."
     ),

@@ -37,7 +37,13 @@ from penstock.plan.phases.time import decide_time, drop_timestamps
 from penstock.plan.physical import Decision, PhysicalPlan
 from penstock.plan.projections import place_expressions
 from penstock.program.operator_kind import TimeUse
-from penstock.program.operators import KEYED_AGGREGATE, KEYED_CHANGES, KEYED_REGULAR_JOIN, SOURCE
+from penstock.program.operators import (
+    KEYED_AGGREGATE,
+    KEYED_CHANGES,
+    KEYED_REGULAR_JOIN,
+    KEYED_TOP_N,
+    SOURCE,
+)
 from penstock.program.traverse import reachable
 from penstock.types.records import RowTypeInfo
 
@@ -124,6 +130,8 @@ def _refused(plan: PhysicalPlan, node: Node, whole: WholeQuery) -> str | None:
 def _is_untimed(node: Node) -> bool:
     if node.kind == KEYED_AGGREGATE:
         return node.function.exact_because is not None
+    if node.kind == KEYED_TOP_N:
+        return not node.function.spec.identity
     return node.kind in _UNTIMED
 
 

@@ -220,6 +220,12 @@ KEYED_CHANGES = replace(
     makes_values=True,
     emit=None,
 )
+KEYED_TOP_N = replace(
+    KEYED_CHANGES,
+    name="KEYED_TOP_N",
+    implementation=f"{_HERE}keyed_top_n:KeyedTopNOperator",
+    keeps=Keeps.NOTHING,
+)
 KEYED_PROCESS = OperatorKind(
     "KEYED_PROCESS",
     f"{_HERE}keyed_process:KeyedProcessOperator",
@@ -230,12 +236,6 @@ KEYED_PROCESS = OperatorKind(
     has_side_outputs=True,
     returns=Returns.MANY_OR_NONE,
     takes_context=True,
-)
-KEYED_TOP_N = replace(
-    KEYED_PROCESS,
-    name="KEYED_TOP_N",
-    implementation=f"{_HERE}keyed_top_n:KeyedTopNOperator",
-    has_side_outputs=False,
 )
 KEYED_WINDOW = OperatorKind(
     "KEYED_WINDOW",

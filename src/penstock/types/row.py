@@ -57,6 +57,8 @@ _INSERT = RowKind.INSERT
 
 TAKEN_BACK = (RowKind.UPDATE_BEFORE, RowKind.DELETE)
 """Kinds of rows that are there no longer."""
+SIGN = {kind: -1 if kind in TAKEN_BACK else 1 for kind in RowKind}
+"""Weight of a row of a kind in the count of its values."""
 
 
 class Row:

@@ -8,14 +8,14 @@ kind and type is the same state; a name is unique within an operator. Types defa
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, Generic, Protocol, runtime_checkable
+from typing import Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
 
 from penstock.api.state.ttl import StateTtlConfig
 from penstock.api.user_code import checked_label, checked_type
 from penstock.errors import ArgumentError
 from penstock.state.handles.ttl import TimeToLive
 from penstock.state.schema.entry_schema import StateKind, StateSchema
-from penstock.types import ListTypeInfo, MapTypeInfo, TypeInformation
+from penstock.types import ListTypeInfo, MapTypeInfo, Time, TypeInformation
 from penstock.types.type_parameters import ACC, IN, OUT, IN_contra, K, OUT_co, T, V
 
 
@@ -295,3 +295,15 @@ def _not_a_function(descriptor: StateDescriptor, function: Any, wanted: str) -> 
         f"{descriptor!r} takes {wanted}, got {function!r} of type {type(function).__name__}",
         hint=f"Pass {wanted}.",
     )
+
+
+D = TypeVar("D", bound=StateDescriptor)
+
+
+def expiring(descriptor: D, ttl_ms: int | None) -> D:
+    """Return a descriptor whose values expire some milliseconds after they were written; None is never."""
+    if ttl_ms is not None:
+        descriptor.enable_time_to_live(
+            StateTtlConfig.new_builder(Time.milliseconds(ttl_ms)).build()
+        )
+    return descriptor

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from penstock.types.row import TAKEN_BACK, Row, RowKind, row_factory, values_of_row
-
-SIGN = {kind: -1 if kind in TAKEN_BACK else 1 for kind in RowKind}
-"""Weight of a row of a kind in the count of its values."""
+from penstock.types.row import SIGN, Row, RowKind, row_factory, values_of_row
 
 
 def signed(rows: Sequence[Row]) -> list[tuple[list[Any], int]]:

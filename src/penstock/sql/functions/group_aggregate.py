@@ -16,11 +16,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.api.functions.context import RuntimeContext
-from penstock.api.state.descriptors import MapStateDescriptor, ValueStateDescriptor
+from penstock.api.state.descriptors import (
+    MapStateDescriptor,
+    ValueStateDescriptor,
+    expiring,
+)
 from penstock.sql.column_types import FLOATS, SqlType
 from penstock.sql.functions.accumulators import ACCUMULATORS, Accumulator, Parts
 from penstock.sql.functions.changes import RowMaker, signed
-from penstock.sql.functions.state_ttl import expiring
 from penstock.sql.functions.value_states import OF_COUNTS, OF_VALUES
 from penstock.sql.scalars.functions import USER
 from penstock.types import Types

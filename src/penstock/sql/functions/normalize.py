@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.api.functions.context import RuntimeContext
-from penstock.api.state.descriptors import ValueStateDescriptor
+from penstock.api.state.descriptors import ValueStateDescriptor, expiring
 from penstock.sql.functions.changes import RowMaker
-from penstock.sql.functions.state_ttl import expiring
 from penstock.types import TypeInformation
 from penstock.types.row import Row, RowKind
 

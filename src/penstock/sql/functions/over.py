@@ -14,16 +14,15 @@ from datetime import date
 from typing import Any
 
 from penstock.api.functions.context import RuntimeContext
-from penstock.api.state.descriptors import MapStateDescriptor
+from penstock.api.state.descriptors import MapStateDescriptor, expiring
 from penstock.sql.functions.accumulators import ACCUMULATORS, Accumulator
 from penstock.sql.functions.changes import RowMaker, signed
 from penstock.sql.functions.group_aggregate import AggregateCall
-from penstock.sql.functions.ranking import RowSorter, SortColumn
-from penstock.sql.functions.state_ttl import expiring
 from penstock.sql.functions.value_states import OF_VALUES
 from penstock.sql.scalars.times import millis_of
 from penstock.types import Types
 from penstock.types.row import Row, RowKind
+from penstock.types.row_order import RowOrder, SortColumn
 
 Rows = list[tuple[Any, ...]]
 Bounds = list[tuple[int, int]]
@@ -139,8 +138,8 @@ class OverFunction:
         """Get hold of the state."""
         spec = self._spec
         self._maker = RowMaker(spec.names)
-        self._sorter = RowSorter(spec.order)
-        self._peers = RowSorter(spec.order[: spec.ordered])
+        self._sorter = RowOrder(spec.order)
+        self._peers = RowOrder(spec.order[: spec.ordered])
         rows = MapStateDescriptor("rows", Types.PICKLED_BYTE_ARRAY(), Types.LONG())
         self._rows = runtime_context.get_map_state(expiring(rows, spec.ttl_ms))
 
@@ -178,7 +177,7 @@ class OverFunction:
         return [(*row, *more) for row, more in zip(found, zip(*made, strict=True), strict=True)]
 
 
-def bounds_of(frame: Frame, rows: Rows, order: Sequence[SortColumn], peers: RowSorter) -> Bounds:
+def bounds_of(frame: Frame, rows: Rows, order: Sequence[SortColumn], peers: RowOrder) -> Bounds:
     """Return, for each row, the first row of its frame and the position behind the last one."""
     count = len(rows)
     if frame.is_whole:

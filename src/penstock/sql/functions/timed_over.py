@@ -21,6 +21,7 @@ from penstock.api.functions.stream_operators import OneInputStreamOperator
 from penstock.api.state.descriptors import (
     ListStateDescriptor,
     ValueStateDescriptor,
+    expiring,
 )
 from penstock.sql.functions.changes import RowMaker
 from penstock.sql.functions.group_aggregate import RunningAggregate, keeps_values, values_state
@@ -33,12 +34,11 @@ from penstock.sql.functions.over import (
     reach_of,
     values_over,
 )
-from penstock.sql.functions.ranking import RowSorter
-from penstock.sql.functions.state_ttl import expiring
 from penstock.sql.scalars.times import millis_of
 from penstock.types import TypeInformation, Types
 from penstock.types.records import RowTypeInfo
 from penstock.types.row import Row, values_of_row
+from penstock.types.row_order import RowOrder
 
 
 class _Running:
@@ -95,8 +95,8 @@ class TimedOver(OneInputStreamOperator[Row, Row]):
         """Get hold of the state."""
         spec = self._spec
         self._maker, self._inside = RowMaker(spec.names), RowMaker(self._kind.field_names)
-        self._sorter = RowSorter(spec.order)
-        self._peers = RowSorter(spec.order[: spec.ordered])
+        self._sorter = RowOrder(spec.order)
+        self._peers = RowOrder(spec.order[: spec.ordered])
         self._reach = reach_of(spec.calls)
         self._running = {
             at: _Running(each) for at, each in enumerate(spec.calls) if each.is_running

@@ -6,19 +6,20 @@ from dataclasses import replace
 from operator import itemgetter
 from typing import Any
 
+from penstock.api.functions.first_rows import FirstRows, TopN
 from penstock.expressions import tree as columns
 from penstock.expressions.steps import SelectStep
 from penstock.program.folding.fold import Promises
-from penstock.program.operators import KEY_BY, KEYED_AGGREGATE, KEYED_CHANGES
+from penstock.program.operators import KEY_BY, KEYED_AGGREGATE, KEYED_CHANGES, KEYED_TOP_N
 from penstock.sql.catalogue import SqlColumn
 from penstock.sql.functions.group_aggregate import GroupAggregateFunction, GroupSpec
 from penstock.sql.functions.normalize import NormalizeFunction, NormalizeSpec
 from penstock.sql.functions.parts import group_parts
-from penstock.sql.functions.ranking import RankFunction, RankSpec, SortColumn
-from penstock.sql.functions.window_rank import WindowRankFunction
+from penstock.sql.functions.timed_rank import FirstInTime, WindowRank
 from penstock.sql.lowering.evaluated import Rows, evaluated, row_type
 from penstock.sql.relations.keyed import GroupBy, Normalize, Rank, Union
 from penstock.sql.relations.tree import SqlRelation
+from penstock.types.row_order import RowOrder, SortColumn
 
 
 def keyed(rows: Rows, selector: Any) -> Any:
@@ -134,20 +135,24 @@ def total_order(order: tuple[SortColumn, ...], width: int) -> tuple[SortColumn, 
 def lower_rank(lowering: Any, relation: Rank) -> Rows:
     """Return the stream of the first rows."""
     inside = relation.input.columns
-    spec = RankSpec(
+    spec = TopN(
         start=relation.start,
         end=relation.end,
-        order=total_order(relation.order, len(inside)),
+        order=RowOrder(total_order(relation.order, len(inside))),
         row_type=row_type(inside),
         names=tuple(each.name for each in relation.columns),
         has_number=relation.has_number,
-        is_insert_only=relation.input.is_insert_only,
+        are_counted=not relation.input.is_insert_only,
         ttl_ms=lowering.ttl_ms if relation.window_end is None else None,
     )
     rows = by_columns(lowering.stream(relation.input), relation.partition)
+    made_type = row_type(relation.columns)
     if relation.window_end is not None:
-        function = WindowRankFunction(spec, relation.window_end)
-        made = rows.process(function, row_type(relation.columns)).name("window rank")
+        rows = rows.process(WindowRank(spec, relation.window_end), made_type).name("window rank")
+    elif relation.time is not None:
+        rows = rows.process(FirstInTime(spec, relation.time), made_type).name("rank")
     else:
-        made = changes_of(rows, RankFunction(spec), relation.columns, "rank")
-    return lowering.stateful(made, relation)  # type: ignore[no-any-return]
+        rows = rows._derive(  # noqa: SLF001 - as the methods of streams do
+            KEYED_TOP_N, "rank", made_type, function=FirstRows(spec), method="put"
+        )
+    return lowering.stateful(rows, relation)  # type: ignore[no-any-return]

@@ -17,7 +17,6 @@ from penstock.sql.catalogue import SqlColumn
 from penstock.sql.column_types import BOOLEAN
 from penstock.sql.functions.group_aggregate import AggregateCall
 from penstock.sql.functions.over import OverCall
-from penstock.sql.functions.ranking import SortColumn
 from penstock.sql.lowering.keyed import total_order
 from penstock.sql.lowering.query_aggregates import KEYS, ORDERED, aggregate_of, over_call_of
 from penstock.sql.lowering.query_scalars import QueryScalars, spark_type
@@ -33,6 +32,7 @@ from penstock.sql.relations.ordered import Delayed, Over
 from penstock.sql.relations.tree import Filter, Project, Scan, SqlRelation
 from penstock.sql.relations.windows import WindowTable
 from penstock.sql.scalars.tree import Scalar, ScalarCall, shifted
+from penstock.types.row_order import SortColumn
 
 _MATCHING = {
     JoinType.INNER: queries.Matching.INNER,

@@ -166,9 +166,14 @@ def _bounded(numbered: RowNumber, conditions: Sequence[Scalar]) -> SqlRelation:
         return _filter(numbered, conditions)
     partition = frozenset(numbered.partition)
     window_end = _window_end(numbered)
-    columns = tuple(replace(each, is_time=False) for each in numbered.columns)
-    # First rows of rows that change come at once: they wait for no watermark.
-    source = numbered.input.input if isinstance(numbered.input, Delayed) else numbered.input
+    # The first row in order of time comes when no earlier one can: it is never taken back.
+    time = numbered.time if window_end is None and (start, end) == (0, 1) else None
+    columns = numbered.columns
+    source = numbered.input
+    if time is None:
+        columns = tuple(replace(each, is_time=False) for each in columns)
+        # First rows of rows that change come at once: they wait for no watermark.
+        source = source.input if isinstance(source, Delayed) else source
     if window_end is not None:
         inside = (replace(each, is_time=each.window == "time") for each in source.columns)
         columns = (*inside, columns[number])
@@ -180,9 +185,12 @@ def _bounded(numbered: RowNumber, conditions: Sequence[Scalar]) -> SqlRelation:
         end=max(end, start),
         has_number=True,
         window_end=window_end,
+        time=time,
         columns=columns,
         keys=frozenset({partition | {number}, *([partition] if end - start <= 1 else [])}),
-        changelog=Changelog.RETRACT if window_end is None else Changelog.INSERT_ONLY,
+        changelog=Changelog.RETRACT
+        if window_end is None and time is None
+        else Changelog.INSERT_ONLY,
     )
     return _filter(ranked, rest)
 

@@ -15,7 +15,6 @@ from penstock.sql.binding.binder import Binder
 from penstock.sql.binding.operators import BUILDERS
 from penstock.sql.binding.scope import Scope
 from penstock.sql.catalogue import Changelog, SqlCatalogue, SqlColumn
-from penstock.sql.functions.ranking import SortColumn
 from penstock.sql.place import unsupported, wrong
 from penstock.sql.relations.aggregates import aggregate_nodes
 from penstock.sql.relations.conditions import projected
@@ -24,6 +23,7 @@ from penstock.sql.relations.numbered import check_ordered, constant_number, sort
 from penstock.sql.relations.tree import SqlRelation
 from penstock.sql.scalars.tree import InputColumn
 from penstock.sql.sqlglot_source import exp
+from penstock.types.row_order import SortColumn
 
 
 def orders_of_input(

@@ -9,9 +9,9 @@ from typing import ClassVar
 from penstock.sql.catalogue import Changelog, SqlColumn
 from penstock.sql.functions.group_aggregate import AggregateCall, keeps_values
 from penstock.sql.functions.parts import have_parts
-from penstock.sql.functions.ranking import SortColumn
 from penstock.sql.relations.tree import OneInput, SqlRelation, names_at
 from penstock.sql.relations.windows import WindowRows, window_rows
+from penstock.types.row_order import SortColumn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,6 +176,7 @@ class Rank(OneInput):
         end: Position behind the last row.
         has_number: Whether the number of the row is the last column.
         window_end: Position of the end of the window, if the partition is one of a window: then rows come when it is over.
+        time: Position of the event time, if the first row in ascending order of it comes when the watermark has reached it.
     """
 
     tag: ClassVar[str] = "Rank"
@@ -186,12 +187,15 @@ class Rank(OneInput):
     end: int
     has_number: bool
     window_end: int | None = None
+    time: int | None = None
 
     @property
     def state(self) -> str | None:
         """The kept state, in words."""
         if self.window_end is not None:
             return f"the first {self.end} rows of each partition of the windows that are not over"
+        if self.time is not None:
+            return "the first row of each partition until it is emitted, then a mark"
         first = f"the first {self.end} rows of each partition"
         return first if self.input.is_insert_only else f"{first}, and all rows"
 

@@ -13,7 +13,6 @@ from penstock.sql.column_types import BIGINT
 from penstock.sql.functions.accumulators import ACCUMULATORS
 from penstock.sql.functions.group_aggregate import AggregateCall
 from penstock.sql.functions.over import POSITIONAL, Frame, OverCall
-from penstock.sql.functions.ranking import SortColumn
 from penstock.sql.place import unsupported, wrong
 from penstock.sql.relations.aggregates import bound_aggregate, is_aggregate, nodes_of
 from penstock.sql.relations.conditions import projected
@@ -22,6 +21,7 @@ from penstock.sql.relations.ordered import Over, in_time
 from penstock.sql.relations.tree import SqlRelation
 from penstock.sql.scalars.tree import InputColumn, Scalar
 from penstock.sql.sqlglot_source import exp
+from penstock.types.row_order import SortColumn
 
 _UNORDERED = frozenset({"ARRAY", "MAP", "ROW", "ANY"})
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from penstock.sql.functions.over import OverCall, Reach, reach_of
-from penstock.sql.functions.ranking import SortColumn
 from penstock.sql.relations.tree import OneInput, SqlRelation, TwoInputs, names_at
+from penstock.types.row_order import SortColumn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

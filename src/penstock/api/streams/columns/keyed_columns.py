@@ -89,9 +89,9 @@ class KeyedColumns(StreamBase[T], Generic[T]):
                 them every row counts, and such changes are an error.
 
         Returns:
-            A changelog: rows of kind `+I` and `-D`, and with `key` also `-U` and `+U`, without a key. They have the
-            timestamp of the row that caused them. In BATCH mode, and in history with `pipeline.backlog.output` =
-            `latest`, only the last rows of each key, all `+I`, with the timestamp of its last row.
+            A changelog: rows of kind `+I` and `-D`, and with `key` also `-U` and `+U`, without a key. A micro-batch emits
+            the difference that its rows make, with the timestamp of the last one of the key. BATCH mode, and history that
+            is read as a batch run, emit the last rows of each key, all `+I`.
 
         Raises:
             ArgumentError: The stream has no columns, one of the columns has no order, or an argument is wrong.
@@ -100,11 +100,12 @@ class KeyedColumns(StreamBase[T], Generic[T]):
         Example:
             >>> best = orders.key_by(col.f0).top_n(1, by=col.f1)
             >>> [f"{row.get_row_kind()} {row.f0} {row.f1}" for row in collect(best) if row.f0 == "ann"]
-            ['+I ann 5', '-D ann 5', '+I ann 7']
+            ['+I ann 7']
         """
         function = top_n_function(self.get_type(), n, by, key, descending=descending)
-        rows = function.rows
-        return self._derive(KEYED_TOP_N, "top_n", rows, function=function, method="process_element")
+        return self._derive(
+            KEYED_TOP_N, "top_n", function.spec.row_type, function=function, method="put"
+        )
 
     @called_as("last_value(by=col.time)")
     def last_value(self, *, by: ColumnExpression | Sequence[ColumnExpression]) -> DataStream[T]:
