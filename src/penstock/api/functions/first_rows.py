@@ -169,12 +169,12 @@ class FirstRows:
     def _with(self, kept: list[Values], come: list[Any]) -> list[Values]:
         """Return the first ones of some rows and further ones, which are behind equal ones."""
         end, order = self.spec.end, self.spec.order
-        if len(kept) == end:
+        if kept and len(kept) == end:
             come = [each for each in come if order.compare(each, kept[-1]) < 0]
         if len(come) > 1:
             come = nsmallest(end, come, key=order.key)
         if not kept:
-            return come
+            return come[:end]
         after = kept.copy()
         for each in come:
             after.insert(bisect_right(after, order.key(each), key=order.key), each)
