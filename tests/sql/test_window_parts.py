@@ -20,7 +20,11 @@ from penstock.api.windows.cumulating import CumulatingEventTimeWindows
 from penstock.common import Configuration, Duration, Row, Time, Types, WatermarkStrategy
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.connectors import CollectionSource, FileSource, HybridSource
-from penstock.datastream.window import SlidingEventTimeWindows, TumblingEventTimeWindows
+from penstock.datastream.window import (
+    EventTimeSessionWindows,
+    SlidingEventTimeWindows,
+    TumblingEventTimeWindows,
+)
 from penstock.errors import TypeMismatchError
 from penstock.expressions.column import col
 from penstock.program.operators import KEYED_PROCESS, KEYED_WINDOW
@@ -100,6 +104,25 @@ OF_SESSIONS = (
     f"SELECT window_end, COUNT(*) AS c FROM (SELECT k, {BOUNDS}, SUM(x) AS n FROM TABLE(SESSION(TABLE t PARTITION BY k,"
     f" DESCRIPTOR(ts), {second(5)})) GROUP BY k, {BOUNDS}) GROUP BY {BOUNDS}"
 )
+
+
+def sessions(gap: int, by: str = " PARTITION BY k") -> str:
+    return f"TABLE(SESSION(TABLE t{by}, DESCRIPTOR(ts), {second(gap)}))"
+
+
+OF_PARTITIONS = [
+    f"SELECT k, {BOUNDS}, window_time, {ALL} FROM {{}} GROUP BY k, {BOUNDS}, window_time",
+    (
+        f"SELECT window_end, k, SUM(b) AS s, COUNT(f) FILTER (WHERE f) AS n, MAX(s) FILTER (WHERE f) AS m FROM {{}}"
+        f" WHERE i > 0 GROUP BY {BOUNDS}, k"
+    ),
+    f"SELECT k, window_start, SUM(12 / i) AS s, COUNT(*) AS c FROM {{}} WHERE i <> 0 GROUP BY k, {BOUNDS}",
+    f"SELECT k, window_start, AVG(i) AS a FROM {{}} WHERE g = 1 GROUP BY k, {BOUNDS} HAVING COUNT(*) > 1",
+    f"SELECT DISTINCT k, {BOUNDS} FROM {{}} WHERE f",
+    f"SELECT n, COUNT(*) AS c FROM (SELECT k, window_end, SUM(b) AS n FROM {{}} GROUP BY k, {BOUNDS}) GROUP BY n",
+]
+"""Groups of sessions by `k`; what a condition drops is still in them, and is not computed with."""
+OF_ALL = f"SELECT {BOUNDS}, COUNT(*) AS c, MAX(s) AS m FROM {sessions(2, '')} WHERE b > 0 GROUP BY {BOUNDS}"
 UNITED = (
     f"WITH u AS (SELECT k, b, ts FROM t WHERE b > 0 UNION ALL SELECT s, b, ts FROM t) SELECT k, {BOUNDS}, SUM(b) AS s"
     f" FROM TABLE(HOP(TABLE u, DESCRIPTOR(ts), {second(5)}, {second(10)})) GROUP BY k, {BOUNDS}"
@@ -110,22 +133,25 @@ ROW_BY_ROW = {
     "LISTAGG of STRING has no parts": f"SELECT LISTAGG(s) AS s FROM {HOP} GROUP BY {BOUNDS}",
     "a column of its group has no parts": f"SELECT x, COUNT(*) AS c FROM {TUMBLE} GROUP BY x, {BOUNDS}",
     "computes with the bounds of windows": f"SELECT k, COUNT(*) AS c FROM {HOP} WHERE window_end > ts + {second(1)} GROUP BY k, {BOUNDS}",
-    "sessions are merged row by row": "SELECT k, COUNT(*) AS c FROM TABLE(SESSION(TABLE t PARTITION BY k, DESCRIPTOR(ts),"
-    f" {second(5)})) GROUP BY k, {BOUNDS}",
+    "its group is not the partition of its sessions": f"SELECT k, i, COUNT(*) AS c FROM {sessions(5)} GROUP BY k, i, {BOUNDS}",
     "its windows are columns of Correlate": f"SELECT v, COUNT(*) AS c FROM {TUMBLE} CROSS JOIN UNNEST(ARRAY[i, i + 1]) AS u (v)"
     f" GROUP BY v, {BOUNDS}",
 }
 """Groups that are computed row by row, by a part of the reason: the list may only become shorter."""
 
 
-def rows_of_seed(seed: int, count: int, *, nulls: bool = False) -> list[Row]:
+def rows_of_seed(
+    seed: int, count: int, *, nulls: bool = False, is_whole: bool = False
+) -> list[Row]:
     rng = random.Random(seed)  # noqa: S311 - examples, not secrets
 
     def one(*values: Any) -> Any:
         return rng.choice((*values, None))
 
     def time(number: int) -> Any:
-        when = at(max(0, number * 90 / count - 30 + rng.randrange(9)) + rng.randrange(1000) / 1000)
+        millis = 0 if is_whole else rng.randrange(1000)
+        second = number * 90 // count if is_whole else number * 90 / count
+        when = at(max(0, second - 30 + rng.randrange(9)) + millis / 1000)
         return None if nulls and rng.random() < 0.2 else when
 
     return [
@@ -205,6 +231,20 @@ def test_windows_of_windows_and_of_unions(query: str, monkeypatch: pytest.Monkey
     compare(query, monkeypatch)
 
 
+@pytest.mark.parametrize("gap", [1, 3])
+@pytest.mark.parametrize("query", OF_PARTITIONS)
+def test_sessions_have_all_rows_of_their_table(
+    query: str, gap: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Times are whole seconds, so windows touch."""
+    compare(query.format(sessions(gap)), monkeypatch, is_whole=True)
+
+
+def test_sessions_without_a_partition(monkeypatch: pytest.MonkeyPatch) -> None:
+    compare(OF_ALL, monkeypatch)
+    compare(OF_ALL, monkeypatch, BY_FUNCTION, nulls=True)
+
+
 @pytest.mark.parametrize("table", ["tumble", "hop", "cumulate"])
 def test_a_row_without_a_time_is_in_no_window(table: str, monkeypatch: pytest.MonkeyPatch) -> None:
     compare(QUERIES[0].format(TABLES[table]), monkeypatch, BY_FUNCTION, nulls=True)
@@ -217,14 +257,15 @@ def test_a_time_that_the_timestamp_is_read_from_is_not_null() -> None:
             changes_of(QUERIES[2].format(TUMBLE), rows, mode)
 
 
-@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("seed", [5, 6])
+@pytest.mark.parametrize("table", [*TABLES.values(), sessions(2), sessions(1)])
 def test_late_rows_are_in_the_windows_that_are_not_over(
-    table: str, monkeypatch: pytest.MonkeyPatch
+    table: str, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def run() -> list[Any]:
         given = {"t": (T, {"time": "ts"})}
-        with query_harness(QUERIES[0].format(TABLES[table]), given) as harness:
-            for number, row in enumerate(rows_of_seed(5, 80)):
+        with query_harness(QUERIES[0].format(table), given) as harness:
+            for number, row in enumerate(rows_of_seed(seed, 80, is_whole="SESSION" in table)):
                 harness.push(row, _stamp(row, 0))
                 if number % 3 == 2:
                     harness.advance_watermark((number - 30) * 1000)
@@ -242,12 +283,14 @@ def kinds_of(env: Any) -> list[Any]:
     return [each.kind for each in env.graph.nodes() if each.kind in found]
 
 
-@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("table", [*TABLES, "session"])
 @pytest.mark.parametrize("query", QUERIES)
 def test_the_operator_is_that_of_columns(query: str, table: str) -> None:
     stream, _ = table_of([], "streaming")
     env = stream.get_execution_environment()
-    env.sql(query.format(TABLES[table]), {"t": StreamTable(stream, time="ts")})
+    if table == "session":
+        query = dict(zip(QUERIES, [*OF_PARTITIONS, OF_ALL], strict=True))[query]
+    env.sql(query.format(TABLES.get(table, sessions(3))), {"t": StreamTable(stream, time="ts")})
     assert kinds_of(env) == [KEYED_WINDOW]
 
 
@@ -264,15 +307,16 @@ def test_groups_row_by_row_are_said_in_the_plan(because: str) -> None:
     assert because in env.execute_sql(f"{created} EXPLAIN {ROW_BY_ROW[because]}").text
 
 
+@pytest.mark.parametrize("query", [QUERIES[2].format(HOP), OF_PARTITIONS[0].format(sessions(1))])
 def test_a_savepoint_of_groups_row_by_row_is_refused_by_name(
-    monkeypatch: pytest.MonkeyPatch,
+    query: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """State is known by the uid of its operator, which has the form of that."""
 
     def uids() -> set[str]:
         stream, _ = table_of([], "streaming")
         env = stream.get_execution_environment()
-        env.sql(QUERIES[2].format(HOP), {"t": StreamTable(stream, time="ts")})
+        env.sql(query, {"t": StreamTable(stream, time="ts")})
         return {str(each.uid) for each in env.graph.nodes() if "group by-" in str(each.uid)}
 
     with row_by_row(monkeypatch):
@@ -285,6 +329,7 @@ ASSIGNERS = {
     "tumble": TumblingEventTimeWindows.of(Time.seconds(10)),
     "hop": SlidingEventTimeWindows.of(Time.seconds(10), Time.seconds(4)),
     "cumulate": CumulatingEventTimeWindows(12_000, 3_000, 0),
+    "session": EventTimeSessionWindows.with_gap(Time.seconds(1)),
 }
 
 
@@ -299,7 +344,8 @@ def test_a_record_costs_at_most_twice_what_it_costs_in_columns(table: str, mode:
         ]
         stream, _ = table_of(rows, mode)
         if of_sql:
-            query = f"SELECT k, window_end, SUM(b) AS s FROM {TABLES[table]} GROUP BY k, {BOUNDS}"
+            read = TABLES.get(table, sessions(1))
+            query = f"SELECT k, window_end, SUM(b) AS s FROM {read} GROUP BY k, {BOUNDS}"
             given = {"t": StreamTable(stream, time="ts")}
             made = stream.get_execution_environment().sql(query, given)
         else:

@@ -7,7 +7,7 @@ error. So the page cannot promise what there is not.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from penstock.api.environment.environment import StreamExecutionEnvironment
@@ -18,7 +18,7 @@ from penstock.sql.functions.over import POSITIONAL
 from penstock.sql.grammar import parse_query
 from penstock.sql.insertions import SqlJob
 from penstock.sql.relations.aggregates import _OTHER_NAMES, _RESULTS
-from penstock.sql.relations.tree import SqlRelation
+from penstock.sql.relations.explain import with_state
 
 PAGE = Path(__file__).parents[2] / "docs" / "sql.md"
 _BLOCK = re.compile(r"(<!-- support -->\n).*?(<!-- /support -->)", re.DOTALL)
@@ -126,14 +126,8 @@ def support_of(query: str) -> str:
         relation = SqlJob(environment, session).relation(parse_query(query))
     except SqlError as error:
         return f"**no** | {_first_line(error.problem)}"
-    kept = dict.fromkeys(each for each in _states(relation) if each)
+    kept = dict.fromkeys(str(each.state) for each in with_state(relation))
     return f"{relation.changelog.value} | {'; '.join(kept) or 'nothing'}"
-
-
-def _states(relation: SqlRelation) -> Iterator[str | None]:
-    yield relation.state
-    for each in relation.inputs:
-        yield from _states(each)
 
 
 def _first_line(problem: str) -> str:

@@ -9,7 +9,7 @@ has when that fires. So late records, allowed lateness and triggers mean what th
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import tzinfo
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -21,13 +21,12 @@ from penstock.expressions.column import ColumnExpression
 from penstock.expressions.keyed_aggregate import WINDOW_BOUNDS
 from penstock.expressions.tree import Field
 from penstock.program.selected_field import field_position
+from penstock.program.window_bounds import moments_of, zone_of_bounds
 from penstock.program.windows import TimeWindow
 from penstock.types.row import Row, row_factory
 
 if TYPE_CHECKING:
     from penstock.expressions.keyed_aggregate import KeyedAggregate
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def key_columns(selector: Any, names: tuple[str, ...]) -> tuple[str, ...]:
@@ -123,32 +122,34 @@ def _bound(column: Any) -> str | None:
 
 def bounds_function(aggregate: KeyedAggregate, *, is_of_all: bool) -> Any:
     """Return the window function that adds begin and end of a window of no fixed length to its row of parts."""
-    names = tuple(aggregate.results.records.field_names)
-    return _AddBoundsToAll(names) if is_of_all else _AddBounds(names)
+    records = aggregate.results.records
+    made = _AddBoundsToAll if is_of_all else _AddBounds
+    return made(tuple(records.field_names), zone_of_bounds(records.field_types[-1]))
 
 
 class _AddBounds(WindowFunction[Row, Row, Any, TimeWindow]):
-    def __init__(self, names: tuple[str, ...]) -> None:
+    def __init__(self, names: tuple[str, ...], zone: tzinfo | None) -> None:
         self._names = names
+        self._zone = zone
 
     def apply(self, key: Any, window: TimeWindow, inputs: Iterable[Row]) -> Iterator[Row]:
         """Yield the row of parts with the bounds of the window."""
         del key
-        return _with_bounds(self._names, window, inputs)
+        return _with_bounds(self._names, self._zone, window, inputs)
 
 
 class _AddBoundsToAll(AllWindowFunction[Row, Row, TimeWindow]):
-    def __init__(self, names: tuple[str, ...]) -> None:
+    def __init__(self, names: tuple[str, ...], zone: tzinfo | None) -> None:
         self._names = names
+        self._zone = zone
 
     def apply(self, window: TimeWindow, inputs: Iterable[Row]) -> Iterator[Row]:
         """Yield the row of parts with the bounds of the window."""
-        return _with_bounds(self._names, window, inputs)
+        return _with_bounds(self._names, self._zone, window, inputs)
 
 
 def _with_bounds(
-    names: tuple[str, ...], window: TimeWindow, inputs: Iterable[Row]
+    names: tuple[str, ...], zone: tzinfo | None, window: TimeWindow, inputs: Iterable[Row]
 ) -> Iterator[Row]:
-    start = _EPOCH + timedelta(milliseconds=window.start)
-    end = _EPOCH + timedelta(milliseconds=window.end)
-    yield from row_factory(names)([*row, start, end] for row in inputs)
+    bounds = moments_of(window.start, window.end, zone)
+    yield from row_factory(names)([*row, *bounds] for row in inputs)

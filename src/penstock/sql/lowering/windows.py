@@ -9,29 +9,30 @@ from typing import Any
 
 from penstock.api.windows.assigner import WindowAssigner
 from penstock.api.windows.cumulating import CumulatingEventTimeWindows
+from penstock.api.windows.session import EventTimeSessionWindows
 from penstock.api.windows.sliding import SlidingEventTimeWindows
 from penstock.api.windows.tumbling import TumblingEventTimeWindows
 from penstock.api.windows.windowed_stream import WindowedStream
 from penstock.expressions import tree as columns
 from penstock.expressions.keyed_aggregate import WINDOW_BOUNDS, KeyedAggregate
-from penstock.expressions.steps import ExpressionChain, SelectStep
+from penstock.expressions.steps import ExpressionChain, SelectStep, WhereStep
 from penstock.expressions.typing import typed
 from penstock.program.operators import EXPRESSIONS, TIMESTAMPS
 from penstock.program.regular_windows import RegularWindows
 from penstock.program.timestamps import ColumnTimestamps
 from penstock.sql.catalogue import SqlColumn
-from penstock.sql.column_types import BOOLEAN
+from penstock.sql.column_types import BIGINT, BOOLEAN
 from penstock.sql.functions.group_aggregate import AggregateCall, GroupSpec
 from penstock.sql.functions.parts import group_parts
 from penstock.sql.functions.window_aggregate import WindowAggregateFunction
 from penstock.sql.functions.windows import AssignWindows, SessionFunction, TableWindows
 from penstock.sql.lowering.evaluated import Rows, evaluated, row_type
 from penstock.sql.lowering.keyed import by_columns, keyed
-from penstock.sql.relations.conditions import projected, where
+from penstock.sql.relations.conditions import all_of, projected, where
 from penstock.sql.relations.keyed import WindowGroupBy
 from penstock.sql.relations.tree import SqlRelation
 from penstock.sql.relations.windows import BOUNDS, WindowRows, WindowTable, scanned
-from penstock.sql.scalars.tree import InputColumn, Scalar, ScalarCall
+from penstock.sql.scalars.tree import Constant, InputColumn, Scalar, ScalarCall
 from penstock.types.records import RowTypeInfo
 
 _ASSIGNERS: Mapping[str, Callable[[RegularWindows], WindowAssigner[Any, Any]]] = {
@@ -39,6 +40,8 @@ _ASSIGNERS: Mapping[str, Callable[[RegularWindows], WindowAssigner[Any, Any]]] =
     "HOP": lambda of: SlidingEventTimeWindows(of.size, of.slide, of.offset % of.slide),
     "CUMULATE": lambda of: CumulatingEventTimeWindows(of.size, of.slide, of.offset),
 }
+_ROWS = "$rows"
+"""Column that rows satisfy a condition behind sessions by; then the number of these."""
 _MICROS_OF_TIME = -1_000
 """From the end of a window to its last millisecond."""
 
@@ -60,11 +63,23 @@ def lower_window(lowering: Any, relation: WindowTable) -> Rows:
 def lower_window_group(lowering: Any, relation: WindowGroupBy) -> Rows:
     """Return the stream of the groups of windows."""
     found = relation.rows
-    if isinstance(found, WindowRows):
-        made = _merged(lowering, relation, found)
-    else:
+    if not isinstance(found, WindowRows):
         made = _row_by_row(lowering, relation)
-    return lowering.stateful(made.name("window group by"), relation)  # type: ignore[no-any-return]
+        return lowering.stateful(made.name("window group by"), relation)  # type: ignore[no-any-return]
+    is_filtered = found.has_sessions and bool(found.conditions)
+    made = _merged(lowering, relation, found, is_filtered=is_filtered)
+    made = lowering.stateful(made.name("window group by"), relation)
+    return _of_any_row(made, relation.columns) if is_filtered else made
+
+
+def _of_any_row(rows: Rows, made: tuple[SqlColumn, ...]) -> Rows:
+    """Return the groups of sessions of which a row satisfies the condition behind them."""
+    count = columns.Field(_ROWS, BIGINT.type_info)
+    none = columns.Literal(0, BIGINT.type_info)
+    is_any = columns.Call("greater", (count, none), (), BOOLEAN.type_info)
+    kept = evaluated(rows, WhereStep(is_any), "where")
+    fields = ((each.name, columns.Field(each.name, each.type.type_info)) for each in made)
+    return evaluated(kept, SelectStep(tuple(fields)), "select")
 
 
 def _row_by_row(lowering: Any, relation: WindowGroupBy) -> Rows:
@@ -84,40 +99,81 @@ def _row_by_row(lowering: Any, relation: WindowGroupBy) -> Rows:
     return rows.process(WindowAggregateFunction(spec, end), row_type(relation.columns))  # type: ignore[no-any-return]
 
 
-def _merged(lowering: Any, relation: WindowGroupBy, found: WindowRows) -> Rows:
-    """Return groups whose parts are merged by key and pane, wherever rows are."""
+def _merged(
+    lowering: Any, relation: WindowGroupBy, found: WindowRows, *, is_filtered: bool
+) -> Rows:
+    """Return groups whose parts are merged by key and pane, wherever rows are.
+
+    If they are filtered, the number of the rows that satisfy the conditions is their last column.
+    """
     kept = [at for at in range(len(found.outputs)) if found.bound(at) is None]
     keys = sum(at < relation.group for at in kept)
-    rows = lowering.stream(_selected(lowering, relation, found, kept))
     calls = [_moved(each, kept) for each in relation.calls]
-    made = [c for at, c in enumerate(relation.columns) if at >= relation.group or at in kept]
+    emitted = list(relation.columns)
+    selected = [(relation.input.columns[at], found.outputs[at]) for at in kept]
+    conditions = list(found.conditions)
+    if is_filtered:
+        selected, calls = _filtered(selected, keys, calls, all_of(conditions))
+        conditions.clear()
+        emitted.append(SqlColumn(_ROWS, BIGINT))
+    rows = lowering.stream(_selected(lowering, found, conditions, selected))
+    made = [c for at, c in enumerate(emitted) if at >= relation.group or at in kept]
     parts = group_parts(rows.get_type(), keys, calls, row_type(tuple(made)))
     bounds = [found.bound(at) for at in range(relation.group)]
     function = replace(parts.aggregate, changes=None)
     assigner: WindowAssigner[Any, Any] = TumblingEventTimeWindows(1, 0)
     if found.spec is not None:
-        assigner = _ASSIGNERS[found.spec.function](found.spec.regular)
-        function = _with_bounds(function, relation.columns, bounds)
+        assigner = _assigner(found.spec)
+        function = _with_bounds(function, emitted, bounds)
     selector = itemgetter(*range(parts.keys))
     arguments = keyed(evaluated(rows, parts.arguments, "arguments"), selector)
     windows: WindowedStream[Any, Any] = WindowedStream(arguments, assigner)
     return windows._merged_parts(parts.chain, function, selector, has_bounds=any(bounds))  # noqa: SLF001 - as `aggregate` does
 
 
+def _assigner(spec: TableWindows) -> WindowAssigner[Any, Any]:
+    if spec.function == "SESSION":
+        return EventTimeSessionWindows(spec.size_ms)
+    return _ASSIGNERS[spec.function](spec.regular)
+
+
+_Selected = list[tuple[SqlColumn, Scalar]]
+
+
+def _filtered(
+    selected: _Selected, keys: int, calls: list[AggregateCall], condition: Scalar | None
+) -> tuple[_Selected, list[AggregateCall]]:
+    """Return columns and aggregates of the rows that satisfy a condition, and behind these their number.
+
+    What other rows have is not computed: the condition may be there to leave out what fails.
+    """
+    assert condition is not None, "there are conditions"
+    filters = {each.filter for each in calls}
+    outputs = selected[:keys]
+    for at, (column, each) in enumerate(selected[keys:], keys):
+        is_read = isinstance(each, InputColumn) and at not in filters
+        absent = Constant(None, each.type)
+        chosen = each if is_read else ScalarCall("case", (condition, each, absent), each.type)
+        outputs.append((column, chosen))
+    of_rows = len(outputs)
+    kept = [each if each.filter is not None else replace(each, filter=of_rows) for each in calls]
+    count = AggregateCall("COUNT", (), BIGINT, BIGINT, filter=of_rows)
+    return [*outputs, (SqlColumn(_ROWS, BOOLEAN), condition)], [*kept, count]
+
+
 def _selected(
-    lowering: Any, relation: WindowGroupBy, found: WindowRows, kept: list[int]
+    lowering: Any, found: WindowRows, conditions: list[Scalar], selected: _Selected
 ) -> SqlRelation:
     """Return the columns of a group without its bounds, and of its arguments, of rows that have a time."""
     table, spec = found.input, found.spec
-    conditions = list(found.conditions)
     if spec is not None and not _has_times(lowering, spec, table):
         time = InputColumn(spec.time, table.columns[spec.time].type)
         absent = ScalarCall("is_null", (time,), BOOLEAN)
-        conditions.insert(0, ScalarCall("not", (absent,), BOOLEAN))
+        conditions = [ScalarCall("not", (absent,), BOOLEAN), *conditions]
     rows = where(table, conditions)
-    outputs: tuple[Scalar, ...] = tuple(found.outputs[at] for at in kept)
-    if outputs:
-        return projected(rows, tuple(relation.input.columns[at] for at in kept), outputs)
+    if selected:
+        made, outputs = zip(*selected, strict=True)
+        return projected(rows, made, outputs)
     first = table.columns[0]  # rows have a column
     return projected(rows, (first,), (InputColumn(0, first.type, first.name),))
 

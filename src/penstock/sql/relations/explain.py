@@ -9,13 +9,15 @@ A relation that Spark SQL computes, and what is below it, keeps nothing: it is a
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from penstock.sql.catalogue import Changelog
 from penstock.sql.relations.final import is_final_in_batch
 from penstock.sql.relations.joins import Join
-from penstock.sql.relations.keyed import GroupBy
+from penstock.sql.relations.keyed import GroupBy, WindowGroupBy
 from penstock.sql.relations.tree import SqlRelation
+from penstock.sql.relations.windows import WindowRows
 
 _UNITS = (
     (86_400_000, "day"),
@@ -43,21 +45,35 @@ class Placement:
 
 def explained(relation: SqlRelation, placement: Placement, depth: int = 0) -> str:
     """Return a relation and its inputs, one per line: its changelog mode, what it keeps and how long, or that Spark SQL computes it."""
-    return "\n".join(_lines(relation, placement, depth, in_spark=False))
+    stateful = {id(each) for each in with_state(relation)}
+    return "\n".join(_lines(relation, placement, depth, stateful, in_spark=False))
 
 
-def _lines(relation: SqlRelation, placement: Placement, depth: int, *, in_spark: bool) -> list[str]:
+def with_state(relation: SqlRelation) -> Iterator[SqlRelation]:
+    """Yield a relation and those below it, of the ones that keep state: sessions are kept by the group that they are merged in."""
+    if relation.state is not None:
+        yield relation
+    inputs = relation.inputs
+    if isinstance(relation, WindowGroupBy) and isinstance(relation.rows, WindowRows):
+        inputs = (relation.rows.input,)
+    for each in inputs:
+        yield from with_state(each)
+
+
+def _lines(
+    relation: SqlRelation, placement: Placement, depth: int, stateful: set[int], *, in_spark: bool
+) -> list[str]:
     in_spark = in_spark or id(relation) in placement.in_spark
     kept = ""
     if in_spark:
         kept = ", computed by Spark SQL"
-    elif relation.state is not None:
+    elif id(relation) in stateful:
         kept = f", state: {relation.state}{_how_long(relation, placement.ttl_ms)}"
     is_final = placement.is_batch and is_final_in_batch(relation)
     mode = Changelog.INSERT_ONLY if is_final else relation.changelog
     lines = [f"{'  ' * depth}{relation} [{mode.value}{kept}]"]
     for each in relation.inputs:
-        lines += _lines(each, placement, depth + 1, in_spark=in_spark)
+        lines += _lines(each, placement, depth + 1, stateful, in_spark=in_spark)
     return lines
 
 

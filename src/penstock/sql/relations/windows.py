@@ -6,6 +6,8 @@
     Window TUMBLE by ts of a table            ┘ of groups, and not of rows
 
 Rows of other groups of windows come at the ends of these: bounds are columns like others, and a window is one timestamp.
+Sessions are those of all rows of their table. So what a condition behind them drops stays in its session, and is left out
+of aggregates; a group without any row that satisfies it has no result.
 """
 
 from __future__ import annotations
@@ -65,7 +67,7 @@ class WindowRows:
     Attributes:
         input: What the table function reads.
         spec: The windows; None if the rows are those of groups of windows.
-        conditions: What `input` must satisfy.
+        conditions: What `input` must satisfy; rows of sessions must to be aggregated.
         outputs: Columns of the rows, over those of `input`; of a table function the `BOUNDS` are behind these.
     """
 
@@ -73,6 +75,11 @@ class WindowRows:
     spec: TableWindows | None
     conditions: tuple[Scalar, ...]
     outputs: tuple[Scalar, ...]
+
+    @property
+    def has_sessions(self) -> bool:
+        """True if the windows are sessions."""
+        return self.spec is not None and self.spec.function == "SESSION"
 
     def bound(self, at: int) -> str | None:
         """Return the bound of the window that an output is; None if it is another column."""
@@ -99,14 +106,16 @@ def window_rows(relation: SqlRelation, group: int) -> WindowRows | str:
     if not isinstance(relation, WindowTable):
         return f"its windows are columns of {relation.tag}"
     found = WindowRows(relation.input, relation.spec, tuple(conditions), tuple(outputs))
-    return _refused(found, relation.spec, group) or found
+    return _refused(found, relation, group) or found
 
 
-def _refused(found: WindowRows, spec: TableWindows, group: int) -> str | None:
+def _refused(found: WindowRows, table: WindowTable, group: int) -> str | None:
     """Return why rows cannot be had before they have the windows of a table function."""
-    width = len(found.input.columns)
-    if spec.function == "SESSION":
-        return "sessions are merged row by row"
+    spec, width = table.spec, len(found.input.columns)
+    keys = [each for at, each in enumerate(found.outputs[:group]) if found.bound(at) is None]
+    parts = {each.position if isinstance(each, InputColumn) else None for each in keys}
+    if found.has_sessions and parts != set(table.partition):
+        return "its group is not the partition of its sessions"
     if spec.is_instant and spec.zone != "UTC":
         return f"its windows begin by the clock of {spec.zone}"
     outputs = enumerate(found.outputs)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any
 
-from penstock.errors import ExpressionError
 from penstock.expressions.arrow.records import ChainEvaluation
 from penstock.expressions.keyed_aggregate import WINDOW_BOUNDS
 from penstock.program.level import OperatorSpec
 from penstock.program.regular_windows import RegularWindows
+from penstock.program.window_bounds import moments_of, zone_of_bounds
 from penstock.runtime.flow.output import FanOut, Output
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class ResultsOutput(FanOut):
@@ -32,8 +30,7 @@ class ResultsOutput(FanOut):
         self._origin = spec.origin
         beside = () if self._bounds is None else tuple(WINDOW_BOUNDS)
         self._results = ChainEvaluation(window.results, spec.name, spec.origin, beside=beside)
-        last = window.results.records.field_types[-1]
-        self._zone = UTC if getattr(last, "name", "") == "TimestampLtz" else None
+        self._zone = zone_of_bounds(window.results.records.field_types[-1])
 
     def collect(self, values: list[Any], timestamps: list[int] | None) -> None:
         """Forward the results of a batch, with its timestamps."""
@@ -45,18 +42,9 @@ class ResultsOutput(FanOut):
         self, windows: RegularWindows, timestamps: list[int]
     ) -> dict[str, list[datetime]]:
         """Return start and end of the window of each result."""
-        epoch = _EPOCH.replace(tzinfo=self._zone)
-        found: dict[int, tuple[datetime, datetime]] = {}
-        for last in set(timestamps):
-            end = last + 1
-            start = windows.start_of(end)
-            try:
-                found[last] = tuple(epoch + timedelta(milliseconds=at) for at in (start, end))  # type: ignore[assignment]
-            except OverflowError as refused:
-                raise ExpressionError(
-                    f"a window from {start} ms to {end} ms since 1970 has bounds that are no timestamps",
-                    hint="Timestamps are of the years 1 to 9999. Correct the time of the records, or leave out the bounds.",
-                    origin=self._origin,
-                ) from refused
+        found = {
+            last: moments_of(windows.start_of(last + 1), last + 1, self._zone, self._origin)
+            for last in set(timestamps)
+        }
         pairs = [found[last] for last in timestamps]
         return {name: [pair[at] for pair in pairs] for at, name in enumerate(WINDOW_BOUNDS)}
