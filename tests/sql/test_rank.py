@@ -13,6 +13,7 @@ from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.connectors import CollectionSource, HybridSource
 from penstock.expressions.column import col
 from penstock.program.operators import KEYED_CHANGES, KEYED_PROCESS, KEYED_TOP_N
+from penstock.sql.catalogue import Changelog
 from penstock.sql.streams import StreamTable
 from penstock.testing import Schedule, collect
 from tests.sql.harness import at, query_harness, shown, state_bytes
@@ -149,6 +150,21 @@ def test_a_record_costs_at_most_twice_as_much_either_way(n: int, mode: str) -> N
     sql, columns = (calls(2500, is_sql=each) - calls(500, is_sql=each) for each in (True, False))
     assert sql <= 2 * columns, (sql / 2000, columns / 2000)
     assert columns <= 2 * sql, (sql / 2000, columns / 2000)
+
+
+def test_rows_of_a_ranking_expire_one_by_one() -> None:
+    changing = {"t": (T, {"changelog": Changelog.RETRACT})}
+    hour = 3_600_000
+    with query_harness(
+        first("= 1", "n", "n"), changing, options={"table.exec.state.ttl": "1 h"}
+    ) as harness:
+        for n, now in ((1, 1), (2, hour // 2), (3, hour // 2)):
+            harness.advance_processing_time(now)
+            harness.push(Row(k="a", n=n, x=0.0, ts=at(n)), 0)
+        assert shown(harness.output()) == [("+I", 1)]
+        harness.advance_processing_time(hour + 2)
+        made = harness.push(Row(k="a", n=4, x=0.0, ts=at(4)), 0)
+        assert shown(made) == [("+I", 2)]
 
 
 KEPT_FIRST = first("= 1", "ts")

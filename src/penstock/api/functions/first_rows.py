@@ -156,6 +156,9 @@ class FirstRows:
 
     def _after(self, before: list[Values], gone: list[Any], come: list[Any]) -> list[Values]:
         end, order = self.spec.end, self.spec.order
+        if self.spec.are_counted and self.spec.ttl_ms is not None:
+            # Rows expire one by one, and then they are not among the first: these may be older.
+            return nsmallest(end, self._all(), key=order.key)
         kept = before
         if gone:
             kept, _ = order.only_in(before, sorted(gone, key=order.key), by_order=True)
