@@ -96,6 +96,12 @@ AGGREGATED = {
             ("net", "net_sum"),
         )
     },
+    "exact_real": AggregateExpression("exact_sum", col.real.tree),
+    "centre_real": AggregateExpression("exact_mean", col.real.tree),
+    "first_real": AggregateExpression("first_float", col.real.tree),
+    "last_real": AggregateExpression("last_float", col.real.tree),
+    "spread_whole": AggregateExpression("exact_variance", col.whole.tree, (1,)),
+    "root_small": AggregateExpression("exact_stddev", col.small.tree, (1,)),
     "variance_small": col.small.variance(),
     "stddev_small": col.small.stddev(),
 }
@@ -148,6 +154,12 @@ REFERENCE = {
     "wide": total,
     "left": len,
     "net": total,
+    "exact": total,
+    "centre": mean,
+    "first": lambda values: extreme(min, values),
+    "last": lambda values: extreme(max, values),
+    "spread": lambda values: None if len(values) < 2 else float(variance(values)),
+    "root": lambda values: None if len(values) < 2 else float(variance(values)) ** 0.5,
     "mean": mean,
     "truncated": lambda values: (
         math.trunc(Fraction(total(values), len(values))) if values else None

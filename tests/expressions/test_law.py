@@ -60,6 +60,12 @@ OF_AGGREGATES = {
     "tally_size",
     "quantile",
     "variance",
+    "limbs",
+    "times",
+    "limb_quotient",
+    "limb_variance",
+    "ordinal",
+    "of_ordinal",
 }
 """The law of aggregates compares them (`test_aggregates`)."""
 

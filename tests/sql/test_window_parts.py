@@ -90,6 +90,7 @@ QUERIES = [
     f"SELECT k, window_start, AVG(i) AS a FROM {{}} GROUP BY k, {BOUNDS} HAVING COUNT(*) > 1",
     f"SELECT DISTINCT k, f, {BOUNDS} FROM {{}}",
     f"SELECT n, COUNT(*) AS c FROM (SELECT k, window_end, SUM(b) AS n FROM {{}} GROUP BY k, {BOUNDS}) GROUP BY n",
+    f"SELECT k, window_end, SUM(x) AS s, AVG(x) AS a, MIN(x) AS n, STDDEV(x) AS d FROM {{}} GROUP BY k, {BOUNDS}",
     f"SELECT k, g + 1 AS h, window_end, SUM(i * 2) AS s FROM {{}} GROUP BY k, g + 1, {BOUNDS}",
 ]
 CASCADED = (
@@ -128,7 +129,7 @@ UNITED = (
     f" FROM TABLE(HOP(TABLE u, DESCRIPTOR(ts), {second(5)}, {second(10)})) GROUP BY k, {BOUNDS}"
 )
 ROW_BY_ROW = {
-    "SUM of DOUBLE has no parts": f"SELECT k, SUM(x) AS s, COUNT(*) AS c FROM {TUMBLE} GROUP BY k, {BOUNDS}",
+    "SUM of DECIMAL(10, 2) has no parts": f"SELECT k, SUM(CAST(i AS DECIMAL(10, 2))) AS s, COUNT(*) AS c FROM {TUMBLE} GROUP BY k, {BOUNDS}",
     "COUNT DISTINCT of INT has no parts": f"SELECT COUNT(DISTINCT i) AS s FROM {HOP} GROUP BY {BOUNDS}",
     "LISTAGG of STRING has no parts": f"SELECT LISTAGG(s) AS s FROM {HOP} GROUP BY {BOUNDS}",
     "a column of its group has no parts": f"SELECT x, COUNT(*) AS c FROM {TUMBLE} GROUP BY x, {BOUNDS}",

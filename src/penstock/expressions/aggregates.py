@@ -117,6 +117,7 @@ def part_in_words(name: str) -> str:
 _PARTS_IN_WORDS = {
     "sum": "the sum of {}",
     "squares": "the sum of the squares of {}, which variance and stddev need,",
+    "square_limbs": "the squares of {}, which variance and stddev need,",
 }
 
 
@@ -235,6 +236,8 @@ def weighted(part: Part, made: Expression) -> Expression:
     Raises:
         TypingError: A part of what was taken back cannot be taken out of its merge.
     """
+    if part.merge == "tally":
+        return Call("times", (part.of_record, WEIGHT))
     if part.merge != "sum":
         msg = f"{part.merge} does not forget values"
         raise TypingError(msg)
@@ -242,6 +245,42 @@ def weighted(part: Part, made: Expression) -> Expression:
         return Call("multiply", (part.of_record, WEIGHT))
     is_added = Call("greater", (WEIGHT, Literal(0)))
     return Call("case", (is_added, part.of_record, Call("negate", (part.of_record,))))
+
+
+def _exact_quotient(
+    tree: Expression | None, argument: Expression | None, *, is_mean: bool
+) -> Aggregate:
+    """Return the sum or mean of floats, rounded once."""
+    assert argument is not None, "it has an argument"
+    kind, count = argument.type_info, _count(tree, argument).parts
+
+    def result(parts: tuple[Field, ...]) -> Expression:
+        return Call("cast", (Call("limb_quotient", parts, (is_mean,)),), (kind,))
+
+    return Aggregate((_limbs(tree, 1), *count), result)
+
+
+def _exact_variance(
+    tree: Expression | None, argument: Expression | None, less: int, *, is_root: bool
+) -> Aggregate:
+    """Return the variance of numbers as doubles, or its root; its divisor is their number less 0 or 1."""
+    parts = (*_count(tree, argument).parts, _limbs(tree, 1), _limbs(tree, 2))
+    return Aggregate(parts, lambda fields: Call("limb_variance", fields, (less, is_root)))
+
+
+def _limbs(tree: Expression | None, power: int) -> Part:
+    assert tree is not None, "it has an argument"
+    name = {1: "limbs", 2: "square_limbs"}[power]
+    return Part(name, "tally", Call("limbs", (Call("cast", (tree,), (DOUBLE,)),), (power,)))
+
+
+def _ordinal(tree: Expression | None, argument: Expression | None, *, how: str) -> Aggregate:
+    """Return the extreme of floats in the order of Java."""
+    assert tree is not None, f"{how} has an argument"
+    assert argument is not None, f"{how} has an argument"
+    kind = argument.type_info
+    part = Part(f"{how}_float", how, Call("ordinal", (Call("cast", (tree,), (DOUBLE,)),)))
+    return Aggregate((part,), lambda parts: Call("cast", (Call("of_ordinal", parts),), (kind,)))
 
 
 def _whole_mean(tree: Expression | None, argument: Expression | None) -> Aggregate:
@@ -330,6 +369,12 @@ AGGREGATES: dict[str, Callable[..., Aggregate]] = {
     "whole_mean": _whole_mean,
     "net_count": _net_count,
     "net_sum": _net_sum,
+    "exact_sum": partial(_exact_quotient, is_mean=False),
+    "exact_mean": partial(_exact_quotient, is_mean=True),
+    "exact_variance": partial(_exact_variance, is_root=False),
+    "exact_stddev": partial(_exact_variance, is_root=True),
+    "first_float": partial(_ordinal, how="min"),
+    "last_float": partial(_ordinal, how="max"),
     "min": _min,
     "max": _max,
     "approx_quantile": _quantile,

@@ -136,6 +136,12 @@ FUNCTIONS: dict[str, ColumnFunction] = {
     "tally_size": ColumnFunction(rules.of_tally(LONG), in_sql=False),
     "quantile": ColumnFunction(rules.of_tally(DOUBLE), in_sql=False),
     "variance": ColumnFunction(rules.of_moments, in_sql=False),
+    "limbs": ColumnFunction(rules.limbs, _always, in_sql=False),
+    "times": ColumnFunction(rules.first_argument, in_sql=False),
+    "limb_quotient": ColumnFunction(rules.of_tally(DOUBLE), in_sql=False),
+    "limb_variance": ColumnFunction(rules.of_moments, in_sql=False),
+    "ordinal": ColumnFunction(rules.unary({"Double"}, LONG), in_sql=False),
+    "of_ordinal": ColumnFunction(rules.unary({"Long"}, DOUBLE), in_sql=False),
 }
 """Name to function. The order is that of the page on columns; the last ones are of aggregates only."""
 

@@ -74,7 +74,11 @@ def _sum(left: Any, right: Any) -> Any:
 def _tally(left: dict[Any, int], right: dict[Any, int]) -> dict[Any, int]:
     merged = dict(left)
     for value, count in right.items():
-        merged[value] = merged.get(value, 0) + count
+        total = merged.get(value, 0) + count
+        if total:
+            merged[value] = total
+        else:
+            merged.pop(value, None)
     return merged
 
 

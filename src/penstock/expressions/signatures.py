@@ -276,6 +276,16 @@ def tallied(call: Call) -> Call:
     return replace(call, type_info=Types.MAP(value.type_info, LONG))
 
 
+def limbs(call: Call) -> Call:
+    """Type `limbs`, of doubles: places of a sum to what is there."""
+    return replace(call, type_info=Types.MAP(INT, LONG))
+
+
+def first_argument(call: Call) -> Call:
+    """Give a call the type of its first argument."""
+    return replace(call, type_info=call.arguments[0].type_info)
+
+
 def of_tally(result: TypeInformation) -> Rule:
     """Return the rule of a function of a tally."""
 

@@ -7,7 +7,16 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from penstock.expressions.arrow import arithmetic, casts, halves, nested, tallies, texts, times
+from penstock.expressions.arrow import (
+    arithmetic,
+    casts,
+    floats,
+    halves,
+    nested,
+    tallies,
+    texts,
+    times,
+)
 from penstock.expressions.tree import Call
 
 Kernel = Callable[..., Any]
@@ -91,5 +100,11 @@ KERNELS: dict[str, Kernel] = {
     "tally_size": tallies.size,
     "quantile": tallies.quantile,
     "variance": tallies.variance,
+    "limbs": floats.limbs,
+    "times": floats.times,
+    "limb_quotient": floats.quotient,
+    "limb_variance": floats.variance,
+    "ordinal": floats.ordinal,
+    "of_ordinal": floats.of_ordinal,
 }
 """Name of a function to its kernel."""

@@ -20,7 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.expressions.arrow.tallies import entries, map_array
+from penstock.expressions.arrow.tallies import entries, map_array, summed
 from penstock.expressions.keyed_aggregate import KeyedAggregate
 from penstock.expressions.kinds import DECIMAL, FLOATS
 from penstock.types.arrow import arrow_schema
@@ -180,21 +180,12 @@ def _tally(wide: dict[str, Any], name: str, how: str, asked: list[_Kernel]) -> _
         rows, keys, counts = entries(column)
         group_of = _groups_of_rows(_one(found[f"{_ROW}_list"], None), len(column))
         coded = keys.dictionary_encode()
-        codes = coded.indices.to_numpy()
-        groups = group_of[rows]
-        order = np.lexsort((codes, groups))
-        groups, codes = groups[order], codes[order]
-        begins = np.flatnonzero(
-            (np.diff(groups, prepend=-1) != 0) | (np.diff(codes, prepend=-1) != 0)
+        sizes, codes, totals = summed(
+            group_of[rows], coded.indices.to_numpy(), counts, found.num_rows
         )
-        totals = np.add.reduceat(counts[order], begins) if len(begins) else counts
-        offsets = np.searchsorted(groups[begins], np.arange(found.num_rows + 1))
-        return map_array(
-            offsets.astype(np.int32),
-            coded.dictionary.take(pa.array(codes[begins])),
-            pa.array(totals),
-            np.diff(offsets) > 0,
-        )
+        offsets = np.concatenate(([0], np.cumsum(sizes))).astype(np.int32)
+        values = coded.dictionary.take(pa.array(codes))
+        return map_array(offsets, values, pa.array(totals), sizes > 0)
 
     return added
 

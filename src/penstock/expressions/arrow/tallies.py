@@ -73,6 +73,22 @@ def entries(maps: pa.Array) -> tuple[npt.NDArray[np.int64], pa.Array, npt.NDArra
     return rows, keys, items.to_numpy()
 
 
+def summed(
+    rows: npt.NDArray[np.int64],
+    codes: npt.NDArray[np.int64],
+    counts: npt.NDArray[np.int64],
+    length: int,
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Add the counts of each code of each row: return how many codes each of `length` rows has, codes and sums but 0."""
+    order = np.lexsort((codes, rows))
+    rows, codes = rows[order], codes[order]
+    begins = np.flatnonzero((np.diff(rows, prepend=-1) != 0) | (np.diff(codes, prepend=-1) != 0))
+    totals = np.add.reduceat(counts[order], begins) if len(begins) else counts
+    kept = totals != 0
+    rows, codes = rows[begins][kept], codes[begins][kept]
+    return np.bincount(rows, minlength=length), codes, totals[kept]
+
+
 def size(_: Call, value: Any) -> Any:
     """Return how many values tallies have."""
     sizes = np.diff(value.offsets.to_numpy()).astype(np.int64)

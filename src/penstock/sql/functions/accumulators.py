@@ -13,8 +13,8 @@ from decimal import Decimal
 from typing import Any
 
 from penstock.errors import ExpressionError
+from penstock.expressions import exact_sums
 from penstock.sql.column_types import BIGINT, FLOATS, WHOLE, SqlType, decimal
-from penstock.sql.functions import exact_sums
 from penstock.sql.scalars.arithmetic import EXACT, in_range, single, to_scale
 from penstock.types import TypeInformation, Types
 

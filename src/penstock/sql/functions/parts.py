@@ -8,7 +8,7 @@ its state depends on that. Columns between are named by their positions, so stat
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from penstock.expressions import tree as columns
@@ -16,42 +16,62 @@ from penstock.expressions.aggregates import AggregateExpression
 from penstock.expressions.keyed_aggregate import ChangelogOutput, KeyedAggregate, keyed_aggregate
 from penstock.expressions.steps import ExpressionChain, SelectStep
 from penstock.expressions.typing import RecordType, typed
-from penstock.sql.column_types import BIGINT, INT, WHOLE, SqlType
+from penstock.sql.column_types import BIGINT, FLOATS, INT, WHOLE, SqlType
 from penstock.sql.functions.group_aggregate import AggregateCall
 from penstock.types.records import RowTypeInfo
 
-_EXACT = frozenset({*WHOLE, "STRING", "DATE", "TIMESTAMP", "TIMESTAMP_LTZ"})
-"""Types whose values are merged in any order with one result, and compared in one way everywhere."""
+_ORDERED = frozenset({*WHOLE, "STRING", "DATE", "TIMESTAMP", "TIMESTAMP_LTZ"})
+"""Types whose values are compared in one way everywhere."""
 
-_KEYS = _EXACT | {"BOOLEAN"}
+_KEYS = _ORDERED | {"BOOLEAN"}
 
-_AGGREGATES: Mapping[str, tuple[str, frozenset[str]]] = {
-    "COUNT": ("count", _KEYS),
-    "SUM": ("wide_sum", frozenset(WHOLE)),
-    "AVG": ("whole_mean", frozenset(WHOLE)),
-    "MIN": ("min", _EXACT),
-    "MAX": ("max", _EXACT),
+_Kind = tuple[str, tuple[int, ...]]
+"""An aggregate of columns with its parameters."""
+
+
+def _of_types(types: Iterable[str], how: str, *parameters: int) -> dict[str, _Kind]:
+    return dict.fromkeys(types, (how, parameters))
+
+
+_AGGREGATES: Mapping[str, Mapping[str, _Kind]] = {
+    "COUNT": _of_types(_KEYS | {*FLOATS}, "count"),
+    "SUM": _of_types(WHOLE, "wide_sum") | _of_types(FLOATS, "exact_sum"),
+    "AVG": _of_types(WHOLE, "whole_mean") | _of_types(FLOATS, "exact_mean"),
+    "MIN": _of_types(_ORDERED, "min") | _of_types(FLOATS, "first_float"),
+    "MAX": _of_types(_ORDERED, "max") | _of_types(FLOATS, "last_float"),
+    "VAR_POP": _of_types((*WHOLE, *FLOATS), "exact_variance", 0),
+    "VAR_SAMP": _of_types((*WHOLE, *FLOATS), "exact_variance", 1),
+    "STDDEV_POP": _of_types((*WHOLE, *FLOATS), "exact_stddev", 0),
+    "STDDEV_SAMP": _of_types((*WHOLE, *FLOATS), "exact_stddev", 1),
 }
-"""Name to that of an aggregate of columns, and the types of the values for which both are the same."""
+"""Name and type of the values to an aggregate of columns: both are the same in any order of rows."""
 
-_OF_CHANGES = {"COUNT": "net_count", "SUM": "net_sum", "AVG": "whole_mean"}
-"""The same of rows that may be taken back."""
+_OF_CHANGES: Mapping[str, str | None] = {
+    "count": "net_count",
+    "wide_sum": "net_sum",
+    "min": None,
+    "max": None,
+    "first_float": None,
+    "last_float": None,
+}
+"""What replaces an aggregate if rows may be taken back; None if nothing does."""
 
 
 def have_parts(
     keys: Sequence[SqlType], calls: Sequence[AggregateCall], *, is_insert_only: bool = True
 ) -> bool:
     """Return whether groups by some columns, and all their aggregates, are computed by parts."""
-    known = _AGGREGATES if is_insert_only else _OF_CHANGES
-    return all(each.name in _KEYS for each in keys) and all(
-        each.function in known and _has_parts(each) for each in calls
-    )
+    found = (_kind(each, is_insert_only=is_insert_only) for each in calls)
+    return all(each.name in _KEYS for each in keys) and None not in found
 
 
-def _has_parts(call: AggregateCall) -> bool:
-    if call.is_distinct or call.user is not None:
-        return False
-    return not call.arguments or call.source.name in _AGGREGATES[call.function][1]
+def _kind(call: AggregateCall, *, is_insert_only: bool) -> _Kind | None:
+    """Return the aggregate of columns that is one of SQL, None if there is none."""
+    if call.is_distinct or call.user is not None or call.function not in _AGGREGATES:
+        return None
+    how, parameters = _AGGREGATES[call.function].get(call.source.name, (None, ()))
+    found = how if how is None or is_insert_only else _OF_CHANGES.get(how, how)
+    return None if found is None else (found, parameters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +106,9 @@ def group_parts(
     arguments = _arguments(records, group, calls)
     inside = SelectStep(tuple(arguments.items()))
     keys = tuple(arguments)[: max(group, 1)]
-    names = {name: how for name, (how, _) in _AGGREGATES.items()} if is_insert_only else _OF_CHANGES
-    found = {f"r{at}": _aggregate(call, names) for at, call in enumerate(calls)}
+    found = {
+        f"r{at}": _aggregate(call, is_insert_only=is_insert_only) for at, call in enumerate(calls)
+    }
     rows = AggregateExpression("count")
     if not is_insert_only or not calls:
         found = {"rows": rows, **found}
@@ -144,6 +165,9 @@ def _name(call: AggregateCall) -> str:
     return read if call.filter is None else f"{read}_if_{call.filter}"
 
 
-def _aggregate(call: AggregateCall, names: Mapping[str, str]) -> AggregateExpression:
+def _aggregate(call: AggregateCall, *, is_insert_only: bool) -> AggregateExpression:
     of_all = not call.arguments and call.filter is None
-    return AggregateExpression(names[call.function], None if of_all else columns.Field(_name(call)))
+    kind = _kind(call, is_insert_only=is_insert_only)
+    assert kind is not None, "have_parts has said so"
+    how, parameters = kind
+    return AggregateExpression(how, None if of_all else columns.Field(_name(call)), parameters)
