@@ -125,6 +125,7 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
         "kinds": frozenset({"tree"}),
         "aggregates": frozenset({"kinds", "tree"}),
         "merging": frozenset(),
+        "exact_sums": frozenset(),
         "mistakes": frozenset({"aggregates", "tree"}),
         "column": frozenset({"aggregates", "mistakes", "tree"}),
         "column_functions": frozenset({"column", "tree"}),
@@ -138,7 +139,15 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
         "paned": frozenset({"keyed_aggregate", "kinds", "steps", "tree", "typing"}),
         "field_totals": frozenset({"keyed_aggregate", "kinds", "steps", "tree", "typing"}),
         "arrow": frozenset(
-            {"aggregates", "functions", "keyed_aggregate", "kinds", "steps", "tree"}
+            {
+                "aggregates",
+                "exact_sums",
+                "functions",
+                "keyed_aggregate",
+                "kinds",
+                "steps",
+                "tree",
+            }
         ),
     },
     "wire": {

@@ -54,7 +54,7 @@ _OF_CHANGES: Mapping[str, str | None] = {
     "first_float": None,
     "last_float": None,
 }
-"""What replaces an aggregate if rows may be taken back; None if nothing does."""
+"""Replacement of an aggregate if rows may be taken back; None if there is none."""
 
 
 def have_parts(
