@@ -21,9 +21,10 @@ from typing import Any
 from penstock.api.functions.context import RuntimeContext
 from penstock.api.functions.two_input_functions import KeyedCoProcessFunction
 from penstock.api.state.descriptors import MapStateDescriptor
+from penstock.api.streams.columns.as_of_join import has_null
 from penstock.program.join import Existence, JoinKind
 from penstock.sql.functions.changes import RowMaker
-from penstock.sql.functions.join_condition import PairCondition, is_null
+from penstock.sql.functions.join_condition import PairCondition
 from penstock.sql.scalars.times import millis_of
 from penstock.types import TypeInformation, Types
 from penstock.types.records import RowTypeInfo
@@ -144,7 +145,7 @@ class IntervalJoinFunction(KeyedCoProcessFunction[Any, Any, Any, Row]):
         if time <= timers.current_watermark():
             self._late.inc()
             return
-        if is_null(ctx.get_current_key()):
+        if has_null(ctx.get_current_key()):
             yield from self._padded(side, [value])
             return
         pairs = self._matched(side, value, time)

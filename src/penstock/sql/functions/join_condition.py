@@ -1,17 +1,30 @@
-"""Conditions of a join beside the equality of keys."""
+"""Conditions of a join beside the equality of keys, and the times of its rows."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from penstock.sql.scalars.evaluation import RowCondition
+from penstock.sql.scalars.times import millis_of
 from penstock.sql.scalars.tree import Scalar
 from penstock.types.row import Row, values_of_row
 
 
-def is_null(key: Any) -> bool:
-    """Return whether a key matches nothing, as in SQL: it is NULL, or has a NULL in it."""
-    return key is None or (isinstance(key, tuple) and None in key)
+@dataclass(frozen=True, slots=True)
+class MillisAt:
+    """Returns the time of a row in milliseconds since 1970, None if it has none.
+
+    Attributes:
+        position: Of the column.
+    """
+
+    position: int
+
+    def __call__(self, row: Row) -> int | None:
+        """Return the time of a row."""
+        moment = row[self.position]
+        return None if moment is None else millis_of(moment)
 
 
 class PairCondition:

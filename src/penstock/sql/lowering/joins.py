@@ -6,13 +6,13 @@ from operator import itemgetter
 from typing import Any
 
 from penstock.api.functions.key_selectors import typed_selector
+from penstock.api.streams.columns.as_of_join import AsOf, AsOfJoinFunction, Direction
 from penstock.expressions import tree as columns
 from penstock.expressions.steps import SelectStep
 from penstock.program.join import Existence, JoinKind, JoinSpec
 from penstock.program.operators import KEYED_REGULAR_JOIN
 from penstock.sql.functions.interval_join import IntervalJoinFunction, IntervalJoinSpec
-from penstock.sql.functions.join_condition import PairCondition
-from penstock.sql.functions.temporal_join import TemporalJoinFunction, TemporalSpec
+from penstock.sql.functions.join_condition import MillisAt, PairCondition
 from penstock.sql.lowering.evaluated import Rows, evaluated, row_type
 from penstock.sql.lowering.keyed import keyed, same_key
 from penstock.sql.lowering.rows import KeyValues
@@ -95,17 +95,22 @@ def _interval_join(lowering: Any, relation: Join) -> Rows:
 def lower_temporal_join(lowering: Any, relation: TemporalJoin) -> Rows:
     """Return the stream of a temporal join."""
     made = row_type(relation.columns)
-    spec = TemporalSpec(
+    positions = (relation.left_time, relation.right_time)
+    spec = AsOf(
+        direction=Direction.BACKWARD,
+        tolerance_ms=None,
+        equal_times=True,
         left=row_type(relation.left.columns),
         right=row_type(relation.right.columns),
-        left_time=relation.left_time,
-        right_time=relation.right_time,
+        right_positions=tuple(range(len(relation.right.columns))),
         names=tuple(made.field_names),
+        times=tuple(map(MillisAt, positions)),
+        are_versions=True,
         keeps_unmatched=relation.keeps_unmatched,
         condition=_condition(relation),
     )
     left, right = _sides(lowering, relation)
-    joined: Rows = left.connect(right).process(TemporalJoinFunction(spec), made)
+    joined: Rows = left.connect(right).process(AsOfJoinFunction(spec), made)
     return lowering.stateful(joined.name("temporal join"), relation)  # type: ignore[no-any-return]
 
 

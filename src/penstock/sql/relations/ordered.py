@@ -103,6 +103,11 @@ class TemporalJoin(TwoInputs):
     keeps_unmatched: bool
 
     @property
+    def form(self) -> int:
+        """Number of the form of its state: that of as-of joins."""
+        return 2
+
+    @property
     def state(self) -> str | None:
         """The kept state, in words."""
         return "a version per key, and the rows ahead of the watermark"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import Enum
@@ -18,7 +18,8 @@ from penstock.errors import ArgumentError, TimestampUnsupportedError
 from penstock.expressions.column import ColumnExpression
 from penstock.expressions.typing import RecordType, record_type
 from penstock.program.windows import MAX_TIMESTAMP, MIN_TIMESTAMP
-from penstock.types import Row, TypeInformation, Types
+from penstock.types import Row, RowKind, TypeInformation, Types
+from penstock.types.row import row_factory
 
 if TYPE_CHECKING:
     from penstock.api.environment.setting_values import Length
@@ -50,6 +51,11 @@ class AsOf:
         right: Type of the right ones.
         right_positions: Fields of the right row that the result has, behind those of the left row.
         names: Names of the fields of the result.
+        times: What returns the time of a record of each side, None if it has none and is left out; without, the timestamp.
+        are_versions: Whether the right records are the changes of versions, as those of FOR SYSTEM_TIME AS OF: a removal ends
+            one, and a key with NULL has none.
+        keeps_unmatched: Whether a left record without a right one stays, beside NULL.
+        condition: What a pair must satisfy; None is nothing.
     """
 
     direction: Direction
@@ -59,6 +65,10 @@ class AsOf:
     right: TypeInformation
     right_positions: tuple[int, ...]
     names: tuple[str, ...]
+    times: tuple[Callable[[Any], int | None], ...] | None = None
+    are_versions: bool = False
+    keeps_unmatched: bool = True
+    condition: Callable[[Any, Any], bool] | None = None
 
     def reaches(self, distance_ms: int) -> bool:
         """Return whether two times are near enough."""
@@ -84,7 +94,11 @@ class Waiting(NamedTuple):
 
 
 class AsOfJoinFunction(KeyedCoProcessFunction[Any, Any, Any, Row]):
-    """The function of `DataStream.as_of_join`."""
+    """The function of `DataStream.as_of_join`, and of FOR SYSTEM_TIME AS OF.
+
+    A left record waits until the watermark has reached its time: then nothing can come that would be nearer. Timers are set
+    at the times of both sides, so what happens at a time does not depend on the order of arrival.
+    """
 
     def __init__(self, spec: AsOf) -> None:
         """Make the function."""
@@ -95,6 +109,7 @@ class AsOfJoinFunction(KeyedCoProcessFunction[Any, Any, Any, Row]):
     def open(self, runtime_context: RuntimeContext) -> None:
         """Get hold of the state."""
         spec, times = self._spec, Types.LONG()
+        self._make = row_factory(spec.names)
         self._lefts = runtime_context.get_map_state(
             MapStateDescriptor("lefts", times, Types.LIST(spec.left))
         )
@@ -109,21 +124,27 @@ class AsOfJoinFunction(KeyedCoProcessFunction[Any, Any, Any, Row]):
 
     def process_element1(self, value: Any, ctx: Any) -> None:
         """Keep a left record until its time."""
-        self._keep(self._lefts, value, ctx)
+        self._keep(self._lefts, 0, value, ctx)
 
     def process_element2(self, value: Any, ctx: Any) -> None:
         """Keep a right record until its time."""
-        self._keep(self._rights, value, ctx)
+        if not self._spec.are_versions or value.get_row_kind() is not RowKind.UPDATE_BEFORE:
+            self._keep(self._rights, 1, value, ctx)
 
-    def _keep(self, records: Any, value: Any, ctx: Any) -> None:
-        time = ctx.timestamp()
-        if time == MIN_TIMESTAMP:
-            raise TimestampUnsupportedError(
-                f"as_of_join got {value!r:.200}, which has no timestamp",
-                hint="Assign timestamps and watermarks to both streams before.",
-            )
+    def _keep(self, records: Any, side: int, value: Any, ctx: Any) -> None:
+        if self._spec.times is not None:
+            time = self._spec.times[side](value)
+            if time is None:
+                return
+        else:
+            time = ctx.timestamp()
+            if time == MIN_TIMESTAMP:
+                raise TimestampUnsupportedError(
+                    f"as_of_join got {value!r:.200}, which has no timestamp",
+                    hint="Assign timestamps and watermarks to both streams before.",
+                )
         timers = ctx.timer_service()
-        if time < timers.current_watermark():
+        if time <= timers.current_watermark():
             self._late.inc()
             return
         same = records.get(time)
@@ -139,22 +160,29 @@ class AsOfJoinFunction(KeyedCoProcessFunction[Any, Any, Any, Row]):
             yield from self._answered_by(waiting, timestamp, rights[0])
             waiting = []
             if self._spec.equal_times:
-                self._newest.update((timestamp, rights[self._of_equal]))
+                self._renew(timestamp, rights)
         for left in lefts:
-            found, later = self._looked_back(timestamp, left)
+            found, later = self._looked_back(timestamp, left, ctx)
             if later is None:
-                yield self._joined(left, found)
+                yield from self._joined(left, found)
             else:
                 waiting = [*waiting, later]
                 ctx.timer_service().register_event_time_timer(later.due)
         if rights and not self._spec.equal_times:
-            self._newest.update((timestamp, rights[self._of_equal]))
+            self._renew(timestamp, rights)
         for each in waiting:
             if each.due <= timestamp:
-                yield self._joined(each.left, each.candidate)
+                yield from self._joined(each.left, each.candidate)
         waiting = [each for each in waiting if each.due > timestamp]
         if waiting != before:
             self._keep_waiting(waiting)
+
+    def _renew(self, time: int, rights: list[Any]) -> None:
+        newest = rights[self._of_equal]
+        if self._spec.are_versions and newest.get_row_kind() is RowKind.DELETE:
+            self._newest.clear()
+        else:
+            self._newest.update((time, newest))
 
     def _keep_waiting(self, waiting: list[Waiting]) -> None:
         if waiting:
@@ -162,9 +190,11 @@ class AsOfJoinFunction(KeyedCoProcessFunction[Any, Any, Any, Row]):
         else:
             self._waiting.clear()
 
-    def _looked_back(self, time: int, left: Any) -> tuple[Any, Waiting | None]:
+    def _looked_back(self, time: int, left: Any, ctx: Any) -> tuple[Any, Waiting | None]:
         """Return the earlier right record, or what waits for a later one."""
-        spec, newest = self._spec, self._newest.value()
+        spec = self._spec
+        matches_none = spec.are_versions and has_null(ctx.get_current_key())
+        newest: Any = None if matches_none else self._newest.value()
         distance = None if newest is None else time - newest[0]
         near = distance is not None and spec.reaches(distance)
         forward = spec.direction is Direction.FORWARD
@@ -188,14 +218,21 @@ class AsOfJoinFunction(KeyedCoProcessFunction[Any, Any, Any, Row]):
             distance = time - each.time
             is_nearer = each.distance_ms is None or distance < each.distance_ms
             chosen = right if is_nearer and self._spec.reaches(distance) else each.candidate
-            yield self._joined(each.left, chosen)
+            yield from self._joined(each.left, chosen)
 
-    def _joined(self, left: Any, right: Any) -> Row:
+    def _joined(self, left: Any, right: Any) -> list[Row]:
         spec = self._spec
+        if right is not None and spec.condition is not None and not spec.condition(left, right):
+            right = None
+        if right is None and not spec.keeps_unmatched:
+            return []
         fields = [None if right is None else right[at] for at in spec.right_positions]
-        row = Row(*left, *fields)
-        row.set_field_names(spec.names)
-        return row
+        return self._make([[*left, *fields]])
+
+
+def has_null(key: Any) -> bool:
+    """Return whether a key matches nothing, as in SQL: it is NULL, or has a NULL in it."""
+    return key is None or (isinstance(key, tuple) and None in key)
 
 
 def _taken(records: Any, time: int) -> list[Any]:
