@@ -2,7 +2,7 @@
 
 A module that opens, lists or removes files through `pathlib`, `os`, `shutil` or `tempfile` is in the table, with what these
 files are. They are never those of a job, which may be in a store, but for the rows `OWN`, which ask what kind of path it is, and `MOUNTED`: what uses these is refused
-for a job in a store (`penstock/spark/job/stored_job.py`).
+for a job in a store (`penstock/spark/job/stored_lock.py`).
 """
 
 from __future__ import annotations
@@ -110,7 +110,6 @@ TOUCHING: dict[str, str] = {
     "connectors/python/print_sink.py": USERS,
     "spark/driver/dependencies.py": USERS,
     "spark/driver/recovery.py": USERS,
-    "spark/driver/requirements.py": USERS,
     "spark/inspect/state_diff.py": USERS,
     "graph/dataset.py": USERS,
     "spark/inspect/state_reader.py": USERS,

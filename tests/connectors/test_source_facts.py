@@ -53,7 +53,7 @@ NOT_OURS = {
     ("graph/hybrid.py", "PositionedSource"),
     ("graph/hybrid.py", "Source"),
     ("graph/source_switch.py", "LogSource"),
-    ("spark/driver/merge_partitions.py", "SparkSource"),  # a DataFrame has a size, as files have
+    ("spark/driver/batch_run.py", "SparkSource"),  # a DataFrame has a size, as files have
     ("spark/sources/source_reads.py", "QuerySource"),  # that the plan has made, for its query
     (
         "sql/lowering/lower.py",

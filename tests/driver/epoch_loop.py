@@ -21,6 +21,7 @@ from penstock.program.routing import live_routes
 from penstock.runtime.task.report import Report
 from penstock.spark.driver.sink_stage import SinkStage
 from penstock.spark.live.epochs.early_sinks import EarlySinks, early_channels
+from penstock.spark.live.epochs.epoch_stages import SingleTask
 from penstock.spark.live.epochs.epoch_tasks import (
     EndTask,
     EpochMessage,
@@ -30,7 +31,6 @@ from penstock.spark.live.epochs.epoch_tasks import (
 )
 from penstock.spark.live.epochs.log_frames import view_frame
 from penstock.spark.live.epochs.seed_files import SeedFiles
-from penstock.spark.live.epochs.single_task import SingleTask
 from penstock.spark.worker import level_zero_tasks, live_subtasks, sink_task
 from penstock.spark.worker.live_subtasks import LevelDescription
 from penstock.spark.worker.payload import Payload

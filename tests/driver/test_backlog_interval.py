@@ -17,7 +17,7 @@ from penstock.plan.physical import HandOver
 from penstock.plan.programs import programs_of
 from penstock.runtime.task.level_zero import LevelZero
 from penstock.runtime.task.report import Report, decode_report
-from penstock.spark.live.backlog_interval import BacklogInterval
+from penstock.spark.live.epochs.epoch_pace import BacklogInterval
 from penstock.wire.elements import MIN_TIMESTAMP
 from penstock.wire.frame import FrameKind, read_header
 from tests.runtime.jobs import STREAMING, by_time, environment, history_then_live

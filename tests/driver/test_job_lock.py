@@ -25,7 +25,7 @@ from typing import Any
 import pytest
 
 from penstock.errors import JobDirectoryError, JobFencedError, JobLockedError
-from penstock.spark.job import job_lock, old_jvm
+from penstock.spark.job import job_lock, stored_lock
 from penstock.spark.job.job_lock import LOCK, JobLock, is_locked
 from penstock.spark.session.process_identity import ProcessIdentity
 from penstock.wire import fence
@@ -46,7 +46,7 @@ time.sleep(60)
 
 @pytest.fixture(autouse=True)
 def _short_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(old_jvm, "_OLD_JVM_SECONDS", 0.3)
+    monkeypatch.setattr(stored_lock, "_OLD_JVM_SECONDS", 0.3)
 
 
 @contextmanager
@@ -123,7 +123,7 @@ def clock(sleep: Callable[[float], None]) -> SimpleNamespace:
 
 
 def test_the_old_jvm_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(old_jvm, "_OLD_JVM_SECONDS", 60)
+    monkeypatch.setattr(stored_lock, "_OLD_JVM_SECONDS", 60)
     waits: list[float] = []
     with jvm() as old:
         killed_driver(tmp_path, old.pid)
@@ -133,7 +133,7 @@ def test_the_old_jvm_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPat
             old.kill()
             old.wait()
 
-        monkeypatch.setattr(old_jvm, "time", clock(end_it))
+        monkeypatch.setattr(stored_lock, "time", clock(end_it))
         JobLock.take(tmp_path).release()
     assert len(waits) == 1
 
@@ -344,7 +344,7 @@ def test_in_a_fresh_pid_namespace_no_process_is_taken_for_the_old_jvm(tmp_path: 
     take = (
         "import json, os, sys\n"
         "from pathlib import Path\n"
-        "from penstock.spark.job import job_lock, old_jvm\n"
+        "from penstock.spark.job import job_lock, stored_lock\n"
         "old_jvm._OLD_JVM_SECONDS = 0.3\n"
         "lock = job_lock.JobLock.take(Path(sys.argv[1]))\n"
         "lock.note_jvm(os.getpid())\n"

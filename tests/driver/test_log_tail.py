@@ -16,13 +16,12 @@ from penstock.errors import JobCancelledError, SourceError
 from penstock.events.job_events import ConfirmFailed, JobEvent
 from penstock.events.listeners import JobEvents, JobListener, also_listening
 from penstock.spark.driver.confirmations import Confirmations, ends_read
-from penstock.spark.driver.patience import until_cancelled
+from penstock.spark.driver.run_context import until_cancelled
 from penstock.spark.live.epochs.epoch_pace import EpochPace
-from penstock.spark.live.epochs.epoch_planner import EpochPlanner
+from penstock.spark.live.epochs.epoch_planner import EpochPlanner, answer_of
 from penstock.spark.live.epochs.epoch_positions import EpochPositions, PlannedEpoch
-from penstock.spark.live.epochs.log_tail import LogTail
-from penstock.spark.live.epochs.planner_answer import answer_of
-from penstock.spark.live.pending_input import PendingEstimates
+from penstock.spark.live.epochs.split_readings import LogTail
+from penstock.spark.live.live_progress import PendingEstimates
 from penstock.spark.sources.read_context import Pinned
 from penstock.spark.sources.source_row import PartReading
 from penstock.spark.sources.split_advance import Budgets, SplitReading

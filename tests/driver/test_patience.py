@@ -9,7 +9,7 @@ from functools import partial
 
 import pytest
 
-from penstock.spark.driver.patience import until_cancelled
+from penstock.spark.driver.run_context import until_cancelled
 
 
 class CancelledError(Exception):

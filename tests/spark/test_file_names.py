@@ -20,7 +20,7 @@ from penstock.errors import PenstockError, SourceError
 from penstock.graph.endpoints import SplitSource
 from penstock.spark.driver import batch_run
 from penstock.spark.inspect.state_reader import read_state
-from penstock.spark.live.files.epoch_files import EpochFiles
+from penstock.spark.live.epochs.epoch_files import EpochFiles
 from penstock.types import TypeInformation
 from tests.spark.conftest import Environment
 

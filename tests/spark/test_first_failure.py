@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from penstock.errors import StateError
-from penstock.spark.driver.first_failure import cleaned_up
+from penstock.spark.live.epochs.epoch_run import cleaned_up
 
 
 def failing() -> None:

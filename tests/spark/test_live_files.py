@@ -22,7 +22,7 @@ from penstock.datastream.connectors import FileSink, FileSource, HybridSource, N
 from penstock.errors import SourceError
 from penstock.events.job_events import MicroBatch, Restarting
 from penstock.events.listeners import also_listening
-from penstock.spark.live.files.epoch_files import EpochFiles
+from penstock.spark.live.epochs.epoch_files import EpochFiles
 from penstock.spark.sources.listing.file_log import FileLog, PinnedFile
 from tests.spark.conftest import Environment
 from tests.spark.test_epochs import Seen

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from penstock.common import Configuration
 from penstock.config.options import MAX_FILES_PER_BATCH
 from penstock.plan.phases.backlog import catch_up_factor
-from penstock.spark.live import pending_input
-from penstock.spark.live.pending_input import KnownPendingInput, PendingInput
+from penstock.spark.live import live_progress
+from penstock.spark.live.live_progress import KnownPendingInput, PendingInput
 from penstock.spark.sources.split_advance import taken_at_once
 
 
@@ -31,7 +31,7 @@ def test_what_is_taken_is_bounded_and_comes_down_by_itself(
 
 def test_records_that_are_left_and_the_time_they_take(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
-    monkeypatch.setattr(pending_input, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(live_progress, "time", SimpleNamespace(monotonic=lambda: now[0]))
     pending = KnownPendingInput()
     assert pending.current == PendingInput()
     pending.note(900, None, None)
@@ -50,7 +50,7 @@ def test_records_that_are_left_and_the_time_they_take(monkeypatch: pytest.Monkey
 
 def test_without_counts_only_event_time_gives_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
-    monkeypatch.setattr(pending_input, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(live_progress, "time", SimpleNamespace(monotonic=lambda: now[0]))
     pending = KnownPendingInput()
     pending.note(None, None, 110_000)
     now[0] += 10

@@ -11,10 +11,15 @@ from hypothesis import strategies as st
 
 from penstock.common import RowKind
 from penstock.connectors.postgres.changes import Decoder
-from penstock.connectors.postgres.positions import lsn_of, milliseconds_of, text_of
-from penstock.connectors.postgres.relations import Malformed, Relation, relation_of
-from penstock.connectors.postgres.table_reader import UNCHANGED, TableReader, texts_of
-from penstock.connectors.postgres.values import Column, TableRows
+from penstock.connectors.postgres.table_reader import (
+    UNCHANGED,
+    Malformed,
+    Relation,
+    TableReader,
+    relation_of,
+    texts_of,
+)
+from penstock.connectors.postgres.values import Column, TableRows, lsn_of, milliseconds_of, text_of
 from penstock.errors import SourceError
 
 INT, TEXT = 23, 25

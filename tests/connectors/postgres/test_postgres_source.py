@@ -16,7 +16,7 @@ import pytest
 
 from penstock.common import Row, RowKind, Types, WatermarkStrategy
 from penstock.connectors.postgres import capture, changes
-from penstock.connectors.postgres.positions import text_of
+from penstock.connectors.postgres.values import text_of
 from penstock.datastream.connectors.postgres import Change, PostgresSource
 from penstock.errors import SourceError
 from penstock.testing import Schedule, check_log_source, run_in_process

@@ -30,12 +30,16 @@ from typing import Any
 from penstock.connectors.postgres.address import PostgresAddress, library
 from penstock.connectors.postgres.beyond import ERROR
 from penstock.connectors.postgres.column_values import base_types
-from penstock.connectors.postgres.positions import milliseconds_of, text_of
-from penstock.connectors.postgres.relations import Malformed, Relation, relation_once
 from penstock.connectors.postgres.slots import slot_state
-from penstock.connectors.postgres.table_reader import OPS, TableReader
+from penstock.connectors.postgres.table_reader import (
+    OPS,
+    Malformed,
+    Relation,
+    TableReader,
+    relation_once,
+)
 from penstock.connectors.postgres.tables import key_columns
-from penstock.connectors.postgres.values import Run, TableName
+from penstock.connectors.postgres.values import Run, TableName, milliseconds_of, text_of
 from penstock.errors import SourceError
 
 _NUMBER = struct.Struct(">I")

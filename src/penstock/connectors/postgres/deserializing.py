@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.connectors.postgres.positions import text_of
-from penstock.connectors.postgres.values import Change, TableName, TableRows
+from penstock.connectors.postgres.values import Change, TableName, TableRows, text_of
 from penstock.errors import SourceError
 from penstock.types.information import TypeInformation
 from penstock.types.row import Row, RowKind, row_factory

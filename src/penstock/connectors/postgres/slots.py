@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.connectors.postgres.address import PostgresAddress, library
-from penstock.connectors.postgres.positions import lsn_of, text_of
+from penstock.connectors.postgres.values import lsn_of, text_of
 from penstock.errors import SourceError
 
 LEAST_VERSION = 150_000

@@ -1,13 +1,6 @@
-"""A batch run: one Spark job over history. Its last stage stages the output of sinks.
+"""A batch run: one Spark job over history, its progress, and its number of partitions.
 
-Steps, each recorded before the next begins (see `job_directory`):
-
-    pinned   the input is decided
-    staged   the Spark job has ended; output is staged and invisible, state is written
-    done     sinks are committed
-
-If the driver is killed before `staged`, the next driver reads history from its beginning; no output of
-the lost attempt is visible. If it is killed later, only the commits are repeated.
+Its last stage stages the output.
 """
 
 from __future__ import annotations
@@ -15,30 +8,35 @@ from __future__ import annotations
 import base64
 import logging
 import pickle
+import threading
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from pyspark import SparkContext
+from pyspark.accumulators import Accumulator
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from penstock.api.environment.job import RunSummary
+from penstock.connectors.spark_source import SparkSource
 from penstock.errors import PenstockError
+from penstock.events.job_events import BatchProgress
 from penstock.failpoint import failpoint
 from penstock.graph.endpoints import EpochNumber
 from penstock.metrics.values import CounterValue
 from penstock.plan.phases.pipelines import most_tasks
-from penstock.plan.physical import HandOver, RunPlan
+from penstock.plan.physical import HandOver, PhysicalPlan, RunPlan
 from penstock.runtime.spill.spill_space import SPILLED_BYTES, SPILLED_FILES
 from penstock.runtime.task.report import Report
-from penstock.spark.driver.batch_progress import ProgressThread
 from penstock.spark.driver.confirmations import Confirmations, ends_read, logs_read
 from penstock.spark.driver.lost_output import LostOutput
-from penstock.spark.driver.merge_partitions import merge_partitions, merges_by_key
 from penstock.spark.driver.run_context import JobContext
 from penstock.spark.driver.scanned_records import scanned_records
 from penstock.spark.driver.sink_stage import StagedEpoch
 from penstock.spark.failures.final_failures import FinalFailure
+from penstock.spark.failures.java_causes import java_causes
 from penstock.spark.job.hand_over import describe_hand_over
 from penstock.spark.session.job_settings import plan_with_partitions
 from penstock.spark.sources.bad_records import read_failure
@@ -48,8 +46,140 @@ from penstock.spark.worker.frames import DDL
 from penstock.spark.worker.level_tasks import BatchLevelTask, make_batch_costs
 from penstock.spark.worker.payload import Payload
 from penstock.spark.worker.sink_task import MESSAGE_DDL
+from penstock.user_failure import words_of
+
+_POLL_SECONDS = 0.2
+_COUNT_SECONDS = 1.0
+"""Time between two questions to Spark's store of stages."""
 
 _logger = logging.getLogger("penstock")
+
+
+class ProgressThread(threading.Thread):
+    """Watches Spark's tasks, publishes progress, and cancels the job on request or on a final failure."""
+
+    def __init__(
+        self, job: JobContext, run: int, final: FinalFailure, lines_read: Accumulator[int] | None
+    ) -> None:
+        """Begin a group of Spark jobs: those that this thread begins from now on.
+
+        Args:
+            job: The job.
+            run: Index of the run.
+            final: Failures after which Spark must not try again.
+            lines_read: Counts the lines that workers have read, which Spark does not count.
+        """
+        super().__init__(name="penstock-progress", daemon=True)
+        self._job = job
+        self._final = final
+        self._lines_read = lines_read
+        self._finished = threading.Event()
+        self._begin = self._count_at = time.monotonic()
+        self._records: int | None = None
+        context = job.session.sparkContext
+        self._group = f"penstock-{job.directory.job_id}-{run}"
+        context.setJobGroup(self._group, "penstock batch run", interruptOnCancel=True)
+
+    def run(self) -> None:
+        """Poll until finished.
+
+        It logs a failure to read the progress once and continues, because it must still cancel the job.
+        """
+        context = self._job.session.sparkContext
+        logged = False
+        while not self._finished.wait(_POLL_SECONDS):
+            try:
+                # A worker with a final failure waits until the job has ended, not until now: Spark cancels
+                # asynchronously, and could begin another attempt before.
+                if self._job.cancelled.is_set() or self._final.seen() is not None:
+                    context.cancelJobGroup(self._group)
+                self._publish(context)
+            except Exception as cause:
+                if not logged and not self._finished.is_set():
+                    causes = java_causes(cause)[-1:]
+                    why = causes[0].line if causes else words_of(cause)
+                    _logger.warning("the progress of %s is not known: %s", self._group, why)
+                    _logger.debug("because", exc_info=True)
+                logged = True
+
+    def _publish(self, context: SparkContext) -> None:
+        done = total = 0
+        stages = []
+        tracker = context.statusTracker()
+        for job_id in tracker.getJobIdsForGroup(self._group):
+            info = tracker.getJobInfo(job_id)
+            for stage_id in info.stageIds if info else ():
+                stage = tracker.getStageInfo(stage_id)
+                if stage is not None:
+                    done += stage.numCompletedTasks
+                    total += stage.numTasks
+                    if stage.numActiveTasks or stage.numCompletedTasks:
+                        stages.append(stage_id)
+        now = time.monotonic()
+        if now >= self._count_at:
+            lines = 0 if self._lines_read is None else self._lines_read.value
+            self._records = (_records_read(context, stages) + lines) or None
+            self._count_at = now + _COUNT_SECONDS
+        progress = BatchProgress(done, total, now - self._begin, self._records)
+        self._job.events.publish(progress)
+
+    def finish(self) -> None:
+        """Stop polling."""
+        self._finished.set()
+        self.join()
+
+
+def _records_read(context: SparkContext, stages: Sequence[int]) -> int:
+    """Return the records that Spark has read from sources in stages, by what tasks report at their end."""
+    java_context: Any = context._jsc  # noqa: SLF001
+    store = java_context.sc().statusStore()
+    counts = [int(store.lastStageAttempt(stage).inputRecords()) for stage in stages]
+    return sum(counts)
+
+
+_MERGED_BYTES = 32 << 20
+"""Size of the files whose records are merged at once."""
+
+_EXCHANGE = "Exchange"
+"""Part of the names of nodes of physical plans that exchange rows, or read exchanged ones again."""
+
+
+def merge_partitions(plan: PhysicalPlan, run: RunPlan, pinned: Pinned, tasks: int) -> int | None:
+    """Return the number of partitions, a multiple of the number of tasks; None if nothing is exchanged, or Spark chooses.
+
+    Spark chooses if a DataFrame of the user's has exchanges of its own, of which it may know more.
+    """
+    has_queries = any(plan.source(each.source).is_query for each in run.readings)
+    if not has_queries and not merges_by_key(plan, run):
+        return None
+    size_bytes = 0
+    for reading in run.readings:
+        for number in reading.parts:
+            part, files = (
+                plan.source(reading.source).parts[number],
+                pinned.files.get((reading.source, number)),
+            )
+            if files is not None:
+                size_bytes += sum(size for size, _ in files.files.values())
+            elif isinstance(part, SparkSource):
+                estimated = _scanned_bytes(part.dataframe)
+                if estimated is None:
+                    return None
+                size_bytes += estimated
+    return tasks * max(1, size_bytes // (tasks * _MERGED_BYTES))
+
+
+def merges_by_key(plan: PhysicalPlan, run: RunPlan) -> bool:
+    """Return whether Spark SQL merges parts of aggregates by key in a run."""
+    return any(each.run == run.index and each.merged_for is not None for each in plan.projections)
+
+
+def _scanned_bytes(frame: DataFrame) -> int | None:
+    """Return Spark's estimate of the size of a DataFrame, None if it has exchanges."""
+    planned = frame._jdf.queryExecution()  # noqa: SLF001 - Python shows plans as text only
+    if _EXCHANGE in str(planned.executedPlan().toString()):
+        return None
+    return int(str(planned.optimizedPlan().stats().sizeInBytes()))
 
 
 # FLIP-327, rule 5.

@@ -58,8 +58,7 @@ from penstock.spark.job.job_steps import (
     refuse_queries,
 )
 from penstock.spark.job.mounted_path import checkpoint_path
-from penstock.spark.job.stored_job import check_can_be_stored
-from penstock.spark.job.stored_lock import DRIVERS, StoredLock
+from penstock.spark.job.stored_lock import DRIVERS, StoredLock, check_can_be_stored
 from penstock.wire.atomic_file import (
     PRIVATE_DIRECTORY,
     create_directory,

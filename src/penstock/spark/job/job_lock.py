@@ -24,8 +24,7 @@ from typing import IO, Any
 
 from penstock.errors import DecodeError, JobDirectoryError, JobFencedError, JobLockedError
 from penstock.filesystem.stored_path import JobPath, StoredPath
-from penstock.spark.job.old_jvm import wait_for_jvm
-from penstock.spark.job.stored_lock import StoredLock, is_alive
+from penstock.spark.job.stored_lock import StoredLock, is_alive, wait_for_jvm
 from penstock.spark.session.process_identity import ProcessIdentity
 from penstock.wire.atomic_file import PRIVATE_FILE, read_verified, write_verified
 from penstock.wire.fence import OWNER, Fence

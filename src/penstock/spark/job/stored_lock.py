@@ -1,29 +1,92 @@
-"""The numbers of the drivers of a job whose directory is in a store, and who of them is alive.
-
-    drivers/000000000007.json    driver 7 has begun: whoever creates this object has the number; it stays
-    drivers/000000000007.alive   its processes, written again every `BEAT_SECONDS` while it runs
-
-The number is the epoch of the fence, and decides alone who may commit. The second object only keeps a job from being started
-twice by mistake: a driver that starts refuses while the newest one is alive. Of a process of this machine it knows that; of
-others it knows the age of the object by the store's clock, and waits until that is `LOST_SECONDS`. A user who removes it
-declares its driver dead.
-"""
+"""A job whose directory is in a store of objects: its limits, and the numbers of its drivers."""
 
 from __future__ import annotations
 
 import secrets
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
-from penstock.errors import DecodeError, JobDirectoryError, JobLockedError
+from penstock.config.options import CHECKPOINT_DIR
+from penstock.errors import CallSite, DecodeError, JobDirectoryError, JobLockedError
 from penstock.failpoint import failpoint
-from penstock.filesystem.stored_path import StoredPath
-from penstock.spark.job.old_jvm import wait_for_jvm
+from penstock.filesystem.stored_path import JobPath, StoredPath
+from penstock.plan.phases.backlog import snapshot_parts
+from penstock.plan.physical import PhysicalPlan
+from penstock.program.run_settings import RunKind
 from penstock.spark.session.process_identity import ProcessIdentity
 from penstock.wire.atomic_file import decode_verified, encode_verified
 from penstock.wire.fence import Fence, driver_name
+
+_Refused = tuple[str, CallSite | None]
+
+
+def check_can_be_stored(path: JobPath, plan: PhysicalPlan) -> None:
+    """Refuse a job that cannot have its checkpoint directory in a store.
+
+    Raises:
+        JobDirectoryError: It needs a mounted file system; the error names what does.
+    """
+    if not isinstance(path, StoredPath):
+        return
+    for why, origin in (*_sources(plan), *_sinks(plan)):
+        raise JobDirectoryError(
+            f"{CHECKPOINT_DIR.key} is {path}, and {why}",
+            hint="Use a checkpoint directory on a file system that the driver and all executors see, such as a "
+            "network mount.",
+            origin=origin,
+        )
+
+
+def _sources(plan: PhysicalPlan) -> Iterator[_Refused]:
+    for source, part in snapshot_parts(plan).items():
+        del part
+        planned = plan.source(source)
+        yield (
+            f"source {planned.name!r} captures a snapshot in files of it, which must be on a mounted file system",
+            planned.origin,
+        )
+    live = {of.source for run in plan.runs if run.kind is RunKind.LIVE for of in run.readings}
+    for planned in plan.sources:
+        if planned.id in live and any(part.is_written_first for part in planned.parts):
+            yield (
+                f"source {planned.name!r} is a DataFrame, which Spark writes to files of it through Hadoop first",
+                planned.origin,
+            )
+
+
+def _sinks(plan: PhysicalPlan) -> Iterator[_Refused]:
+    for sink in plan.sinks:
+        if not sink.sink.may_stage_in_store:
+            yield (
+                f"sink {sink.name!r} ({sink.sink.kind}) keeps files in it that must be on a mounted file system",
+                sink.origin,
+            )
+
+
+_OLD_JVM_SECONDS = 30.0
+
+
+def wait_for_jvm(known: dict[str, Any], directory: JobPath) -> None:
+    """Wait until the JVM of a killed driver has ended: it could still write.
+
+    Raises:
+        JobLockedError: It does not end.
+    """
+    jvm = ProcessIdentity.from_json(known["jvm"])
+    if jvm is None or ProcessIdentity.from_json(known["driver"]) == ProcessIdentity.own():
+        return
+    deadline = time.monotonic() + _OLD_JVM_SECONDS
+    while jvm.runs_here():
+        if time.monotonic() > deadline:
+            raise JobLockedError(
+                f"the JVM of an earlier driver of {directory} is still running: {jvm}",
+                hint=f"End process {jvm.pid} and start again.",
+            )
+        time.sleep(0.1)
+
 
 DRIVERS = "drivers"
 """The directory."""

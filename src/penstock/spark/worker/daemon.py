@@ -28,8 +28,8 @@ PRELOADED = (
     "penstock.spark.worker.level_tasks",
     "penstock.spark.worker.sink_task",
     "penstock.spark.live.epochs.epoch_tasks",
-    "penstock.spark.live.epochs.file_tasks",
-    "penstock.spark.live.epochs.single_task",
+    "penstock.spark.live.epochs.epoch_tasks",
+    "penstock.spark.live.epochs.epoch_stages",
 )
 """Modules that tasks of batch runs and of epochs import."""
 

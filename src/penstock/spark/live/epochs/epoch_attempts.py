@@ -16,12 +16,12 @@ from penstock.spark.driver.lost_output import MOST_IN_A_ROW, LostOutput
 from penstock.spark.driver.run_context import JobContext
 from penstock.spark.driver.sink_stage import StagedEpoch
 from penstock.spark.failures.final_failures import FinalFailure
+from penstock.spark.live.epochs.epoch_files import EpochFiles
 from penstock.spark.live.epochs.epoch_job import EpochJob
 from penstock.spark.live.epochs.epoch_journal import EpochJournal
 from penstock.spark.live.epochs.epoch_positions import PlannedEpoch
 from penstock.spark.live.epochs.epoch_stages import EpochStages
 from penstock.spark.live.epochs.epoch_tasks import EpochMessage, has_lost_output
-from penstock.spark.live.files.epoch_files import EpochFiles
 from penstock.spark.sources.bad_records import read_failure
 from penstock.spark.sources.read_context import ReadContext
 from penstock.state.log.subtask_log import LogChange

@@ -7,6 +7,8 @@ the planner may plan another one. Control events go with the records they follow
     end of a part       in the epoch of its last records, or files; the next part is read from the next epoch on
     hand-over           in the epoch of the last records of the run; after a savepoint in progress
     savepoint           with the records of its epoch; a drain ends all sources in it
+
+One call of the loop to the planner between two epochs: sources may block in each part of it.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from penstock.spark.live.epochs.epoch_positions import HANDOVER, EpochPositions, PlannedEpoch, Row
 from penstock.spark.live.epochs.epoch_work import EpochWork
@@ -380,3 +382,32 @@ def _range(step: _Step, split: int, first: int, last: int) -> Row:
 def _control(event: str, source: int = -1) -> Row:
     row = {"event": event, "source": source, "split": 0, "first": 0, "last": 0}
     return row | {"finished": False}
+
+
+@dataclass(frozen=True, slots=True)
+class PlannerAnswer:
+    """Next action of the loop.
+
+    Attributes:
+        planned: The next epoch; None if there is nothing to do.
+        records_left: Pending records after it, None if no source knows them.
+        files_left: Pending files after it, None if no source has files.
+        waiting: Source id to split to pending records, as of the last second.
+        seconds_to_next: If there is nothing to do: the time until a source has records, None if nobody knows.
+    """
+
+    planned: PlannedEpoch | None
+    records_left: int | None
+    files_left: int | None
+    waiting: Mapping[int, Mapping[str, int]]
+    seconds_to_next: float | None
+
+
+def answer_of(planner: EpochPlanner, at: EpochPositions, **how: Any) -> PlannerAnswer:
+    """Return the next epoch, and what is left behind it."""
+    planned = planner.next(at, **how)
+    after = at if planned is None else planned.after
+    waits = planner.seconds_to_next(at) if planned is None else None
+    records, files = planner.records_left(after), planner.files_left(after)
+    waiting = planner.records_waiting(after) if records else {}
+    return PlannerAnswer(planned, records, files, waiting, waits)

@@ -10,12 +10,19 @@ If the driver is killed before the record, the epoch never happened: the next dr
 output and plans another one. If it is killed later, the next driver commits the sinks of the newest
 record once more. Only one driver can put the record of an epoch, so a driver that was replaced and wakes
 up fails at its record.
+
+Cleanup that does not hide the failure before it.
+
+In a `finally`, an exception of the cleanup replaces that of the work. The cleanup of a run uses the
+same JVM and the same executors as the run, so it often fails for the same reason, with a less useful
+message.
 """
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -30,25 +37,20 @@ from penstock.graph.endpoints import EpochNumber
 from penstock.plan.phases.backlog import catch_up_factor
 from penstock.plan.physical import RunPlan
 from penstock.spark.driver.confirmations import Confirmations, logs_read
-from penstock.spark.driver.first_failure import cleaned_up
 from penstock.spark.driver.run_context import JobContext
 from penstock.spark.job.hand_over import describe_hand_over
-from penstock.spark.live.backlog_interval import BacklogInterval
 from penstock.spark.live.epochs.epoch_attempts import EpochAttempts
+from penstock.spark.live.epochs.epoch_files import EpochFiles
 from penstock.spark.live.epochs.epoch_job import EpochJob
 from penstock.spark.live.epochs.epoch_journal import EpochJournal, RecordedEpoch
-from penstock.spark.live.epochs.epoch_pace import EpochPace
-from penstock.spark.live.epochs.epoch_planner import EpochPlanner
+from penstock.spark.live.epochs.epoch_pace import BacklogInterval, EpochPace
+from penstock.spark.live.epochs.epoch_planner import EpochPlanner, PlannerAnswer, answer_of
 from penstock.spark.live.epochs.epoch_positions import HANDOVER, EpochPositions, PlannedEpoch
 from penstock.spark.live.epochs.epoch_savepoints import EpochSavepoints
 from penstock.spark.live.epochs.epoch_stages import EpochStages
 from penstock.spark.live.epochs.epoch_work import EpochWork
-from penstock.spark.live.epochs.planner_answer import PlannerAnswer, answer_of
-from penstock.spark.live.epochs.split_readings import split_readings
-from penstock.spark.live.files.epoch_files import EpochFiles
-from penstock.spark.live.files.file_readings import file_readings
-from penstock.spark.live.live_progress import LiveProgress
-from penstock.spark.live.pending_input import KnownPendingInput, PendingInput
+from penstock.spark.live.epochs.split_readings import file_readings, split_readings
+from penstock.spark.live.live_progress import KnownPendingInput, LiveProgress, PendingInput
 from penstock.spark.live.run_bounds import Predecessor, record_done, recorded_outline
 from penstock.spark.savepoints.job_savepoints import JobSavepoints
 from penstock.spark.sources.read_context import Pinned
@@ -59,6 +61,27 @@ from penstock.spark.worker.worker_memory import (
     note_ended,
     remove_local_copies,
 )
+
+_logger = logging.getLogger("penstock")
+
+
+@contextmanager
+def cleaned_up(clean: Callable[[], object], what: str) -> Iterator[None]:
+    """Call `clean` at the end of the context.
+
+    Raises:
+        BaseException: The exception of the context, or else that of `clean`.
+    """
+    try:
+        yield
+    except BaseException:
+        try:
+            clean()
+        except Exception as second:  # noqa: BLE001 - it is logged; the first exception has the cause
+            _logger.warning("%s failed as well, after the failure: %s", what, second)
+        raise
+    clean()
+
 
 SAVEPOINT = "savepoint:"
 """Begin of the control event of a savepoint."""

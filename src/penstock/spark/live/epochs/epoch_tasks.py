@@ -8,6 +8,8 @@ The driver makes them once per run. Spark calls them with the partition and its 
 stage 0 each is a pickled `StageInput`, later each is a frame. All but the last yield the partition for a
 frame (8 bytes, big-endian) and the frame in turn, as Spark's `PairwiseRDD` expects. The partition of a
 frame is the subtask of its route, and the partition of a stage k is a subtask of level k.
+
+Stage 0 of an epoch for rows of files: Arrow batches of Spark's reader go through level 0.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+import pyarrow as pa
 from pyspark import TaskContext
 
 from penstock.errors import StateError
@@ -27,6 +30,7 @@ from penstock.metrics.task_clock import OTHER, START, STATE, WAIT, TaskClock
 from penstock.runtime.task.garbage_collection import paused_for_micro_batch, rare_for_records
 from penstock.spark.failures.translation import carrying
 from penstock.spark.live.epochs.early_sinks import EarlySinks
+from penstock.spark.live.epochs.epoch_job import Stage
 from penstock.spark.live.epochs.log_frames import (
     Outcome,
     arrived_logs,
@@ -37,7 +41,7 @@ from penstock.spark.live.epochs.log_frames import (
 )
 from penstock.spark.live.epochs.seed_files import SeedFiles
 from penstock.spark.worker.frames import waited_for
-from penstock.spark.worker.level_zero_tasks import PositionsTask
+from penstock.spark.worker.level_zero_tasks import ColumnsTask, PositionsTask, task_id
 from penstock.spark.worker.live_subtasks import ArrivedFrames, LevelDescription, Seed, live_subtask
 from penstock.spark.worker.payload import Payload
 from penstock.spark.worker.sink_task import SinkMessage, SinkTask
@@ -287,3 +291,60 @@ def _attempt() -> int:
     context = TaskContext.get()
     assert context is not None
     return int(context.taskAttemptId())
+
+
+@dataclass(frozen=True, slots=True)
+class FilesTask:
+    """Runs level 0 over rows of files.
+
+    Attributes:
+        columns: Feeds them to level 0.
+        schema: Schema of the Arrow batches, each of which arrives as a message without it.
+        subtask_of_route: Route to subtask.
+    """
+
+    columns: ColumnsTask
+    schema: pa.Schema
+    subtask_of_route: Mapping[int, int]
+
+    def __call__(self, index: int, batches: Iterable[bytes]) -> Iterator[bytes]:
+        """Run one task whose output is read by level 1."""
+        with carrying(), self.memory():
+            yield from to_next(0, index, self.run(index, batches), self.subtask_of_route)
+
+    def memory(self) -> AbstractContextManager[None]:
+        """Return the context with the settings of the garbage collector."""
+        return rare_for_records()
+
+    def run(self, index: int, batches: Iterable[bytes]) -> Generator[Row, None, None]:
+        """Run one task.
+
+        Raises:
+            PenstockError: A user function failed.
+        """
+        del index
+        cached = self.columns.take()
+        clock = cached.level.clock
+        decoded = (pa.ipc.read_record_batch(pa.py_buffer(each), self.schema) for each in batches)
+        for frames in self.columns.run(cached, decoded):
+            before = clock.switch(WAIT)
+            yield from frames
+            clock.switch(before)
+
+
+@dataclass(frozen=True, slots=True)
+class AtPartition:
+    """Gives a task its index in the stage.
+
+    Tasks of positions and of files are one stage, and Spark counts each kind from 0 when it calls them.
+
+    Attributes:
+        task: The task.
+    """
+
+    task: Stage
+
+    def __call__(self, index: int, inputs: Iterator[bytes]) -> Iterable[bytes]:
+        """Run it."""
+        del index
+        return self.task(task_id(), inputs)
