@@ -128,7 +128,6 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
         "exact_sums": frozenset(),
         "mistakes": frozenset({"aggregates", "tree"}),
         "column": frozenset({"aggregates", "mistakes", "tree"}),
-        "column_functions": frozenset({"column", "tree"}),
         "signatures": frozenset({"kinds", "tree"}),
         "nested_signatures": frozenset({"kinds", "tree"}),
         "functions": frozenset({"kinds", "nested_signatures", "signatures", "tree"}),

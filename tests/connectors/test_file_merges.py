@@ -13,7 +13,7 @@ import pytest
 
 from penstock.common import Types
 from penstock.connectors.files.file_formats import SPECS, FileFormat
-from penstock.connectors.files.file_merges import _MERGES, merge_files
+from penstock.connectors.files.file_merger import _MERGES, merge_files
 from penstock.connectors.files.file_writers import ROW_GROUP_ROWS
 from penstock.errors import JobCancelledError
 from tests.connectors.conftest import MakeContext

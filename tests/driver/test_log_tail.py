@@ -25,8 +25,7 @@ from penstock.spark.live.live_progress import PendingEstimates
 from penstock.spark.sources.read_context import Pinned
 from penstock.spark.sources.source_row import PartReading
 from penstock.spark.sources.split_advance import Budgets, SplitReading
-from penstock.spark.sources.split_ranges import SplitRange, cut_ranges
-from penstock.spark.sources.split_reads import position_of_log, resume_log
+from penstock.spark.sources.split_reads import SplitRange, cut_ranges, position_of_log, resume_log
 from tests.driver.test_epoch_planner import Clock, rows_of
 from tests.log_world import World, WorldLog
 

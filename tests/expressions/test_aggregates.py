@@ -33,7 +33,7 @@ from penstock.expressions.aggregates import AGGREGATES, AggregateExpression
 from penstock.plan.folding.choice import legal_places
 from penstock.program.folding.fold import Place
 from penstock.runtime.exchange import column_buckets
-from penstock.runtime.fold import entry_limit
+from penstock.runtime.fold import fold_table
 from penstock.runtime.operators import keyed_aggregate
 from penstock.testing import Schedule, collect, run_in_process
 from tests.expressions.generated import same
@@ -271,7 +271,7 @@ def test_every_legal_place_gives_what_state_gives(
     choices = [legal_places(plan, plan.runs[fold.run], fold.operator) for fold in plan.folds]
     wanted = expected(history + live, aggregates)
     with pytest.MonkeyPatch.context() as patch, force:
-        patch.setattr(entry_limit, "_FIRST_LOOK", 2 if small else 4096)  # tables fill at once
+        patch.setattr(fold_table, "_FIRST_LOOK", 2 if small else 4096)  # tables fill at once
         for choice in product(*choices):
             folds = tuple(
                 replace(fold, plan=replace(fold.plan, places=places))

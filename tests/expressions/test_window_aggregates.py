@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.api.windows.cumulating import CumulatingEventTimeWindows
+from penstock.api.windows.sliding import CumulatingEventTimeWindows
 from penstock.common import Configuration, Duration, Row, Time, Types, WatermarkStrategy
 from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream import OutputTag, StreamExecutionEnvironment, col

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.program.regular_windows import RegularWindows
+from penstock.program.windows import RegularWindows
 
 SHAPES = {
     "tumbling": RegularWindows(7, 7, 2),

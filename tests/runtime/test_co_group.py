@@ -27,7 +27,7 @@ from penstock.datastream.window import (
 )
 from penstock.errors import UserFunctionError
 from penstock.runtime.operators.joins.two_sides import lists_by_key, pairs_by_key
-from penstock.runtime.operators.windows.co_group_windows import CoGroupWindowOperator
+from penstock.runtime.operators.windows.co_group_at_end import CoGroupWindowOperator
 from penstock.state.log.blob import decode_blob
 from penstock.testing import Emitted, OperatorHarness, difference, run_in_process
 from tests.runtime.jobs import BATCH, MODE_IDS, MODES, by_time, environment

@@ -35,7 +35,7 @@ from penstock.datastream.window import (
 from penstock.plan.folding.choice import legal_places
 from penstock.program.folding.fold import LATEST_LAWS, Place, latest
 from penstock.program.operators import KEYED_LATEST
-from penstock.runtime.fold import entry_limit
+from penstock.runtime.fold import fold_table
 from penstock.testing import Schedule, difference, run_in_process
 from tests.runtime.jobs import BATCH, MIXED, Splits, by_time, environment
 from tests.runtime.spill_jobs import ms
@@ -240,7 +240,7 @@ def test_every_legal_place_gives_what_state_gives(name, mode, history, live, sch
     choices = [legal_places(plan, plan.runs[fold.run], fold.operator) for fold in plan.folds]
     assert all(fold.plan.places in legal for fold, legal in zip(plan.folds, choices, strict=True))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(entry_limit, "_FIRST_LOOK", 2 if small else 4096)  # tables fill at once
+        patch.setattr(fold_table, "_FIRST_LOOK", 2 if small else 4096)  # tables fill at once
         first, *others = (
             run_in_process(forced(plan, choice), schedule).of() for choice in product(*choices)
         )

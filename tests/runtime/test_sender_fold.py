@@ -20,7 +20,7 @@ from penstock.datastream.window import EndOfStreamWindows, GlobalWindows
 from penstock.errors import KeyTypeError, UserFunctionError
 from penstock.metrics.values import metric_results
 from penstock.program.folding.fold import ChannelFold, Fold
-from penstock.runtime.fold import entry_limit
+from penstock.runtime.fold import fold_table
 from penstock.runtime.fold.sender_fold import SenderFold
 from penstock.runtime.spill.spill_space import SPILLED_FILES
 from penstock.testing import Schedule, difference, last_per_key, run_in_process
@@ -170,13 +170,13 @@ def test_state_at_the_switch_is_the_same(history):
 @settings(max_examples=15, deadline=None)
 def test_what_is_folded_of_a_key_group_may_exceed_memory(then, splits, schedule):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(entry_limit, "_FIRST_LOOK", 2)
+        patch.setattr(fold_table, "_FIRST_LOOK", 2)
         found = run(BATCH | SMALL, Splits(splits), then, schedule)
     assert Counter(found.of()) == folded(splits, joined)
 
 
 def test_a_table_that_is_too_large_is_spilled_with_the_records_behind_it(monkeypatch):
-    monkeypatch.setattr(entry_limit, "_FIRST_LOOK", 2)
+    monkeypatch.setattr(fold_table, "_FIRST_LOOK", 2)
     splits = tuple(tuple((key, f"{split}.") for key in range(3000)) for split in range(3))
     found = run(BATCH | {"execution.sorted-inputs.memory": "5kb"}, Splits(splits), THENS["reduce"])
     assert Counter(found.of()) == folded(splits, joined)

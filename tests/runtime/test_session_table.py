@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream.window import EventTimeSessionWindows
 from penstock.program.folding.fold import Fold, Place
-from penstock.runtime.fold import entry_limit
+from penstock.runtime.fold import fold_table
 from penstock.runtime.fold.session_table import SessionTable
 from penstock.testing import difference, run_in_process
 from penstock.types.time import Time
@@ -68,7 +68,7 @@ def test_sessions_of_all_tasks_are_those_of_the_stream(splits, small):
     plan = env.plan()
     assert plan.folds[0].plan.places == {Place.SENDER, Place.STATE}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(entry_limit, "_FIRST_LOOK", 2 if small else 4096)
+        patch.setattr(fold_table, "_FIRST_LOOK", 2 if small else 4096)
         found = run_in_process(plan).of()
     wanted = sessions([record for split in splits for record in split])
     assert difference(found, [(key, last, letters) for key, _, last, letters in wanted]) is None

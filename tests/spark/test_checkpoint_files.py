@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from penstock.errors import StateError
-from penstock.spark.sources.listing.checkpoint_files import check_checkpoint
+from penstock.spark.sources.listing.stream_writer import check_checkpoint
 
 CONTENT = b"v1\n" + b"x" * 600 + b'\n{"control": 1, "3": [100, 250]}'
 

@@ -16,7 +16,7 @@ from penstock.common import Types
 from penstock.config.time_zone import zone_named
 from penstock.datastream.connectors import FileSource
 from penstock.errors import SourceError
-from penstock.spark.sources.orc_types import misfit
+from penstock.spark.sources.file_columns import misfit
 from tests.spark.conftest import Environment
 from tests.spark.test_strict_files import read
 

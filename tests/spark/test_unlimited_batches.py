@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.spark.session.job_settings import BATCH_BYTES, plan_with_partitions
-from penstock.spark.session.unlimited_batches import has_small_batches, without_limit
+from penstock.spark.sources.source_reads import has_small_batches, without_limit
 
 RECORDS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 

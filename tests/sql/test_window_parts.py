@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from penstock.api.windows.cumulating import CumulatingEventTimeWindows
+from penstock.api.windows.sliding import CumulatingEventTimeWindows
 from penstock.common import Configuration, Duration, Row, Time, Types, WatermarkStrategy
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.connectors import CollectionSource, FileSource, HybridSource

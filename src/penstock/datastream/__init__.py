@@ -104,14 +104,17 @@ from penstock.datastream.window import (
     Window,
     WindowAssigner,
 )
-from penstock.expressions.column import ColumnExpression, col, lit, when
-from penstock.expressions.column_functions import (
+from penstock.expressions.column import (
+    ColumnExpression,
     coalesce,
+    col,
     concat,
     greatest,
     least,
+    lit,
     null_if,
     struct,
+    when,
 )
 from penstock.program.join import TaggedUnion
 

@@ -17,7 +17,12 @@ from penstock.api.windows.session import (
     ProcessingTimeSessionWindows,
     SessionWindowTimeGapExtractor,
 )
-from penstock.api.windows.sliding import SlidingEventTimeWindows, SlidingProcessingTimeWindows
+from penstock.api.windows.sliding import (
+    SlidingEventTimeWindows,
+    SlidingProcessingTimeWindows,
+    TumblingEventTimeWindows,
+    TumblingProcessingTimeWindows,
+)
 from penstock.api.windows.trigger import Trigger
 from penstock.api.windows.triggers import (
     ContinuousEventTimeTrigger,
@@ -29,7 +34,6 @@ from penstock.api.windows.triggers import (
     ProcessingTimeTrigger,
     PurgingTrigger,
 )
-from penstock.api.windows.tumbling import TumblingEventTimeWindows, TumblingProcessingTimeWindows
 from penstock.program.windows import CountWindow, GlobalWindow, TimeWindow, TriggerResult, Window
 
 __all__ = [

@@ -7,8 +7,7 @@ from enum import Enum, auto
 from typing import Any
 
 from penstock.expressions.steps import ExpressionChain
-from penstock.program.regular_windows import RegularWindows
-from penstock.program.windows import Window
+from penstock.program.windows import RegularWindows, Window
 from penstock.types.information import TypeInformation
 
 

@@ -47,7 +47,7 @@ from penstock.spark.savepoints.job_savepoints import STOPPED, JobSavepoints
 from penstock.spark.savepoints.savepoint_requests import SavepointFutures, no_live_run
 from penstock.spark.session.job_settings import job_settings
 from penstock.spark.session.settings import object_settings
-from penstock.spark.sources.column_names import check_sources
+from penstock.spark.sources.dataframes import check_sources
 from penstock.spark.sources.missing_files import check_files_there
 from penstock.ui.job_controls import JobAction, JobControl, in_thread
 from penstock.ui.server import CONTROLS

@@ -31,7 +31,7 @@ READER = "penstock.spark.sources.dataframes:read_records"
 COMPUTER = "penstock.spark.sources.dataframes:computed_records"
 """Name of the function that makes it of expressions alone."""
 
-CHECK = "penstock.spark.sources.column_names:check_type"
+CHECK = "penstock.spark.sources.dataframes:check_type"
 """Name of the function that refuses names a DataFrame cannot have."""
 
 

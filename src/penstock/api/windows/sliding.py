@@ -1,4 +1,4 @@
-"""Sliding windows: of one length, at equal distances; they may overlap or have gaps."""
+"""Windows of one length: tumbling, sliding at equal distances, and those of SQL's CUMULATE."""
 
 from __future__ import annotations
 
@@ -10,8 +10,80 @@ from penstock.api.windows.timed_assigners import (
     ProcessingTimeAssigner,
     RegularAssigner,
 )
-from penstock.program.regular_windows import RegularWindows
+from penstock.program.windows import RegularWindows
 from penstock.types.time import Time
+
+
+class _Tumbling(RegularAssigner):
+    def __init__(self, size: int, offset: int) -> None:
+        """Make windows of `size` milliseconds, one of which starts at `offset`.
+
+        Raises:
+            ArgumentError: `size` is not greater than 0, or `offset` is not smaller.
+        """
+        self.size = positive(size, "length of windows")
+        self.offset = smaller_offset(offset, size)
+
+    @classmethod
+    def of(cls, size: Time, offset: Time | None = None) -> Self:
+        """Return windows of `size` that start at multiples of it since the epoch, plus `offset`.
+
+        Args:
+            size: Length of a window, [start, end).
+            offset: Of the starts; shorter than `size`, of either sign.
+
+        Raises:
+            ArgumentError: An argument is no `Time`, or out of range.
+
+        Example:
+            >>> hours = TumblingEventTimeWindows.of(Time.hours(1), Time.minutes(15))
+            >>> hours.size, hours.offset
+            (3600000, 900000)
+        """
+        shift = 0 if offset is None else milliseconds(offset, "offset of windows")
+        return cls(milliseconds(size, "length of windows"), shift)
+
+    @property
+    def regular(self) -> RegularWindows:
+        """The windows."""
+        return RegularWindows(self.size, self.size, self.offset)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.size}, {self.offset})"
+
+
+class TumblingEventTimeWindows(EventTimeAssigner, _Tumbling):
+    """Windows of one length by the timestamps of records; each record is in one of them.
+
+    Example:
+        >>> TumblingEventTimeWindows.of(Time.minutes(1))
+        TumblingEventTimeWindows(60000, 0)
+    """
+
+
+class TumblingProcessingTimeWindows(ProcessingTimeAssigner, _Tumbling):
+    """Windows of one length by the wall clock; each record is in one of them.
+
+    Example:
+        >>> TumblingProcessingTimeWindows.of(Time.minutes(1))
+        TumblingProcessingTimeWindows(60000, 0)
+    """
+
+
+class CumulatingEventTimeWindows(EventTimeAssigner, RegularAssigner):
+    """Windows by the timestamps of records, of which all that begin together end a step apart, up to one length."""
+
+    def __init__(self, size: int, step: int, offset: int) -> None:
+        """Make windows of up to `size` milliseconds, a multiple of `step`, one of which starts at `offset`."""
+        self.size, self.step, self.offset = size, step, offset
+
+    @property
+    def regular(self) -> RegularWindows:
+        """The windows."""
+        return RegularWindows(self.size, self.step, self.offset, grows=self.step < self.size)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.size}, {self.step}, {self.offset})"
 
 
 class _Sliding(RegularAssigner):

@@ -10,8 +10,7 @@ from penstock.api.windows.assigner import WindowAssigner
 from penstock.api.windows.trigger import Trigger
 from penstock.api.windows.triggers import EventTimeTrigger, ProcessingTimeTrigger
 from penstock.errors import TypeMismatchError
-from penstock.program.regular_windows import RegularWindows
-from penstock.program.windows import MIN_TIMESTAMP, TimeWindow
+from penstock.program.windows import MIN_TIMESTAMP, RegularWindows, TimeWindow
 
 
 class TimedAssigner(WindowAssigner[Any, TimeWindow]):

@@ -5,22 +5,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self
 
 from penstock.api.windows.assigner import MergingWindowAssigner, WindowAssigner
-from penstock.api.windows.cumulating import CumulatingEventTimeWindows
 from penstock.api.windows.evictors import Evictor
 from penstock.api.windows.global_windows import END_OF_STREAM, EndOfStreamWindows, GlobalWindows
 from penstock.api.windows.session import DynamicEventTimeSessionWindows, EventTimeSessionWindows
-from penstock.api.windows.sliding import SlidingEventTimeWindows, SlidingProcessingTimeWindows
+from penstock.api.windows.sliding import (
+    CumulatingEventTimeWindows,
+    SlidingEventTimeWindows,
+    SlidingProcessingTimeWindows,
+    TumblingEventTimeWindows,
+    TumblingProcessingTimeWindows,
+)
 from penstock.api.windows.trigger import Trigger
 from penstock.api.windows.triggers import (
     EndOfStreamTrigger,
     EventTimeTrigger,
     ProcessingTimeTrigger,
 )
-from penstock.api.windows.tumbling import TumblingEventTimeWindows, TumblingProcessingTimeWindows
 from penstock.errors import ArgumentError, GraphError
-from penstock.program.regular_windows import RegularWindows
 from penstock.program.window_operation import Evaluation, WindowContents, WindowSpec
-from penstock.program.windows import GlobalWindow, Window
+from penstock.program.windows import GlobalWindow, RegularWindows, Window
 from penstock.types import TypeInformation
 
 if TYPE_CHECKING:

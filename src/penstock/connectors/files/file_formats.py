@@ -16,8 +16,7 @@ from penstock.connectors.files.file_writers import (
     RecordFile,
     is_written_of_column,
 )
-from penstock.connectors.files.json_columns import JsonRowFile
-from penstock.connectors.files.writable_columns import is_whole_column
+from penstock.connectors.files.writable_columns import JsonRowFile, is_whole_column
 from penstock.connectors.python.print_sink import text_form
 from penstock.errors import ArgumentError, CallSite, GraphError
 from penstock.graph.endpoints import SinkContext

@@ -1,23 +1,24 @@
-"""Columns that a task may write into files without making records of them.
-
-What records would refuse has to be refused: another type than the declared one, and times that Python has not. Such a
-batch is left to the records, whose error names the field.
-"""
+"""Columns that a task may write into files without making records, also as lines of JSON."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from json.encoder import encode_basestring
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 from pyarrow import types as kinds
 
+from penstock.connectors.files.file_writers import LineRecordFile, is_written_of_column
 from penstock.errors import TypeMismatchError
+from penstock.graph.endpoints import SinkContext
 from penstock.types.arrow import arrow_schema, arrow_type
-from penstock.types.arrow_lists import check_times
+from penstock.types.arrow_lists import check_times, columns_to_lists
 from penstock.types.base import TypeInformation
 from penstock.types.records import RowTypeInfo
+from penstock.wire.row_columns import rows_of
+from penstock.wire.text import json_codec
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,3 +81,33 @@ def _is_whole(kind: Any, *, is_inside: bool) -> bool:
         return False
     inside = [kind.field(at).type for at in range(kind.num_fields)]
     return all(_is_whole(each, is_inside=True) for each in inside)
+
+
+class JsonRowFile(LineRecordFile):
+    """Writes rows as JSON objects, one per line."""
+
+    def __init__(self, file: BinaryIO, context: SinkContext) -> None:
+        type_info = context.type_info
+        assert isinstance(type_info, RowTypeInfo), "other records have no names"
+        coerce = type_info.coerce  # gives the fields their names
+        write = json_codec(type_info).write
+        super().__init__(file, context, lambda record: write(coerce(record)))
+        names = (encode_basestring(name).replace("%", "%%") for name in type_info.field_names)
+        self._line = ("{" + ",".join(f"{name}:%s" for name in names) + "}\n").__mod__
+        types = type_info.field_types
+        self._has_texts = all(map(is_written_of_column, types))
+        self._texts = [json_codec(kind).writes for kind in types] if self._has_texts else []
+
+    def write_columns(self, batch: pa.RecordBatch) -> None:
+        """Append rows; raises SinkError naming the first that has no text."""
+        if not self._has_texts:
+            self.write(rows_of(batch))
+            return
+        lists = columns_to_lists(batch)
+        texts = [
+            ["null" if value is None else text(value) for value in values]
+            if column.null_count
+            else map(text, values)
+            for text, values, column in zip(self._texts, lists, batch.columns, strict=True)
+        ]
+        self._append("".join(map(self._line, zip(*texts, strict=True))).encode(), batch.num_rows)

@@ -32,8 +32,8 @@ from penstock.program.folding.fold import NO_PROMISES, Fold, Place, Promises
 from penstock.program.folding.operator_fold import fold_of, function_of, merges
 from penstock.program.level import OperatorSpec, has_life_cycle
 from penstock.program.operator_kind import Emit
-from penstock.program.regular_windows import RegularWindows
 from penstock.program.run_settings import RunKind
+from penstock.program.windows import RegularWindows
 from penstock.types.description import has_serializers
 
 ASSOCIATIVE = "is_associative"

@@ -21,7 +21,7 @@ from typing import Any
 from penstock.errors import CallSite
 from penstock.expressions.field_totals import FieldTotal
 from penstock.program.operator_kind import Emit
-from penstock.program.regular_windows import RegularWindows
+from penstock.program.windows import RegularWindows
 from penstock.types.information import TypeInformation
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.program.regular_windows import RegularWindows
+from penstock.program.windows import RegularWindows
 from penstock.wire.elements import MIN_TIMESTAMP
 
 _SAFE = 1 << 62

@@ -14,8 +14,7 @@ from operator import attrgetter
 from typing import Any
 
 from penstock.program.folding.fold import Fold
-from penstock.runtime.fold.entry_limit import EntryLimit
-from penstock.runtime.fold.fold_table import Entries
+from penstock.runtime.fold.fold_table import Entries, EntryLimit
 from penstock.state.backends.base import ABSENT
 
 _first = attrgetter("first")

@@ -25,10 +25,10 @@ from penstock.spark.failures.crashed_workers import with_operators
 from penstock.spark.failures.java_causes import java_causes
 from penstock.spark.failures.known_failures import failed_file
 from penstock.spark.failures.translation import translate
-from penstock.spark.sources.file_lines import line_number, numbered_lines, shortened
 from penstock.spark.sources.file_options import reader_options
 from penstock.spark.sources.file_paths import load_path
 from penstock.spark.sources.file_reads import read_by, row_schema
+from penstock.spark.sources.open_quotes import line_number, numbered_lines, shortened
 from penstock.spark.sources.read_context import ReadContext
 from penstock.spark.sources.table import files_of
 

@@ -28,9 +28,9 @@ from penstock.spark.sources.line_reads import (
     is_read_by_lines,
     lines_of_files,
 )
+from penstock.spark.sources.listing.file_listing import rows_by_partitions
 from penstock.spark.sources.listing.file_log import logged_files
 from penstock.spark.sources.listing.file_readings import reading_order
-from penstock.spark.sources.listing.partition_groups import rows_by_partitions
 from penstock.spark.sources.missing_columns import note_missing_columns
 from penstock.spark.sources.narrow_columns import narrowed, widened
 from penstock.spark.sources.pinned_files import PinnedFiles, declared_schema, pin_files, reader

@@ -28,10 +28,9 @@ from penstock.spark.sources.file_paths import (
 )
 from penstock.spark.sources.file_reads import row_schema
 from penstock.spark.sources.line_reads import is_read_by_lines, lines_of_files
-from penstock.spark.sources.listing.file_listing import list_files, listed_now
+from penstock.spark.sources.listing.file_listing import list_files, listed_now, rows_by_partitions
 from penstock.spark.sources.listing.file_log import FileLog
 from penstock.spark.sources.listing.file_readings import FileReading, ListedReading, Lister
-from penstock.spark.sources.listing.partition_groups import rows_by_partitions
 from penstock.spark.sources.narrow_columns import narrowed, widened
 from penstock.spark.sources.pinned_files import declared_schema
 from penstock.spark.sources.read_context import ReadContext

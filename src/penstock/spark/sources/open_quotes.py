@@ -7,6 +7,8 @@
 So a Spark job checks the lines as text: Spark reads files of any file system and decompresses them. If
 the quote of another value than the last is open, the parser itself finds the next quote in a wrong
 position.
+
+Numbers of lines of a file, and short texts of lines for messages.
 """
 
 from __future__ import annotations
@@ -15,15 +17,43 @@ import csv
 import re
 from collections.abc import Sequence
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
 from penstock.connectors.column_positions import by_position, column_name
 from penstock.connectors.files.file_source import FileSource
-from penstock.spark.sources.file_lines import line_number, numbered_lines, shortened
 from penstock.spark.sources.file_options import reader_options
 from penstock.spark.sources.file_paths import load_path, plain
+
+_MOST_CHARACTERS = 200
+
+
+def numbered_lines(reader: DataFrameReader, path: str) -> DataFrame:
+    """Return the lines of a file for `line_number`."""
+    lines: DataFrame = by_position(reader.text(path))
+    return lines.select(
+        sf.col(column_name(0)).alias("line"),
+        sf.spark_partition_id().alias("task"),
+        sf.monotonically_increasing_id().alias("place"),
+    )
+
+
+def line_number(lines: DataFrame, text: str) -> int | None:
+    """Return the number of the first line that is `text`, from 1."""
+    found = lines.where(sf.col("line") == text).orderBy("place").limit(1).collect()
+    if not found:
+        return None
+    # The id consists of the number of the task and that of the line within it.
+    task, place = found[0]["task"], found[0]["place"]
+    before = lines.where(sf.col("task") < task).count() if task else 0
+    return int(before) + (int(place) & ((1 << 33) - 1)) + 1
+
+
+def shortened(text: str) -> str:
+    """Return text, cut if it is too long for a message."""
+    return text if len(text) <= _MOST_CHARACTERS else text[:_MOST_CHARACTERS] + "…"
+
 
 _WIDE = re.compile(r"utf-?(16|32)", re.IGNORECASE)
 """Encodings in which a quote is several bytes; the lines are read as UTF-8."""

@@ -1,17 +1,32 @@
 """Reads the parts of sources as DataFrames of frames in batch runs, and makes records of rows in all.
 
 `table` contains the differences between sources.
+
+The rows of the positions stream, which the tasks of level 0 read.
+
+The schema is in a separate module, because Spark starts several processes for a Python data source,
+which should not import the modules of tasks.
+
+Arrow batches whose bytes Spark does not count, for rows that cannot be large.
+
+Spark fills a batch for a worker until it has `maxRecordsPerBatch` rows or `maxBytesPerBatch` bytes, and adds up its bytes after
+every row, which costs as much as reading the row from a file and sending it. It does not if there is no limit. A row of
+numbers and times has a size that is known before, so a batch of them needs no limit of bytes.
+
+Tasks read the limit from the session of their query, and other jobs of the user's session have frames, which are large rows. So the
+query gets a session of its own: a copy of the user's, as every streaming query of Spark has.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial, reduce
-from typing import cast
+from typing import Any, cast
 
 from pyspark.accumulators import Accumulator
 from pyspark.sql import DataFrame
+from pyspark.sql import types as sql
 
 from penstock.connectors.column_positions import by_position
 from penstock.connectors.files.lines.decoder import LineDecoder
@@ -25,17 +40,16 @@ from penstock.graph.query_source import QuerySource
 from penstock.graph.source import Source
 from penstock.plan.phases.task_groups import TaskGroup, task_groups, tasks_reading
 from penstock.plan.physical import PlannedProjection
-from penstock.program.regular_windows import RegularWindows
 from penstock.program.timestamps import ColumnTimestamps
+from penstock.program.windows import RegularWindows
 from penstock.runtime.task.chain import operators_behind
 from penstock.spark.expressions.aggregates import finished, finished_windows, merged
 from penstock.spark.expressions.projection import has_errors, projected
 from penstock.spark.expressions.queries import rows_of_query
-from penstock.spark.session.unlimited_batches import has_small_batches, without_limit
+from penstock.spark.session.job_settings import BATCH_BYTES, MAX_BATCH_BYTES
 from penstock.spark.sources.line_reads import columns_of, decoder_of
-from penstock.spark.sources.position_rows import RANGES_DDL
 from penstock.spark.sources.read_context import ReadContext
-from penstock.spark.sources.split_ranges import SplitRange, cut_ranges
+from penstock.spark.sources.split_reads import SplitRange, cut_ranges
 from penstock.spark.sources.table import row_of
 from penstock.spark.worker.frames import DDL
 from penstock.spark.worker.level_tasks import LocalLevels
@@ -43,6 +57,66 @@ from penstock.spark.worker.level_zero_tasks import ColumnsTask, PositionsTask
 from penstock.spark.worker.payload import Payload
 from penstock.spark.worker.sink_task import MESSAGE_DDL, LastLevel, SinkTask
 from penstock.spark.worker.worker_memory import LiveAttempt
+
+_MAX_BATCH_RECORDS = "spark.sql.execution.arrow.maxRecordsPerBatch"
+
+_NO_LIMIT = str((1 << 31) - 1)
+"""Spark compares with this number, and then it does not count."""
+
+_BYTES: Mapping[type[sql.DataType], int] = {
+    sql.BooleanType: 1,
+    sql.ByteType: 1,
+    sql.ShortType: 2,
+    sql.IntegerType: 4,
+    sql.LongType: 8,
+    sql.FloatType: 4,
+    sql.DoubleType: 8,
+    sql.DecimalType: 16,
+    sql.DateType: 4,
+    sql.TimestampType: 8,
+    sql.TimestampNTZType: 8,
+}
+"""Types whose values have one size in Arrow; all others have no greatest one."""
+
+
+def has_small_batches(rows: DataFrame) -> bool:
+    """Return whether a batch of so many rows as it may have is within the limit of bytes, whatever is in them."""
+    most = int(str(rows.sparkSession.conf.get(_MAX_BATCH_RECORDS)))
+    sizes = [_BYTES.get(type(field.dataType)) for field in rows.schema.fields]
+    known = [size for size in sizes if size is not None]
+    return most > 0 and len(known) == len(sizes) and most * sum(known) <= MAX_BATCH_BYTES
+
+
+def without_limit(frame: DataFrame) -> DataFrame:
+    """Return a DataFrame that is computed without a limit of bytes; only if all rows that workers get are small."""
+    planned: Any = frame._jdf  # noqa: SLF001 - Python has no other way to a copy of a session
+    jvm: Any = frame.sparkSession._jvm  # noqa: SLF001
+    session = planned.sparkSession().cloneSession()
+    session.conf().set(BATCH_BYTES, _NO_LIMIT)
+    made = jvm.org.apache.spark.sql.classic.Dataset.ofRows(
+        session, planned.queryExecution().analyzed()
+    )
+    return DataFrame(made, frame.sparkSession)
+
+
+POSITIONS_DDL = "event STRING, source INT, split INT, first LONG, last LONG, finished BOOLEAN"
+"""Rows of split sources and of the control log. `event` is one of:
+
+range           read positions [first, last) of a split; `finished` if the split ends there
+end             the source has ended
+start           the run begins: call every subtask of every level
+handover        the run ends: every subtask writes its state
+tick            time has passed: call every subtask
+next            the source goes on with its next part (loop of epochs only)
+savepoint:<id>  a savepoint is requested: every subtask writes its state
+"""
+
+RANGES_DDL = f"{POSITIONS_DDL}, name STRING"
+"""The same rows with the id of the split, if the source names its splits.
+
+Rows of a loop also have `part`, the part of the source, if the run reads several.
+"""
+
 
 _RANGES_PER_CORE = 2
 """Ranges of logs in a batch run; more than one per core even out what they cost."""

@@ -19,7 +19,7 @@ from penstock.api.functions.context import RuntimeContext
 from penstock.api.functions.function_classes import KeyedProcessFunction
 from penstock.api.state.descriptors import MapStateDescriptor
 from penstock.config.time_zone import zone_named
-from penstock.program.regular_windows import RegularWindows
+from penstock.program.windows import RegularWindows
 from penstock.sql.functions.changes import RowMaker
 from penstock.sql.scalars.times import millis_of, timestamp_of
 from penstock.sql.scalars.zones import instant_at, local_of

@@ -8,18 +8,20 @@ from operator import itemgetter
 from typing import Any
 
 from penstock.api.windows.assigner import WindowAssigner
-from penstock.api.windows.cumulating import CumulatingEventTimeWindows
 from penstock.api.windows.session import EventTimeSessionWindows
-from penstock.api.windows.sliding import SlidingEventTimeWindows
-from penstock.api.windows.tumbling import TumblingEventTimeWindows
+from penstock.api.windows.sliding import (
+    CumulatingEventTimeWindows,
+    SlidingEventTimeWindows,
+    TumblingEventTimeWindows,
+)
 from penstock.api.windows.windowed_stream import WindowedStream
 from penstock.expressions import tree as columns
 from penstock.expressions.keyed_aggregate import WINDOW_BOUNDS, KeyedAggregate
 from penstock.expressions.steps import ExpressionChain, SelectStep, WhereStep
 from penstock.expressions.typing import typed
 from penstock.program.operators import EXPRESSIONS, TIMESTAMPS
-from penstock.program.regular_windows import RegularWindows
 from penstock.program.timestamps import ColumnTimestamps
+from penstock.program.windows import RegularWindows
 from penstock.sql.catalogue import SqlColumn
 from penstock.sql.column_types import BIGINT, BOOLEAN
 from penstock.sql.functions.group_aggregate import AggregateCall, GroupSpec

@@ -1,11 +1,4 @@
-"""coGroup over a window that fires at the end of the input, in a batch run that reaches it.
-
-The operator has all records of a key group, and every key has one window. So it needs neither window
-bookkeeping nor state: it groups the records of each input into one list per key, and calls the
-function once per key. The grouping runs in C.
-
-Lists are in order of arrival, keys in the order of their first record.
-"""
+"""coGroup: two inputs with one key and the same windows, also one that fires at the end of the input."""
 
 from __future__ import annotations
 
@@ -15,12 +8,51 @@ from itertools import chain, islice, repeat
 from typing import Any
 
 from penstock.errors import PenstockError
+from penstock.program.join import TaggedUnion
+from penstock.program.level import OperatorSpec
+from penstock.runtime.flow.output import Output
+from penstock.runtime.functions.context import KeyedScope, OperatorContext
 from penstock.runtime.operators.joins.two_sides import KeyedValues, Pairs, pairs_by_key
 from penstock.runtime.operators.keyed import FLUSH_RECORDS
-from penstock.runtime.operators.two_inputs import Batch
-from penstock.runtime.operators.windows.co_group_windows import CoGroupWindowOperator
+from penstock.runtime.operators.two_inputs import Batch, BuffersInputs
+from penstock.runtime.operators.windows.keyed_window import KeyedWindowOperator
 from penstock.state.level_state import CurrentGroup
 from penstock.user_failure import short
+from penstock.wire.elements import MIN_TIMESTAMP
+
+
+class CoGroupWindowOperator(BuffersInputs, KeyedWindowOperator):
+    """coGroup over windows of any kind. It reads the first input first."""
+
+    def __init__(
+        self, spec: OperatorSpec, output: Output, context: OperatorContext, scope: KeyedScope
+    ) -> None:
+        super().__init__(spec, output, context, scope)
+        self.may_tag = False
+        selectors: Any = spec.key_selectors
+        self._selector = lambda tagged: selectors[tagged[0]](tagged[1])
+
+    def inputs_complete(self) -> None:
+        """Add the buffered records to their windows."""
+        values: list[Any] = []
+        stamps: list[int] = []
+        for number, batches in enumerate(self.take_waiting()):
+            for batch, times in batches:
+                values += map(TaggedUnion, repeat(number), batch)
+                stamps += repeat(MIN_TIMESTAMP, len(batch)) if times is None else times
+        if values:
+            self.process(values, stamps)
+
+    @property
+    def wants_parts_by_time(self) -> bool:
+        """True if parts of a key must be in order of time; its lists at the end of input are not."""
+        return not self._fires_at_end
+
+    def continue_key(self, number: int, values: list[Any], timestamps: list[int] | None) -> None:
+        """Add some records of one input; of equal time, those of the first input precede."""
+        self.records_in += len(values)
+        stamps = [MIN_TIMESTAMP] * len(values) if timestamps is None else timestamps
+        self.process_key(self.keys.key, list(map(TaggedUnion, repeat(number), values)), stamps)
 
 
 # FLIP-331, rule 4.

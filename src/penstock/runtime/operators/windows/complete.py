@@ -16,9 +16,8 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from typing import Any
 
-from penstock.program.regular_windows import RegularWindows
 from penstock.program.window_operation import Evaluation
-from penstock.program.windows import MAX_TIMESTAMP, TimeWindow
+from penstock.program.windows import MAX_TIMESTAMP, RegularWindows, TimeWindow
 from penstock.runtime.operators.windows.contents import seen_of
 from penstock.runtime.operators.windows.host import WindowHost
 from penstock.wire.elements import MIN_TIMESTAMP

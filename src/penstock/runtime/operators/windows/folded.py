@@ -19,9 +19,8 @@ from itertools import repeat
 from typing import Any
 
 from penstock.program.folding.fold import Fold
-from penstock.program.regular_windows import RegularWindows
 from penstock.program.window_operation import Evaluation
-from penstock.program.windows import MAX_TIMESTAMP, TimeWindow
+from penstock.program.windows import MAX_TIMESTAMP, RegularWindows, TimeWindow
 from penstock.runtime.fold.fold_table import Entries
 from penstock.runtime.fold.loops import result_of
 from penstock.runtime.operators.windows.contents import detached, stored_form

@@ -22,8 +22,8 @@ from penstock.errors import PenstockError
 from penstock.program.folding.fold import Fold, Place
 from penstock.program.folding.operator_fold import fold_of_window, merges
 from penstock.program.level import OperatorSpec, has_life_cycle
-from penstock.program.regular_windows import RegularWindows
 from penstock.program.window_operation import Evaluation, WindowSpec
+from penstock.program.windows import RegularWindows
 from penstock.runtime.flow.output import Output, send_sides
 from penstock.runtime.fold.fold_table import Entries
 from penstock.runtime.fold.loops import result_of

@@ -3,6 +3,15 @@
 The contents of a window stay where they are when it is merged: a window has a *state_window*, the window
 under which its contents are stored, and the merged window takes the state_window of one of its parts.
 Only the contents of the other parts move.
+
+The stored form of windows. It is short, and decodable as a component of a key.
+
+| window       | stored       |
+|--------------|--------------|
+| TimeWindow   | (start, end) |
+| CountWindow  | number       |
+| GlobalWindow | None         |
+| any other    | itself       |
 """
 
 from __future__ import annotations
@@ -11,12 +20,37 @@ from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from penstock.program.windows import CountWindow, GlobalWindow, TimeWindow, Window
 from penstock.runtime.operators.windows.host import WindowHost
-from penstock.runtime.operators.windows.stored_windows import stored_window, window_of_stored
 from penstock.state.backends.base import ABSENT
 from penstock.state.schema.entry_schema import StateKind, StateSchema
 from penstock.state.schema.own_states import WINDOW_MERGES
 from penstock.types import Types
+
+_FORMS: dict[type, Callable[[Any], Any]] = {
+    TimeWindow: lambda window: (window.start, window.end),
+    CountWindow: lambda window: window.id,
+    GlobalWindow: lambda _: None,
+}
+
+_WINDOWS: dict[type, Callable[[Any], Window]] = {
+    tuple: lambda form: TimeWindow(*form),
+    int: CountWindow,
+    type(None): lambda _: GlobalWindow.get(),
+}
+
+
+def stored_window(window: Window) -> Any:
+    """Return the stored form of a window."""
+    make = _FORMS.get(type(window))
+    return window if make is None else make(window)
+
+
+def window_of_stored(form: Any) -> Any:
+    """Return the window with this stored form."""
+    make = _WINDOWS.get(type(form))
+    return form if make is None else make(form)
+
 
 Merged = Callable[[Any, list[Any], Any, list[Any]], None]
 """Called for every merge with (result, merged windows, state window, other state windows)."""

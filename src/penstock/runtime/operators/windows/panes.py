@@ -19,8 +19,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.program.regular_windows import RegularWindows
-from penstock.program.windows import MAX_TIMESTAMP, MIN_TIMESTAMP, TimeWindow
+from penstock.program.windows import MAX_TIMESTAMP, MIN_TIMESTAMP, RegularWindows, TimeWindow
 from penstock.runtime.operators.windows.contents import Contents, FoldedContents
 from penstock.runtime.operators.windows.host import WindowHost
 

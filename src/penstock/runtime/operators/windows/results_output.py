@@ -8,8 +8,8 @@ from typing import Any
 from penstock.expressions.arrow.records import ChainEvaluation
 from penstock.expressions.keyed_aggregate import WINDOW_BOUNDS
 from penstock.program.level import OperatorSpec
-from penstock.program.regular_windows import RegularWindows
 from penstock.program.window_bounds import moments_of, zone_of_bounds
+from penstock.program.windows import RegularWindows
 from penstock.runtime.flow.output import FanOut, Output
 
 

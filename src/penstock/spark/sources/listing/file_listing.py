@@ -1,14 +1,17 @@
-"""Lists the files that a source has now: local ones by one walk, others by Spark's Hadoop file system."""
+"""Lists the files that a source has now, with their sizes, and groups those of other partitions."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
 from typing import Any
 
 from pyspark.errors import AnalysisException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
+from penstock.connectors.column_positions import chosen
 from penstock.connectors.files.file_source import FileSource
 from penstock.errors import SourceError
 from penstock.spark.failures.translation import translate
@@ -18,17 +21,56 @@ from penstock.spark.sources.file_paths import (
     is_literal,
     local_file,
     local_path,
+    metadata_path,
+    plain,
     stream_path,
     uri_of,
 )
-from penstock.spark.sources.listing.file_statuses import file_relations, statuses
-from penstock.spark.sources.listing.local_globs import matching_paths
 from penstock.spark.sources.listing.local_listing import (
     Listed,
     every_file,
     list_local,
     listed_file,
+    matching_paths,
 )
+
+_STATUS = re.compile(
+    r"[A-Za-z]*FileStatus\{path=(?P<path>[^\0]*?); isDirectory=false; length=(?P<size>\d+);"
+    r"[^\0]*?modification_time=(?P<time>\d+);[^\0]*"
+)
+
+_UNTOLD = "null"
+"""The path in the text of a status that has another one inside, as those of Hadoop's `ViewFileSystem`."""
+
+
+def file_relations(analyzed: Any) -> Iterator[Any]:
+    """Yield the relations of files in an analyzed plan of the JVM."""
+    leaves = analyzed.collectLeaves()
+    for index in range(leaves.size()):
+        leaf = leaves.apply(index)
+        if leaf.getClass().getSimpleName() != "LogicalRelation":
+            continue
+        relation = leaf.relation()
+        if relation.getClass().getSimpleName() == "HadoopFsRelation":
+            yield relation
+
+
+def statuses(files: Any) -> list[tuple[str, tuple[int, int]]]:
+    """Return the files of a listing of the JVM: name, size and modification time in milliseconds.
+
+    They travel as one string, because each call into the JVM is slow.
+    """
+    texts = str(files.mkString("\0")).split("\0")
+    matches = list(map(_STATUS.fullmatch, texts)) if texts != [""] else []
+    if all(m is not None and m["path"] != _UNTOLD for m in matches):
+        return [(metadata_path(m["path"]), (int(m["size"]), int(m["time"]))) for m in matches if m]
+    found = []
+    for index in range(files.size()):  # a file system whose statuses have another format
+        file = files.apply(index)
+        facts = int(file.getLen()), int(file.getModificationTime())
+        found.append((metadata_path(str(file.getPath().toString())), facts))
+    return found
+
 
 _FILTERS = frozenset({"pathglobfilter", "modifiedbefore", "modifiedafter"})
 """Options with which Spark's listing leaves files out."""
@@ -104,3 +146,29 @@ def listed_now(session: SparkSession, name: str) -> Listed | None:
 def _unlisted(source: FileSource, cause: Exception) -> SourceError:
     problem = translate(cause, f"listing {source.describe()}").problem
     return SourceError(problem, hint="Correct the path, or make it readable to this user.")
+
+
+def rows_by_partitions(
+    load: Callable[[Sequence[str]], DataFrame],
+    source: FileSource,
+    schema: StructType,
+    uris: Sequence[str],
+) -> DataFrame:
+    """Return the rows of files, with the columns of a schema."""
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for uri in uris:
+        groups.setdefault(_partitions(source, uri), []).append(uri)
+    frames = [load(group) for group in groups.values()]
+    names = schema.names
+    return reduce(
+        DataFrame.union,
+        [frame if frame.schema.names == names else chosen(frame, names) for frame in frames],
+    )
+
+
+def _partitions(source: FileSource, uri: str) -> tuple[str, ...]:
+    """Return the names of the partition columns of a file."""
+    here = local_path(source.path)
+    root = source.path if here is None else f"file:{here}"
+    below = plain(uri).removeprefix(root).split("/")[:-1]
+    return tuple(name.partition("=")[0] for name in below if "=" in name)
