@@ -178,6 +178,16 @@ def test_late_records_are_dropped_and_counted() -> None:
     assert [row.at for row in found.of()] == [50]
 
 
+def test_a_record_of_a_time_that_the_watermark_has_reached_is_late() -> None:
+    env = StreamExecutionEnvironment.get_execution_environment()
+    env.set_parallelism(1)
+    # After the first micro-batch the watermark is 49: below 50 by one, as times may come again.
+    orders = rows(ORDER, [("a", 50), ("a", 49), ("a", 50)])
+    joined(env, orders, rows(PRICE, [("a", 60)]), by=col.k).print()
+    found = run_in_process(env, Schedule(batch_sizes=(1,)))
+    assert [(row.at, row.amount) for row in found.of()] == [(50, 0), (50, 2)]
+
+
 def test_rows_without_timestamps_are_an_error() -> None:
     env = StreamExecutionEnvironment.get_execution_environment()
     strategy = WatermarkStrategy.no_watermarks()
