@@ -345,7 +345,7 @@ def test_in_a_fresh_pid_namespace_no_process_is_taken_for_the_old_jvm(tmp_path: 
         "import json, os, sys\n"
         "from pathlib import Path\n"
         "from penstock.spark.job import job_lock, stored_lock\n"
-        "old_jvm._OLD_JVM_SECONDS = 0.3\n"
+        "stored_lock._OLD_JVM_SECONDS = 0.3\n"
         "lock = job_lock.JobLock.take(Path(sys.argv[1]))\n"
         "lock.note_jvm(os.getpid())\n"
         "print(json.dumps([os.getpid(), lock.fence.epoch]), flush=True)\n"

@@ -88,6 +88,7 @@ ALIKE = {
 """Another way to pass what a tested parameter takes; or why nothing is called."""
 
 MADE_BY_US = {
+    "AsOf",
     "BatchFunctionSink",
     "CallableCoGroup",
     "ChangeFunction",
@@ -100,6 +101,7 @@ MADE_BY_US = {
     "Gauge",
     "HiddenFiles",
     "KafkaRecordSerializationSchema",
+    "LineDecoder",
     "LineRecordFile",
     "Meter",
     "MetricRegistry",

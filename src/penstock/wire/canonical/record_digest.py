@@ -155,6 +155,3 @@ def _shape(type_info: TypeInformation) -> str | None:
         return None
     shapes = [_shape(part) for part in parts]
     return None if None in shapes else f"{head}{shapes}"
-
-
-__all__ = ["DIGEST_BYTES", "TypedDigest", "typed_digest"]
