@@ -23,6 +23,7 @@ from pyspark.sql.types import (
     StructType,
     TimestampNTZType,
     TimestampType,
+    TimeType,
 )
 
 from penstock.connectors.column_positions import by_position, column_name
@@ -101,5 +102,6 @@ _FITS: dict[type[DataType], Callable[[Column], Column]] = {
     DateType: _matches(f"^{_DATE}$"),
     TimestampType: _matches(_MOMENT),
     TimestampNTZType: _matches(_MOMENT),
+    TimeType: lambda _: sf.lit(False),  # noqa: FBT003 - `10:00` would come back as `10:00:00`
 }
 """Type to what tells whether a text may have it; of None it is not asked."""
