@@ -1,7 +1,4 @@
-"""`col`, `lit` and `when`: how a program writes expressions of columns, and the methods of columns.
-
-Functions of several columns: `coalesce`, `concat`, `greatest`, `least`, `null_if`, `struct`.
-"""
+"""`col`, `lit` and `when`, and functions of several columns: how a program writes expressions of columns."""
 
 from __future__ import annotations
 

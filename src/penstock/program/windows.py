@@ -1,6 +1,4 @@
-"""Windows: finite sets of records of a stream.
-
-Windows at regular distances: which windows a time is in, and the panes that they share.
+"""Windows: finite sets of records of a stream, and those at regular distances with the panes that they share.
 
     sliding (tumbling, if they touch)        growing
 

@@ -1,7 +1,4 @@
-"""Makes changes of the messages I, U and D of one table: one by one, or many of a transaction by column.
-
-Descriptions of tables in `pgoutput`, which come before the first change of a table in a transaction.
-"""
+"""Makes changes of the messages I, U and D of one table, whose description comes before them: one by one, or by column."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Values of changes, tables and columns.
-
-Positions in the log of a database (LSN) and its times, as integers.
-"""
+"""Values of changes, tables and columns, and positions in the log of a database (LSN)."""
 
 from __future__ import annotations
 

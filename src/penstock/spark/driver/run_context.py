@@ -1,7 +1,4 @@
-"""The context of batch runs and live runs: the job, its directory, its sinks, and cancellation.
-
-Calls of a user's source that may block: the job can be cancelled meanwhile.
-"""
+"""The context of batch runs and live runs: the job, its directory, its sinks, and calls that can be cancelled."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The stages of the Spark jobs of one live run, and the input of each epoch.
-
-An epoch with little work as one task: its stages follow each other in one Python process.
+"""The stages of the Spark jobs of one live run, also as one task, and the input of each epoch.
 
     StartTask ─▶ frames of each subtask ─▶ LevelTask per subtask ─▶ … ─▶ EndTask per subtask ─▶ messages
 
