@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 from penstock.types.information import TypeInformation
+from penstock.types.row import Row
 
 
 class JoinKind(Enum):
@@ -71,12 +72,39 @@ class IntervalSpec:
         upper: Milliseconds, included; not less than `lower`.
         types: Of left and right records.
         late_tags: Of late left and right records: ids of output tags, None drops them.
+        kind: Which records without a match are passed to the function too, beside None.
+        existence: Whether left records that match are passed, or those that do not, beside None; None is pairs.
+        condition: What pairs must satisfy beside their times; None is nothing more.
+        times: What returns the time of a record of each side, None if it has none and matches nothing; without, the
+            timestamp.
+        is_relational: Whether a key with NULL matches nothing, and a record of the watermark's time is late.
     """
 
     lower: int
     upper: int
     types: tuple[TypeInformation, TypeInformation]
     late_tags: tuple[str | None, str | None] = (None, None)
+    kind: JoinKind = JoinKind.INNER
+    existence: Existence | None = None
+    condition: Callable[[Any, Any], bool] | None = None
+    times: tuple[Callable[[Any], int | None], ...] | None = None
+    is_relational: bool = False
+
+    def pads(self, side: int) -> bool:
+        """Return whether records of a side without a match are passed on."""
+        if self.existence is None:
+            return self.kind.pads(side)
+        return side == 0 and self.existence is Existence.ANTI
+
+
+def reaches_ms(lower: int, upper: int) -> tuple[int, int]:
+    """Return the longest time behind their own that left and right records can be matched."""
+    return max(upper, 0), max(-lower, 0)
+
+
+def is_null_key(key: Any) -> bool:
+    """Return whether a key matches nothing, as in SQL: it is None or has a field that is None."""
+    return key is None or (isinstance(key, (tuple, Row)) and None in tuple(key))
 
 
 class TaggedUnion(NamedTuple):

@@ -67,12 +67,7 @@ class IntervalJoin(Generic[T1, T2, K]):
             >>> collect(join.process(lambda left, right, ctx: [(left[1], right[1])]))
             [(7, 5)]
         """
-        lower, upper = _milliseconds(lower_bound), _milliseconds(upper_bound)
-        if lower > upper:
-            raise ArgumentError.here(
-                f"between got the bounds {lower} and {upper} ms", hint="Pass the lower bound first."
-            )
-        return IntervalJoined(self._left, self._right, lower, upper)
+        return IntervalJoined(self._left, self._right, *bounds_of(lower_bound, upper_bound))
 
 
 class IntervalJoined(Generic[T1, T2, K]):
@@ -213,6 +208,20 @@ class IntervalJoined(Generic[T1, T2, K]):
             method=method,
             interval=IntervalSpec(lower, upper, types, self._late_tags),
         )
+
+
+def bounds_of(lower_bound: Any, upper_bound: Any) -> tuple[int, int]:
+    """Return both bounds in milliseconds.
+
+    Raises:
+        ArgumentError: A bound is no length of time, or the lower one is the greater.
+    """
+    lower, upper = _milliseconds(lower_bound), _milliseconds(upper_bound)
+    if lower > upper:
+        raise ArgumentError.here(
+            f"between got the bounds {lower} and {upper} ms", hint="Pass the lower bound first."
+        )
+    return lower, upper
 
 
 def _milliseconds(bound: Any) -> int:

@@ -139,13 +139,14 @@ class StreamPairs(StreamBase[T], Generic[T]):
         With `on` the result is a stream of rows: all columns of this stream, then those of the other without `on`. Over
         all records it is a changelog, whose rows are `+I`, and `-D` where a row without a match gets one, or where a
         side takes a row back; rows stay in state, unless `table.exec.state.ttl` is set, and have no timestamps. With
-        `between` it is the pairs within an interval of time, which have the later timestamp; late records are dropped.
+        `between` it is the pairs within an interval of time, which have the later timestamp; late records are dropped. A row
+        without a match comes once nothing can match it any more, with that time, so no row is taken back.
 
         Args:
             other_stream: A stream of the same environment.
             on: Columns that must be equal, of the same name and type on both sides. NULL equals nothing.
             how: `inner`, or which rows without a match are there, beside NULL: `left`, `right` or `full`.
-            between: Least and greatest difference of times, right minus left, both included; inner joins only.
+            between: Least and greatest difference of times, right minus left, both included.
 
         Returns:
             With `on`, the rows. Otherwise both streams; `where` and `equal_to` select the keys. Then `window`

@@ -17,14 +17,16 @@ class MillisAt:
 
     Attributes:
         position: Of the column.
+        offset_ms: What is added to it.
     """
 
     position: int
+    offset_ms: int = 0
 
     def __call__(self, row: Row) -> int | None:
         """Return the time of a row."""
         moment = row[self.position]
-        return None if moment is None else millis_of(moment)
+        return None if moment is None else millis_of(moment) + self.offset_ms
 
 
 class PairCondition:

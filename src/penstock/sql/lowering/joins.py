@@ -7,16 +7,16 @@ from typing import Any
 
 from penstock.api.functions.key_selectors import typed_selector
 from penstock.api.streams.columns.as_of_join import AsOf, AsOfJoinFunction, Direction
+from penstock.api.streams.columns.column_joins import JoinedColumns, joined_in_time
 from penstock.expressions import tree as columns
 from penstock.expressions.steps import SelectStep
-from penstock.program.join import Existence, JoinKind, JoinSpec
+from penstock.program.join import Existence, IntervalSpec, JoinKind, JoinSpec
 from penstock.program.operators import KEYED_REGULAR_JOIN
-from penstock.sql.functions.interval_join import IntervalJoinFunction, IntervalJoinSpec
 from penstock.sql.functions.join_condition import MillisAt, PairCondition
 from penstock.sql.lowering.evaluated import Rows, evaluated, row_type
 from penstock.sql.lowering.keyed import keyed, same_key
 from penstock.sql.lowering.rows import KeyValues
-from penstock.sql.relations.joins import Join, JoinType
+from penstock.sql.relations.joins import Join, JoinType, TimeOf
 from penstock.sql.relations.ordered import TemporalJoin
 from penstock.sql.relations.tree import SqlRelation, TwoInputs
 from penstock.sql.scalars.tree import InputColumn, Scalar
@@ -77,19 +77,29 @@ def _fields(side: int, relation: SqlRelation) -> list[columns.Expression]:
 def _interval_join(lowering: Any, relation: Join) -> Rows:
     assert relation.interval is not None
     kind, existence = _KINDS[relation.type]
-    made = row_type(relation.columns)
-    spec = IntervalJoinSpec(
-        types=(row_type(relation.left.columns), row_type(relation.right.columns)),
-        interval=relation.interval,
-        names=tuple(made.field_names),
+    made, lefts, rights = (
+        row_type(each.columns) for each in (relation, relation.left, relation.right)
+    )
+    width = len(lefts.field_names)
+    shown = range(len(made.field_names) - width)
+    interval = IntervalSpec(
+        relation.interval.lower_ms,
+        relation.interval.upper_ms,
+        (lefts, rights),
         kind=kind,
         existence=existence,
         condition=_condition(relation),
+        times=(_time(relation.interval.left), _time(relation.interval.right)),
+        is_relational=True,
     )
-    left, right = _sides(lowering, relation)
-    joined: Rows = left.connect(right).process(IntervalJoinFunction(spec), made)
-    joined = joined.name(f"interval {relation.type.value.lower()}")
+    function = JoinedColumns(tuple(made.field_names), width, (), (), tuple(shown))
+    name = f"interval {relation.type.value.lower()}"
+    joined = joined_in_time(*_sides(lowering, relation), function, interval, made, name)
     return lowering.stateful(joined, relation)  # type: ignore[no-any-return]
+
+
+def _time(time: TimeOf) -> MillisAt:
+    return MillisAt(time.position, time.offset_ms)
 
 
 def lower_temporal_join(lowering: Any, relation: TemporalJoin) -> Rows:

@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import ClassVar
 
+from penstock.program.join import reaches_ms
 from penstock.sql.catalogue import Changelog, SqlColumn
-from penstock.sql.functions.interval_join import TimeInterval, TimeOf
 from penstock.sql.relations.keyed import distinct_names
 from penstock.sql.relations.ordered import in_time
 from penstock.sql.relations.tree import SqlRelation, TwoInputs
@@ -40,6 +40,41 @@ _SWAPPED = {
     "greater_equal": "less_equal",
     "equal": "equal",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class TimeOf:
+    """The time of the rows of a side.
+
+    Attributes:
+        position: Of the column that has it.
+        offset_ms: What is added to its values.
+    """
+
+    position: int
+    offset_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class TimeInterval:
+    """Pairs of rows with `lower_ms <= right time - left time <= upper_ms`.
+
+    Attributes:
+        left: Time of left rows.
+        right: Time of right rows.
+        lower_ms: The least difference.
+        upper_ms: The greatest one.
+    """
+
+    left: TimeOf
+    right: TimeOf
+    lower_ms: int
+    upper_ms: int
+
+    @property
+    def reaches_ms(self) -> tuple[int, int]:
+        """Longest time behind their own that left and right rows can be matched."""
+        return reaches_ms(self.lower_ms, self.upper_ms)
 
 
 def interval_of(
@@ -133,6 +168,11 @@ class Join(TwoInputs):
     interval: TimeInterval | None = None
 
     @property
+    def form(self) -> int:
+        """Number of the form of its state: with an interval, that of interval joins of streams."""
+        return 1 if self.interval is None else 2
+
+    @property
     def state(self) -> str | None:
         """The kept state, in words."""
         if self.interval is None:
@@ -193,15 +233,6 @@ def joined(
     )
 
 
-_PADS = {
-    JoinType.LEFT: (True, False),
-    JoinType.RIGHT: (False, True),
-    JoinType.FULL: (True, True),
-    JoinType.ANTI: (True, False),
-}
-"""Sides whose rows also come without a match."""
-
-
 def _keep_times(
     columns: list[SqlColumn],
     sides: tuple[SqlRelation, SqlRelation],
@@ -210,20 +241,20 @@ def _keep_times(
 ) -> None:
     """Say of the times that an interval join compares how far behind the watermark its rows may be.
 
-    A row waits for its matches as long as it is kept, and one that has none until its bucket is over. The time of a side that is padded
-    with NULL is none.
+    A row waits for its matches as long as it is kept. The time of a side that is padded with NULL is none.
     """
-    pads = _PADS.get(kind, (False, False))
+    pads = {
+        JoinType.LEFT: (False, True),
+        JoinType.RIGHT: (True, False),
+        JoinType.FULL: (True, True),
+    }
+    is_padded = pads.get(kind, (False, False))
     begin = 0
     for side, time in enumerate((interval.left, interval.right)):
         at, source = begin + time.position, sides[side].columns[time.position]
         begin += len(sides[side].columns)
-        is_padded = pads[1 - side] and kind is not JoinType.ANTI
-        if at >= len(columns) or is_padded or not source.is_time:
-            continue
-        waits_ms = interval.width_ms - 1 if pads[side] else 0
-        lag_ms = interval.reaches_ms[side] + waits_ms
-        columns[at] = replace(columns[at], is_time=True, lag_ms=lag_ms)
+        if at < len(columns) and not is_padded[side] and source.is_time:
+            columns[at] = replace(columns[at], is_time=True, lag_ms=interval.reaches_ms[side])
 
 
 def _joined_keys(left: SqlRelation, right: SqlRelation) -> frozenset[frozenset[int]]:

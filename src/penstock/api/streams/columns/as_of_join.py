@@ -17,6 +17,7 @@ from penstock.api.streams.columns.column_joins import paired_columns
 from penstock.errors import ArgumentError, TimestampUnsupportedError
 from penstock.expressions.column import ColumnExpression
 from penstock.expressions.typing import RecordType, record_type
+from penstock.program.join import is_null_key
 from penstock.program.windows import MAX_TIMESTAMP, MIN_TIMESTAMP
 from penstock.types import Row, RowKind, TypeInformation, Types
 from penstock.types.row import row_factory
@@ -193,7 +194,7 @@ class AsOfJoinFunction(KeyedCoProcessFunction[Any, Any, Any, Row]):
     def _looked_back(self, time: int, left: Any, ctx: Any) -> tuple[Any, Waiting | None]:
         """Return the earlier right record, or what waits for a later one."""
         spec = self._spec
-        matches_none = spec.are_versions and has_null(ctx.get_current_key())
+        matches_none = spec.are_versions and is_null_key(ctx.get_current_key())
         newest: Any = None if matches_none else self._newest.value()
         distance = None if newest is None else time - newest[0]
         near = distance is not None and spec.reaches(distance)
@@ -228,11 +229,6 @@ class AsOfJoinFunction(KeyedCoProcessFunction[Any, Any, Any, Row]):
             return []
         fields = [None if right is None else right[at] for at in spec.right_positions]
         return self._make([[*left, *fields]])
-
-
-def has_null(key: Any) -> bool:
-    """Return whether a key matches nothing, as in SQL: it is NULL, or has a NULL in it."""
-    return key is None or (isinstance(key, tuple) and None in key)
 
 
 def _taken(records: Any, time: int) -> list[Any]:

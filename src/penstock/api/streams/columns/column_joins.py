@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from penstock.api.functions.key_selectors import column_keys, given_columns
 from penstock.api.functions.two_input_functions import JoinFunction, ProcessJoinFunction
+from penstock.api.streams.interval_join import bounds_of
 from penstock.api.streams.joined_streams import JoinedStreams
 from penstock.errors import ArgumentError
 from penstock.expressions.column import ColumnExpression
 from penstock.expressions.typing import RecordType, record_type
-from penstock.program.join import JoinKind
+from penstock.program.join import IntervalSpec, JoinKind
+from penstock.program.operators import KEYED_INTERVAL_JOIN
 from penstock.types import Row, TypeInformation, Types
+from penstock.types.inferred import enforced
 from penstock.types.row import row_factory
 
 if TYPE_CHECKING:
     from penstock.api.streams.data_stream import DataStream
+    from penstock.api.streams.keyed_stream import KeyedStream
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,22 +111,17 @@ class JoinedColumns(JoinFunction):
             values += [second[at] for at in self._right_positions]
         return row_factory(self._names)([values])[0]
 
-    def has_key(self, first: Any) -> bool:
-        """Return whether no compared column is NULL."""
-        return all(first[left] is not None for left, _ in self._keys)
-
 
 class PairsInTime(ProcessJoinFunction):
-    """The rows of pairs of an interval join; as in a regular join, NULL matches nothing."""
+    """The rows of pairs of an interval join."""
 
     def __init__(self, joined: JoinedColumns) -> None:
-        """For `join`."""
+        """For a join of columns or of SQL."""
         self._joined = joined
 
-    def process_element(self, left: Any, right: Any, ctx: Any) -> Iterator[Row]:
-        """Yield the row of a pair."""
-        if self._joined.has_key(left):
-            yield self._joined.join(left, right)
+    def process_element(self, left: Any, right: Any, ctx: Any) -> list[Row]:
+        """Return the row of a pair."""
+        return [self._joined.join(left, right)]
 
 
 _NAME = "join"
@@ -155,14 +154,32 @@ def joined_by_columns(
         keyed = JoinedStreams(left, right).where(selectors[0]).equal_to(selectors[1])
         form = {"inner": keyed.inner, "left": keyed.left, "right": keyed.right, "full": keyed.full}
         return form[how]().apply(function, result).name(name)
-    if how != "inner":
-        raise ArgumentError.here(
-            f"join got how={how!r} and between={between!r}",
-            hint="Join within an interval of time with how='inner', or use as_of_join, which keeps rows without a match.",
-        )
-    lower, upper = _bounds(between)
-    in_time = left.key_by(selectors[0]).interval_join(right.key_by(selectors[1]))
-    return in_time.between(lower, upper).process(PairsInTime(function), result).name(name)
+    lower, upper = bounds_of(*_bounds(between))
+    types = (enforced(left.get_type()), enforced(right.get_type()))
+    interval = IntervalSpec(lower, upper, types, kind=KINDS[how], is_relational=True)
+    by_key = (left.key_by(selectors[0]), right.key_by(selectors[1]))
+    return joined_in_time(*by_key, function, interval, result, name)
+
+
+def joined_in_time(
+    left: KeyedStream[Any, Any],
+    right: KeyedStream[Any, Any],
+    function: JoinedColumns,
+    interval: IntervalSpec,
+    result: TypeInformation,
+    name: str,
+) -> DataStream[Row]:
+    """Return the rows of an interval join."""
+    pairs = PairsInTime(function)
+    return left.join_with(
+        right,
+        KEYED_INTERVAL_JOIN,
+        name,
+        result,
+        function=pairs,
+        method="process_element",
+        interval=interval,
+    )
 
 
 def _bounds(between: Any) -> tuple[Any, Any]:

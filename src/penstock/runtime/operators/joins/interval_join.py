@@ -1,4 +1,4 @@
-"""interval_join: pairs of records of one key whose times are close, in event time.
+"""Interval join: pairs of records of one key whose times are close, in event time.
 
 A pair is joined if `left time + lower <= right time <= left time + upper`. Each side stores its
 records while a record of the other side that is not late can still be joined with them:
@@ -6,20 +6,26 @@ records while a record of the other side that is not late can still be joined wi
     left record of time t     needed up to t + max(upper, 0)
     right record of time t    needed up to t + max(-lower, 0)
 
-Event-time timers of those times remove them. A record whose time is before the watermark is late and
-is not joined. In a batch run no record is late, the records of a key are joined in order of time, and
-only records that the next run may need are written to state.
+Event-time timers of those times remove them. A record that has not matched then goes on beside None, if
+the kind of the join has it: results are never taken back. The time of a record is its timestamp, or
+that of a column.
+
+A late record is not joined: its time is before the watermark; in a join of relations also at the
+watermark, so that no match depends on what was removed before. In a batch run no record is late, the
+records of a key are joined in order of time, and only records that the next run may need are written
+to state.
 
 The context of the function of an interval join.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from itertools import compress, repeat
 from typing import Any
 
 from penstock.errors import ArgumentError, TypeMismatchError
+from penstock.program.join import Existence, is_null_key
 from penstock.program.level import OperatorSpec
 from penstock.runtime.flow.output import Output, send_sides
 from penstock.runtime.functions.context import KeyedScope, OperatorContext
@@ -93,16 +99,15 @@ class IntervalJoinOperator(BuffersInputs):
         assert spec.interval is not None
         interval = self._interval = spec.interval
         self.late_records: int = 0
-        reaches = (max(interval.upper, 0), max(-interval.lower, 0))
-        self._buffers = [
-            IntervalBuffer(spec.uid, f"_interval_{side}", scope, element, reach)
-            for side, element, reach in zip(_SIDES, interval.types, reaches, strict=True)
-        ]
+        self._buffers = [IntervalBuffer(interval, side, spec.uid, scope) for side in (0, 1)]
         # Per input: the offsets from the time of a record to the first and last time of its matches.
         self._reach = (
             (interval.lower, interval.upper),
             (-interval.upper, -interval.lower),
         )
+        self._late_ms = int(interval.is_relational)
+        is_inner = interval.existence is None and not any(map(interval.pads, (0, 1)))
+        self._is_plain = is_inner and interval.condition is None
         self._context = InternalJoinContext(self.emission.copy)
 
     def inputs_complete(self) -> None:
@@ -111,8 +116,7 @@ class IntervalJoinOperator(BuffersInputs):
         entries: list[Entry] = []
         for number, batches in enumerate(self.take_waiting()):
             for values, timestamps in batches:
-                stamps = self._timestamps(number, values, timestamps)
-                records, times = self._in_time(number, values, stamps)
+                records, times = self._timed(number, values, timestamps)
                 keys += self.keys_of(number, records)
                 entries += zip(times, repeat(number), records, strict=False)
         for key, of_key in lists_by_key(keys, entries).items():
@@ -132,11 +136,11 @@ class IntervalJoinOperator(BuffersInputs):
     def continue_key(self, number: int, values: list[Any], timestamps: list[int] | None) -> None:
         """Join some records of a key, in order of time (batch run)."""
         self.records_in += len(values)
-        stamps = self._timestamps(number, values, timestamps)
-        self._join_entries(zip(stamps, repeat(number), values, strict=False))
+        records, times = self._timed(number, values, timestamps)
+        self._join_entries(zip(times, repeat(number), records, strict=False))
         assert self._final_watermark is not None
-        for buffer in self._buffers:
-            buffer.drop(stamps[-1], self._final_watermark)
+        if times and self._interval.times is None:  # other times are not in order
+            self._drop(min(times[-1] - 1, self._final_watermark))
 
     def complete_key(self) -> None:
         """Store the records of the key that the next run needs."""
@@ -146,29 +150,72 @@ class IntervalJoinOperator(BuffersInputs):
     def on_watermark(self, watermark: int) -> None:
         """Remove records that are no longer needed (live run)."""
         if self._final_watermark is None:
-            for buffer in self._buffers:
-                buffer.forget(watermark)
+            for number, buffer in enumerate(self._buffers):
+                for group, key, end, records in buffer.forget(watermark):
+                    self.keys.group, self.keys.key = group, key
+                    self._pad(number, zip(repeat(end), records, strict=False))
 
     def _join_entries(self, entries: Iterable[Entry]) -> None:
+        if self._interval.is_relational and is_null_key(self.keys.key):
+            for time, number, value in entries:
+                self._pad(number, [(time, value)])
+            return
         for time, number, value in entries:
-            self._buffers[number].add(time, value)
             first, last = self._reach[number]
             found = self._buffers[1 - number].between(time + first, time + last)
+            if not self._is_plain:
+                has_matched = self._match(number, (time, value), found)
+                self._buffers[number].add(time, value, has_matched=has_matched)
+                continue
+            self._buffers[number].add(time, value)
             for other_time, others in found:
-                self._join(number, (time, value), other_time, others)
+                self._call(_pairs(number, value, others), number, time, other_time)
+
+    def _match(
+        self, number: int, own: tuple[int, Any], found: Iterator[tuple[int, list[Any]]]
+    ) -> bool:
+        """Join one record with those of the other side that match it, and return whether there is one."""
+        existence, condition = self._interval.existence, self._interval.condition
+        (time, value), has_matched = own, False
+        for other_time, others in found:
+            pairs = list(_pairs(number, value, others))
+            places = [at for at, pair in enumerate(pairs) if condition is None or condition(*pair)]
+            if not places:
+                continue
+            self._buffers[1 - number].have_matched(other_time, places)
+            if existence is None:
+                self._call((pairs[at] for at in places), number, time, other_time)
+            elif existence is Existence.SEMI and (number or not has_matched):
+                lefts = (pairs[at][0] for at in (places if number else places[:1]))
+                self._call(((left, None) for left in lefts), number, time, other_time)
+            has_matched = True
+        return has_matched
+
+    def _drop(self, watermark: int) -> None:
+        """Forget the records of the current key that wait no longer."""
+        for number, buffer in enumerate(self._buffers):
+            self._pad(number, buffer.drop(watermark))
 
     def _store(self) -> None:
-        final = self._final_watermark
+        if self._final_watermark is not None:
+            self._drop(self._final_watermark)
         for buffer in self._buffers:
-            buffer.write(MIN_TIMESTAMP if final is None else final)
+            buffer.write()
 
-    def _join(self, number: int, own: tuple[int, Any], other_time: int, others: list[Any]) -> None:
-        """Join one record with the records of the other side of one time."""
-        call, context, (time, value) = self.call, self._context, own
+    def _pad(self, number: int, records: Iterable[tuple[int, Any]]) -> None:
+        """Pass on records that match nothing, with the times of the results, if the join has them."""
+        if self._interval.pads(number):
+            for time, record in records:
+                self._call(_pairs(number, record, (None,)), number, time, time)
+
+    def _call(
+        self, pairs: Iterable[tuple[Any, Any]], number: int, time: int, other_time: int
+    ) -> None:
+        """Call the function for pairs of a time of one side and a time of the other."""
+        call, context = self.call, self._context
         context.left, context.right = (other_time, time) if number else (time, other_time)
         results, stamps = self.waiting_results(with_timestamps=True)
-        for other in others:
-            left, right = (other, value) if number else (value, other)
+        for left, right in pairs:
             try:
                 produced = call(left, right, context)
                 if produced is not None:
@@ -181,6 +228,21 @@ class IntervalJoinOperator(BuffersInputs):
                 context.aside.clear()
         stamps += repeat(max(time, other_time), len(results) - len(stamps))
         self.flush_if_many()
+
+    def _timed(
+        self, number: int, values: list[Any], timestamps: list[int] | None
+    ) -> tuple[list[Any], list[int]]:
+        """Return the records that may match, with their times."""
+        times = self._interval.times
+        if times is None:
+            return self._in_time(number, values, self._timestamps(number, values, timestamps))
+        found = list(map(times[number], values))
+        if None in found:
+            stamps = timestamps or [MIN_TIMESTAMP] * len(values)
+            is_bare = [time is None for time in found]
+            self._pad(number, compress(zip(stamps, values, strict=True), is_bare))
+            values = [value for value, bare in zip(values, is_bare, strict=True) if not bare]
+        return self._in_time(number, values, [time for time in found if time is not None])
 
     def _timestamps(
         self, number: int, values: list[Any], timestamps: list[int] | None
@@ -199,7 +261,7 @@ class IntervalJoinOperator(BuffersInputs):
         self, number: int, values: list[Any], stamps: list[int]
     ) -> tuple[list[Any], list[int]]:
         """Return the records that are not late; late ones are dropped or sent to a side output."""
-        watermark = self.watermark
+        watermark = self.watermark + self._late_ms
         if self._final_watermark is not None or not stamps or min(stamps) >= watermark:
             return values, stamps
         is_late = [stamp < watermark for stamp in stamps]
@@ -211,6 +273,11 @@ class IntervalJoinOperator(BuffersInputs):
         else:
             send_sides(self._sides, {tag: late})
         return list(compress(values, is_in_time)), list(compress(stamps, is_in_time))
+
+
+def _pairs(number: int, value: Any, others: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
+    """Return the pairs of a record of one side with some of the other."""
+    return zip(others, repeat(value)) if number else zip(repeat(value), others)
 
 
 def _time(entry: Entry) -> int:

@@ -22,14 +22,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from penstock.program.join import Existence
+from penstock.program.join import Existence, is_null_key
 from penstock.program.level import OperatorSpec
 from penstock.runtime.flow.output import Output
 from penstock.runtime.functions.context import KeyedScope, OperatorContext
 from penstock.runtime.operators.joins.join_side import Change, JoinSide
 from penstock.runtime.operators.joins.matched_rows import matched_difference
 from penstock.runtime.operators.two_inputs import Batch, BuffersInputs
-from penstock.types.row import Row, RowKind, row_factory
+from penstock.types.row import RowKind, row_factory
 
 FIELDS = ("left", "right")
 """Names of the fields of a result."""
@@ -67,7 +67,7 @@ class RegularJoinOperator(BuffersInputs):
         for key, (lefts, rights) in self._by_key(self.take_waiting()).items():
             self.keys.key = key
             self.keys.group = group_of(key)
-            self._join(lefts, rights, can_match=not _is_null(key))
+            self._join(lefts, rights, can_match=not is_null_key(key))
         self.flush()
 
     def _by_key(self, waiting: list[list[Batch]]) -> dict[Any, tuple[list[Any], list[Any]]]:
@@ -190,8 +190,3 @@ def _with_unchanged(changes: Changes, other: JoinSide, changed: Changes) -> Iter
             if digest not in changed:
                 for row, before, now in changes.values():
                     yield row, other_row, (now - before) * count
-
-
-def _is_null(key: Any) -> bool:
-    """Return whether a key has no match, as in SQL: it is None or has a field that is None."""
-    return key is None or (isinstance(key, (tuple, Row)) and None in tuple(key))
