@@ -80,7 +80,7 @@ class ColumnMerge:
     def merged(
         self, batches: Sequence[pa.RecordBatch], further: Sequence[pa.Array] = ()
     ) -> tuple[pa.RecordBatch, list[pa.Array]]:
-        """Return one row per key, in no defined order.
+        """Return one row per key, in the order in which keys first come.
 
         Returns:
             The merged rows, and the further columns of them.
@@ -96,8 +96,14 @@ class ColumnMerge:
         finish: list[_Finish] = []
         for name, how, make in self._merges:
             finish.append(make(wide, name, how, asked))
+        wide[_FIRST] = pa.array(np.arange(table.num_rows))
+        asked.append((_FIRST, "min"))
         table = pa.Table.from_arrays(list(wide.values()), names=list(wide))
         found = table.group_by(by, use_threads=False).aggregate(asked)
+        # Arrow has an order of its own for texts, for several columns, and for many keys.
+        first = found[f"{_FIRST}_min"].to_numpy()
+        if (first[1:] < first[:-1]).any():
+            found = found.take(pa.array(np.argsort(first)))
         made = [*(found[name] for name in by[: self.keys]), *(each(found) for each in finish)]
         whole = [_one(column, field.type) for column, field in zip(made, self.schema, strict=True)]
         kept = pa.RecordBatch.from_arrays(whole, schema=self.schema)
@@ -163,6 +169,9 @@ def _extreme_float(wide: dict[str, Any], name: str, how: str, asked: list[_Kerne
 
     return with_nan
 
+
+_FIRST = "first"
+"""Name of the column of the numbers of rows, of which keys have the first."""
 
 _ROW = "row"
 """Name of the column of the numbers of rows."""

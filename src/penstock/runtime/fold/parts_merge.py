@@ -45,7 +45,7 @@ class PartsMerge:
     def merged(
         self, batches: Sequence[pa.RecordBatch], panes: Panes | None = None
     ) -> tuple[pa.RecordBatch, Panes | None]:
-        """Return one row per key, or per key and pane, in no defined order.
+        """Return one row per key, or per key and pane, in the order in which keys first come.
 
         Raises:
             ExpressionError: A sum leaves its type; names the key.
