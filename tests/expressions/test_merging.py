@@ -55,7 +55,7 @@ def test_extremes_are_those_of_python_however_records_are_split_into_batches(len
                 assert made == expected(records), (keys, values, cut)
 
 
-KEYS = {
+KEYS: dict[str, tuple[Any, list[Any]]] = {
     "texts": (Types.STRING(), [f"a{n}" for n in range(400)]),
     "whole numbers": (Types.LONG(), list(range(400))),
     "truth": (Types.BOOLEAN(), [True, False, None]),
