@@ -25,7 +25,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "types": _BASE,
     "filesystem": _BASE,
     "wire": _BASE | {"filesystem", "types"},
-    "expressions": _BASE | {"types"},
+    "expressions": _BASE | {"config", "types"},
     "state": _BASE | {"filesystem", "wire", "types"},
     "program": _BASE | {"expressions", "state", "wire", "types"},
     "graph": _BASE | {"expressions", "program", "types", "config", "filesystem", "notebook"},
@@ -130,10 +130,15 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
         "column": frozenset({"aggregates", "mistakes", "tree"}),
         "signatures": frozenset({"kinds", "tree"}),
         "nested_signatures": frozenset({"kinds", "tree"}),
-        "functions": frozenset({"kinds", "nested_signatures", "signatures", "tree"}),
+        "python": frozenset({"merging", "tree"}),
+        "facts": frozenset({"kinds", "signatures", "tree"}),
+        "functions": frozenset(
+            {"facts", "kinds", "nested_signatures", "python", "signatures", "tree"}
+        ),
+        "row_values": frozenset({"functions", "tree"}),
         "queries": frozenset({"functions", "tree"}),
         "typing": frozenset({"functions", "kinds", "tree"}),
-        "steps": frozenset({"functions", "kinds", "tree", "typing"}),
+        "steps": frozenset({"facts", "functions", "kinds", "tree", "typing"}),
         "keyed_aggregate": frozenset({"aggregates", "kinds", "merging", "steps", "tree", "typing"}),
         "paned": frozenset({"keyed_aggregate", "kinds", "steps", "tree", "typing"}),
         "field_totals": frozenset({"keyed_aggregate", "kinds", "steps", "tree", "typing"}),
@@ -242,19 +247,17 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
         "streams": frozenset({"functions", "state", "user_code"}) | STREAMS,
     },
     "sql": {
-        "column_types": frozenset(),
         "sqlglot_source": frozenset(),
         "advice": frozenset(),
         "place": frozenset({"sqlglot_source"}),
-        "type_names": frozenset({"column_types", "place", "sqlglot_source"}),
-        "statements": frozenset({"column_types", "place", "sqlglot_source"}),
-        "catalogue": frozenset({"column_types"}),
+        "type_names": frozenset({"place", "sqlglot_source"}),
+        "statements": frozenset({"place", "sqlglot_source"}),
+        "catalogue": frozenset(),
         "dialect": frozenset({"place", "sqlglot_source"}),
         "text_parser": frozenset({"dialect", "place", "sqlglot_source", "statements"}),
         "grammar": frozenset(
             {
                 "advice",
-                "column_types",
                 "dialect",
                 "place",
                 "sqlglot_source",
@@ -264,14 +267,11 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
             }
         ),
         # What workers import: it knows nothing of sqlglot.
-        "scalars": frozenset({"column_types"}),
         "binding": frozenset(
             {
                 "advice",
                 "catalogue",
-                "column_types",
                 "place",
-                "scalars",
                 "sqlglot_source",
                 "type_names",
             }
@@ -280,31 +280,25 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
             {
                 "binding",
                 "catalogue",
-                "column_types",
                 "dialect",
                 "functions",
                 "place",
-                "scalars",
                 "sqlglot_source",
                 "type_names",
             }
         ),
-        "functions": frozenset({"column_types", "scalars"}),
-        "lowering": frozenset(
-            {"catalogue", "column_types", "functions", "place", "relations", "scalars"}
-        ),
-        "streams": frozenset({"catalogue", "column_types"}),
-        "udf": frozenset({"catalogue", "column_types", "grammar"}),
+        "functions": frozenset(),
+        "lowering": frozenset({"catalogue", "functions", "place", "relations"}),
+        "streams": frozenset({"catalogue"}),
+        "udf": frozenset({"catalogue", "grammar"}),
         "tables": frozenset(
             {
                 "binding",
                 "catalogue",
-                "column_types",
                 "functions",
                 "lowering",
                 "place",
                 "relations",
-                "scalars",
                 "sqlglot_source",
                 "statements",
             }
@@ -314,11 +308,9 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
             {
                 "binding",
                 "catalogue",
-                "column_types",
                 "lowering",
                 "place",
                 "relations",
-                "scalars",
                 "statements",
                 "tables",
             }

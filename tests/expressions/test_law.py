@@ -18,6 +18,7 @@ from penstock.common import Row
 from penstock.errors import ExpressionError
 from penstock.expressions.arrow.evaluation import EVALUATED
 from penstock.expressions.arrow.records import ChainEvaluation
+from penstock.expressions.facts import nowhere
 from penstock.expressions.functions import FUNCTIONS
 from penstock.expressions.signatures import CASTS
 from penstock.expressions.steps import ExpressionChain, SelectStep, WhereStep
@@ -47,8 +48,10 @@ def expected(expression: Expression, rows: list[Row]) -> tuple[list[Row], list[A
 
 
 def test_all_functions_have_a_kernel_and_a_reference() -> None:
-    assert set(FUNCTIONS) == EVALUATED
-    assert set(FUNCTIONS) == REFERENCED | OF_AGGREGATES
+    evaluated = {name for name, row in FUNCTIONS.items() if row.arrow is not nowhere}
+    assert evaluated == EVALUATED
+    typed_by_columns = {name for name, row in FUNCTIONS.items() if row.rule is not None}
+    assert typed_by_columns == REFERENCED | OF_AGGREGATES
 
 
 OF_AGGREGATES = {

@@ -26,10 +26,10 @@ from penstock.errors import (
     SourceError,
     TypeMismatchError,
 )
-from penstock.sql.column_types import of_type_info
 from penstock.sql.tables.formats.table import FORMATS
 from penstock.sql.tables.options import TableOptions
 from penstock.types import Instant, Row, Types
+from penstock.types.sql_types import of_type_info
 from penstock.wire.text import CsvForm, TextError, TextRules, csv_lines, json_codec
 from tests.connectors.test_file_lines import decoded
 from tests.text_table import BYTES, CSV, JSON, NOT_JSON, Refused, Text

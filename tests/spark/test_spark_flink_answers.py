@@ -12,13 +12,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from penstock.expressions.facts import spark_type
+from penstock.expressions.functions import ScalarExecutor, because
 from penstock.expressions.queries import QueryInput, SelectOf
-from penstock.expressions.tree import Call, Expression
+from penstock.expressions.tree import Call, Expression, Literal
 from penstock.spark.expressions.queries import computed
-from penstock.sql.column_types import SqlType
-from penstock.sql.lowering.query_scalars import QueryScalars, spark_type
-from penstock.sql.scalars.tree import Constant, Scalar, ScalarCall
+from penstock.sql.lowering.whole_queries import narrowed
 from penstock.types.arrow_lists import columns_to_lists
+from penstock.types.sql_types import SqlType
 from tests.sql.flink_answers.aggregates import scalar_answers
 from tests.sql.flink_answers.penstock_answers import (
     Answer,
@@ -58,16 +59,16 @@ def cases() -> tuple[Case, ...]:
 def _cases() -> Iterator[Case]:
     for answer in scalar_answers():
         scalar = typed(answer)
-        if scalar is None or isinstance(scalar, Constant) or not _has_spark_types(scalar):
+        if scalar is None or isinstance(scalar, Literal) or not _has_spark_types(scalar):
             continue
-        expression = QueryScalars().written(scalar)
-        if expression is not None:
+        expression = narrowed(scalar)
+        if because(expression, ScalarExecutor.SPARK_SQL) is None:
             yield answer, expression, scalar.type, python_text(answer, scalar)
 
 
-def _has_spark_types(scalar: Scalar) -> bool:
+def _has_spark_types(scalar: Expression) -> bool:
     """Return whether queries have the types of an expression and of what it reads."""
-    inside = scalar.arguments if isinstance(scalar, ScalarCall) else ()
+    inside = scalar.arguments if isinstance(scalar, Call) else ()
     return spark_type(scalar.type) is not None and all(map(_has_spark_types, inside))
 
 

@@ -10,11 +10,11 @@ import pytest
 from penstock.common import Configuration, Row, Types
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.errors import PenstockError
-from penstock.sql.column_types import BIGINT
+from penstock.expressions.tree import Call, Field, Literal
 from penstock.sql.functions.of_columns import ProjectColumns, calls_of_columns
-from penstock.sql.scalars.tree import Constant, InputColumn, ScalarCall
 from penstock.sql.udf import ScalarFunction, udf
 from penstock.testing import Schedule, collect
+from penstock.types.sql_types import BIGINT
 from tests.sql.generated import materialized
 
 ROW = Types.ROW_NAMED(["k", "n"], [Types.STRING(), Types.LONG()])
@@ -103,7 +103,7 @@ def test_it_is_called_once_for_the_rows_of_a_task() -> None:
 
 
 def _projection() -> ProjectColumns:
-    call = ScalarCall("user:counted", (InputColumn(1, BIGINT),), BIGINT, (counted.called,))
+    call = Call("user:counted", (Field("", BIGINT, 1),), (counted.called,), BIGINT)
     return ProjectColumns(2, [call], ["m"])
 
 
@@ -117,11 +117,11 @@ def test_what_case_leaves_out_is_not_called() -> None:
 
 
 def test_calls_in_lazy_places_are_made_row_by_row() -> None:
-    call = ScalarCall("user:counted", (InputColumn(1, BIGINT),), BIGINT, (counted.called,))
-    zero = Constant(0, BIGINT)
-    assert calls_of_columns(ScalarCall("add", (zero, call), BIGINT))
-    assert calls_of_columns(ScalarCall("coalesce", (call, zero), BIGINT))
-    assert not calls_of_columns(ScalarCall("coalesce", (zero, call), BIGINT))
+    call = Call("user:counted", (Field("", BIGINT, 1),), (counted.called,), BIGINT)
+    zero = Literal(0, BIGINT)
+    assert calls_of_columns(Call("add", (zero, call), kind=BIGINT))
+    assert calls_of_columns(Call("coalesce", (call, zero), kind=BIGINT))
+    assert not calls_of_columns(Call("coalesce", (zero, call), kind=BIGINT))
 
 
 def test_too_few_values_are_an_error() -> None:

@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.errors import SqlError
-from penstock.sql.column_types import BIGINT, BYTES, STRING, TIMESTAMP, TIMESTAMP_LTZ
 from penstock.sql.dialect import TableArgument, hints_of
 from penstock.sql.grammar import parse_query, parse_script
 from penstock.sql.place import TextPlace, place_of
@@ -27,6 +26,7 @@ from penstock.sql.statements import (
     SetOption,
     StatementSet,
 )
+from penstock.types.sql_types import BIGINT, BYTES, STRING, TIMESTAMP, TIMESTAMP_LTZ
 
 CORPUS = (Path(__file__).parent / "corpus.sql").read_text()
 REFUSED = yaml.safe_load((Path(__file__).parent / "refused.yaml").read_text())

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from penstock.errors import TypeMismatchError
-from penstock.sql.column_types import of_type_info
 from penstock.sql.tables.formats.table import FORMATS
 from penstock.sql.tables.options import TableOptions
 from penstock.sql.tables.rows import RowsOfMessage, TextOfRow
 from penstock.types import Row, Types
+from penstock.types.sql_types import of_type_info
 from tests.connectors.test_file_round_trips import EDGES
 
 _OPTIONS = TableOptions("t", {})

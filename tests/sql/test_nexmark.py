@@ -12,7 +12,7 @@ from benchmarks.nexmark.queries import QUERIES, NexmarkQuery, table_of_queries
 from penstock.common import Configuration, Duration, Row, Types, WatermarkStrategy
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.connectors import CollectionSource
-from penstock.sql.scalars.times import millis_of
+from penstock.expressions.python.times import millis_of
 from penstock.sql.streams import StreamTable
 from penstock.testing import Schedule, collect
 from tests import duckdb_oracle

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.sql.lowering.query_scalars import groups_of_plain
+from penstock.expressions.facts import groups_of_plain
 
 
 @pytest.mark.parametrize(

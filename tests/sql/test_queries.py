@@ -11,7 +11,6 @@ from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.connectors import FileSource
 from penstock.errors import SqlError
 from penstock.sql.catalogue import FunctionKind, SqlFunction
-from penstock.sql.column_types import BIGINT, INT
 from penstock.sql.grammar import parse_query
 from penstock.sql.lowering.lower import Lowering
 from penstock.sql.queries import relation_of
@@ -19,6 +18,7 @@ from penstock.sql.relations.keyed import unique_by
 from penstock.sql.relations.select import QueryTranslator
 from penstock.sql.streams import StreamCatalogue, StreamTable
 from penstock.testing import Schedule, collect
+from penstock.types.sql_types import BIGINT, INT
 from tests.sql.generated import materialized
 
 ORDERS = Types.ROW_NAMED(["who", "n"], [Types.STRING(), Types.INT()])

@@ -7,7 +7,7 @@ import warnings
 import pytest
 
 from penstock.errors import ExpressionError
-from penstock.sql.scalars.texts import matches
+from penstock.expressions.python.texts import matches
 
 
 @pytest.mark.parametrize(

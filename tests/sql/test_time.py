@@ -10,8 +10,8 @@ from penstock.common import Configuration, Duration, Row, RowKind, Types, Waterm
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.connectors import CollectionSource
 from penstock.errors import SqlError
+from penstock.expressions.python.times import millis_of
 from penstock.sql.catalogue import Changelog
-from penstock.sql.scalars.times import millis_of
 from penstock.sql.streams import StreamTable
 from penstock.testing import Schedule, collect
 from tests.sql.generated import materialized

@@ -15,8 +15,8 @@ import pytest
 from penstock.common import Configuration, Duration, WatermarkStrategy
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.connectors import CollectionSource, HybridSource
+from penstock.expressions.python.times import millis_of
 from penstock.graph.endpoints import Source
-from penstock.sql.scalars.times import millis_of
 from penstock.sql.streams import StreamTable
 from penstock.testing import collect
 from tests.sql.generated import materialized

@@ -16,6 +16,7 @@ from decimal import Decimal
 from typing import Any
 
 from penstock.expressions.tree import Expression, Literal
+from penstock.types import sql_types
 from penstock.types.base import TypeInformation
 from penstock.types.containers import (
     BasicArrayTypeInfo,
@@ -24,6 +25,7 @@ from penstock.types.containers import (
     PrimitiveArrayTypeInfo,
 )
 from penstock.types.scalars import BasicTypeInfo
+from penstock.types.sql_types import OF_COLUMNS, of_type_info
 from penstock.types.types import Types
 
 WHOLE = ("Byte", "Short", "Integer", "Long")
@@ -149,13 +151,14 @@ def common_type(left: TypeInformation, right: TypeInformation) -> TypeInformatio
     """
     if left == right:
         return left
-    names = {getattr(left, "name", ""), getattr(right, "name", "")}
-    if names <= set(WHOLE):
-        return BasicTypeInfo(max(names, key=WHOLE.index))
-    if names <= {*WHOLE, DECIMAL}:
-        return Types.BIG_DEC()
-    if names <= {*WHOLE, *FLOATS}:
-        return DOUBLE
-    hint = "; cast one of them" if names <= NUMBERS else ""
-    msg = f"{left!r} and {right!r} have no type in common{hint}"
-    raise TypingError(msg)
+    are_numbers = {getattr(left, "name", ""), getattr(right, "name", "")} <= NUMBERS
+    found = (
+        sql_types.common_type(of_type_info(left), of_type_info(right), OF_COLUMNS)
+        if are_numbers
+        else None
+    )
+    if found is None:
+        hint = "; cast one of them" if are_numbers else ""
+        msg = f"{left!r} and {right!r} have no type in common{hint}"
+        raise TypingError(msg)
+    return found.type_info

@@ -32,7 +32,7 @@ def contained(call: Call) -> Call:
     if found is None:
         msg = f"list_contains got {wanted!r}, which is no {inside!r}"
         raise TypingError(msg)
-    return replace(call, parameters=(found.value,), type_info=BOOLEAN)
+    return replace(call, parameters=(found.value,), kind=BOOLEAN)
 
 
 def made_row(call: Call) -> Call:
@@ -42,4 +42,4 @@ def made_row(call: Call) -> Call:
             msg = "None has no type here; write lit(None, type)"
             raise TypingError(msg)
     kinds = [each.type_info for each in call.arguments if each.type_info is not None]
-    return replace(call, type_info=Types.ROW_NAMED(list(call.parameters), kinds))
+    return replace(call, kind=Types.ROW_NAMED(list(call.parameters), kinds))

@@ -25,7 +25,7 @@ from penstock.types.base import TypeInformation
 PANE, KEPT, TIME = "$pane", "$kept", "$time"
 """Names of the columns that are added; the one of BOOLEAN only if there are conditions."""
 
-_FALSE = Literal(value=False, type_info=BOOLEAN)
+_FALSE = Literal(value=False, kind=BOOLEAN)
 
 
 def by_pane(
@@ -70,7 +70,7 @@ def by_pane(
 
 def _kept(before: Expression | None, condition: Expression) -> Expression:
     """Return whether a condition keeps a record that those before have kept; never NULL."""
-    is_true = Call("coalesce", (condition, _FALSE), type_info=BOOLEAN)
+    is_true = Call("coalesce", (condition, _FALSE), kind=BOOLEAN)
     return is_true if before is None else _chosen(before, is_true, _FALSE)
 
 
@@ -86,7 +86,7 @@ def _if_kept(kept: Expression | None, expression: Expression) -> Expression:
 
 
 def _chosen(condition: Expression, value: Expression, other: Expression) -> Expression:
-    return Call("case", (condition, value, other), type_info=value.type_info)
+    return Call("case", (condition, value, other), kind=value.type_info)
 
 
 def _pane(width_ms: int, offset_ms: int) -> Expression:
@@ -98,7 +98,7 @@ def _pane(width_ms: int, offset_ms: int) -> Expression:
 
 def _none_or_zero(time: Expression) -> Expression:
     """Return one pane of dropped records, except of those without a timestamp, which must be seen."""
-    is_absent = Call("is_null", (time,), type_info=BOOLEAN)
+    is_absent = Call("is_null", (time,), kind=BOOLEAN)
     return _chosen(is_absent, Literal(None, LONG), Literal(0, LONG))
 
 

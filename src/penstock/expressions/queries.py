@@ -3,18 +3,18 @@
     WhereOf less(1, 0)                    rows of `bid` whose second column is less than the first
       QueryInput 0
 
-Columns have no names: expressions read a column by the text of its position, `"0"`, and those of a join read those of both sides.
+Columns have no names: expressions read a column by its position, and those of a join read those of both sides.
 The package of SQL writes such a query where Spark SQL has the same rows; the Spark package carries it out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from penstock.expressions.functions import FUNCTIONS
-from penstock.expressions.tree import Call, Expression, Literal, arguments_of, parts_of
+from penstock.expressions.functions import ScalarExecutor, because
+from penstock.expressions.tree import Expression
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -262,9 +262,9 @@ class WindowsOf(OfOne):
 
 
 def is_projection(query: Query) -> bool:
-    """Return whether a query is conditions and selections of one source, of functions that columns have too.
+    """Return whether a query is conditions and selections of one source that Arrow computes, too.
 
-    Then expressions of columns are the same, and `plan.projections` places them.
+    Then they are operators of columns, which `plan.projections` places.
     """
     return all(map(_is_step, parts_of_query(query)))
 
@@ -274,54 +274,9 @@ def _is_step(query: Query) -> bool:
         return True
     made: tuple[Expression, ...] = (query.condition,) if isinstance(query, WhereOf) else ()
     made = query.outputs if isinstance(query, SelectOf) else made
-    return isinstance(query, WhereOf | SelectOf) and all(
-        part.function in FUNCTIONS
-        for each in made
-        for part in parts_of(each)
-        if isinstance(part, Call)
+    return isinstance(query, WhereOf | SelectOf) and not any(
+        because(each, ScalarExecutor.ARROW) for each in made
     )
-
-
-def _always(_: Call) -> bool:
-    return True
-
-
-def _never(_: Call) -> bool:
-    return False
-
-
-def _divides_by_any(call: Call) -> bool:
-    divisor = call.arguments[1]
-    return not isinstance(divisor, Literal) or divisor.value in {None, 0, -1}
-
-
-QUERY_FUNCTIONS: dict[str, Callable[[Call], bool]] = {
-    "remainder": _divides_by_any,
-    "quotient": _divides_by_any,
-    "as_decimal": _never,
-    "as_bigint": _never,
-    "product": _never,
-    "sum_of": _never,
-    "difference_of": _never,
-    "moment_text": _never,
-    "is_distinct": _never,
-    "is_like": _never,
-    "split_part": _never,
-    "regexp_group": _never,
-    "regexp_misses": _never,
-    "lower_ascii": _never,
-}
-"""Functions that only queries have, beside those of columns: name to whether a call can fail."""
-
-
-def may_fail(expression: Expression) -> bool:
-    """Return whether some values make an expression fail."""
-    if isinstance(expression, Call):
-        known = QUERY_FUNCTIONS.get(expression.function)
-        fails = FUNCTIONS[expression.function].fails if known is None else known
-        if fails(expression):
-            return True
-    return any(map(may_fail, arguments_of(expression)))
 
 
 def renumbered(query: Query, numbers: Mapping[int, int]) -> Query:

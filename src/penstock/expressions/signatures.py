@@ -83,7 +83,7 @@ def arithmetic(allowed: Collection[str]) -> Rule:
 
     def rule(call: Call) -> Call:
         left, right = together(call.arguments, allowed)
-        return replace(call, arguments=(left, right), type_info=left.type_info)
+        return replace(call, arguments=(left, right), kind=left.type_info)
 
     return rule
 
@@ -92,21 +92,21 @@ def plus(call: Call) -> Call:
     """Type `+`: a sum of numbers, or two texts one behind the other."""
     left, right = together(call.arguments, {*NUMBERS, "String"})
     name = "concat" if name_of(left) == "String" else "add"
-    return replace(call, function=name, arguments=(left, right), type_info=left.type_info)
+    return replace(call, function=name, arguments=(left, right), kind=left.type_info)
 
 
 def division(call: Call) -> Call:
     """Type `/`: of whole numbers and floats as Double."""
     left, right = together(call.arguments, {*WHOLE, *FLOATS})
     pair = (converted(left, DOUBLE), converted(right, DOUBLE))
-    return replace(call, arguments=pair, type_info=DOUBLE)
+    return replace(call, arguments=pair, kind=DOUBLE)
 
 
 def comparison(allowed: Collection[str]) -> Rule:
     """Return the rule of comparisons."""
 
     def rule(call: Call) -> Call:
-        return replace(call, arguments=tuple(together(call.arguments, allowed)), type_info=BOOLEAN)
+        return replace(call, arguments=tuple(together(call.arguments, allowed)), kind=BOOLEAN)
 
     return rule
 
@@ -118,7 +118,7 @@ def logic(call: Call) -> Call:
     )
     for each in operands:
         _check(each, {"Boolean"})
-    return replace(call, arguments=operands, type_info=BOOLEAN)
+    return replace(call, arguments=operands, kind=BOOLEAN)
 
 
 def unary(allowed: Collection[str], result: TypeInformation | None = None) -> Rule:
@@ -127,7 +127,7 @@ def unary(allowed: Collection[str], result: TypeInformation | None = None) -> Ru
     def rule(call: Call) -> Call:
         (value,) = call.arguments
         _check(value, allowed)
-        return replace(call, type_info=result or value.type_info)
+        return replace(call, kind=result or value.type_info)
 
     return rule
 
@@ -137,7 +137,7 @@ def of_float(call: Call) -> Call:
     (value,) = call.arguments
     _check(value, {*WHOLE, *FLOATS})
     value = value if name_of(value) in FLOATS else converted(value, DOUBLE)
-    return replace(call, arguments=(value,), type_info=value.type_info)
+    return replace(call, arguments=(value,), kind=value.type_info)
 
 
 def null_test(call: Call) -> Call:
@@ -145,19 +145,19 @@ def null_test(call: Call) -> Call:
     (value,) = call.arguments
     if not is_list(value.type_info) and not isinstance(value.type_info, RowTypeInfo):
         _check(value, COMPUTED)
-    return replace(call, type_info=BOOLEAN)
+    return replace(call, kind=BOOLEAN)
 
 
 def first_known(call: Call) -> Call:
     """Type `fill_null`."""
     values = tuple(together(call.arguments, COMPUTED))
-    return replace(call, arguments=values, type_info=values[0].type_info)
+    return replace(call, arguments=values, kind=values[0].type_info)
 
 
 def extreme(call: Call) -> Call:
     """Type `greatest` and `least`, of two values."""
     values = tuple(together(call.arguments, ORDERED))
-    return replace(call, arguments=values, type_info=values[0].type_info)
+    return replace(call, arguments=values, kind=values[0].type_info)
 
 
 def choice(call: Call) -> Call:
@@ -168,7 +168,7 @@ def choice(call: Call) -> Call:
         _check(each, {"Boolean"})
     *values, other = together([*pairs[1::2], other], COMPUTED)
     turns = [each for pair in zip(conditions, values, strict=True) for each in pair]
-    return replace(call, arguments=(*turns, other), type_info=other.type_info)
+    return replace(call, arguments=(*turns, other), kind=other.type_info)
 
 
 def membership(call: Call) -> Call:
@@ -186,7 +186,7 @@ def membership(call: Call) -> Call:
     known = [adapted(each, value.type_info) for each in constants]
     if name_of(value) not in FLOATS and None not in known:
         members = tuple(each.value for each in known if each is not None)
-        return replace(call, parameters=members, type_info=BOOLEAN)
+        return replace(call, parameters=members, kind=BOOLEAN)
     if any(isinstance(c.value, float) and isnan(c.value) for c in constants):
         msg = "isin got NaN, which equals nothing; use is_nan"
         raise TypingError(msg)
@@ -208,7 +208,7 @@ def text(*parameters: type, result: TypeInformation = STRING, filled: bool = Fal
         if filled and not call.parameters[0]:
             msg = f"{call.function} got an empty text"
             raise TypingError(msg)
-        return replace(call, type_info=result)
+        return replace(call, kind=result)
 
     return rule
 
@@ -229,9 +229,9 @@ def count(call: Call) -> Call:
     """Type `length`, of texts and lists."""
     (value,) = call.arguments
     if is_list(value.type_info):
-        return replace(call, function="list_length", type_info=INT)
+        return replace(call, function="list_length", kind=INT)
     _check(value, {"String"})
-    return replace(call, type_info=INT)
+    return replace(call, kind=INT)
 
 
 def element(call: Call) -> Call:
@@ -244,7 +244,7 @@ def element(call: Call) -> Call:
         msg = f"get got {index!r}; pass a constant position from 0"
         raise TypingError(msg)
     inside: TypeInformation = getattr(value.type_info, "element_type")  # noqa: B009 - of four classes
-    return replace(call, type_info=inside)
+    return replace(call, kind=inside)
 
 
 def member(call: Call) -> Call:
@@ -258,14 +258,14 @@ def member(call: Call) -> Call:
         near = did_you_mean(str(name), inside.field_names)
         msg = f"the row has no field {name!r}{near}"
         raise TypingError(msg)
-    return replace(call, type_info=inside.field_types[inside.field_names.index(name)])
+    return replace(call, kind=inside.field_types[inside.field_names.index(name)])
 
 
 def bucketed(call: Call) -> Call:
     """Type `bucket`: the number of the interval that a number is in."""
     (value,) = call.arguments
     _check(value, {*WHOLE, *FLOATS})
-    return replace(call, arguments=(converted(value, DOUBLE),), type_info=INT)
+    return replace(call, arguments=(converted(value, DOUBLE),), kind=INT)
 
 
 def tallied(call: Call) -> Call:
@@ -273,17 +273,17 @@ def tallied(call: Call) -> Call:
     (value,) = call.arguments
     _check(value, COMPUTED - {*FLOATS})
     assert value.type_info is not None
-    return replace(call, type_info=Types.MAP(value.type_info, LONG))
+    return replace(call, kind=Types.MAP(value.type_info, LONG))
 
 
 def limbs(call: Call) -> Call:
     """Type `limbs`, of doubles: places of a sum to what is there."""
-    return replace(call, type_info=Types.MAP(INT, LONG))
+    return replace(call, kind=Types.MAP(INT, LONG))
 
 
 def first_argument(call: Call) -> Call:
     """Give a call the type of its first argument."""
-    return replace(call, type_info=call.arguments[0].type_info)
+    return replace(call, kind=call.arguments[0].type_info)
 
 
 def of_tally(result: TypeInformation) -> Rule:
@@ -291,19 +291,19 @@ def of_tally(result: TypeInformation) -> Rule:
 
     def rule(call: Call) -> Call:
         assert isinstance(call.arguments[0].type_info, MapTypeInfo), "aggregates call it"
-        return replace(call, type_info=result)
+        return replace(call, kind=result)
 
     return rule
 
 
 def of_moments(call: Call) -> Call:
     """Type `variance`, of a count, a sum and a sum of squares."""
-    return replace(call, type_info=DOUBLE)
+    return replace(call, kind=DOUBLE)
 
 
 def of_sums(call: Call) -> Call:
     """Type `weight`, of a record, and `joined` and `quotient`, of sums of whole numbers."""
-    return replace(call, type_info=LONG)
+    return replace(call, kind=LONG)
 
 
 def shifted(call: Call) -> Call:
@@ -312,7 +312,7 @@ def shifted(call: Call) -> Call:
     if name_of(call.arguments[0]) == "SqlDate" and call.parameters[0] % MICROS_PER_DAY:
         msg = "a date takes whole days; cast it to a timestamp for less"
         raise TypingError(msg)
-    return replace(call, type_info=call.arguments[0].type_info)
+    return replace(call, kind=call.arguments[0].type_info)
 
 
 def truncated(call: Call) -> Call:
@@ -321,13 +321,13 @@ def truncated(call: Call) -> Call:
         msg = f"truncate got {call.parameters[0]!r}; it takes one of {', '.join(TRUNCATED)}"
         raise TypingError(msg)
     _check(call.arguments[0], TIMESTAMPS)
-    return replace(call, type_info=call.arguments[0].type_info)
+    return replace(call, kind=call.arguments[0].type_info)
 
 
 def difference_of_dates(call: Call) -> Call:
     """Type `days_since`."""
     values = tuple(together(call.arguments, {"SqlDate"}))
-    return replace(call, arguments=values, type_info=INT)
+    return replace(call, arguments=values, kind=INT)
 
 
 def cast(call: Call) -> Call:
@@ -338,11 +338,11 @@ def cast(call: Call) -> Call:
         raise TypingError(msg)
     if is_null_constant(value):
         _check_name(getattr(wanted, "name", ""), COMPUTED, repr(wanted))
-        return replace(call, arguments=(Literal(None, wanted),), type_info=wanted)
+        return replace(call, arguments=(Literal(None, wanted),), kind=wanted)
     if value.type_info != wanted and not is_castable(name_of(value), wanted):
         msg = f"{value.type_info!r} cannot be cast to {wanted!r}"
         raise TypingError(msg)
-    return replace(call, type_info=wanted)
+    return replace(call, kind=wanted)
 
 
 def is_castable(name: str, wanted: TypeInformation) -> bool:

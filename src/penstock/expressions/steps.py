@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from penstock.expressions.facts import nowhere
 from penstock.expressions.functions import FUNCTIONS
 from penstock.expressions.kinds import DECIMAL, name_of
 from penstock.expressions.tree import WEIGHT, Call, Expression, Field, fields_of, parts_of
@@ -100,7 +101,7 @@ class ExpressionChain:
         called = {
             part.function for each in made for part in parts_of(each) if isinstance(part, Call)
         }
-        outside = sorted(name for name in called if not FUNCTIONS[name].in_sql)
+        outside = sorted(name for name in called if FUNCTIONS[name].spark is nowhere)
         return f"only workers compute {outside[0]}" if outside else None
 
     def followed_by(self, chain: ExpressionChain) -> ExpressionChain:

@@ -1,73 +1,119 @@
-"""The expression tree: fields, constants and calls of functions, as frozen values.
+"""The tree of scalar expressions: fields, constants and calls of functions, as frozen values.
 
     col.delay.fill_null(0) > 15      greater(coalesce(delay, 0), 15)
+    price * amount > 100             greater(multiply(#1, #2), 100)
 
-A program makes a tree without types (`expressions.column`). `expressions.typing` returns the same tree with
-the type of every node, and with the casts that the rules insert. The evaluators read typed trees only, so
-none of them has a rule of its own. The nodes know no function: `expressions.functions` is the table.
+A program of columns makes a tree without types (`expressions.column`). `expressions.typing` returns the same tree with
+the type of every node, and with the casts that the rules insert. The binder of SQL makes typed trees, whose fields are
+columns by position. The evaluators read typed trees only, so none of them has a rule of its own. The nodes know no function:
+`expressions.functions` is the table. Equal trees are the same expression: that is how SQL finds a grouped one in SELECT.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from keyword import iskeyword
 from typing import Any
 
 from penstock.types.base import TypeInformation
+from penstock.types.sql_types import NULL, SqlType, of_type_info
+
+Kind = TypeInformation | SqlType
+"""Type of a node. That of SQL has the digits of a DECIMAL, which type information has not."""
+
+OF_SQL = "sql_"
+"""Prefix of the names of functions of SQL whose own names columns have with another meaning."""
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
-    """The value of a field of the record.
+class _Typed:
+    """Base of nodes with a type."""
+
+    @property
+    def type_info(self) -> TypeInformation | None:
+        """The type of the values in records; None in a tree without types."""
+        kind: Kind | None = getattr(self, "kind")  # noqa: B009 - of the three classes
+        return kind.type_info if isinstance(kind, SqlType) else kind
+
+    @property
+    def type(self) -> SqlType:
+        """The type as one of SQL; NULL in a tree without types."""
+        kind: Kind | None = getattr(self, "kind")  # noqa: B009 - of the three classes
+        if kind is None or isinstance(kind, SqlType):
+            return kind or NULL
+        return of_type_info(kind)
+
+
+@dataclass(frozen=True, slots=True)
+class Field(_Typed):
+    """The value of a field of the record, or of a column of the row.
 
     Attributes:
-        name: Name of the field.
-        type_info: Its type; None in a tree without types.
+        name: Name of the field; of a column by position for people only.
+        kind: Its type; None in a tree without types.
+        position: Of the column, from 0; -1 of a field that is read by its name.
     """
 
     name: str
-    type_info: TypeInformation | None = None
+    kind: Kind | None = None
+    position: int = -1
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Field) and self._identity() == other._identity()
+
+    def __hash__(self) -> int:
+        return hash(self._identity())
+
+    def _identity(self) -> tuple[Any, ...]:
+        return (self.position,) if self.position >= 0 else (self.name, self.kind)
 
     def __str__(self) -> str:
-        return self.name
+        return self.name or f"#{self.position}"
 
 
 @dataclass(frozen=True, slots=True)
-class Literal:
+class Literal(_Typed):
     """A constant.
 
     Attributes:
         value: The value; in a typed tree in the declared form of its type, or None.
-        type_info: Its type; None in a tree without types.
+        kind: Its type; None in a tree without types, NULL of SQL where no context has given one.
     """
 
     value: Any
-    type_info: TypeInformation | None = None
+    kind: Kind | None = None
 
     def __str__(self) -> str:
-        return repr(self.value)
+        is_null = self.value is None and isinstance(self.kind, SqlType)
+        return "NULL" if is_null else repr(self.value)
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
-    """A function of expressions.
+class Call(_Typed):
+    """A function of expressions, or one of the user.
 
     Attributes:
         function: Its name in the table of functions.
         arguments: The expressions.
         parameters: Constants that are part of the function, such as the type of a cast.
-        type_info: Type of the result; None in a tree without types.
+        kind: Type of the result; None in a tree without types.
     """
 
     function: str
     arguments: tuple[Expression, ...]
     parameters: tuple[Any, ...] = ()
-    type_info: TypeInformation | None = None
+    kind: Kind | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of the function for people."""
+        return self.function.removeprefix(OF_SQL)
 
     def __str__(self) -> str:
-        inside = [*map(str, self.arguments), *map(repr, self.parameters)]
-        return f"{self.function}({', '.join(inside)})"
+        shown: Callable[[Any], str] = str if isinstance(self.kind, SqlType) else repr
+        inside = [*map(str, self.arguments), *map(shown, self.parameters)]
+        return f"{self.name}({', '.join(inside)})"
 
 
 Expression = Field | Literal | Call
@@ -116,3 +162,37 @@ def quoted_name(name: str) -> str:
 def fields_of(expression: Expression) -> Iterator[str]:
     """Yield the names of the fields that an expression reads, once per place."""
     return (part.name for part in parts_of(expression) if isinstance(part, Field))
+
+
+def columns_of(expression: Expression) -> frozenset[int]:
+    """Return the positions of the columns that an expression reads."""
+    return frozenset(part.position for part in parts_of(expression) if isinstance(part, Field))
+
+
+def with_fields(expression: Expression, changed: Callable[[Field], Expression]) -> Expression:
+    """Return an expression with each field replaced."""
+    if isinstance(expression, Field):
+        return changed(expression)
+    if isinstance(expression, Call):
+        arguments = tuple(with_fields(each, changed) for each in expression.arguments)
+        return replace(expression, arguments=arguments)
+    return expression
+
+
+def named(expression: Expression, names: Sequence[str]) -> Expression:
+    """Return an expression whose columns are read by their names among the fields of records."""
+    return with_fields(expression, lambda field: Field(names[field.position], field.type_info))
+
+
+def shifted(expression: Expression, by: int) -> Expression:
+    """Return an expression whose columns are `by` positions further."""
+    return with_fields(expression, lambda field: replace(field, position=field.position + by))
+
+
+def conjuncts(expression: Expression) -> Iterator[Expression]:
+    """Yield the conditions that AND connects."""
+    if isinstance(expression, Call) and expression.function == "and":
+        for each in expression.arguments:
+            yield from conjuncts(each)
+    else:
+        yield expression

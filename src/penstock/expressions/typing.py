@@ -54,8 +54,9 @@ def _typed(expression: Expression, records: RecordType, operation: str) -> Expre
         if isinstance(expression, Literal):
             return literal(expression.value)
         arguments = tuple(_typed(each, records, operation) for each in expression.arguments)
-        function = FUNCTIONS[expression.function]
-        return function.rule(Call(expression.function, arguments, expression.parameters))
+        rule = FUNCTIONS[expression.function].rule
+        assert rule is not None, f"only SQL has {expression.function}"
+        return rule(Call(expression.function, arguments, expression.parameters))
     except TypingError as refused:
         raise ArgumentError.here(
             f"{operation} got {expression}, which cannot be computed: {refused}",
@@ -71,4 +72,4 @@ def _field(field: Field, records: RecordType, operation: str) -> Field:
             f"{did_you_mean(field.name, names)}",
             hint=f"Use one of {', '.join(names)}.",
         )
-    return replace(field, type_info=records.field_types[names.index(field.name)])
+    return replace(field, kind=records.field_types[names.index(field.name)])

@@ -12,8 +12,8 @@ from enum import Enum
 from typing import Any, Protocol
 
 from penstock.api.streams.data_stream import DataStream
-from penstock.sql.column_types import SqlType
 from penstock.types.row import Row
+from penstock.types.sql_types import SqlType
 
 
 class Changelog(Enum):

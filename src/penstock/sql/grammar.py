@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 from penstock.errors import SqlError
 from penstock.sql.advice import KINDS, LIKE_OPTIONS, STATEMENTS
-from penstock.sql.column_types import SqlType
 from penstock.sql.dialect import options_of, tokens_of
 from penstock.sql.place import TextPlace, wrong_at
 from penstock.sql.sqlglot_source import ParseError, TokenType, exp
@@ -31,6 +30,7 @@ from penstock.sql.statements import (
 )
 from penstock.sql.text_parser import BEGIN_QUERY, TextParser
 from penstock.sql.type_names import of_sqlglot
+from penstock.types.sql_types import SqlType
 
 _NO_DETAILS = frozenset({"ESTIMATED_COST", "JSON_EXECUTION_PLAN", "PLAN_ADVICE"})
 """Details of EXPLAIN that there are in Flink. CHANGELOG_MODE is always told."""

@@ -8,7 +8,8 @@ from typing import Any
 from penstock.api.streams.data_stream import DataStream
 from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.errors import SqlError, did_you_mean
-from penstock.sql.binding.conversions import common_type, converted
+from penstock.expressions.tree import Expression, Field, Literal
+from penstock.sql.binding.conversions import converted
 from penstock.sql.catalogue import (
     Changelog,
     SqlCatalogue,
@@ -17,7 +18,6 @@ from penstock.sql.catalogue import (
     SqlView,
     TableSchema,
 )
-from penstock.sql.column_types import SqlType
 from penstock.sql.lowering.lower import Lowering
 from penstock.sql.lowering.modes import runs_as_batch
 from penstock.sql.place import TextPlace
@@ -26,10 +26,10 @@ from penstock.sql.relations.final import final_rows
 from penstock.sql.relations.keyed import unique_by
 from penstock.sql.relations.select import QueryTranslator
 from penstock.sql.relations.tree import Project, SqlRelation
-from penstock.sql.scalars.tree import Constant, InputColumn, Scalar
 from penstock.sql.statements import Insert, Name, Select, StatementSet
 from penstock.sql.tables.table import ConnectorTable
 from penstock.types.row import Row
+from penstock.types.sql_types import SqlType, common_type
 
 
 class SqlJob:
@@ -279,11 +279,11 @@ def _fitted(relation: SqlRelation, columns: Sequence[SqlColumn], statement: Inse
             f"Select a column for each of {', '.join(chosen)}.",
         )
     sources = {name: at for at, name in enumerate(chosen)}
-    outputs: list[Scalar] = []
+    outputs: list[Expression] = []
     for column in columns:
         at = sources.get(column.name)
         if at is None:
-            outputs.append(Constant(None, column.type))
+            outputs.append(Literal(None, column.type))
             continue
         found = relation.columns[at]
         if not _is_assignable(found.type, column.type):
@@ -292,8 +292,8 @@ def _fitted(relation: SqlRelation, columns: Sequence[SqlColumn], statement: Inse
                 f"the column {column.name!r} is {column.type}, and the query has {found.type} for it",
                 f"CAST it: CAST({found.name} AS {column.type}).",
             )
-        outputs.append(converted(InputColumn(at, found.type, found.name), column.type))
-    places = {each.position: at for at, each in enumerate(outputs) if isinstance(each, InputColumn)}
+        outputs.append(converted(Field(found.name, found.type, at), column.type))
+    places = {each.position: at for at, each in enumerate(outputs) if isinstance(each, Field)}
     keys = frozenset(
         frozenset(places[at] for at in key) for key in relation.keys if key <= places.keys()
     )

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from penstock.sql.column_types import SqlType
 from penstock.sql.place import TextPlace
 from penstock.sql.sqlglot_source import exp
+from penstock.types.sql_types import SqlType
 
 Name = tuple[str, ...]
 """The parts of the name of a table, view or function, such as `("catalog", "database", "orders")`."""

@@ -19,8 +19,8 @@ from penstock.sql.catalogue import (
     SqlView,
     TableSchema,
 )
-from penstock.sql.column_types import of_type_info
 from penstock.types.row import Row
+from penstock.types.sql_types import of_type_info
 
 
 class StreamTable:

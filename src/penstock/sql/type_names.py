@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from penstock.sql.column_types import (
+from penstock.sql.place import unsupported
+from penstock.sql.sqlglot_source import exp
+from penstock.types.sql_types import (
     BIGINT,
     BOOLEAN,
     BYTES,
@@ -21,8 +23,6 @@ from penstock.sql.column_types import (
     array,
     row,
 )
-from penstock.sql.place import unsupported
-from penstock.sql.sqlglot_source import exp
 
 _KIND = exp.DType
 _OF_SQLGLOT: dict[exp.DType, SqlType] = {

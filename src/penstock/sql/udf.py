@@ -17,10 +17,10 @@ import pyarrow as pa
 
 from penstock.errors import ArgumentError
 from penstock.sql.catalogue import FunctionKind
-from penstock.sql.column_types import SqlType, of_type_info, row
 from penstock.sql.grammar import parse_type
 from penstock.types.information import TypeInformation
 from penstock.types.row import Row
+from penstock.types.sql_types import SqlType, of_type_info, row
 
 ResultType = str | TypeInformation | SqlType
 """A type of SQL as text, such as `DECIMAL(10, 2)`, or one of `Types`."""

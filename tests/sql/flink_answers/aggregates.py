@@ -9,8 +9,8 @@ from penstock.common import Configuration, Row, Types, WatermarkStrategy
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.connectors import CollectionSource
 from penstock.errors import PenstockError
-from penstock.sql.column_types import SqlType, of_type_info
 from penstock.testing import collect
+from penstock.types.sql_types import SqlType, of_type_info
 from tests.sql.flink_answers.cases import AGGREGATES
 from tests.sql.flink_answers.penstock_answers import Answer, answers, edge, shown
 

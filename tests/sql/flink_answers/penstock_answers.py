@@ -16,19 +16,18 @@ import pyarrow as pa
 from penstock.config.configuration import Configuration
 from penstock.errors import PenstockError
 from penstock.expressions.arrow.evaluation import Batch, evaluation
+from penstock.expressions.row_values import RowValues, value_of
+from penstock.expressions.tree import Expression, Field, named
 from penstock.sql.binding.binder import Binder
 from penstock.sql.binding.conversions import cast_call, converted
 from penstock.sql.binding.operators import BUILDERS
 from penstock.sql.binding.scope import Scope
 from penstock.sql.binding.zone import LOCAL_TIME_ZONE, in_zone_of
 from penstock.sql.catalogue import SqlColumn
-from penstock.sql.column_types import INT, STRING, SqlType, row
 from penstock.sql.grammar import parse_query
-from penstock.sql.scalars.columns import as_columns, reader_of
-from penstock.sql.scalars.evaluation import RowValues, value_of
-from penstock.sql.scalars.tree import InputColumn, Scalar
 from penstock.sql.streams import StreamCatalogue
 from penstock.types.arrow import arrow_array, columns_to_lists
+from penstock.types.sql_types import INT, STRING, SqlType, row
 from tests.sql.flink_answers.columns import COLUMNS, ROWS
 
 ANSWERS = Path(__file__).with_name("answers.jsonl")
@@ -79,7 +78,7 @@ def in_zone(zone: str) -> Iterator[None]:
         yield
 
 
-def bound(expression: str, scope: Scope) -> Scalar:
+def bound(expression: str, scope: Scope) -> Expression:
     """Return an expression with types.
 
     Raises:
@@ -121,7 +120,7 @@ def stored(column: SqlColumn, value: Any) -> pa.Array:
     return arrow_array(column.name, kind.type_info, [value])
 
 
-def typed(answer: Answer) -> Scalar | None:
+def typed(answer: Answer) -> Expression | None:
     """Return the expression of an answer with types, None if it is refused."""
     with in_zone(answer.zone):
         try:
@@ -132,13 +131,13 @@ def typed(answer: Answer) -> Scalar | None:
 
 def shown(kind: SqlType, zone: str) -> RowValues:
     """Return what makes texts of values of a type, as CAST does."""
-    value = InputColumn(0, kind)
+    value = Field("", kind, 0)
     with in_zone(zone):
-        made = value if kind == STRING else cast_call("cast", value, STRING)
+        made = value if kind == STRING else cast_call("sql_cast", value, STRING)
         return RowValues((converted(made, STRING),))
 
 
-def python_text(answer: Answer, scalar: Scalar) -> Any:
+def python_text(answer: Answer, scalar: Expression) -> Any:
     """Return the text that rows in Python have for an expression, False of an error."""
     try:
         value = RowValues((scalar,)).of(edge()[1])[0]
@@ -147,7 +146,7 @@ def python_text(answer: Answer, scalar: Scalar) -> Any:
         return False
 
 
-def arrow_text(answer: Answer, scalar: Scalar) -> Any:
+def arrow_text(answer: Answer, scalar: Expression) -> Any:
     """Return the text that the executor of Arrow has for an expression that has a counterpart of columns."""
     columns, values = edge()
 
@@ -156,7 +155,7 @@ def arrow_text(answer: Answer, scalar: Scalar) -> Any:
         return stored(columns[position], values[position])
 
     names = [each.name for each in columns]
-    expression = as_columns(scalar, reader_of(names))
+    expression = named(scalar, names)
     try:
         found = evaluation(expression)(Batch(1, column))
     except pa.ArrowInvalid:

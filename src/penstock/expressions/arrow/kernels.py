@@ -92,6 +92,8 @@ KERNELS: dict[str, Kernel] = {
     "get": nested.get,
     "field": nested.field,
     "struct": nested.struct,
+    "sql_cast": casts.cast,
+    "cardinality": nested.list_length,
     "bucket": tallies.bucket,
     "bits": arithmetic.bits,
     "tally": tallies.tally,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from operator import add, ge, gt, le, lt, sub
 from re import escape
 from string import ascii_lowercase, ascii_uppercase
@@ -11,13 +12,20 @@ from typing import Any
 from pyspark.sql import Column
 from pyspark.sql import functions as sf
 
+from penstock.expressions.facts import (
+    constant_of,
+    group_of,
+    is_decimal_comparison,
+    part_of_moment,
+    spark_type,
+)
 from penstock.expressions.functions import can_fail
-from penstock.expressions.kinds import name_of
-from penstock.expressions.tree import Call
+from penstock.expressions.tree import Call, Expression, Literal
 from penstock.spark.expressions import numbers, scalars
 from penstock.spark.expressions.constants import constant
 from penstock.spark.expressions.numbers import Builder
 from penstock.spark.expressions.scalars import cast
+from penstock.types.sql_types import SqlType, as_decimal
 
 
 def _plain(function: Callable[..., Column]) -> Builder:
@@ -59,8 +67,8 @@ def _or(call: Call, left: Column, right: Column) -> Column:
 
 
 def _isin(call: Call, value: Column) -> Column:
-    name = name_of(call.arguments[0])
-    return value.isin(*[constant(name, member) for member in call.parameters])
+    kind = call.arguments[0].kind
+    return value.isin(*[constant(Literal(member, kind)) for member in call.parameters])
 
 
 def _lower(value: Column) -> Column:
@@ -112,29 +120,137 @@ def _get(value: Column, index: int) -> Column:
     return sf.get(value, sf.lit(index))
 
 
-def _field(value: Column, name: str) -> Column:
-    return value.getField(name)
+def _field(call: Call, value: Column) -> Column:
+    return value.getField(call.parameters[0])
 
 
 def _tally(value: Column) -> Column:
     return sf.when(value.isNotNull(), sf.create_map(value, sf.lit(1).cast("bigint")))
 
 
+# Functions of SQL
+
+
+def _exact(argument: Expression, value: Column) -> Column:
+    """Return a decimal or a whole number as a decimal of its digits."""
+    return value.cast(str(spark_type(as_decimal(argument.type))))
+
+
+def _of_decimals(build: Builder) -> Builder:
+    """Return the builder that computes with decimals of SQL with all digits, and like another one with other types."""
+
+    def made(call: Call, *values: Column) -> Column:
+        if not (isinstance(call.arguments[0].kind, SqlType) and is_decimal_comparison(call)):
+            return build(call, *values)
+        found = build(call, *map(_exact, call.arguments, values))
+        return found.cast(str(spark_type(call.type))) if call.type.name == "DECIMAL" else found
+
+    return made
+
+
+def _as_result(call: Call, value: Column) -> Column:
+    return value.cast(str(spark_type(call.type)))
+
+
+def _remainder(call: Call, left: Column, right: Column) -> Column:
+    return _as_result(call, left % right)
+
+
+def _quotient(call: Call, left: Column, right: Column) -> Column:
+    return _as_result(call, sf.call_function("div", left, right))
+
+
+def _sql_cast(call: Call, value: Column) -> Column:
+    return _as_result(call, value) if call.type.name == "DECIMAL" else cast(call, value)
+
+
+def _behind(function: Callable[..., Column], *kinds: type) -> Builder:
+    """Return a builder that passes the constants behind the first argument."""
+
+    def build(call: Call, value: Column, *_: Column) -> Column:
+        pairs = zip(call.arguments[1:], kinds, strict=True)
+        return function(value, *[constant_of(each, kind) for each, kind in pairs])
+
+    return build
+
+
+def _split_index(value: Column, separator: str, index: int) -> Column:
+    # Of an empty text Spark has one part, Flink none
+    known = sf.nullif(value, sf.lit(""))
+    return sf.get(sf.split(known, escape(separator), -1), sf.lit(index))
+
+
+def _regexp_extract(call: Call, value: Column, *_: Column) -> Column:
+    found = group_of(call)
+    assert found is not None, "other patterns are computed in Python"
+    # Spark's function has an empty text where nothing is found
+    return sf.when(value.rlike(found[0]), sf.regexp_extract(value, *found))
+
+
+def _regexp_misses(call: Call, value: Column, *_: Column) -> Column:
+    found = group_of(call)
+    assert found is not None, "other patterns are computed in Python"
+    return ~sf.coalesce(value.rlike(found[0]), sf.lit(False))  # noqa: FBT003
+
+
+def _lower_ascii(_: Call, value: Column) -> Column:
+    # Of what is not ASCII, Python makes one character ASCII in LOWER; any other makes the result equal to no text of ASCII.
+    # Spark's own function goes by the locale where a text is not ASCII; where it is, it is faster than translate.
+    other = sf.translate(value, _KELVIN + ascii_uppercase, "k" + ascii_lowercase)
+    is_ascii = sf.octet_length(value) == sf.char_length(value)
+    return sf.when(is_ascii, sf.lower(value)).otherwise(other)
+
+
+def _extract(call: Call, value: Column) -> Column:
+    return scalars.part(_PARTS[call.parameters[0]])(call, value).cast("bigint")
+
+
+def _date_format(value: Column, pattern: str) -> Column:
+    found = part_of_moment(pattern)
+    assert found is not None, "other patterns are computed in Python"
+    # Spark's date_format would take the time to be one of the session's zone
+    return sf.substring(value.cast("string"), found[0] + 1, found[1])
+
+
+def _floor_to(call: Call, value: Column) -> Column:
+    return scalars.truncate(replace(call, parameters=(call.parameters[0].lower(),)), value)
+
+
+def _sql_shift(call: Call, value: Column, _: Column) -> Column:
+    micros = constant_of(call.arguments[1], int) * _MICROS
+    return scalars.shift(replace(call, parameters=(micros,)), value)
+
+
+_KELVIN = "\N{KELVIN SIGN}"
+_MICROS = 1000
+_PARTS: dict[str, Callable[[Column], Column]] = {
+    "YEAR": sf.year,
+    "QUARTER": sf.quarter,
+    "MONTH": sf.month,
+    "WEEK": sf.weekofyear,
+    "DAY": sf.day,
+    "DAYOFMONTH": sf.day,
+    "DOY": sf.dayofyear,
+    "HOUR": sf.hour,
+    "MINUTE": sf.minute,
+    "SECOND": sf.second,
+}
+
 BUILDERS: dict[str, Builder] = {
-    "add": _plain(add),
+    "add": _of_decimals(_plain(add)),
     "concat": _plain(sf.concat),
-    "subtract": _plain(sub),
-    "multiply": _plain(lambda left, right: left * right),
+    "subtract": _of_decimals(_plain(sub)),
+    "multiply": _of_decimals(_plain(lambda left, right: left * right)),
     "divide": _plain(lambda left, right: left / right),
     "modulo": numbers.modulo,
     "negate": _plain(sf.negate),
     "abs": _plain(sf.abs),
-    "equal": numbers.equal,
-    "not_equal": numbers.not_equal,
-    "less": numbers.below(lt),
-    "less_equal": numbers.below(le),
-    "greater": numbers.above(gt),
-    "greater_equal": numbers.above(ge),
+    "equal": _of_decimals(numbers.equal),
+    "not_equal": _of_decimals(numbers.not_equal),
+    "less": _of_decimals(numbers.below(lt)),
+    "less_equal": _of_decimals(numbers.below(le)),
+    "greater": _of_decimals(numbers.above(gt)),
+    "greater_equal": _of_decimals(numbers.above(ge)),
     "and": _and,
     "or": _or,
     "not": _plain(lambda value: ~value),
@@ -184,10 +300,29 @@ BUILDERS: dict[str, Builder] = {
     "list_length": _plain(sf.array_size),
     "list_contains": _constants(_list_contains),
     "get": _constants(_get),
-    "field": _constants(_field),
+    "field": _field,
     "struct": _struct,
     "bucket": numbers.bucket,
     "bits": numbers.bits,
     "tally": _plain(_tally),
+    "sql_divide": _quotient,
+    "sql_modulo": _remainder,
+    "sql_cast": _sql_cast,
+    "lower_ascii": _lower_ascii,
+    "substring": _behind(sf.substring, int, int),
+    "left": _behind(lambda value, length: sf.substring(value, 1, max(0, length)), int),
+    "sql_replace": _behind(_replace, str, str),
+    "like": _behind(Column.like, str),
+    "regexp_extract": _regexp_extract,
+    "regexp_misses": _regexp_misses,
+    "split_index": _behind(_split_index, str, int),
+    "sql_starts_with": _behind(lambda value, text: value.startswith(sf.lit(text)), str),
+    "sql_ends_with": _behind(lambda value, text: value.endswith(sf.lit(text)), str),
+    "extract": _extract,
+    "floor_to": _floor_to,
+    "sql_shift": _sql_shift,
+    "date_format": _behind(_date_format, str),
+    "cardinality": _plain(sf.array_size),
+    "is_distinct": _plain(lambda left, right: ~left.eqNullSafe(right)),
 }
 """Name of a function that Spark SQL computes to its builder."""

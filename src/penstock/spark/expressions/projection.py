@@ -11,7 +11,6 @@ from pyspark.sql.types import ArrayType, MapType, StructType
 
 from penstock.connectors.column_positions import by_plain_name, column_name
 from penstock.errors import CallSite, ConfigError
-from penstock.expressions.kinds import name_of
 from penstock.expressions.steps import ExpressionChain, SelectStep, Step, WhereStep
 from penstock.expressions.tree import Expression, Field, Literal, fields_of
 from penstock.expressions.typing import RecordType
@@ -102,7 +101,7 @@ def built(expression: Expression, columns: Mapping[str, Column]) -> Column:
     if isinstance(expression, Field):
         return columns[expression.name]
     if isinstance(expression, Literal):
-        return constant(name_of(expression), expression.value)
+        return constant(expression)
     arguments = [built(each, columns) for each in expression.arguments]
     return BUILDERS[expression.function](expression, *arguments)
 

@@ -15,16 +15,12 @@ from pyspark.sql import functions as sf
 from penstock.connectors.column_positions import by_position, column_name
 from penstock.errors import CallSite
 from penstock.expressions import queries
-from penstock.expressions.kinds import name_of
 from penstock.expressions.steps import ExpressionChain
 from penstock.expressions.tree import Expression, Field, Literal
 from penstock.spark.expressions.builders import BUILDERS
 from penstock.spark.expressions.constants import constant
-from penstock.spark.expressions.numbers import Builder
 from penstock.spark.expressions.projection import check_session, projected
-from penstock.spark.expressions.query_functions import QUERY_BUILDERS
 
-_ALL: dict[str, Builder] = {**BUILDERS, **QUERY_BUILDERS}
 _HALF_BITS = 32
 _LOW = (1 << _HALF_BITS) - 1
 _SMALL = frozenset({"tinyint", "smallint", "int"})
@@ -75,11 +71,10 @@ def _column(position: int) -> Column:
 
 def _built(expression: Expression) -> Column:
     if isinstance(expression, Field):
-        return _column(int(expression.name))
+        return _column(expression.position)
     if isinstance(expression, Literal):
-        return constant(name_of(expression), expression.value)
-    arguments = map(_built, expression.arguments)
-    return _ALL[expression.function](expression, *arguments)
+        return constant(expression)
+    return BUILDERS[expression.function](expression, *map(_built, expression.arguments))
 
 
 def _selected(frame: DataFrame, columns: Sequence[Column], query: queries.Query) -> DataFrame:

@@ -10,25 +10,15 @@ from pyspark.sql import Column
 from pyspark.sql import functions as sf
 
 from penstock.expressions.arrow.casts import DATE_TEXT, FLOAT_TEXT, TIMESTAMP_TEXT, WHOLE_TEXT
-from penstock.expressions.kinds import FLOATS, MICROS_PER_DAY, WHOLE, name_of
+from penstock.expressions.facts import spark_type
+from penstock.expressions.kinds import COMPUTED, FLOATS, MICROS_PER_DAY, WHOLE, name_of
 from penstock.expressions.tree import Call, Expression
 from penstock.spark.expressions.numbers import Builder
 from penstock.types.base import TypeInformation
+from penstock.types.scalars import BasicTypeInfo
+from penstock.types.sql_types import of_type_info
 
-SQL_TYPES: dict[str, str] = {
-    "Boolean": "boolean",
-    "Byte": "tinyint",
-    "Short": "smallint",
-    "Integer": "int",
-    "Long": "bigint",
-    "Float": "float",
-    "Double": "double",
-    "String": "string",
-    "BigDecimal": "decimal(38,18)",
-    "SqlDate": "date",
-    "SqlTimestamp": "timestamp_ntz",
-    "TimestampLtz": "timestamp",
-}
+SQL_TYPES = {name: str(spark_type(of_type_info(BasicTypeInfo(name)))) for name in COMPUTED}
 """Name of a basic type to Spark's, of all types that functions compute with."""
 
 

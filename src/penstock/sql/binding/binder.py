@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
+from penstock.expressions.tree import Expression
 from penstock.sql.binding.conversions import converted
 from penstock.sql.binding.scope import Scope
 from penstock.sql.catalogue import SqlCatalogue
-from penstock.sql.column_types import BOOLEAN, NULL
 from penstock.sql.place import unsupported, wrong
-from penstock.sql.scalars.tree import Scalar
 from penstock.sql.sqlglot_source import exp
+from penstock.types.sql_types import BOOLEAN, NULL
 
-Build = Callable[["Binder", exp.Expr], Scalar]
+Build = Callable[["Binder", exp.Expr], Expression]
 """Makes the scalar expression of a node."""
 
 
@@ -32,7 +32,7 @@ class Binder:
         """Make a binder."""
         self.scope = scope
         self.catalogue = catalogue
-        self.given: dict[int, Scalar] = {}
+        self.given: dict[int, Expression] = {}
         self.builders = builders
 
     @property
@@ -40,7 +40,7 @@ class Binder:
         """The meanings of names in subqueries."""
         return self.scope
 
-    def scalar(self, node: exp.Expr) -> Scalar:
+    def scalar(self, node: exp.Expr) -> Expression:
         """Return the scalar expression of a node.
 
         Raises:
@@ -54,7 +54,7 @@ class Binder:
             raise unsupported(_construct(node), node)
         return build(self, node)
 
-    def condition(self, node: exp.Expr, what: str) -> Scalar:
+    def condition(self, node: exp.Expr, what: str) -> Expression:
         """Return the expression of a condition.
 
         Raises:

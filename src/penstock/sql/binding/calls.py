@@ -1,11 +1,17 @@
-"""The table of functions that are called by name: which arguments they take, and what they return."""
+"""Functions that are called by name: which arguments they take, and what they return."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from penstock.errors import ExpressionError, SqlError, did_you_mean
+from penstock.expressions.functions import FUNCTIONS, USER
+from penstock.expressions.python.patterns import Style, pattern_of
+from penstock.expressions.python.times import MILLIS, MONTHS, PARTS
+from penstock.expressions.tree import Call, Expression, Literal
 from penstock.sql.advice import WINDOW_FUNCTIONS
 from penstock.sql.binding import conversions as types
 from penstock.sql.binding.arithmetic import arithmetic
@@ -13,11 +19,12 @@ from penstock.sql.binding.binder import Binder
 from penstock.sql.binding.intervals import shifted
 from penstock.sql.binding.zone import session_zone
 from penstock.sql.catalogue import FunctionKind
-from penstock.sql.column_types import (
+from penstock.sql.place import unsupported, wrong
+from penstock.sql.sqlglot_source import exp
+from penstock.types.sql_types import (
     BIGINT,
     BOOLEAN,
     DATE,
-    DOUBLE,
     INT,
     NULL,
     NUMBERS,
@@ -28,16 +35,11 @@ from penstock.sql.column_types import (
     WHOLE,
     SqlType,
     array,
+    common_type,
 )
-from penstock.sql.place import unsupported, wrong
-from penstock.sql.scalars.functions import USER
-from penstock.sql.scalars.patterns import Style, pattern_of
-from penstock.sql.scalars.times import MILLIS, MONTHS, PARTS
-from penstock.sql.scalars.tree import Constant, Scalar, ScalarCall
-from penstock.sql.sqlglot_source import exp
 
-Arguments = Sequence[Scalar]
-Rule = Callable[[str, Arguments, exp.Expr], Scalar]
+Arguments = Sequence[Expression]
+Rule = Callable[[str, Arguments, exp.Expr], Expression]
 """Types a call of a name with arguments."""
 
 
@@ -61,13 +63,13 @@ class Signature:
     is_variadic: bool = False
     parameters: tuple[object, ...] = ()
 
-    def __call__(self, name: str, arguments: Arguments, node: exp.Expr) -> Scalar:
+    def __call__(self, name: str, arguments: Arguments, node: exp.Expr) -> Expression:
         """Return the typed call, or its value if it is constant."""
         return types.folded(self.typed(name, arguments, node))
 
     def typed(
         self, name: str, arguments: Arguments, node: exp.Expr, parameters: tuple[object, ...] = ()
-    ) -> ScalarCall:
+    ) -> Call:
         """Return the typed call."""
         most, least = len(self.takes), len(self.takes) - self.optional
         if not least <= len(arguments) or (len(arguments) > most and not self.is_variadic):
@@ -76,22 +78,18 @@ class Signature:
             )
         wanted = [*self.takes, *self.takes[-1:] * max(0, len(arguments) - most)]
         given = tuple(_taken(name, *pair, node) for pair in zip(arguments, wanted, strict=False))
-        return ScalarCall(self.function, given, self.result, parameters or self.parameters)
+        return Call(self.function, given, parameters or self.parameters, self.result)
 
 
-def _taken(name: str, given: Scalar, wanted: SqlType, node: exp.Expr) -> Scalar:
+def _taken(name: str, given: Expression, wanted: SqlType, node: exp.Expr) -> Expression:
     kind = given.type
     if kind == wanted:
         return given
     if kind == NULL:
-        return Constant(None, wanted)
+        return Literal(None, wanted)
     is_number = kind.name in NUMBERS and wanted.name in NUMBERS
-    is_text_constant = isinstance(given, Constant) and kind == STRING and wanted.name != "BOOLEAN"
-    if (
-        types.common_type(kind, wanted) == wanted
-        or (is_number and wanted != INT)
-        or is_text_constant
-    ):
+    is_text_constant = isinstance(given, Literal) and kind == STRING and wanted.name != "BOOLEAN"
+    if common_type(kind, wanted) == wanted or (is_number and wanted != INT) or is_text_constant:
         return types.converted(given, wanted)
     if is_number and kind.name in {"TINYINT", "SMALLINT", "BIGINT"}:
         return types.converted(given, wanted)
@@ -105,11 +103,11 @@ def _wrong_count(name: str, arguments: Arguments, node: exp.Expr, wanted: str) -
 
 
 def _of_number(function: str) -> Rule:
-    def rule(name: str, arguments: Arguments, node: exp.Expr) -> Scalar:
+    def rule(name: str, arguments: Arguments, node: exp.Expr) -> Expression:
         if len(arguments) != 1:
             raise _wrong_count(name, arguments, node, "1")
         (value,) = arguments
-        value = Constant(None, INT) if value.type == NULL else value
+        value = Literal(None, INT) if value.type == NULL else value
         if value.type.name not in NUMBERS:
             raise wrong(f"{name} got {value.type}, no number", node, hint="CAST it to a number.")
         if function in {"floor", "ceil"}:
@@ -117,58 +115,58 @@ def _of_number(function: str) -> Rule:
                 return value
             if value.type.name == "DECIMAL":
                 kind = SqlType("DECIMAL", min(38, value.type.precision - value.type.scale + 1), 0)
-                return types.folded(ScalarCall(function, (value,), kind))
-        return types.folded(ScalarCall(function, (value,), value.type))
+                return types.folded(Call(function, (value,), kind=kind))
+        return types.folded(Call(function, (value,), kind=value.type))
 
     return rule
 
 
-def _round(name: str, arguments: Arguments, node: exp.Expr) -> Scalar:
+def _round(name: str, arguments: Arguments, node: exp.Expr) -> Expression:
     if len(arguments) not in {1, 2}:
         raise _wrong_count(name, arguments, node, "1 or 2")
-    value, digits = (*arguments, Constant(0, INT))[:2]
+    value, digits = (*arguments, Literal(0, INT))[:2]
     if value.type.name not in NUMBERS:
         raise wrong(f"{name} got {value.type}, no number", node, hint="CAST it to a number.")
     kind = value.type
-    if kind.name == "DECIMAL" and isinstance(digits, Constant) and digits.value is not None:
+    if kind.name == "DECIMAL" and isinstance(digits, Literal) and digits.value is not None:
         scale = max(0, min(kind.scale, digits.value))
         kind = SqlType("DECIMAL", min(38, kind.precision - kind.scale + scale + 1), scale)
-    return types.folded(ScalarCall("round", (value, _taken(name, digits, INT, node)), kind))
+    return types.folded(Call("sql_round", (value, _taken(name, digits, INT, node)), kind=kind))
 
 
-def _modulo(name: str, arguments: Arguments, node: exp.Expr) -> Scalar:
+def _modulo(name: str, arguments: Arguments, node: exp.Expr) -> Expression:
     if len(arguments) != 2:  # noqa: PLR2004
         raise _wrong_count(name, arguments, node, "2")
-    return arithmetic("modulo", types.remainder_type, (arguments[0], arguments[1]), node)
+    return arithmetic("sql_modulo", types.remainder_type, (arguments[0], arguments[1]), node)
 
 
 def _alike(function: str) -> Rule:
     """Return the rule of functions whose arguments and result have one type."""
 
-    def rule(name: str, arguments: Arguments, node: exp.Expr) -> Scalar:
+    def rule(name: str, arguments: Arguments, node: exp.Expr) -> Expression:
         if not arguments:
             raise _wrong_count(name, arguments, node, "at least 1")
         given, kind = types.together(arguments, node, name)
         if kind == NULL:
-            return Constant(None)
-        return given[0] if len(given) == 1 else types.folded(ScalarCall(function, given, kind))
+            return Literal(None, NULL)
+        return given[0] if len(given) == 1 else types.folded(Call(function, given, kind=kind))
 
     return rule
 
 
-def _nullif(name: str, arguments: Arguments, node: exp.Expr) -> Scalar:
+def _nullif(name: str, arguments: Arguments, node: exp.Expr) -> Expression:
     if len(arguments) != 2:  # noqa: PLR2004
         raise _wrong_count(name, arguments, node, "2")
     (left, right), kind = types.together(arguments, node, name)
     if kind == NULL:
-        return Constant(None)
-    same = ScalarCall("equal", (left, right), BOOLEAN)
-    null = Constant(None, arguments[0].type)
-    return ScalarCall("case", (same, null, arguments[0]), arguments[0].type)
+        return Literal(None, NULL)
+    same = Call("equal", (left, right), kind=BOOLEAN)
+    null = Literal(None, arguments[0].type)
+    return Call("case", (same, null, arguments[0]), kind=arguments[0].type)
 
 
 def _part(unit: str) -> Rule:
-    def rule(name: str, arguments: Arguments, node: exp.Expr) -> Scalar:
+    def rule(name: str, arguments: Arguments, node: exp.Expr) -> Expression:
         if len(arguments) != 1:
             raise _wrong_count(name, arguments, node, "1")
         (value,) = arguments
@@ -177,7 +175,7 @@ def _part(unit: str) -> Rule:
         if value.type == DATE and unit in {"HOUR", "MINUTE", "SECOND"}:
             raise wrong(f"a DATE has no {unit}", node, hint="CAST it to TIMESTAMP.")
         local = types.in_local_time(value)
-        return types.folded(ScalarCall("extract", (local,), BIGINT, (unit,)))
+        return types.folded(Call("extract", (local,), (unit,), BIGINT))
 
     return rule
 
@@ -185,7 +183,7 @@ def _part(unit: str) -> Rule:
 def _of_moment(function: str, result: SqlType, *more: SqlType) -> Rule:
     """Return the rule of functions of a date or timestamp and more."""
 
-    def rule(name: str, arguments: Arguments, node: exp.Expr) -> Scalar:
+    def rule(name: str, arguments: Arguments, node: exp.Expr) -> Expression:
         if len(arguments) != 1 + len(more):
             raise _wrong_count(name, arguments, node, str(1 + len(more)))
         value, *others = arguments
@@ -195,15 +193,15 @@ def _of_moment(function: str, result: SqlType, *more: SqlType) -> Rule:
             raise wrong(f"{name} got {value.type}", node, hint="Pass a date or timestamp.")
         value = types.in_local_time(value)
         given = [_taken(name, *pair, node) for pair in zip(others, more, strict=True)]
-        return _by_pattern(ScalarCall(function, (value, *given), result), Style.STRICT, node)
+        return _by_pattern(Call(function, (value, *given), kind=result), Style.STRICT, node)
 
     return rule
 
 
-def _by_pattern(call: ScalarCall, style: Style, node: exp.Expr) -> Scalar:
+def _by_pattern(call: Call, style: Style, node: exp.Expr) -> Expression:
     """Return a call whose second argument is a pattern, which is checked if it is a constant."""
     pattern = call.arguments[1] if len(call.arguments) > 1 else None
-    if isinstance(pattern, Constant) and pattern.value is not None:
+    if isinstance(pattern, Literal) and pattern.value is not None:
         try:
             found = pattern_of(pattern.value, style)
         except ExpressionError as cause:
@@ -220,7 +218,7 @@ def _by_pattern(call: ScalarCall, style: Style, node: exp.Expr) -> Scalar:
 def _patterned(signature: Signature, style: Style, *, is_zoned: bool = False) -> Rule:
     """Return the rule of a function with a pattern; it may have the zone of the session as a parameter."""
 
-    def rule(name: str, arguments: Arguments, node: exp.Expr) -> Scalar:
+    def rule(name: str, arguments: Arguments, node: exp.Expr) -> Expression:
         parameters = (session_zone(),) if is_zoned else ()
         call = signature.typed(name, arguments, node, parameters)
         return _by_pattern(call, style, node)
@@ -228,7 +226,7 @@ def _patterned(signature: Signature, style: Style, *, is_zoned: bool = False) ->
     return rule
 
 
-def _to_date(name: str, arguments: Arguments, node: exp.Expr) -> Scalar:
+def _to_date(name: str, arguments: Arguments, node: exp.Expr) -> Expression:
     if len(arguments) == 1:
         return types.cast_call("try_cast", _taken(name, arguments[0], STRING, node), DATE)
     return _patterned(Signature("to_date", (STRING, STRING), DATE), Style.LENIENT)(
@@ -241,38 +239,38 @@ _TO_TIMESTAMP = _patterned(
 )
 
 
-def _to_timestamp_ltz(name: str, arguments: Arguments, node: exp.Expr) -> Scalar:
+def _to_timestamp_ltz(name: str, arguments: Arguments, node: exp.Expr) -> Expression:
     if arguments and arguments[0].type == STRING:
         found = _TO_TIMESTAMP(name, arguments, node)  # a text is a time of UTC, whatever the zone
-        return types.folded(ScalarCall("cast", (found,), TIMESTAMP_LTZ, ("UTC",)))
+        return types.folded(Call("sql_cast", (found,), ("UTC",), TIMESTAMP_LTZ))
     return Signature("to_timestamp_ltz", (BIGINT, INT), TIMESTAMP_LTZ, optional=1)(
         name, arguments, node
     )
 
 
-def _cardinality(name: str, arguments: Arguments, node: exp.Expr) -> Scalar:
+def _cardinality(name: str, arguments: Arguments, node: exp.Expr) -> Expression:
     if len(arguments) != 1 or arguments[0].type.name not in {"ARRAY", "MAP"}:
         raise wrong(f"{name} takes an ARRAY or a MAP", node, hint="Correct the call.")
-    return ScalarCall("cardinality", tuple(arguments), INT)
+    return Call("cardinality", tuple(arguments), kind=INT)
 
 
-def _element(name: str, arguments: Arguments, node: exp.Expr) -> Scalar:
+def _element(name: str, arguments: Arguments, node: exp.Expr) -> Expression:
     if len(arguments) != 1 or arguments[0].type.name != "ARRAY":
         raise wrong(f"{name} takes an ARRAY", node, hint="Correct the call.")
-    return ScalarCall("element", tuple(arguments), arguments[0].type.components[0])
+    return Call("element", tuple(arguments), kind=arguments[0].type.components[0])
 
 
-def _array_contains(name: str, arguments: Arguments, node: exp.Expr) -> Scalar:
+def _array_contains(name: str, arguments: Arguments, node: exp.Expr) -> Expression:
     if len(arguments) != 2 or arguments[0].type.name != "ARRAY":  # noqa: PLR2004
         raise wrong(f"{name} takes an ARRAY and a value", node, hint="Correct the call.")
     wanted = arguments[0].type.components[0]
-    return ScalarCall(
-        "array_contains", (arguments[0], _taken(name, arguments[1], wanted, node)), BOOLEAN
+    return Call(
+        "array_contains", (arguments[0], _taken(name, arguments[1], wanted, node)), kind=BOOLEAN
     )
 
 
-_TEXT = (STRING,)
-FUNCTIONS: Mapping[str, Rule] = {
+_DIGESTS = ("MD5", "SHA1", "SHA224", "SHA256", "SHA384", "SHA512")
+_RULES: Mapping[str, Rule] = {
     "ABS": _of_number("abs"),
     "FLOOR": _of_number("floor"),
     "CEIL": _of_number("ceil"),
@@ -280,58 +278,14 @@ FUNCTIONS: Mapping[str, Rule] = {
     "SIGN": _of_number("sign"),
     "ROUND": _round,
     "MOD": _modulo,
-    "POWER": Signature("power", (DOUBLE, DOUBLE), DOUBLE),
-    "SQRT": Signature("sqrt", (DOUBLE,), DOUBLE),
-    "EXP": Signature("exp", (DOUBLE,), DOUBLE),
-    "LN": Signature("ln", (DOUBLE,), DOUBLE),
-    "LOG10": Signature("log10", (DOUBLE,), DOUBLE),
-    "LOG2": Signature("log2", (DOUBLE,), DOUBLE),
-    "LOG": Signature("log", (DOUBLE, DOUBLE), DOUBLE),
-    "GREATEST": _alike("greatest"),
-    "LEAST": _alike("least"),
+    "GREATEST": _alike("sql_greatest"),
+    "LEAST": _alike("sql_least"),
     "COALESCE": _alike("coalesce"),
     "IFNULL": _alike("coalesce"),
     "NULLIF": _nullif,
-    "UPPER": Signature("upper", _TEXT, STRING),
-    "LOWER": Signature("lower", _TEXT, STRING),
-    "INITCAP": Signature("initcap", _TEXT, STRING),
-    "REVERSE": Signature("reverse", _TEXT, STRING),
-    "TRIM": Signature("strip", (STRING, STRING), STRING, optional=1),
-    "BTRIM": Signature("strip", (STRING, STRING), STRING, optional=1),
-    "LTRIM": Signature("lstrip", (STRING, STRING), STRING, optional=1),
-    "RTRIM": Signature("rstrip", (STRING, STRING), STRING, optional=1),
-    "CHAR_LENGTH": Signature("length", _TEXT, INT),
-    "CHARACTER_LENGTH": Signature("length", _TEXT, INT),
-    "CONCAT": Signature("concat", _TEXT, STRING, is_variadic=True),
-    "CONCAT_WS": Signature("concat_ws", _TEXT, STRING, is_variadic=True),
-    "SUBSTRING": Signature("substring", (STRING, INT, INT), STRING, optional=1),
-    "SUBSTR": Signature("substring", (STRING, INT, INT), STRING, optional=1),
-    "LEFT": Signature("left", (STRING, INT), STRING),
-    "RIGHT": Signature("right", (STRING, INT), STRING),
-    "LPAD": Signature("lpad", (STRING, INT, STRING), STRING),
-    "RPAD": Signature("rpad", (STRING, INT, STRING), STRING),
-    "REPEAT": Signature("repeat", (STRING, INT), STRING),
-    "REPLACE": Signature("replace", (STRING, STRING, STRING), STRING),
-    "POSITION": Signature("position", (STRING, STRING, INT), INT, optional=1),
-    "LOCATE": Signature("position", (STRING, STRING, INT), INT, optional=1),
     "INSTR": lambda name, values, node: Signature("position", (STRING, STRING), INT)(
         name, values[::-1], node
     ),
-    "LIKE": Signature("like", (STRING, STRING, STRING), BOOLEAN, optional=1),
-    "REGEXP": Signature("matches", (STRING, STRING), BOOLEAN),
-    "REGEXP_EXTRACT": Signature("regexp_extract", (STRING, STRING, INT), STRING, optional=1),
-    "REGEXP_REPLACE": Signature("regexp_replace", (STRING, STRING, STRING), STRING),
-    "SPLIT_INDEX": Signature("split_index", (STRING, STRING, INT), STRING),
-    "SPLIT": Signature("split", (STRING, STRING), array(STRING)),
-    "STARTSWITH": Signature("starts_with", (STRING, STRING), BOOLEAN),
-    "ENDSWITH": Signature("ends_with", (STRING, STRING), BOOLEAN),
-    "JSON_VALUE": Signature("json_value", (STRING, STRING), STRING),
-    "MD5": Signature("digest", _TEXT, STRING, parameters=("md5",)),
-    "SHA1": Signature("digest", _TEXT, STRING, parameters=("sha1",)),
-    "SHA224": Signature("digest", _TEXT, STRING, parameters=("sha224",)),
-    "SHA256": Signature("digest", _TEXT, STRING, parameters=("sha256",)),
-    "SHA384": Signature("digest", _TEXT, STRING, parameters=("sha384",)),
-    "SHA512": Signature("digest", _TEXT, STRING, parameters=("sha512",)),
     "YEAR": _part("YEAR"),
     "QUARTER": _part("QUARTER"),
     "MONTH": _part("MONTH"),
@@ -359,8 +313,41 @@ FUNCTIONS: Mapping[str, Rule] = {
     "CARDINALITY": _cardinality,
     "ELEMENT": _element,
     "ARRAY_CONTAINS": _array_contains,
+    **{
+        name: Signature("digest", (STRING,), STRING, parameters=(name.lower(),))
+        for name in _DIGESTS
+    },
 }
-"""Name to rule."""
+"""Name to rule, of functions whose rows in the table have no signature."""
+
+_SIGNATURE = re.compile(r"(?P<names>[A-Z0-9_|]+)\((?P<takes>.*)\) (?P<result>\S+)")
+_TYPES = {"ARRAY<STRING>": array(STRING)}
+
+
+@cache
+def _signatures(function: str, text: str) -> dict[str, Rule]:
+    """Return the names of a function of the table, with its signature."""
+    found = _SIGNATURE.fullmatch(text)
+    assert found is not None, f"{text} is no signature"
+    takes = found["takes"].split(", ")
+    result = _TYPES.get(found["result"]) or SqlType(found["result"])
+    made = Signature(
+        function,
+        tuple(SqlType(each.rstrip("?*")) for each in takes),
+        result,
+        optional=sum(each.endswith("?") for each in takes),
+        is_variadic=takes[-1].endswith("*"),
+    )
+    return dict.fromkeys(found["names"].split("|"), made)
+
+
+def rules() -> dict[str, Rule]:
+    """Return the rules of all functions that are called by name."""
+    made = dict(_RULES)
+    for name, row in FUNCTIONS.items():
+        made |= _signatures(name, row.sql) if row.sql else {}
+    return made
+
 
 AGGREGATES = frozenset(
     {
@@ -388,12 +375,12 @@ _SPANS = ("TIMESTAMPDIFF", "TIMESTAMPADD")
 _OF_TIME = ("HOUR", "MINUTE", "SECOND", "MILLISECOND")
 
 
-def call_named(name: str, arguments: Arguments, node: exp.Expr) -> Scalar:
+def call_named(name: str, arguments: Arguments, node: exp.Expr) -> Expression:
     """Return a call of a function of the table."""
-    return FUNCTIONS[name](name, arguments, node)
+    return rules()[name](name, arguments, node)
 
 
-def anonymous(binder: Binder, node: exp.Expr) -> Scalar:
+def anonymous(binder: Binder, node: exp.Expr) -> Expression:
     """Return the call of a function by its name.
 
     Raises:
@@ -406,10 +393,10 @@ def anonymous(binder: Binder, node: exp.Expr) -> Scalar:
             raise wrong(
                 f"{node.name} is a function of kind {own.kind.value}",
                 node,
-                hint="ScalarCall a scalar function.",
+                hint="Call a scalar function.",
             )
         arguments = tuple(binder.scalar(each) for each in node.expressions)
-        return ScalarCall(f"{USER}{own.name}", arguments, own.result_type, (own.function,))
+        return Call(f"{USER}{own.name}", arguments, (own.function,), own.result_type)
     if name in UNPREDICTABLE or (name == "UNIX_TIMESTAMP" and not node.expressions):
         raise unsupported(
             f"{name}, whose value depends on when it is computed,",
@@ -430,15 +417,15 @@ def anonymous(binder: Binder, node: exp.Expr) -> Scalar:
         raise unsupported(
             f"the window function {name} of GROUP BY", node, hint=WINDOW_FUNCTIONS[name]
         )
-    if name not in FUNCTIONS:
-        near = did_you_mean(name, tuple(FUNCTIONS))
+    if name not in rules():
+        near = did_you_mean(name, tuple(rules()))
         raise wrong(
             f"there is no function {name}{near}", node, hint="CREATE FUNCTION makes one of Python."
         )
     return call_named(name, [binder.scalar(each) for each in node.expressions], node)
 
 
-def _span(binder: Binder, name: str, node: exp.Expr) -> Scalar:
+def _span(binder: Binder, name: str, node: exp.Expr) -> Expression:
     if len(node.expressions) != 3:  # noqa: PLR2004
         raise wrong(f"{name} takes a unit and two more arguments", node, hint="Correct the call.")
     unit = node.expressions[0].name.upper()
@@ -455,19 +442,21 @@ def _span(binder: Binder, name: str, node: exp.Expr) -> Scalar:
                 raise wrong(f"{name} got {each.type}", node, hint="Pass dates or timestamps.")
         if len({each.type.name == "TIMESTAMP_LTZ" for each in moments}) > 1:
             moments = [types.in_local_time(each) for each in moments]
-        return types.folded(ScalarCall("timestampdiff", tuple(moments), INT, (unit,)))
+        return types.folded(Call("timestampdiff", tuple(moments), (unit,), INT))
     return _added(name, unit, first, second, node)
 
 
-def _added(name: str, unit: str, first: Scalar, second: Scalar, node: exp.Expr) -> Scalar:
-    if not isinstance(first, Constant):
+def _added(
+    name: str, unit: str, first: Expression, second: Expression, node: exp.Expr
+) -> Expression:
+    if not isinstance(first, Literal):
         raise unsupported("TIMESTAMPADD of an amount that is no constant", node)
     if second.type == STRING:
         second = types.converted(second, TIMESTAMP)
     if second.type == DATE and unit in _OF_TIME:
         second = types.converted(second, TIMESTAMP)
     if first.value is None:
-        return Constant(None, second.type)
+        return Literal(None, second.type)
     if first.type.name not in WHOLE:
         raise wrong(f"{name} got {first.type}", node, hint="Pass a whole number.")
     amount = first.value * (MONTHS.get(unit) or MILLIS.get(unit) or 7 * MILLIS["DAY"])

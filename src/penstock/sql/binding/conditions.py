@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from penstock.expressions.tree import Call, Expression, Literal
 from penstock.sql.binding import conversions as types
 from penstock.sql.binding.binder import Binder, Build
 from penstock.sql.binding.calls import call_named
-from penstock.sql.column_types import BOOLEAN, NULL
 from penstock.sql.place import unsupported, wrong
-from penstock.sql.scalars.tree import Constant, Scalar, ScalarCall
 from penstock.sql.sqlglot_source import exp
+from penstock.types.sql_types import BOOLEAN, NULL
 
 _MOST_MEMBERS = 10_000
 
@@ -16,7 +16,7 @@ _MOST_MEMBERS = 10_000
 def bind_comparison(name: str, *, needs_order: bool = True) -> Build:
     """Return what binds a comparison."""
 
-    def build(binder: Binder, node: exp.Expr) -> Scalar:
+    def build(binder: Binder, node: exp.Expr) -> Expression:
         return compared(
             name,
             binder.scalar(node.this),
@@ -29,8 +29,8 @@ def bind_comparison(name: str, *, needs_order: bool = True) -> Build:
 
 
 def compared(
-    name: str, left: Scalar, right: Scalar, node: exp.Expr, *, needs_order: bool = False
-) -> Scalar:
+    name: str, left: Expression, right: Expression, node: exp.Expr, *, needs_order: bool = False
+) -> Expression:
     """Return a comparison of two values.
 
     Raises:
@@ -38,82 +38,82 @@ def compared(
     """
     operands, kind = types.together((left, right), node, "a comparison")
     if kind == NULL:
-        return Constant(None, BOOLEAN)
+        return Literal(None, BOOLEAN)
     if needs_order and kind.name in {"BOOLEAN", "ARRAY", "MAP", "ROW", "ANY"}:
         raise wrong(f"{kind} has no order", node, hint="Compare with = or <>.")
-    return types.folded(ScalarCall(name, operands, BOOLEAN))
+    return types.folded(Call(name, operands, kind=BOOLEAN))
 
 
 def bind_logic(name: str) -> Build:
     """Return what binds AND or OR."""
 
-    def build(binder: Binder, node: exp.Expr) -> Scalar:
+    def build(binder: Binder, node: exp.Expr) -> Expression:
         operands = (
             binder.condition(node.this, "an operand"),
             binder.condition(node.expression, "an operand"),
         )
-        return types.folded(ScalarCall(name, operands, BOOLEAN))
+        return types.folded(Call(name, operands, kind=BOOLEAN))
 
     return build
 
 
-def negated(condition: Scalar) -> Scalar:
+def negated(condition: Expression) -> Expression:
     """Return the negation of a condition."""
-    return types.folded(ScalarCall("not", (condition,), BOOLEAN))
+    return types.folded(Call("not", (condition,), kind=BOOLEAN))
 
 
-def either(conditions: list[Scalar]) -> Scalar:
+def either(conditions: list[Expression]) -> Expression:
     """Return whether one of some conditions is true."""
     found = conditions[0]
     for each in conditions[1:]:
-        found = ScalarCall("or", (found, each), BOOLEAN)
+        found = Call("or", (found, each), kind=BOOLEAN)
     return found
 
 
-def both(conditions: list[Scalar]) -> Scalar:
+def both(conditions: list[Expression]) -> Expression:
     """Return whether all of some conditions are true."""
     found = conditions[0]
     for each in conditions[1:]:
-        found = ScalarCall("and", (found, each), BOOLEAN)
+        found = Call("and", (found, each), kind=BOOLEAN)
     return found
 
 
-def bind_not(binder: Binder, node: exp.Expr) -> Scalar:
+def bind_not(binder: Binder, node: exp.Expr) -> Expression:
     """Bind NOT."""
     return negated(binder.condition(node.this, "the operand of NOT"))
 
 
-def bind_is(binder: Binder, node: exp.Expr) -> Scalar:
+def bind_is(binder: Binder, node: exp.Expr) -> Expression:
     """Bind IS NULL, IS TRUE and the like."""
     other = node.expression
     if isinstance(other, exp.Null):
-        return types.folded(ScalarCall("is_null", (binder.scalar(node.this),), BOOLEAN))
+        return types.folded(Call("is_null", (binder.scalar(node.this),), kind=BOOLEAN))
     if isinstance(other, exp.Boolean):
         value = binder.condition(node.this, "the operand of IS")
         wanted = value if other.this else negated(value)
-        no = Constant(False, BOOLEAN)  # noqa: FBT003 - a value
-        return types.folded(ScalarCall("coalesce", (wanted, no), BOOLEAN))
+        no = Literal(False, BOOLEAN)  # noqa: FBT003 - a value
+        return types.folded(Call("coalesce", (wanted, no), kind=BOOLEAN))
     if other.name.upper() == "UNKNOWN":
         value = binder.condition(node.this, "the operand of IS")
-        return types.folded(ScalarCall("is_null", (value,), BOOLEAN))
+        return types.folded(Call("is_null", (value,), kind=BOOLEAN))
     raise unsupported(f"IS {other.sql()}", node)
 
 
 def bind_distinct(*, is_negated: bool) -> Build:
     """Return what binds IS DISTINCT FROM."""
 
-    def build(binder: Binder, node: exp.Expr) -> Scalar:
+    def build(binder: Binder, node: exp.Expr) -> Expression:
         operands = (binder.scalar(node.this), binder.scalar(node.expression))
         operands, kind = types.together(operands, node, "IS DISTINCT FROM")  # type: ignore[assignment]
         if kind == NULL:
-            return Constant(is_negated, BOOLEAN)
-        found = types.folded(ScalarCall("is_distinct", tuple(operands), BOOLEAN))
+            return Literal(is_negated, BOOLEAN)
+        found = types.folded(Call("is_distinct", tuple(operands), kind=BOOLEAN))
         return negated(found) if is_negated else found
 
     return build
 
 
-def bind_between(binder: Binder, node: exp.Expr) -> Scalar:
+def bind_between(binder: Binder, node: exp.Expr) -> Expression:
     """Bind BETWEEN."""
     value, low, high = (binder.scalar(node.args[key]) for key in ("this", "low", "high"))
     found = _within(value, low, high, node)
@@ -122,7 +122,7 @@ def bind_between(binder: Binder, node: exp.Expr) -> Scalar:
     return found
 
 
-def _within(value: Scalar, low: Scalar, high: Scalar, node: exp.Expr) -> Scalar:
+def _within(value: Expression, low: Expression, high: Expression, node: exp.Expr) -> Expression:
     return both(
         [
             compared("greater_equal", value, low, node, needs_order=True),
@@ -131,7 +131,7 @@ def _within(value: Scalar, low: Scalar, high: Scalar, node: exp.Expr) -> Scalar:
     )
 
 
-def bind_in(binder: Binder, node: exp.Expr) -> Scalar:
+def bind_in(binder: Binder, node: exp.Expr) -> Expression:
     """Bind IN with values; of constants as a set."""
     if node.args.get("query") is not None or node.args.get("unnest") is not None:
         raise unsupported(
@@ -144,22 +144,22 @@ def bind_in(binder: Binder, node: exp.Expr) -> Scalar:
             f"IN with more than {_MOST_MEMBERS} values", node, hint="Join a table of them."
         )
     (value, *members), kind = types.together((value, *members), node, "IN")
-    constants = [each for each in members if isinstance(each, Constant)]
+    constants = [each for each in members if isinstance(each, Literal)]
     has_null = any(each.value is None for each in constants)
     if len(constants) == len(members) and not has_null and kind.name not in {"ARRAY", "MAP", "ROW"}:
         if types.is_float(kind):
             return either([compared("equal", value, each, node) for each in members])
-        found = frozenset(each.value for each in constants)
-        return types.folded(ScalarCall("isin", (value,), BOOLEAN, (found,)))
-    return either([ScalarCall("equal", (value, each), BOOLEAN) for each in members])
+        found = dict.fromkeys(each.value for each in constants)
+        return types.folded(Call("isin", (value,), tuple(sorted(found)), BOOLEAN))
+    return either([Call("equal", (value, each), kind=BOOLEAN) for each in members])
 
 
-def bind_like(binder: Binder, node: exp.Expr) -> Scalar:
+def bind_like(binder: Binder, node: exp.Expr) -> Expression:
     """Bind LIKE and NOT LIKE."""
     return _like(binder, node, [node.this, node.expression], node)
 
 
-def bind_escape(binder: Binder, node: exp.Expr) -> Scalar:
+def bind_escape(binder: Binder, node: exp.Expr) -> Expression:
     """Bind LIKE and NOT LIKE with ESCAPE."""
     like = node.this
     if not isinstance(like, exp.Like):
@@ -167,12 +167,12 @@ def bind_escape(binder: Binder, node: exp.Expr) -> Scalar:
     return _like(binder, like, [like.this, like.expression, node.expression], node)
 
 
-def _like(binder: Binder, like: exp.Expr, operands: list[exp.Expr], node: exp.Expr) -> Scalar:
+def _like(binder: Binder, like: exp.Expr, operands: list[exp.Expr], node: exp.Expr) -> Expression:
     found = call_named("LIKE", [binder.scalar(each) for each in operands], node)
     return negated(found) if like.args.get("negate") else found
 
 
-def bind_case(binder: Binder, node: exp.Expr) -> Scalar:
+def bind_case(binder: Binder, node: exp.Expr) -> Expression:
     """Bind CASE."""
     subject = None if node.this is None else binder.scalar(node.this)
     tests, values = [], []
@@ -183,22 +183,22 @@ def bind_case(binder: Binder, node: exp.Expr) -> Scalar:
             tests.append(compared("equal", subject, binder.scalar(each.this), each))
         values.append(binder.scalar(each.args["true"]))
     default = node.args.get("default")
-    other = Constant(None) if default is None else binder.scalar(default)
+    other = Literal(None, NULL) if default is None else binder.scalar(default)
     return _chosen(tests, [*values, other], node)
 
 
-def bind_if(binder: Binder, node: exp.Expr) -> Scalar:
+def bind_if(binder: Binder, node: exp.Expr) -> Expression:
     """Bind IF."""
     test = binder.condition(node.this, "the condition of IF")
     other = node.args.get("false")
     values = [binder.scalar(node.args["true"])]
-    values.append(Constant(None) if other is None else binder.scalar(other))
+    values.append(Literal(None, NULL) if other is None else binder.scalar(other))
     return _chosen([test], values, node)
 
 
-def _chosen(tests: list[Scalar], values: list[Scalar], node: exp.Expr) -> Scalar:
+def _chosen(tests: list[Expression], values: list[Expression], node: exp.Expr) -> Expression:
     (*values, other), kind = types.together(values, node, "CASE")
     if kind == NULL:
-        return Constant(None)
+        return Literal(None, NULL)
     pairs = zip(tests, values, strict=True)
-    return ScalarCall("case", (*(each for pair in pairs for each in pair), other), kind)
+    return Call("case", (*(each for pair in pairs for each in pair), other), kind=kind)

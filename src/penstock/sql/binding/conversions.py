@@ -1,10 +1,4 @@
-"""The type that values have in common, and the casts that give it to them.
-
-    TINYINT < SMALLINT < INT < BIGINT     the wider one
-    a whole number with DECIMAL           DECIMAL, of enough digits
-    FLOAT or DOUBLE with another number   DOUBLE
-    DATE with TIMESTAMP                   TIMESTAMP
-    NULL with t                           t
+"""The casts that give values the type that they have in common (`types.sql_types.common_type`).
 
 A text that is a constant becomes a date or time where it is compared with one. Nothing else is converted silently.
 """
@@ -15,101 +9,60 @@ from collections.abc import Sequence
 from functools import reduce
 
 from penstock.errors import ExpressionError
+from penstock.expressions.python.casts import cast
+from penstock.expressions.row_values import value_of
+from penstock.expressions.tree import Call, Expression, Literal
 from penstock.sql.binding.zone import zone_parameters
-from penstock.sql.column_types import (
-    DOUBLE,
+from penstock.sql.place import wrong
+from penstock.sql.sqlglot_source import exp
+from penstock.types.sql_types import (
     FLOATS,
-    NULL,
-    NUMBERS,
     TIMESTAMP,
     TIMESTAMPS,
-    WHOLE,
     SqlType,
-    array,
-    as_decimal,
+    common_type,
     decimal,
-    row,
 )
-from penstock.sql.place import wrong
-from penstock.sql.scalars.casts import cast
-from penstock.sql.scalars.evaluation import value_of
-from penstock.sql.scalars.tree import Constant, Scalar, ScalarCall
-from penstock.sql.sqlglot_source import exp
 
 _FROM_TEXT = frozenset({"DATE", "TIME", *TIMESTAMPS})
 
 
-def common_type(left: SqlType, right: SqlType) -> SqlType | None:  # noqa: PLR0911 - one per rule
-    """Return the type that two types have in common, None if they have none."""
-    if right in (left, NULL):
-        return left
-    if left == NULL:
-        return right
-    names = {left.name, right.name}
-    if names <= set(WHOLE):
-        return max(left, right, key=lambda each: WHOLE.index(each.name))
-    if names <= {*WHOLE, "DECIMAL"}:
-        one, other = as_decimal(left), as_decimal(right)
-        scale = max(one.scale, other.scale)
-        return decimal(max(one.precision - one.scale, other.precision - other.scale) + scale, scale)
-    if names <= NUMBERS:
-        return DOUBLE
-    if names <= {"DATE", *TIMESTAMPS}:
-        return (
-            next(each for each in (left, right) if each.name != "DATE") if "DATE" in names else None
-        )
-    return _common_inside(left, right)
-
-
-def _common_inside(left: SqlType, right: SqlType) -> SqlType | None:
-    if left.name != right.name or len(left.components) != len(right.components):
-        return None
-    pairs = zip(left.components, right.components, strict=True)
-    found = [common_type(*pair) for pair in pairs]
-    inside = tuple(each for each in found if each is not None)
-    if len(inside) < len(found):
-        return None
-    if left.name == "ARRAY":
-        return array(inside[0])
-    return row(left.fields, inside) if left.name == "ROW" else None
-
-
-def converted(scalar: Scalar, wanted: SqlType) -> Scalar:
+def converted(scalar: Expression, wanted: SqlType) -> Expression:
     """Return an expression with another type; the types have been checked."""
     if scalar.type == wanted:
         return scalar
-    if isinstance(scalar, Constant):
+    if isinstance(scalar, Literal):
         if scalar.value is None:
-            return Constant(None, wanted)
+            return Literal(None, wanted)
         made = cast(scalar.type, wanted, *zone_parameters(scalar.type, wanted))
         if made is not None:
-            return Constant(made(scalar.value), wanted)
-    return cast_call("cast", scalar, wanted)
+            return Literal(made(scalar.value), wanted)
+    return cast_call("sql_cast", scalar, wanted)
 
 
-def cast_call(name: str, scalar: Scalar, wanted: SqlType) -> Scalar:
-    """Return the call of `cast` or `try_cast`, in the zone of the session."""
-    return folded(ScalarCall(name, (scalar,), wanted, zone_parameters(scalar.type, wanted)))
+def cast_call(name: str, scalar: Expression, wanted: SqlType) -> Expression:
+    """Return the call of `sql_cast` or `try_cast`, in the zone of the session."""
+    return folded(Call(name, (scalar,), zone_parameters(scalar.type, wanted), wanted))
 
 
-def in_local_time(scalar: Scalar) -> Scalar:
+def in_local_time(scalar: Expression) -> Expression:
     """Return an instant as the time of the zone of the session, and any other value as it is."""
     return converted(scalar, TIMESTAMP) if scalar.type.name == "TIMESTAMP_LTZ" else scalar
 
 
-def folded(call: ScalarCall) -> Scalar:
+def folded(call: Call) -> Expression:
     """Return the value of a call of constants as a constant; one that fails stays, it may never be reached."""
-    if not all(isinstance(each, Constant) for each in call.arguments):
+    if not all(isinstance(each, Literal) for each in call.arguments):
         return call
     try:
-        return Constant(value_of(call), call.type)
+        return Literal(value_of(call), call.type)
     except ExpressionError:
         return call
 
 
 def together(
-    scalars: Sequence[Scalar], node: exp.Expr, what: str
-) -> tuple[tuple[Scalar, ...], SqlType]:
+    scalars: Sequence[Expression], node: exp.Expr, what: str
+) -> tuple[tuple[Expression, ...], SqlType]:
     """Return expressions with one type in common, and that type.
 
     Raises:
@@ -131,14 +84,14 @@ def _or_none(left: SqlType | None, right: SqlType) -> SqlType | None:
     return None if left is None else common_type(left, right)
 
 
-def _with_moments(scalars: Sequence[Scalar]) -> Sequence[Scalar]:
+def _with_moments(scalars: Sequence[Expression]) -> Sequence[Expression]:
     """Return expressions with constant texts as dates or times, if another one is a date or time."""
     moments = [each.type for each in scalars if each.type.name in _FROM_TEXT]
     if not moments:
         return scalars
     return [
         converted(each, moments[0])
-        if isinstance(each, Constant) and each.type.name == "STRING"
+        if isinstance(each, Literal) and each.type.name == "STRING"
         else each
         for each in scalars
     ]

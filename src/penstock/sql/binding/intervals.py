@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from decimal import Decimal, InvalidOperation
 
+from penstock.expressions.python.times import MILLIS, MONTHS
+from penstock.expressions.tree import Call, Expression, Literal
 from penstock.sql.binding.binder import Binder
 from penstock.sql.binding.conversions import folded
-from penstock.sql.column_types import BIGINT, INT, TIMESTAMPS
 from penstock.sql.place import unsupported, wrong
-from penstock.sql.scalars.times import MILLIS, MONTHS
-from penstock.sql.scalars.tree import Constant, Scalar, ScalarCall
 from penstock.sql.sqlglot_source import exp
+from penstock.types.sql_types import BIGINT, INT, TIMESTAMPS
 
 _UNITS = {**{f"{unit}S": unit for unit in (*MILLIS, *MONTHS)}, "WEEKS": "WEEK"}
 
@@ -74,7 +74,7 @@ def milliseconds(node: exp.Expr, what: str) -> int:
     return length
 
 
-def shifted_by(binder: Binder, node: exp.Expr, *, is_negative: bool) -> Scalar:
+def shifted_by(binder: Binder, node: exp.Expr, *, is_negative: bool) -> Expression:
     """Return a time with an interval added or taken away.
 
     Raises:
@@ -90,7 +90,7 @@ def shifted_by(binder: Binder, node: exp.Expr, *, is_negative: bool) -> Scalar:
     )
 
 
-def shifted(value: Scalar, amount: int, node: exp.Expr, *, counts_months: bool) -> Scalar:
+def shifted(value: Expression, amount: int, node: exp.Expr, *, counts_months: bool) -> Expression:
     """Return a time some milliseconds or months later.
 
     Raises:
@@ -100,7 +100,7 @@ def shifted(value: Scalar, amount: int, node: exp.Expr, *, counts_months: bool) 
         raise wrong(
             f"an interval is added to {value.type}", node, hint="Add it to a date or timestamp."
         )
-    name = "shift_months" if counts_months else "shift"
+    name = "shift_months" if counts_months else "sql_shift"
     return folded(
-        ScalarCall(name, (value, Constant(amount, INT if counts_months else BIGINT)), value.type)
+        Call(name, (value, Literal(amount, INT if counts_months else BIGINT)), kind=value.type)
     )

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from penstock.errors import did_you_mean
+from penstock.expressions.tree import Call, Expression, Field
 from penstock.sql.catalogue import SqlColumn
 from penstock.sql.place import wrong
-from penstock.sql.scalars.tree import InputColumn, Scalar, ScalarCall
 from penstock.sql.sqlglot_source import exp
 
 
@@ -23,7 +23,7 @@ class ScopeTable:
     """
 
     name: str | None
-    columns: tuple[tuple[str, Scalar], ...]
+    columns: tuple[tuple[str, Expression], ...]
     hidden: frozenset[str] = frozenset()
 
 
@@ -38,15 +38,14 @@ class Scope:
     """
 
     tables: tuple[ScopeTable, ...] = ()
-    merged: Mapping[str, Scalar] = field(default_factory=dict)
+    merged: Mapping[str, Expression] = field(default_factory=dict)
     outer: Scope | None = None
 
     @staticmethod
     def of(name: str | None, columns: Sequence[SqlColumn], offset: int = 0) -> Scope:
         """Return the scope of one table whose columns begin at a position."""
         found = tuple(
-            (each.name, InputColumn(at, each.type, each.name))
-            for at, each in enumerate(columns, offset)
+            (each.name, Field(each.name, each.type, at)) for at, each in enumerate(columns, offset)
         )
         return Scope((ScopeTable(name, found),))
 
@@ -54,7 +53,7 @@ class Scope:
         """Return the names of all columns."""
         return tuple(name for table in self.tables for name, _ in table.columns)
 
-    def find(self, node: exp.Column) -> Scalar | None:
+    def find(self, node: exp.Column) -> Expression | None:
         """Return what the name of a column means, None if there is no such column.
 
         Raises:
@@ -68,7 +67,7 @@ class Scope:
             return value
         return None
 
-    def _candidates(self, parts: list[str], node: exp.Column) -> Iterator[tuple[int, Scalar]]:
+    def _candidates(self, parts: list[str], node: exp.Column) -> Iterator[tuple[int, Expression]]:
         if len(parts) > 1:
             for table in self.tables:
                 if table.name == parts[0]:
@@ -90,7 +89,7 @@ class Scope:
         if found_ones:
             yield 1, found_ones[0]
 
-    def resolve(self, node: exp.Column) -> Scalar:
+    def resolve(self, node: exp.Column) -> Expression:
         """Return what the name of a column means.
 
         Raises:
@@ -110,7 +109,7 @@ class Scope:
         known = ", ".join(self.names()) or "none"
         raise wrong(f"there is no column {node.sql()!r}{near}", node, hint=f"Use one of: {known}.")
 
-    def star(self, node: exp.Expr, table: str | None = None) -> list[tuple[str, Scalar]]:
+    def star(self, node: exp.Expr, table: str | None = None) -> list[tuple[str, Expression]]:
         """Return the columns of `*`, or of `table.*`.
 
         Raises:
@@ -130,7 +129,7 @@ class Scope:
         ]
 
 
-def member(value: Scalar, name: str, node: exp.Expr) -> Scalar:
+def member(value: Expression, name: str, node: exp.Expr) -> Expression:
     """Return a field of a ROW.
 
     Raises:
@@ -147,4 +146,4 @@ def member(value: Scalar, name: str, node: exp.Expr) -> Scalar:
             hint=f"Use one of {', '.join(kind.fields)}.",
         )
     position = kind.fields.index(name)
-    return ScalarCall("field", (value,), kind.components[position], (name, position))
+    return Call("field", (value,), (name, position), kind.components[position])

@@ -12,7 +12,7 @@ from datetime import tzinfo
 from typing import Any
 
 from penstock.config.time_zone import zone_named
-from penstock.sql.column_types import SqlType
+from penstock.types.sql_types import SqlType
 
 LOCAL_TIME_ZONE = "table.local-time-zone"
 _ZONE: ContextVar[str | None] = ContextVar(LOCAL_TIME_ZONE, default=None)

@@ -14,9 +14,9 @@ from typing import Any
 
 from penstock.errors import ExpressionError
 from penstock.expressions import exact_sums
-from penstock.sql.column_types import BIGINT, FLOATS, WHOLE, SqlType, decimal
-from penstock.sql.scalars.arithmetic import EXACT, in_range, single, to_scale
+from penstock.expressions.python.arithmetic import EXACT, in_range, single, to_scale
 from penstock.types import TypeInformation, Types
+from penstock.types.sql_types import BIGINT, FLOATS, WHOLE, SqlType, decimal
 
 Parts = list[Any]
 Add = Callable[[Parts, Any, int], None]

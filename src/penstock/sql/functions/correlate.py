@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.errors import ExpressionError, PenstockError
+from penstock.expressions.row_values import RowValues
+from penstock.expressions.tree import Expression
 from penstock.sql.functions.changes import RowMaker
-from penstock.sql.scalars.evaluation import RowValues
-from penstock.sql.scalars.tree import Scalar
 from penstock.types import TypeInformation
 from penstock.types.row import Row, values_of_row
 
@@ -29,7 +29,7 @@ class CorrelateSpec:
     """
 
     kind: str
-    arguments: tuple[Scalar, ...]
+    arguments: tuple[Expression, ...]
     with_number: bool = False
     width: int = 0
     function: Any = field(default=None, compare=False)

@@ -21,13 +21,13 @@ from penstock.api.state.descriptors import (
     ValueStateDescriptor,
     expiring,
 )
-from penstock.sql.column_types import FLOATS, SqlType
+from penstock.expressions.functions import USER
 from penstock.sql.functions.accumulators import ACCUMULATORS, Accumulator, Parts
 from penstock.sql.functions.changes import RowMaker, signed
 from penstock.sql.functions.value_states import OF_COUNTS, OF_VALUES
-from penstock.sql.scalars.functions import USER
 from penstock.types import Types
 from penstock.types.row import Row
+from penstock.types.sql_types import FLOATS, SqlType
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.sql.scalars.evaluation import RowCondition
-from penstock.sql.scalars.times import millis_of
-from penstock.sql.scalars.tree import Scalar
+from penstock.expressions.python.times import millis_of
+from penstock.expressions.row_values import RowCondition
+from penstock.expressions.tree import Expression
 from penstock.types.row import Row, values_of_row
 
 
@@ -32,7 +32,7 @@ class MillisAt:
 class PairCondition:
     """Returns whether a condition over the columns of two rows is true."""
 
-    def __init__(self, condition: Scalar) -> None:
+    def __init__(self, condition: Expression) -> None:
         """Make the function."""
         self._condition = RowCondition(condition)
 

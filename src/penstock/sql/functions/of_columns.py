@@ -14,9 +14,9 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from penstock.errors import ExpressionError, PenstockError
-from penstock.sql.scalars.evaluation import RowValues
-from penstock.sql.scalars.functions import LOGIC, USER
-from penstock.sql.scalars.tree import InputColumn, Scalar, ScalarCall
+from penstock.expressions.functions import LOGIC, USER
+from penstock.expressions.row_values import RowValues
+from penstock.expressions.tree import Call, Expression, Field
 from penstock.types import Types
 from penstock.types.arrow import arrow_columns
 from penstock.types.row import Row, row_factory, values_of_row
@@ -40,7 +40,7 @@ class ColumnsCall:
         call: The call; its arguments read these columns.
     """
 
-    call: ScalarCall
+    call: Call
 
     @property
     def function(self) -> FunctionOfColumns:
@@ -72,20 +72,20 @@ class ColumnsCall:
         return [None if value is None else coerce(value) for value in found]
 
 
-def takes_columns(scalar: Scalar) -> bool:
+def takes_columns(scalar: Expression) -> bool:
     """Return whether an expression is a call of a function that takes columns."""
     return (
-        isinstance(scalar, ScalarCall)
+        isinstance(scalar, Call)
         and scalar.function.startswith(USER)
         and hasattr(scalar.parameters[0], "of_columns")
     )
 
 
-def calls_of_columns(scalar: Scalar) -> bool:
+def calls_of_columns(scalar: Expression) -> bool:
     """Return whether an expression has a call that is made for many rows at once."""
     if takes_columns(scalar):
         return True
-    if not isinstance(scalar, ScalarCall):
+    if not isinstance(scalar, Call):
         return False
     always = scalar.arguments[:1] if scalar.function in _LAZY else scalar.arguments
     return any(map(calls_of_columns, always))
@@ -94,7 +94,7 @@ def calls_of_columns(scalar: Scalar) -> bool:
 class ProjectColumns:
     """Makes rows of expressions, for many rows at once; their kinds are those of the rows that they read."""
 
-    def __init__(self, width: int, outputs: Sequence[Scalar], names: Sequence[str]) -> None:
+    def __init__(self, width: int, outputs: Sequence[Expression], names: Sequence[str]) -> None:
         """Make the function."""
         self._width, self._outputs, self._names = width, tuple(outputs), tuple(names)
         self._calls: list[ColumnsCall] = []
@@ -116,9 +116,9 @@ class ProjectColumns:
     def __reduce__(self) -> tuple[Any, ...]:
         return ProjectColumns, (self._width, self._outputs, self._names)
 
-    def _without_calls(self, scalar: Scalar) -> Scalar:
+    def _without_calls(self, scalar: Expression) -> Expression:
         """Return an expression that reads the results of calls as columns."""
-        if not isinstance(scalar, ScalarCall):
+        if not isinstance(scalar, Call):
             return scalar
         arguments = list(scalar.arguments)
         for at in range(1 if scalar.function in _LAZY else len(arguments)):
@@ -127,4 +127,4 @@ class ProjectColumns:
         if not takes_columns(call):
             return call
         self._calls.append(ColumnsCall(call))
-        return InputColumn(self._width + len(self._calls) - 1, call.type)
+        return Field("", call.type, self._width + len(self._calls) - 1)

@@ -15,11 +15,11 @@ from typing import Any
 
 from penstock.api.functions.context import RuntimeContext
 from penstock.api.state.descriptors import MapStateDescriptor, expiring
+from penstock.expressions.python.times import millis_of
 from penstock.sql.functions.accumulators import ACCUMULATORS, Accumulator
 from penstock.sql.functions.changes import RowMaker, signed
 from penstock.sql.functions.group_aggregate import AggregateCall
 from penstock.sql.functions.value_states import OF_VALUES
-from penstock.sql.scalars.times import millis_of
 from penstock.types import Types
 from penstock.types.row import Row, RowKind
 from penstock.types.row_order import RowOrder, SortColumn

@@ -16,9 +16,9 @@ from penstock.expressions.aggregates import AggregateExpression
 from penstock.expressions.keyed_aggregate import ChangelogOutput, KeyedAggregate, keyed_aggregate
 from penstock.expressions.steps import ExpressionChain, SelectStep
 from penstock.expressions.typing import RecordType, typed
-from penstock.sql.column_types import BIGINT, FLOATS, INT, WHOLE, SqlType
 from penstock.sql.functions.group_aggregate import AggregateCall
 from penstock.types.records import RowTypeInfo
+from penstock.types.sql_types import BIGINT, FLOATS, INT, WHOLE, SqlType
 
 _ORDERED = frozenset({*WHOLE, "STRING", "DATE", "TIMESTAMP", "TIMESTAMP_LTZ"})
 """Types whose values are compared in one way everywhere."""

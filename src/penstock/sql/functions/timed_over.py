@@ -23,6 +23,7 @@ from penstock.api.state.descriptors import (
     ValueStateDescriptor,
     expiring,
 )
+from penstock.expressions.python.times import millis_of
 from penstock.sql.functions.changes import RowMaker
 from penstock.sql.functions.group_aggregate import RunningAggregate, keeps_values, values_state
 from penstock.sql.functions.over import (
@@ -34,7 +35,6 @@ from penstock.sql.functions.over import (
     reach_of,
     values_over,
 )
-from penstock.sql.scalars.times import millis_of
 from penstock.types import TypeInformation, Types
 from penstock.types.records import RowTypeInfo
 from penstock.types.row import Row, values_of_row

@@ -12,7 +12,7 @@ from penstock.api.functions.context import RuntimeContext
 from penstock.api.functions.first_rows import FirstRows, TopN
 from penstock.api.functions.function_classes import KeyedProcessFunction
 from penstock.api.state.descriptors import ValueStateDescriptor, expiring
-from penstock.sql.scalars.times import millis_of
+from penstock.expressions.python.times import millis_of
 from penstock.types import Types
 from penstock.types.row import Row
 

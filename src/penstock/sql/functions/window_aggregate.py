@@ -12,8 +12,8 @@ from penstock.api.functions.context import RuntimeContext
 from penstock.api.functions.function_classes import KeyedProcessFunction
 from penstock.api.state.descriptors import ValueStateDescriptor
 from penstock.errors import TypeMismatchError
+from penstock.expressions.python.times import millis_of
 from penstock.sql.functions.group_aggregate import GroupAggregateFunction, GroupSpec
-from penstock.sql.scalars.times import millis_of
 from penstock.types import Types
 from penstock.types.row import Row, RowKind
 

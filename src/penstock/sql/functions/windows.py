@@ -19,10 +19,10 @@ from penstock.api.functions.context import RuntimeContext
 from penstock.api.functions.function_classes import KeyedProcessFunction
 from penstock.api.state.descriptors import MapStateDescriptor
 from penstock.config.time_zone import zone_named
+from penstock.expressions.python.times import millis_of, timestamp_of
+from penstock.expressions.python.zones import instant_at, local_of
 from penstock.program.windows import RegularWindows
 from penstock.sql.functions.changes import RowMaker
-from penstock.sql.scalars.times import millis_of, timestamp_of
-from penstock.sql.scalars.zones import instant_at, local_of
 from penstock.types import Types
 from penstock.types.records import RowTypeInfo
 from penstock.types.row import Row, values_of_row

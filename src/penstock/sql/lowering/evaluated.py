@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from penstock.api.streams.data_stream import DataStream
 from penstock.expressions.steps import ExpressionChain, Step
+from penstock.expressions.tree import Expression
 from penstock.expressions.typing import record_type
 from penstock.program.function_calls import BatchSpec
 from penstock.program.operators import MAP_ROWS
 from penstock.sql.catalogue import SqlColumn
 from penstock.sql.functions.of_columns import ProjectColumns
-from penstock.sql.scalars.tree import Scalar
 from penstock.types import Types
 from penstock.types.batch_forms import arrow_form
 from penstock.types.records import RowTypeInfo
@@ -38,7 +38,7 @@ _MOST_ROWS = 10_000
 
 
 def projected_by_columns(
-    rows: Rows, width: int, outputs: Sequence[Scalar], columns: tuple[SqlColumn, ...], name: str
+    rows: Rows, width: int, outputs: Sequence[Expression], columns: tuple[SqlColumn, ...], name: str
 ) -> Rows:
     """Return rows of expressions, of which some call functions of columns of many rows at once."""
     made = row_type(columns)

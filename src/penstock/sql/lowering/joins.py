@@ -10,6 +10,7 @@ from penstock.api.streams.columns.as_of_join import AsOf, AsOfJoinFunction, Dire
 from penstock.api.streams.columns.column_joins import JoinedColumns, joined_in_time
 from penstock.expressions import tree as columns
 from penstock.expressions.steps import SelectStep
+from penstock.expressions.tree import Expression, Field
 from penstock.program.join import Existence, IntervalSpec, JoinKind, JoinSpec
 from penstock.program.operators import KEYED_REGULAR_JOIN
 from penstock.sql.functions.join_condition import MillisAt, PairCondition
@@ -19,7 +20,6 @@ from penstock.sql.lowering.rows import KeyValues
 from penstock.sql.relations.joins import Join, JoinType, TimeOf
 from penstock.sql.relations.ordered import TemporalJoin
 from penstock.sql.relations.tree import SqlRelation, TwoInputs
-from penstock.sql.scalars.tree import InputColumn, Scalar
 from penstock.types import Types
 
 _FIELDS = ("left", "right")
@@ -136,10 +136,10 @@ def _condition(relation: TwoInputs) -> PairCondition | None:
     return None if relation.condition is None else PairCondition(relation.condition)
 
 
-def join_key(keys: tuple[Scalar, ...]) -> Any:
+def join_key(keys: tuple[Expression, ...]) -> Any:
     """Return the selector of the key of a side of a join."""
     if not keys:
         return same_key
-    if all(isinstance(each, InputColumn) for each in keys):
-        return itemgetter(*(each.position for each in keys if isinstance(each, InputColumn)))
+    if all(isinstance(each, Field) for each in keys):
+        return itemgetter(*(each.position for each in keys if isinstance(each, Field)))
     return typed_selector(KeyValues(keys), None, "a join")

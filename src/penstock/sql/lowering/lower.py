@@ -7,14 +7,15 @@ from datetime import timedelta
 from typing import Any
 
 from penstock.config.options import RUNTIME_MODE, STATE_TTL, RuntimeExecutionMode
+from penstock.expressions.functions import ScalarExecutor
+from penstock.expressions.functions import because as because_of
 from penstock.expressions.steps import SelectStep, WhereStep
-from penstock.expressions.tree import Field
+from penstock.expressions.tree import Expression, Field, named
 from penstock.graph.logical import LogicalGraph
 from penstock.graph.query_source import QueryRead, QuerySource, WholeQuery
 from penstock.program.operators import EXPRESSIONS, SOURCE, TIMESTAMPS
 from penstock.program.timestamps import ColumnTimestamps
 from penstock.sql.catalogue import SqlColumn
-from penstock.sql.column_types import BOOLEAN
 from penstock.sql.functions.changes import RowMaker
 from penstock.sql.functions.correlate import CorrelateRows
 from penstock.sql.functions.of_columns import calls_of_columns
@@ -42,8 +43,7 @@ from penstock.sql.relations.keyed import (
 from penstock.sql.relations.ordered import Delayed, Over, TemporalJoin
 from penstock.sql.relations.tree import Correlate, Filter, Project, Scan, SqlRelation, Values
 from penstock.sql.relations.windows import WindowTable
-from penstock.sql.scalars.columns import as_columns, columns_because, reader_of
-from penstock.sql.scalars.tree import InputColumn, Scalar
+from penstock.types.sql_types import BOOLEAN
 
 _CONDITION = "$condition"
 _MILLISECOND = timedelta(milliseconds=1)
@@ -147,12 +147,12 @@ def _correlate(lowering: Lowering, relation: Correlate) -> Rows:
 
 def _filter(lowering: Lowering, relation: Filter) -> Rows:
     rows = lowering.stream(relation.input)
-    because = columns_because(relation.condition)
+    because = because_of(relation.condition, ScalarExecutor.ARROW)
     if calls_of_columns(relation.condition):
         return _kept_by_columns(rows, relation)
     if because is not None:
         return rows.filter(KeepRows(relation.condition)).name(in_python("where", because))
-    condition = as_columns(relation.condition, reader_of(_names(relation.input)))
+    condition = named(relation.condition, _names(relation.input))
     return evaluated(rows, WhereStep(condition), "where")
 
 
@@ -160,7 +160,7 @@ def _kept_by_columns(rows: Rows, relation: Filter) -> Rows:
     """Return the rows for which a condition is true that calls functions of columns."""
     columns = relation.input.columns
     condition = SqlColumn(_CONDITION, BOOLEAN)
-    outputs: list[Scalar] = [InputColumn(at, each.type) for at, each in enumerate(columns)]
+    outputs: list[Expression] = [Field("", each.type, at) for at, each in enumerate(columns)]
     marked = projected_by_columns(
         rows, len(columns), [*outputs, relation.condition], (*columns, condition), "where"
     )
@@ -175,13 +175,13 @@ def _project(lowering: Lowering, relation: Project) -> Rows:
     if any(map(calls_of_columns, relation.outputs)):
         width = len(relation.input.columns)
         return projected_by_columns(rows, width, relation.outputs, relation.columns, "select")
-    reasons = (columns_because(each) for each in relation.outputs)
+    reasons = (because_of(each, ScalarExecutor.ARROW) for each in relation.outputs)
     because = next((each for each in reasons if each is not None), None)
     if because is not None:
         made = rows.map(ProjectRows(relation.outputs, names), row_type(relation.columns))
         return made.name(in_python("select", because))
-    read = reader_of(_names(relation.input))
-    outputs = zip(names, (as_columns(each, read) for each in relation.outputs), strict=True)
+    fields = _names(relation.input)
+    outputs = zip(names, (named(each, fields) for each in relation.outputs), strict=True)
     return evaluated(rows, SelectStep(tuple(outputs)), "select")
 
 

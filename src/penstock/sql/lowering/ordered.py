@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.sql.column_types import BIGINT
 from penstock.sql.functions.group_aggregate import AggregateCall
 from penstock.sql.functions.late_watermark import LateWatermark
 from penstock.sql.functions.over import Frame, OverCall, OverFunction, OverSpec
@@ -13,6 +12,7 @@ from penstock.sql.lowering.evaluated import Rows, row_type
 from penstock.sql.lowering.keyed import by_columns, changes_of, total_order
 from penstock.sql.relations.keyed import RowNumber
 from penstock.sql.relations.ordered import Delayed, Over
+from penstock.types.sql_types import BIGINT
 
 _NUMBER = OverCall(
     AggregateCall("ROW_NUMBER", (), BIGINT, BIGINT), Frame(counts_rows=True, preceding=None)

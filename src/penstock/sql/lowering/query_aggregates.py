@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from penstock.expressions.facts import spark_type
 from penstock.expressions.queries import FrameOf, QueryAggregate
 from penstock.sql.catalogue import SqlColumn
-from penstock.sql.column_types import MOST_DIGITS, WHOLE, SqlType
 from penstock.sql.functions.group_aggregate import AggregateCall
 from penstock.sql.functions.over import OverCall
-from penstock.sql.lowering.query_scalars import spark_type
+from penstock.types.sql_types import MOST_DIGITS, WHOLE, SqlType
 
 _EXACT = frozenset({*WHOLE, "STRING", "DATE", "TIMESTAMP", "TIMESTAMP_LTZ"})
 KEYS = _EXACT | {"BOOLEAN"}

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from penstock.sql.scalars.evaluation import RowCondition, RowValues
-from penstock.sql.scalars.tree import Scalar
+from penstock.expressions.row_values import RowCondition, RowValues
+from penstock.expressions.tree import Expression
 from penstock.types.row import Row, row_factory, values_of_row
 
 
 class ProjectRows:
     """Makes a row of expressions; its kind is that of the row that they read."""
 
-    def __init__(self, outputs: Sequence[Scalar], names: Sequence[str]) -> None:
+    def __init__(self, outputs: Sequence[Expression], names: Sequence[str]) -> None:
         """Make the function."""
         self._values = RowValues(outputs)
         self._names = tuple(names)
@@ -32,7 +32,7 @@ class ProjectRows:
 class KeepRows:
     """Returns whether a condition is true of a row."""
 
-    def __init__(self, condition: Scalar) -> None:
+    def __init__(self, condition: Expression) -> None:
         """Make the function."""
         self._condition = RowCondition(condition)
 
@@ -47,7 +47,7 @@ class KeepRows:
 class KeyValues:
     """Returns the key of a row: the value of an expression, or the tuple of several."""
 
-    def __init__(self, keys: Sequence[Scalar]) -> None:
+    def __init__(self, keys: Sequence[Expression]) -> None:
         """Make the function."""
         self._values = RowValues(keys)
 

@@ -8,18 +8,20 @@ condition that may fail is one only directly behind what is read: Spark SQL may 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from penstock.expressions import queries
-from penstock.expressions.tree import Expression
+from penstock.expressions.facts import spark_type
+from penstock.expressions.functions import ScalarExecutor, can_fail
+from penstock.expressions.functions import because as because_of
+from penstock.expressions.tree import Call, Expression, Literal, shifted
 from penstock.graph.query_source import QueryRead, WholeQuery
 from penstock.sql.catalogue import SqlColumn
-from penstock.sql.column_types import BOOLEAN
 from penstock.sql.functions.group_aggregate import AggregateCall
 from penstock.sql.functions.over import OverCall
 from penstock.sql.lowering.keyed import total_order
 from penstock.sql.lowering.query_aggregates import KEYS, ORDERED, aggregate_of, over_call_of
-from penstock.sql.lowering.query_scalars import QueryScalars, spark_type
 from penstock.sql.relations.joins import Join, JoinType
 from penstock.sql.relations.keyed import (
     GroupBy,
@@ -31,8 +33,8 @@ from penstock.sql.relations.keyed import (
 from penstock.sql.relations.ordered import Delayed, Over
 from penstock.sql.relations.tree import Filter, Project, Scan, SqlRelation
 from penstock.sql.relations.windows import WindowTable
-from penstock.sql.scalars.tree import Scalar, ScalarCall, shifted
 from penstock.types.row_order import SortColumn
+from penstock.types.sql_types import BOOLEAN
 
 _MATCHING = {
     JoinType.INNER: queries.Matching.INNER,
@@ -111,14 +113,16 @@ class QueryWriter:
                 return None
         return tuple(kind for _, kind in found if kind is not None)
 
-    def scalars(self, *scalars: Scalar) -> tuple[Expression, ...] | None:
+    def scalars(self, *scalars: Expression) -> tuple[Expression, ...] | None:
         """Return expressions of a query, None if one has no counterpart."""
-        writer = QueryScalars()
-        made = [writer.written(each) for each in scalars]
-        if writer.because is not None:
-            self.refuse(f"{writer.because} may be something else in Spark SQL")
+        made = tuple(map(narrowed, scalars))
+        found = next(
+            (why for each in made if (why := because_of(each, ScalarExecutor.SPARK_SQL))), None
+        )
+        if found is not None:
+            self.refuse(f"{found} may be something else in Spark SQL")
             return None
-        return tuple(each for each in made if each is not None)
+        return made
 
     def are_of(self, columns: Sequence[SqlColumn], kinds: frozenset[str], what: str) -> bool:
         """Return whether columns have one of some types; note the first that has not."""
@@ -179,7 +183,7 @@ class QueryWriter:
         is_behind_input = all(
             isinstance(each, _OF_ONE_SOURCE) for each in queries.parts_of_query(rows)
         )
-        if queries.may_fail(condition) and not is_behind_input:
+        if can_fail(condition) and not is_behind_input:
             self.refuse(f"the condition {relation.condition} may fail")
             return None
         return queries.WhereOf(input=rows, condition=condition, types=rows.types)
@@ -248,15 +252,15 @@ class QueryWriter:
             return None
         width = len(relation.left.columns)
         pairs = zip(relation.left_keys, relation.right_keys, strict=True)
-        conditions: list[Scalar] = [
-            ScalarCall("equal", (one, shifted(other, width)), BOOLEAN) for one, other in pairs
+        conditions: list[Expression] = [
+            Call("equal", (one, shifted(other, width)), kind=BOOLEAN) for one, other in pairs
         ]
         conditions += [] if relation.condition is None else [relation.condition]
         made = self.scalars(*conditions)
         types = self.types(relation.columns)
         if made is None or types is None:
             return None
-        failing = next((each for each in made if queries.may_fail(each)), None)
+        failing = next((each for each in made if can_fail(each)), None)
         if failing is not None:
             self.refuse(f"the condition {failing} may fail")
             return None
@@ -350,6 +354,23 @@ class QueryWriter:
             partition=relation.partition,
             types=types,
         )
+
+
+def narrowed(scalar: Expression) -> Expression:
+    """Return an expression with `lower_ascii` for LOWER that is compared with constants of ASCII, and `regexp_misses` for a test of REGEXP_EXTRACT."""
+    if not isinstance(scalar, Call):
+        return scalar
+    arguments = tuple(map(narrowed, scalar.arguments))
+    inside = {each.function: each for each in arguments if isinstance(each, Call)}
+    if scalar.function == "is_null" and "regexp_extract" in inside:
+        return replace(inside["regexp_extract"], function="regexp_misses", kind=BOOLEAN)
+    texts = [each.value for each in arguments if isinstance(each, Literal)]
+    texts += scalar.parameters if scalar.function == "isin" else ()
+    is_ascii = bool(texts) and all(type(each) is str and each.isascii() for each in texts)
+    if is_ascii and "lower" in inside and scalar.function in {"equal", "not_equal", "isin"}:
+        lower = replace(inside["lower"], function="lower_ascii")
+        arguments = tuple(lower if each is inside["lower"] else each for each in arguments)
+    return replace(scalar, arguments=arguments)
 
 
 def _ordering(column: SortColumn) -> queries.Ordering:

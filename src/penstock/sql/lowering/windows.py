@@ -18,12 +18,12 @@ from penstock.api.windows.windowed_stream import WindowedStream
 from penstock.expressions import tree as columns
 from penstock.expressions.keyed_aggregate import WINDOW_BOUNDS, KeyedAggregate
 from penstock.expressions.steps import ExpressionChain, SelectStep, WhereStep
+from penstock.expressions.tree import Call, Expression, Field, Literal
 from penstock.expressions.typing import typed
 from penstock.program.operators import EXPRESSIONS, TIMESTAMPS
 from penstock.program.timestamps import ColumnTimestamps
 from penstock.program.windows import RegularWindows
 from penstock.sql.catalogue import SqlColumn
-from penstock.sql.column_types import BIGINT, BOOLEAN
 from penstock.sql.functions.group_aggregate import AggregateCall, GroupSpec
 from penstock.sql.functions.parts import group_parts
 from penstock.sql.functions.window_aggregate import WindowAggregateFunction
@@ -34,8 +34,8 @@ from penstock.sql.relations.conditions import all_of, projected, where
 from penstock.sql.relations.keyed import WindowGroupBy
 from penstock.sql.relations.tree import SqlRelation
 from penstock.sql.relations.windows import BOUNDS, WindowRows, WindowTable, scanned
-from penstock.sql.scalars.tree import Constant, InputColumn, Scalar, ScalarCall
 from penstock.types.records import RowTypeInfo
+from penstock.types.sql_types import BIGINT, BOOLEAN
 
 _ASSIGNERS: Mapping[str, Callable[[RegularWindows], WindowAssigner[Any, Any]]] = {
     "TUMBLE": lambda of: TumblingEventTimeWindows(of.size, of.offset % of.size),
@@ -139,11 +139,11 @@ def _assigner(spec: TableWindows) -> WindowAssigner[Any, Any]:
     return _ASSIGNERS[spec.function](spec.regular)
 
 
-_Selected = list[tuple[SqlColumn, Scalar]]
+_Selected = list[tuple[SqlColumn, Expression]]
 
 
 def _filtered(
-    selected: _Selected, keys: int, calls: list[AggregateCall], condition: Scalar | None
+    selected: _Selected, keys: int, calls: list[AggregateCall], condition: Expression | None
 ) -> tuple[_Selected, list[AggregateCall]]:
     """Return columns and aggregates of the rows that satisfy a condition, and behind these their number.
 
@@ -153,9 +153,9 @@ def _filtered(
     filters = {each.filter for each in calls}
     outputs = selected[:keys]
     for at, (column, each) in enumerate(selected[keys:], keys):
-        is_read = isinstance(each, InputColumn) and at not in filters
-        absent = Constant(None, each.type)
-        chosen = each if is_read else ScalarCall("case", (condition, each, absent), each.type)
+        is_read = isinstance(each, Field) and at not in filters
+        absent = Literal(None, each.type)
+        chosen = each if is_read else Call("case", (condition, each, absent), kind=each.type)
         outputs.append((column, chosen))
     of_rows = len(outputs)
     kept = [each if each.filter is not None else replace(each, filter=of_rows) for each in calls]
@@ -164,20 +164,20 @@ def _filtered(
 
 
 def _selected(
-    lowering: Any, found: WindowRows, conditions: list[Scalar], selected: _Selected
+    lowering: Any, found: WindowRows, conditions: list[Expression], selected: _Selected
 ) -> SqlRelation:
     """Return the columns of a group without its bounds, and of its arguments, of rows that have a time."""
     table, spec = found.input, found.spec
     if spec is not None and not _has_times(lowering, spec, table):
-        time = InputColumn(spec.time, table.columns[spec.time].type)
-        absent = ScalarCall("is_null", (time,), BOOLEAN)
-        conditions = [ScalarCall("not", (absent,), BOOLEAN), *conditions]
+        time = Field("", table.columns[spec.time].type, spec.time)
+        absent = Call("is_null", (time,), kind=BOOLEAN)
+        conditions = [Call("not", (absent,), kind=BOOLEAN), *conditions]
     rows = where(table, conditions)
     if selected:
         made, outputs = zip(*selected, strict=True)
         return projected(rows, made, outputs)
     first = table.columns[0]  # rows have a column
-    return projected(rows, (first,), (InputColumn(0, first.type, first.name),))
+    return projected(rows, (first,), (Field(first.name, first.type, 0),))
 
 
 def _has_times(lowering: Any, spec: TableWindows, relation: SqlRelation) -> bool:

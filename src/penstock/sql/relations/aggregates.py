@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from penstock.expressions.functions import USER
+from penstock.expressions.tree import Expression, Field, Literal
 from penstock.sql.binding.binder import Binder, Build
 from penstock.sql.binding.scope import Scope
 from penstock.sql.catalogue import FunctionKind, SqlCatalogue
-from penstock.sql.column_types import BIGINT, DOUBLE, NUMBERS, STRING, SqlType, array
 from penstock.sql.functions.accumulators import avg_result, sum_result
 from penstock.sql.functions.group_aggregate import AggregateCall
 from penstock.sql.place import unsupported, wrong
-from penstock.sql.scalars.functions import USER
-from penstock.sql.scalars.tree import Constant, InputColumn, Scalar
 from penstock.sql.sqlglot_source import exp
+from penstock.types.sql_types import BIGINT, DOUBLE, NUMBERS, STRING, SqlType, array
 
 _RESULTS = {
     "COUNT": lambda _: BIGINT,
@@ -88,8 +88,8 @@ class BoundAggregate:
     """
 
     call: AggregateCall
-    arguments: tuple[Scalar, ...]
-    filter: Scalar | None
+    arguments: tuple[Expression, ...]
+    filter: Expression | None
 
 
 def bound_aggregate(node: exp.Expr, binder: Binder) -> BoundAggregate:
@@ -122,7 +122,9 @@ def bound_aggregate(node: exp.Expr, binder: Binder) -> BoundAggregate:
     return _builtin(_OTHER_NAMES.get(name, name), node, condition, binder)
 
 
-def _builtin(name: str, node: exp.Expr, condition: Scalar | None, binder: Binder) -> BoundAggregate:
+def _builtin(
+    name: str, node: exp.Expr, condition: Expression | None, binder: Binder
+) -> BoundAggregate:
     given = list(node.expressions)
     is_distinct = len(given) == 1 and isinstance(given[0], exp.Distinct)
     if is_distinct:
@@ -130,7 +132,7 @@ def _builtin(name: str, node: exp.Expr, condition: Scalar | None, binder: Binder
     separator = ","
     if name == "LISTAGG" and len(given) > 1:
         constant = binder.scalar(given.pop())
-        if not isinstance(constant, Constant) or not isinstance(constant.value, str):
+        if not isinstance(constant, Literal) or not isinstance(constant.value, str):
             raise unsupported("a separator of LISTAGG that is no constant text", node)
         separator = constant.value
     if len(given) != 1:
@@ -168,8 +170,8 @@ class GroupBinder(Binder):
     def __init__(
         self,
         inner: Binder,
-        groups: tuple[Scalar, ...],
-        given: dict[int, Scalar],
+        groups: tuple[Expression, ...],
+        given: dict[int, Expression],
         builders: Mapping[type, Build],
     ) -> None:
         """Make a binder."""
@@ -183,7 +185,7 @@ class GroupBinder(Binder):
         """The meanings of names in subqueries: the columns of the rows before."""
         return self._inner.names
 
-    def scalar(self, node: exp.Expr) -> Scalar:
+    def scalar(self, node: exp.Expr) -> Expression:
         """Return the expression of a node, over the columns of the aggregation."""
         found = self.given.get(id(node))
         if found is not None:
@@ -191,8 +193,8 @@ class GroupBinder(Binder):
         if not any(id(each) in self.given for each in nodes_of(node)):
             whole = self._inner.scalar(node)
             if whole in self._groups:
-                return InputColumn(self._groups.index(whole), whole.type, str(whole))
-            if isinstance(whole, Constant):
+                return Field(str(whole), whole.type, self._groups.index(whole))
+            if isinstance(whole, Literal):
                 return whole
             if isinstance(node, exp.Column):
                 raise wrong(

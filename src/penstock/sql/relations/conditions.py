@@ -10,23 +10,23 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from penstock.sql.catalogue import Changelog, SqlColumn
-from penstock.sql.column_types import BOOLEAN
-from penstock.sql.relations.joins import Join, JoinType, joined
-from penstock.sql.relations.keyed import Rank, RowNumber
-from penstock.sql.relations.ordered import Delayed
-from penstock.sql.relations.tree import Filter, Project, SqlRelation
-from penstock.sql.scalars.tree import (
-    Constant,
-    InputColumn,
-    Scalar,
-    ScalarCall,
+from penstock.expressions.tree import (
+    Call,
+    Expression,
+    Field,
+    Literal,
     columns_of,
     conjuncts,
     parts_of,
     shifted,
-    with_columns,
+    with_fields,
 )
+from penstock.sql.catalogue import Changelog, SqlColumn
+from penstock.sql.relations.joins import Join, JoinType, joined
+from penstock.sql.relations.keyed import Rank, RowNumber
+from penstock.sql.relations.ordered import Delayed
+from penstock.sql.relations.tree import Filter, Project, SqlRelation
+from penstock.types.sql_types import BOOLEAN
 
 _LEFT_MOVES = {JoinType.INNER, JoinType.LEFT, JoinType.SEMI, JoinType.ANTI}
 _RIGHT_MOVES = {JoinType.INNER, JoinType.RIGHT}
@@ -39,15 +39,15 @@ _SWAPPED = {
 }
 
 
-def all_of(conditions: Sequence[Scalar]) -> Scalar | None:
+def all_of(conditions: Sequence[Expression]) -> Expression | None:
     """Return whether all of some conditions are true; None if there are none."""
-    found: Scalar | None = None
+    found: Expression | None = None
     for each in conditions:
-        found = each if found is None else ScalarCall("and", (found, each), BOOLEAN)
+        found = each if found is None else Call("and", (found, each), kind=BOOLEAN)
     return found
 
 
-def where(relation: SqlRelation, conditions: Iterable[Scalar]) -> SqlRelation:
+def where(relation: SqlRelation, conditions: Iterable[Expression]) -> SqlRelation:
     """Return the rows for which all conditions are true."""
     wanted = [each for condition in conditions for each in conjuncts(condition)]
     wanted = [each for each in wanted if not _is_true(each)]
@@ -64,11 +64,11 @@ def where(relation: SqlRelation, conditions: Iterable[Scalar]) -> SqlRelation:
     return _filter(relation, wanted)
 
 
-def _is_true(condition: Scalar) -> bool:
-    return isinstance(condition, Constant) and condition.value is True
+def _is_true(condition: Expression) -> bool:
+    return isinstance(condition, Literal) and condition.value is True
 
 
-def _filter(relation: SqlRelation, conditions: Sequence[Scalar]) -> SqlRelation:
+def _filter(relation: SqlRelation, conditions: Sequence[Expression]) -> SqlRelation:
     condition = all_of(conditions)
     if condition is None:
         return relation
@@ -81,14 +81,14 @@ def _filter(relation: SqlRelation, conditions: Sequence[Scalar]) -> SqlRelation:
     )
 
 
-def _below_projection(relation: Project, conditions: Sequence[Scalar]) -> SqlRelation:
-    moved: list[Scalar] = []
-    stay: list[Scalar] = []
+def _below_projection(relation: Project, conditions: Sequence[Expression]) -> SqlRelation:
+    moved: list[Expression] = []
+    stay: list[Expression] = []
     for each in conditions:
         read = [relation.outputs[at] for at in columns_of(each)]
-        is_plain = all(isinstance(made, InputColumn) for made in read)
+        is_plain = all(isinstance(made, Field) for made in read)
         (moved if is_plain else stay).append(each)
-    lowered = [with_columns(each, lambda c: relation.outputs[c.position]) for each in moved]
+    lowered = [with_fields(each, lambda c: relation.outputs[c.position]) for each in moved]
     inside = where(relation.input, lowered)
     if inside is relation.input:
         return _filter(relation, stay)
@@ -96,7 +96,7 @@ def _below_projection(relation: Project, conditions: Sequence[Scalar]) -> SqlRel
     return _filter(made, stay)
 
 
-def _into_join(join: Join, conditions: Sequence[Scalar]) -> SqlRelation:
+def _into_join(join: Join, conditions: Sequence[Expression]) -> SqlRelation:
     width = len(join.left.columns)
     lefts, rights, rest = [], [], []
     for each in conditions:
@@ -119,8 +119,8 @@ def _into_join(join: Join, conditions: Sequence[Scalar]) -> SqlRelation:
 
 
 def equalities(
-    conditions: Sequence[Scalar], width: int
-) -> tuple[list[tuple[Scalar, Scalar]], list[Scalar]]:
+    conditions: Sequence[Expression], width: int
+) -> tuple[list[tuple[Expression, Expression]], list[Expression]]:
     """Return pairs of expressions of both sides that must be equal, and the other conditions."""
     pairs, others = [], []
     for each in conditions:
@@ -135,8 +135,8 @@ def equalities(
 _NO_KEYS = frozenset({"ARRAY", "MAP", "ROW", "ANY", "FLOAT", "DOUBLE"})
 
 
-def _pair(condition: Scalar, width: int) -> tuple[Scalar, Scalar] | None:
-    if not isinstance(condition, ScalarCall) or condition.function != "equal":
+def _pair(condition: Expression, width: int) -> tuple[Expression, Expression] | None:
+    if not isinstance(condition, Call) or condition.function != "equal":
         return None
     first, second = condition.arguments
     if first.type.name in _NO_KEYS:
@@ -151,7 +151,7 @@ def _pair(condition: Scalar, width: int) -> tuple[Scalar, Scalar] | None:
     return None
 
 
-def _bounded(numbered: RowNumber, conditions: Sequence[Scalar]) -> SqlRelation:
+def _bounded(numbered: RowNumber, conditions: Sequence[Expression]) -> SqlRelation:
     """Return the first rows, if a condition bounds their number."""
     number = len(numbered.columns) - 1
     start, end, rest = 0, None, []
@@ -202,16 +202,16 @@ def _window_end(numbered: RowNumber) -> int | None:
     return marks["end"] if is_window else None
 
 
-def _bound(condition: Scalar, number: int) -> tuple[int, int | None] | None:
+def _bound(condition: Expression, number: int) -> tuple[int, int | None] | None:
     """Return (rows left out, position behind the last row) of a condition on the number of a row."""
-    if not isinstance(condition, ScalarCall) or condition.function not in _SWAPPED:
+    if not isinstance(condition, Call) or condition.function not in _SWAPPED:
         return None
     left, right = condition.arguments
     name = condition.function
-    if isinstance(left, Constant):
+    if isinstance(left, Literal):
         left, right, name = right, left, _SWAPPED[name]
-    is_number = isinstance(left, InputColumn) and left.position == number
-    if not is_number or not isinstance(right, Constant) or not isinstance(right.value, int):
+    is_number = isinstance(left, Field) and left.position == number
+    if not is_number or not isinstance(right, Literal) or not isinstance(right.value, int):
         return None
     value = right.value
     bounds: dict[str, tuple[int, int | None]] = {
@@ -225,18 +225,18 @@ def _bound(condition: Scalar, number: int) -> tuple[int, int | None] | None:
 
 
 def projected(
-    relation: SqlRelation, columns: tuple[SqlColumn, ...], outputs: tuple[Scalar, ...]
+    relation: SqlRelation, columns: tuple[SqlColumn, ...], outputs: tuple[Expression, ...]
 ) -> SqlRelation:
     """Return rows of expressions; a key stays one if all its columns are among them."""
     if isinstance(relation, Project) and _is_composable(relation, outputs):
         made = relation.outputs
-        inside = tuple(with_columns(each, lambda c: made[c.position]) for each in outputs)
+        inside = tuple(with_fields(each, lambda c: made[c.position]) for each in outputs)
         return projected(relation.input, columns, inside)
     if isinstance(relation, Rank) and relation.has_number:
         relation = _without_number(relation, outputs)
     places: dict[int, int] = {}
     for at, each in enumerate(outputs):
-        if isinstance(each, InputColumn):
+        if isinstance(each, Field):
             places.setdefault(each.position, at)
     keys = frozenset(
         frozenset(places[at] for at in key) for key in relation.keys if key <= places.keys()
@@ -246,19 +246,14 @@ def projected(
     )
 
 
-def _is_composable(inside: Project, outputs: tuple[Scalar, ...]) -> bool:
+def _is_composable(inside: Project, outputs: tuple[Expression, ...]) -> bool:
     uses = Counter(
-        part.position
-        for each in outputs
-        for part in parts_of(each)
-        if isinstance(part, InputColumn)
+        part.position for each in outputs for part in parts_of(each) if isinstance(part, Field)
     )
-    return all(
-        count == 1 or not isinstance(inside.outputs[at], ScalarCall) for at, count in uses.items()
-    )
+    return all(count == 1 or not isinstance(inside.outputs[at], Call) for at, count in uses.items())
 
 
-def _without_number(rank: Rank, outputs: tuple[Scalar, ...]) -> SqlRelation:
+def _without_number(rank: Rank, outputs: tuple[Expression, ...]) -> SqlRelation:
     number = len(rank.columns) - 1
     if any(number in columns_of(each) for each in outputs):
         return rank

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from penstock.expressions.tree import Field
 from penstock.sql.binding.binder import Binder
 from penstock.sql.binding.operators import BUILDERS
 from penstock.sql.binding.scope import Scope
@@ -21,7 +22,6 @@ from penstock.sql.relations.conditions import projected
 from penstock.sql.relations.keyed import Rank
 from penstock.sql.relations.numbered import check_ordered, constant_number, sorted_by
 from penstock.sql.relations.tree import SqlRelation
-from penstock.sql.scalars.tree import InputColumn
 from penstock.sql.sqlglot_source import exp
 from penstock.types.row_order import SortColumn
 
@@ -77,7 +77,7 @@ def first_rows(
         binder = Binder(Scope.of(None, kept), catalogue, BUILDERS)
         for at, node in enumerate(hidden, width):
             column = relation.columns[at]
-            binder.given[id(node)] = InputColumn(at, column.type, column.name)
+            binder.given[id(node)] = Field(column.name, column.type, at)
         inside, sort = sorted_by(relation, _with_names(order, kept), binder)
     check_ordered(inside, query)
     ranked = Rank(
@@ -94,7 +94,7 @@ def first_rows(
     if len(inside.columns) == width:
         return ranked
     return projected(
-        ranked, kept, tuple(InputColumn(at, each.type, each.name) for at, each in enumerate(kept))
+        ranked, kept, tuple(Field(each.name, each.type, at) for at, each in enumerate(kept))
     )
 
 

@@ -6,13 +6,21 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from penstock.expressions.tree import (
+    Call,
+    Expression,
+    Field,
+    Literal,
+    columns_of,
+    conjuncts,
+    shifted,
+)
 from penstock.sql.binding.binder import Binder
 from penstock.sql.binding.conditions import compared
 from penstock.sql.binding.conversions import together
 from penstock.sql.binding.operators import BUILDERS
 from penstock.sql.binding.scope import Scope, ScopeTable
 from penstock.sql.catalogue import SqlColumn
-from penstock.sql.column_types import BOOLEAN, NULL
 from penstock.sql.place import unsupported, wrong
 from penstock.sql.relations.conditions import all_of, equalities, where
 from penstock.sql.relations.joins import JoinType, joined
@@ -25,16 +33,8 @@ from penstock.sql.relations.table_functions import (
 )
 from penstock.sql.relations.temporal import is_temporal, temporal_join
 from penstock.sql.relations.tree import SqlRelation, Values
-from penstock.sql.scalars.tree import (
-    Constant,
-    InputColumn,
-    Scalar,
-    ScalarCall,
-    columns_of,
-    conjuncts,
-    shifted,
-)
 from penstock.sql.sqlglot_source import exp
+from penstock.types.sql_types import BOOLEAN, NULL
 
 if TYPE_CHECKING:
     from penstock.sql.relations.select import QueryTranslator
@@ -60,10 +60,10 @@ def constant_rows(node: exp.Values, binder: Binder) -> SqlRelation:
         if kind == NULL:
             raise wrong("a column of VALUES is NULL in every row", node, hint="CAST one.")
         for each in found:
-            if not isinstance(each, Constant):
+            if not isinstance(each, Literal):
                 raise unsupported("a value of VALUES that is no constant", node)
         columns.append(SqlColumn(f"EXPR${at}", kind))
-        made.append([each.value for each in found if isinstance(each, Constant)])
+        made.append([each.value for each in found if isinstance(each, Literal)])
     return Values(rows=tuple(zip(*made, strict=True)), columns=tuple(columns))
 
 
@@ -126,8 +126,7 @@ class FromClause:
             names or [each.name for each in relation.columns], relation.columns, strict=True
         )
         columns = tuple(
-            (each, InputColumn(at, column.type, each))
-            for at, (each, column) in enumerate(named, offset)
+            (each, Field(each, column.type, at)) for at, (each, column) in enumerate(named, offset)
         )
         return relation, ScopeTable(name, columns)
 
@@ -184,7 +183,7 @@ class FromClause:
         table = correlated_table(join.this, scope, self._translator)
         made = correlated_rows(left, table, keeps_unmatched=kind is JoinType.LEFT)
         columns = tuple(
-            (each.name, InputColumn(at, each.type, each.name))
+            (each.name, Field(each.name, each.type, at))
             for at, each in enumerate(table.columns, len(left.columns))
         )
         both = Scope(
@@ -199,7 +198,7 @@ class FromClause:
             )
         return where(made, conditions), both
 
-    def _conditions(self, on: exp.Expr, scope: Scope) -> list[Scalar]:
+    def _conditions(self, on: exp.Expr, scope: Scope) -> list[Expression]:
         binder = Binder(scope, self._translator.catalogue, BUILDERS)
         return list(conjuncts(binder.condition(on, "the condition of ON")))
 
@@ -253,17 +252,17 @@ def _check_conditions(join: exp.Join, kind: JoinType) -> None:
         raise wrong(f"{kind.value} without ON", join, hint="Write ON, or CROSS JOIN.")
 
 
-def _merged(left: Scalar, right: Scalar, kind: JoinType) -> Scalar:
+def _merged(left: Expression, right: Expression, kind: JoinType) -> Expression:
     if kind is JoinType.RIGHT:
         return right
-    return ScalarCall("coalesce", (left, right), left.type) if kind is JoinType.FULL else left
+    return Call("coalesce", (left, right), kind=left.type) if kind is JoinType.FULL else left
 
 
 def joined_on(
     left: SqlRelation,
     right: SqlRelation,
     kind: JoinType,
-    conditions: list[Scalar],
+    conditions: list[Expression],
     ttls_ms: tuple[int | None, int | None] = (None, None),
 ) -> SqlRelation:
     """Return a join; conditions of one side go below it where that is the same."""
@@ -290,5 +289,5 @@ def joined_on(
     return joined(left, right, kind, pairs, all_of(stay), ttls_ms)
 
 
-def _holds(condition: Scalar) -> bool:
-    return isinstance(condition, Constant) and condition.value is True and condition.type == BOOLEAN
+def _holds(condition: Expression) -> bool:
+    return isinstance(condition, Literal) and condition.value is True and condition.type == BOOLEAN

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, product
 
+from penstock.expressions.tree import Call, Expression, Field, Literal
 from penstock.sql.binding.binder import Binder
 from penstock.sql.binding.operators import BUILDERS
 from penstock.sql.catalogue import SqlColumn
-from penstock.sql.column_types import BIGINT, BOOLEAN, INT
 from penstock.sql.functions.group_aggregate import AggregateCall
 from penstock.sql.place import unsupported, wrong
 from penstock.sql.relations.aggregates import (
@@ -28,8 +28,8 @@ from penstock.sql.relations.aggregates import (
 from penstock.sql.relations.conditions import projected
 from penstock.sql.relations.keyed import GroupBy, aggregated, distinct_names, union
 from penstock.sql.relations.tree import SqlRelation
-from penstock.sql.scalars.tree import Constant, InputColumn, Scalar, ScalarCall
 from penstock.sql.sqlglot_source import exp
+from penstock.types.sql_types import BIGINT, BOOLEAN, INT
 
 _SETS = (exp.GroupingSets, exp.Rollup, exp.Cube)
 _GROUPING = frozenset({"GROUPING", "GROUPING_ID"})
@@ -46,7 +46,7 @@ class Groups:
         sets: Positions of the groups of each set; None if there is one, of all.
     """
 
-    scalars: tuple[Scalar, ...]
+    scalars: tuple[Expression, ...]
     sets: tuple[frozenset[int], ...] | None
 
     @property
@@ -78,10 +78,10 @@ def grouped(
     result = aggregated(rows, groups.width, unique, _free(unique, rows.columns))
     if isinstance(result, GroupBy):
         result = replace(result, ttl_ms=ttl_ms)
-    given: dict[int, Scalar] = {}
+    given: dict[int, Expression] = {}
     for node, call in zip(calls, made, strict=True):
         at = groups.width + unique.index(call)
-        given[id(node)] = InputColumn(at, call.result, result.columns[at].name)
+        given[id(node)] = Field(result.columns[at].name, call.result, at)
     given |= {
         id(each): _grouping(each, groups, binder)
         for node in nodes
@@ -108,7 +108,7 @@ def _groups(clause: exp.Expr | None, binder: Binder) -> Groups:
     return Groups(scalars, tuple(frozenset(map(scalars.index, one)) for one in bound))
 
 
-def _group(node: exp.Expr, binder: Binder) -> Scalar:
+def _group(node: exp.Expr, binder: Binder) -> Expression:
     found = binder.scalar(node)
     if found.type.name in {"ARRAY", "MAP", "ROW", "ANY"}:
         raise unsupported(f"GROUP BY of {found.type}", node)
@@ -139,18 +139,18 @@ def _columns(node: exp.Expr) -> list[exp.Expr]:
     return list(node.expressions) if isinstance(node, exp.Tuple) else [node]
 
 
-def _read_by(bound: BoundAggregate) -> tuple[Scalar, ...]:
+def _read_by(bound: BoundAggregate) -> tuple[Expression, ...]:
     return (*bound.arguments, *(() if bound.filter is None else (bound.filter,)))
 
 
-def _placed(bound: BoundAggregate, read: tuple[Scalar, ...], width: int) -> AggregateCall:
+def _placed(bound: BoundAggregate, read: tuple[Expression, ...], width: int) -> AggregateCall:
     """Return an aggregate that reads its arguments behind the groups."""
     arguments = tuple(read.index(each) + width for each in bound.arguments)
     condition = None if bound.filter is None else read.index(bound.filter) + width
     return replace(bound.call, arguments=arguments, filter=condition)
 
 
-def _rows(relation: SqlRelation, groups: Groups, read: tuple[Scalar, ...]) -> SqlRelation:
+def _rows(relation: SqlRelation, groups: Groups, read: tuple[Expression, ...]) -> SqlRelation:
     """Return rows of the groups, the number of the set, and what aggregates read."""
     if groups.sets is None:
         inputs = (*groups.scalars, *read)
@@ -158,17 +158,19 @@ def _rows(relation: SqlRelation, groups: Groups, read: tuple[Scalar, ...]) -> Sq
     parts = []
     for number, kept in enumerate(groups.sets):
         scalars = (
-            each if at in kept else Constant(None, each.type)
+            each if at in kept else Literal(None, each.type)
             for at, each in enumerate(groups.scalars)
         )
-        names = (*groups.scalars, Constant(number, INT), *read)
-        outputs = (*scalars, Constant(number, INT), *read)
+        names = (*groups.scalars, Literal(number, INT), *read)
+        outputs = (*scalars, Literal(number, INT), *read)
         parts.append(_selected(relation, outputs, names))
     return union(tuple(parts)) if len(parts) > 1 else parts[0]
 
 
 def _selected(
-    relation: SqlRelation, outputs: tuple[Scalar, ...], named: Sequence[Scalar] | None = None
+    relation: SqlRelation,
+    outputs: tuple[Expression, ...],
+    named: Sequence[Expression] | None = None,
 ) -> SqlRelation:
     """Return rows of expressions, called like the columns that they are or stand for."""
     columns = [
@@ -178,15 +180,15 @@ def _selected(
     return projected(relation, distinct_names(columns), outputs)
 
 
-def as_column(scalar: Scalar, relation: SqlRelation) -> SqlColumn:
+def as_column(scalar: Expression, relation: SqlRelation) -> SqlColumn:
     """Return the column that an expression makes; what is known of a column of the input stays known."""
-    if isinstance(scalar, InputColumn):
+    if isinstance(scalar, Field):
         return relation.columns[scalar.position]
     return SqlColumn(str(scalar), scalar.type)
 
 
-def _name(scalar: Scalar, at: int) -> str:
-    return scalar.name if isinstance(scalar, InputColumn) and scalar.name else f"EXPR${at}"
+def _name(scalar: Expression, at: int) -> str:
+    return scalar.name if isinstance(scalar, Field) and scalar.name else f"EXPR${at}"
 
 
 def _free(calls: tuple[object, ...], columns: tuple[SqlColumn, ...]) -> tuple[str, ...]:
@@ -201,10 +203,10 @@ def _free(calls: tuple[object, ...], columns: tuple[SqlColumn, ...]) -> tuple[st
 def _one_column(relation: SqlRelation) -> SqlRelation:
     """Return rows of one column, for COUNT(*) alone: rows need a column."""
     first = relation.columns[0]
-    return projected(relation, (first,), (InputColumn(0, first.type, first.name),))
+    return projected(relation, (first,), (Field(first.name, first.type, 0),))
 
 
-def _grouping(node: exp.Expr, groups: Groups, binder: Binder) -> Scalar:
+def _grouping(node: exp.Expr, groups: Groups, binder: Binder) -> Expression:
     """Return which of some groups the set of a row does not have: a bit each, the last one is the lowest."""
     wanted = [binder.scalar(each) for each in node.expressions]
     unknown = [each for each in wanted if each not in groups.scalars]
@@ -212,10 +214,10 @@ def _grouping(node: exp.Expr, groups: Groups, binder: Binder) -> Scalar:
         raise wrong(f"{node.name.upper()} takes columns of GROUP BY", node, hint="Name them there.")
     positions = [groups.scalars.index(each) for each in wanted]
     if groups.sets is None:
-        return Constant(0, BIGINT)
-    number = InputColumn(len(groups.scalars), INT, _SET)
-    turns: list[Scalar] = []
+        return Literal(0, BIGINT)
+    number = Field(_SET, INT, len(groups.scalars))
+    turns: list[Expression] = []
     for at, kept in enumerate(groups.sets):
         bits = int("".join(str(int(each not in kept)) for each in positions), 2)
-        turns += [ScalarCall("equal", (number, Constant(at, INT)), BOOLEAN), Constant(bits, BIGINT)]
-    return ScalarCall("case", (*turns, Constant(None, BIGINT)), BIGINT)
+        turns += [Call("equal", (number, Literal(at, INT)), kind=BOOLEAN), Literal(bits, BIGINT)]
+    return Call("case", (*turns, Literal(None, BIGINT)), kind=BIGINT)

@@ -15,11 +15,11 @@ from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
 from typing import Any
 
-from penstock.sql.column_types import SqlType
+from penstock.expressions.functions import USER
+from penstock.expressions.tree import Call, Expression, Field, Literal
 from penstock.sql.relations.tree import Scan, SqlRelation
-from penstock.sql.scalars.functions import USER
-from penstock.sql.scalars.tree import InputColumn, ScalarCall
 from penstock.types import TypeInformation
+from penstock.types.sql_types import NULL, SqlType
 
 _DIGITS = 12
 _NO_MEANING = frozenset({"columns", "keys", "changelog", "ttl_ms", "ttls_ms"})
@@ -34,10 +34,8 @@ def digest_of(relation: SqlRelation) -> str:
 def _facts(value: Any) -> Any:  # noqa: PLR0911 - one per class
     if isinstance(value, SqlType | TypeInformation):
         return str(value)
-    if isinstance(value, InputColumn):
-        return ["InputColumn", value.position]
-    if isinstance(value, ScalarCall) and value.function.startswith(USER):
-        return [value.function, _facts(value.arguments)]
+    if isinstance(value, Field | Literal | Call):
+        return _scalar_facts(value)
     if isinstance(value, Scan):
         return ["Scan", value.name, [[each.name, str(each.type)] for each in value.columns]]
     if isinstance(value, Enum):
@@ -55,6 +53,24 @@ def _facts(value: Any) -> Any:  # noqa: PLR0911 - one per class
         )
         return [*_names_of(value), *told]
     return repr(value)
+
+
+def _scalar_facts(value: Expression) -> list[Any]:
+    """Return the facts of a scalar, by tags that do not change with the classes."""
+    if isinstance(value, Field):
+        return ["InputColumn", value.position]
+    if isinstance(value, Literal):
+        kind = [] if value.type == NULL else [["type", str(value.type)]]
+        return ["Constant", ["value", _facts(value.value)], *kind]
+    arguments = _facts(value.arguments)
+    if value.function.startswith(USER):
+        return [value.function, arguments]
+    parameters: Any = _facts(value.parameters)
+    if value.function == "isin":
+        parameters = [sorted(parameters)]
+    typed = [["arguments", arguments], ["type", str(value.type)]]
+    told = [["parameters", parameters]] if value.parameters else []
+    return ["ScalarCall", ["function", repr(value.name)], *typed, *told]
 
 
 def _names_of(value: Any) -> list[Any]:

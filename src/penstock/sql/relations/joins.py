@@ -15,12 +15,12 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import ClassVar
 
+from penstock.expressions.tree import Call, Expression, Field, Literal, conjuncts
 from penstock.program.join import reaches_ms
 from penstock.sql.catalogue import Changelog, SqlColumn
 from penstock.sql.relations.keyed import distinct_names
 from penstock.sql.relations.ordered import in_time
 from penstock.sql.relations.tree import SqlRelation, TwoInputs
-from penstock.sql.scalars.tree import Constant, InputColumn, Scalar, ScalarCall, conjuncts
 
 _LAST_OF_WINDOW_MS = -1
 """From the end of a window to the greatest time that is in it."""
@@ -80,8 +80,8 @@ class TimeInterval:
 def interval_of(
     left: SqlRelation,
     right: SqlRelation,
-    keys: Sequence[tuple[Scalar, Scalar]],
-    condition: Scalar | None,
+    keys: Sequence[tuple[Expression, Expression]],
+    condition: Expression | None,
 ) -> TimeInterval | None:
     """Return how far times of rows that match are apart, None if the conditions do not bound it."""
     bounds: dict[tuple[int, int], Bound] = {}
@@ -110,7 +110,7 @@ def _time_at(relation: SqlRelation, position: int) -> TimeOf | None:
 
 
 def _comparisons(
-    keys: Sequence[tuple[Scalar, Scalar]], condition: Scalar | None, width: int
+    keys: Sequence[tuple[Expression, Expression]], condition: Expression | None, width: int
 ) -> Iterator[tuple[str, Term, Term]]:
     """Yield the comparisons of a column of the left side with one of the right side."""
     for pair in keys:
@@ -118,7 +118,7 @@ def _comparisons(
         if one is not None and other is not None:
             yield "equal", one, other
     for each in () if condition is None else conjuncts(condition):
-        if not isinstance(each, ScalarCall) or each.function not in _SWAPPED:
+        if not isinstance(each, Call) or each.function not in _SWAPPED:
             continue
         one, other = map(_term, each.arguments)
         if one is None or other is None:
@@ -129,13 +129,13 @@ def _comparisons(
             yield _SWAPPED[each.function], other, (one[0] - width, one[1])
 
 
-def _term(scalar: Scalar) -> Term | None:
+def _term(scalar: Expression) -> Term | None:
     """Return the column that an expression is, and the milliseconds that it is later."""
-    if isinstance(scalar, InputColumn):
+    if isinstance(scalar, Field):
         return scalar.position, 0
-    if isinstance(scalar, ScalarCall) and scalar.function == "shift":
+    if isinstance(scalar, Call) and scalar.function == "sql_shift":
         inner, by = _term(scalar.arguments[0]), scalar.arguments[1]
-        if inner is not None and isinstance(by, Constant) and isinstance(by.value, int):
+        if inner is not None and isinstance(by, Literal) and isinstance(by.value, int):
             return inner[0], inner[1] + by.value
     return None
 
@@ -198,8 +198,8 @@ def joined(
     left: SqlRelation,
     right: SqlRelation,
     kind: JoinType,
-    keys: Sequence[tuple[Scalar, Scalar]],
-    condition: Scalar | None,
+    keys: Sequence[tuple[Expression, Expression]],
+    condition: Expression | None,
     ttls_ms: tuple[int | None, int | None] = (None, None),
 ) -> Join:
     """Return a join; see `Join`.

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from penstock.expressions.tree import Expression, Field
 from penstock.sql.binding.binder import Binder
 from penstock.sql.binding.conversions import converted
 from penstock.sql.binding.intervals import milliseconds
 from penstock.sql.catalogue import Changelog, SqlColumn
-from penstock.sql.column_types import BIGINT
 from penstock.sql.functions.accumulators import ACCUMULATORS
 from penstock.sql.functions.group_aggregate import AggregateCall
 from penstock.sql.functions.over import POSITIONAL, Frame, OverCall
@@ -19,9 +19,9 @@ from penstock.sql.relations.conditions import projected
 from penstock.sql.relations.keyed import RowNumber, distinct_names
 from penstock.sql.relations.ordered import Over, in_time
 from penstock.sql.relations.tree import SqlRelation
-from penstock.sql.scalars.tree import InputColumn, Scalar
 from penstock.sql.sqlglot_source import exp
 from penstock.types.row_order import SortColumn
+from penstock.types.sql_types import BIGINT
 
 _UNORDERED = frozenset({"ARRAY", "MAP", "ROW", "ANY"})
 
@@ -60,7 +60,7 @@ def _numbered(
     time = _time_of(relation, sort, call)
     at = len(relation.columns)
     columns = distinct_names([*_plain(relation, time), SqlColumn("$over", call.call.result)])
-    binder.given[id(node)] = InputColumn(at, call.call.result, columns[at].name)
+    binder.given[id(node)] = Field(columns[at].name, call.call.result, at)
     return Over(
         input=relation if time is None else in_time(relation, time),
         partition=partition,
@@ -104,7 +104,7 @@ def _row_number(
 ) -> SqlRelation:
     at, time = len(relation.columns), _time_of(relation, sort)
     columns = distinct_names([*_plain(relation, time), SqlColumn("$number", BIGINT)])
-    binder.given[id(node)] = InputColumn(at, BIGINT, columns[at].name)
+    binder.given[id(node)] = Field(columns[at].name, BIGINT, at)
     return RowNumber(
         input=relation if time is None else in_time(relation, time),
         partition=partition,
@@ -169,7 +169,7 @@ def _positional(
     if name in {"LAG", "LEAD"} and len(given) > 1:
         offset = constant_number(given[1], inside)
     value = binder.scalar(given[0])
-    read: list[Scalar] = [value]
+    read: list[Expression] = [value]
     if name in {"LAG", "LEAD"} and len(given) > 2:  # noqa: PLR2004
         read.append(converted(binder.scalar(given[2]), value.type))
     relation, places = _appended(relation, read)
@@ -283,11 +283,11 @@ def with_columns_of(
     return _appended(relation, made)
 
 
-def _appended(relation: SqlRelation, made: list[Scalar]) -> tuple[SqlRelation, tuple[int, ...]]:
+def _appended(relation: SqlRelation, made: list[Expression]) -> tuple[SqlRelation, tuple[int, ...]]:
     positions: list[int] = []
-    extra: list[Scalar] = []
+    extra: list[Expression] = []
     for each in made:
-        if isinstance(each, InputColumn):
+        if isinstance(each, Field):
             positions.append(each.position)
         else:
             positions.append(len(relation.columns) + len(extra))
@@ -295,7 +295,7 @@ def _appended(relation: SqlRelation, made: list[Scalar]) -> tuple[SqlRelation, t
     if extra:
         more = (SqlColumn(f"$expr{at}", each.type) for at, each in enumerate(extra))
         columns = distinct_names([*relation.columns, *more])
-        kept = (InputColumn(at, each.type, each.name) for at, each in enumerate(relation.columns))
+        kept = (Field(each.name, each.type, at) for at, each in enumerate(relation.columns))
         relation = projected(relation, columns, (*kept, *extra))
     return relation, tuple(positions)
 

@@ -11,11 +11,11 @@ from datetime import timedelta
 
 from penstock.config.parse import parse_duration
 from penstock.errors import ConfigError, did_you_mean
+from penstock.expressions.tree import Expression, Field
 from penstock.sql.binding.binder import Binder
 from penstock.sql.binding.operators import BUILDERS
 from penstock.sql.binding.scope import Scope
 from penstock.sql.catalogue import Changelog, SqlCatalogue, SqlColumn, SqlView
-from penstock.sql.column_types import NULL
 from penstock.sql.dialect import hints_of, options_of
 from penstock.sql.place import unsupported, wrong
 from penstock.sql.relations.aggregates import GroupBinder
@@ -28,8 +28,8 @@ from penstock.sql.relations.numbered import with_windows
 from penstock.sql.relations.set_operations import except_rows, intersected, united
 from penstock.sql.relations.subqueries import is_existence, with_existence, with_scalars
 from penstock.sql.relations.tree import Scan, SqlRelation
-from penstock.sql.scalars.tree import InputColumn, Scalar
 from penstock.sql.sqlglot_source import exp
+from penstock.types.sql_types import NULL
 
 _MILLISECOND = timedelta(milliseconds=1)
 
@@ -269,9 +269,9 @@ class QueryTranslator:
 
     def _selected_columns(
         self, query: exp.Select, relation: SqlRelation, binder: Binder
-    ) -> tuple[list[SqlColumn], list[Scalar]]:
+    ) -> tuple[list[SqlColumn], list[Expression]]:
         columns: list[SqlColumn] = []
-        outputs: list[Scalar] = []
+        outputs: list[Expression] = []
         for node in query.expressions:
             for name, found in self._selected(node, binder):
                 if found.type == NULL:
@@ -282,7 +282,7 @@ class QueryTranslator:
         return columns, outputs
 
     @staticmethod
-    def _selected(node: exp.Expr, binder: Binder) -> list[tuple[str, Scalar]]:
+    def _selected(node: exp.Expr, binder: Binder) -> list[tuple[str, Expression]]:
         table = (
             node.table if isinstance(node, exp.Column) and isinstance(node.this, exp.Star) else None
         )
@@ -386,8 +386,8 @@ def _first_columns(relation: SqlRelation, width: int) -> SqlRelation:
     return projected(relation, kept, tuple(_column(at, each) for at, each in enumerate(kept)))
 
 
-def _column(at: int, column: SqlColumn) -> InputColumn:
-    return InputColumn(at, column.type, column.name)
+def _column(at: int, column: SqlColumn) -> Field:
+    return Field(column.name, column.type, at)
 
 
 def _conjuncts(node: exp.Expr) -> list[exp.Expr]:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from penstock.sql.binding.conversions import common_type, converted
+from penstock.expressions.tree import Call, Expression, Field, Literal
+from penstock.sql.binding.conversions import converted
 from penstock.sql.catalogue import SqlColumn
-from penstock.sql.column_types import BIGINT, BOOLEAN, INT
 from penstock.sql.functions.correlate import CorrelateSpec
 from penstock.sql.functions.group_aggregate import AggregateCall
 from penstock.sql.place import wrong
 from penstock.sql.relations.conditions import projected, where
 from penstock.sql.relations.keyed import aggregated, union
 from penstock.sql.relations.tree import Correlate, SqlRelation
-from penstock.sql.scalars.tree import Constant, InputColumn, Scalar, ScalarCall
 from penstock.sql.sqlglot_source import exp
+from penstock.types.sql_types import BIGINT, BOOLEAN, INT, common_type
 
 Sides = tuple[SqlRelation, SqlRelation]
 
@@ -29,17 +29,17 @@ def intersected(sides: Sides, node: exp.Expr) -> SqlRelation:
     """Return the rows that both sides have: with ALL as often as both, else once."""
     if node.args.get("distinct"):
         return _compared(sides, node, "greater")
-    return _copied(sides, node, lambda left, right: ScalarCall("least", (left, right), BIGINT))
+    return _copied(sides, node, lambda left, right: Call("sql_least", (left, right), kind=BIGINT))
 
 
 def except_rows(sides: Sides, node: exp.Expr) -> SqlRelation:
     """Return the rows that the left side has more often than the right one (ALL), or that only it has, once."""
     if node.args.get("distinct"):
         return _compared(sides, node, "equal")
-    return _copied(sides, node, lambda left, right: ScalarCall("subtract", (left, right), BIGINT))
+    return _copied(sides, node, lambda left, right: Call("subtract", (left, right), kind=BIGINT))
 
 
-def _counted(sides: Sides, node: exp.Expr) -> tuple[SqlRelation, InputColumn, InputColumn]:
+def _counted(sides: Sides, node: exp.Expr) -> tuple[SqlRelation, Field, Field]:
     """Return each row once, and the columns that say how often it is on the left and on the right side."""
     left, other = _alike(sides, node)
     width = len(left.columns)
@@ -47,31 +47,33 @@ def _counted(sides: Sides, node: exp.Expr) -> tuple[SqlRelation, InputColumn, In
         projected(
             side,
             (*side.columns, SqlColumn("$left", INT), SqlColumn("$right", INT)),
-            (*_all(side), Constant(one, INT), Constant(two, INT)),
+            (*_all(side), Literal(one, INT), Literal(two, INT)),
         )
         for side, one, two in ((left, 1, 0), (other, 0, 1))
     ]
     calls = tuple(AggregateCall("SUM", (width + at,), INT, BIGINT) for at in range(2))
     found = aggregated(union((marked[0], marked[1])), width, calls, ("$left", "$right"))
-    return found, InputColumn(width, BIGINT, "$left"), InputColumn(width + 1, BIGINT, "$right")
+    return found, Field("$left", BIGINT, width), Field("$right", BIGINT, width + 1)
 
 
 def _compared(sides: Sides, node: exp.Expr, right: str) -> SqlRelation:
     """Return the different rows that are on the left side, and whose number on the right one compares with 0."""
     found, of_left, of_right = _counted(sides, node)
-    zero = Constant(0, BIGINT)
-    conditions: list[Scalar] = [
-        ScalarCall("greater", (of_left, zero), BOOLEAN),
-        ScalarCall(right, (of_right, zero), BOOLEAN),
+    zero = Literal(0, BIGINT)
+    conditions: list[Expression] = [
+        Call("greater", (of_left, zero), kind=BOOLEAN),
+        Call(right, (of_right, zero), kind=BOOLEAN),
     ]
     return _first(where(found, conditions), of_left.position)
 
 
-def _copied(sides: Sides, node: exp.Expr, count: Callable[[Scalar, Scalar], Scalar]) -> SqlRelation:
+def _copied(
+    sides: Sides, node: exp.Expr, count: Callable[[Expression, Expression], Expression]
+) -> SqlRelation:
     """Return each row as often as a function of its numbers on both sides says."""
     found, of_left, of_right = _counted(sides, node)
     copies = count(of_left, of_right)
-    kept = where(found, [ScalarCall("greater", (copies, Constant(0, BIGINT)), BOOLEAN)])
+    kept = where(found, [Call("greater", (copies, Literal(0, BIGINT)), kind=BOOLEAN)])
     spec = CorrelateSpec(kind="copies", arguments=(copies,), name="copies")
     made = Correlate(
         input=kept,
@@ -87,8 +89,8 @@ def _first(relation: SqlRelation, width: int) -> SqlRelation:
     return projected(relation, relation.columns[:width], _all(relation)[:width])
 
 
-def _all(relation: SqlRelation) -> tuple[Scalar, ...]:
-    return tuple(InputColumn(at, each.type, each.name) for at, each in enumerate(relation.columns))
+def _all(relation: SqlRelation) -> tuple[Expression, ...]:
+    return tuple(Field(each.name, each.type, at) for at, each in enumerate(relation.columns))
 
 
 def _alike(sides: Sides, node: exp.Expr) -> Sides:
@@ -126,7 +128,6 @@ def _with_types(relation: SqlRelation, kinds: list) -> SqlRelation:  # type: ign
         for each, kind in pairs
     )
     outputs = tuple(
-        converted(InputColumn(at, each.type, each.name), kind)
-        for at, (each, kind) in enumerate(pairs)
+        converted(Field(each.name, each.type, at), kind) for at, (each, kind) in enumerate(pairs)
     )
     return projected(relation, columns, outputs)

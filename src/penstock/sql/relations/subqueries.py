@@ -25,12 +25,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from penstock.expressions.tree import (
+    Call,
+    Expression,
+    Field,
+    Literal,
+    conjuncts,
+    shifted,
+    with_fields,
+)
 from penstock.sql.binding.binder import Binder
 from penstock.sql.binding.conditions import compared
 from penstock.sql.binding.operators import BUILDERS
 from penstock.sql.binding.scope import Scope
 from penstock.sql.catalogue import SqlColumn
-from penstock.sql.column_types import BOOLEAN
 from penstock.sql.functions.group_aggregate import AggregateCall
 from penstock.sql.place import unsupported, wrong
 from penstock.sql.relations.aggregates import aggregate_nodes, bound_aggregate, nodes_of
@@ -39,16 +47,8 @@ from penstock.sql.relations.from_clause import FromClause, joined_on
 from penstock.sql.relations.joins import JoinType
 from penstock.sql.relations.keyed import GroupBy, Rank
 from penstock.sql.relations.tree import Filter, Project, SqlRelation
-from penstock.sql.scalars.tree import (
-    Constant,
-    InputColumn,
-    Scalar,
-    ScalarCall,
-    conjuncts,
-    shifted,
-    with_columns,
-)
 from penstock.sql.sqlglot_source import exp
+from penstock.types.sql_types import BOOLEAN
 
 if TYPE_CHECKING:
     from penstock.sql.relations.select import QueryTranslator
@@ -74,7 +74,7 @@ class _Split:
 
 def correlated(
     translator: QueryTranslator, query: exp.Expr, outer: SqlRelation, binder: Binder
-) -> tuple[SqlRelation, list[Scalar]]:
+) -> tuple[SqlRelation, list[Expression]]:
     """Return the rows of a subquery, and the conditions between them and the rows around: over the columns of both.
 
     Raises:
@@ -103,11 +103,11 @@ def correlated(
     right = translator.relation(split.inside)
     at = len(right.columns) - len(columns)
     behind = {
-        text: InputColumn(len(outer.columns) + number, right.columns[number].type, text)
+        text: Field(text, right.columns[number].type, len(outer.columns) + number)
         for number, text in enumerate(columns, at)
     }
     between = Binder(binder.scope, translator.catalogue, BUILDERS)
-    conditions: list[Scalar] = []
+    conditions: list[Expression] = []
     for each in split.outside:
         for column in each.find_all(exp.Column):
             if column.sql() in behind:
@@ -162,27 +162,27 @@ def with_correlated_value(
     inside.set("group", exp.Group(expressions=[inner.copy() for inner, _ in pairs]))
     right = translator.relation(inside)
     width = len(relation.columns)
-    found = [InputColumn(width + at, each.type, each.name) for at, each in enumerate(right.columns)]
-    conditions: list[Scalar] = [
+    found = [Field(each.name, each.type, width + at) for at, each in enumerate(right.columns)]
+    conditions: list[Expression] = [
         compared("equal", made, binder.scalar(around), node)
         for made, (_, around) in zip(found[1:-1], pairs, strict=True)
     ]
     without = _of_no_rows(value, calls, Binder(split.scope, translator.catalogue, BUILDERS))
-    is_missing = ScalarCall("is_null", (found[-1],), BOOLEAN)
-    chosen = ScalarCall("case", (is_missing, without, found[0]), found[0].type)
-    is_plain = isinstance(without, Constant) and without.value is None
+    is_missing = Call("is_null", (found[-1],), kind=BOOLEAN)
+    chosen = Call("case", (is_missing, without, found[0]), kind=found[0].type)
+    is_plain = isinstance(without, Literal) and without.value is None
     binder.given[id(node)] = found[0] if is_plain else chosen
     return joined_on(relation, right, JoinType.LEFT, conditions)
 
 
-def _of_no_rows(value: exp.Expr, calls: Sequence[exp.Expr], inner: Binder) -> Scalar:
+def _of_no_rows(value: exp.Expr, calls: Sequence[exp.Expr], inner: Binder) -> Expression:
     """Return what an expression of aggregates is where there are no rows."""
     bound = {id(each): bound_aggregate(each, inner).call for each in calls}
     if any(each.user is not None for each in bound.values()):
         raise unsupported("an aggregate function of yours in a correlated subquery", value)
     alone = Binder(Scope(), inner.catalogue, BUILDERS)
     for key, call in bound.items():
-        alone.given[key] = Constant(0 if call.function == "COUNT" else None, call.result)
+        alone.given[key] = Literal(0 if call.function == "COUNT" else None, call.result)
     return alone.scalar(value.this if isinstance(value, exp.Alias) else value)
 
 
@@ -251,7 +251,7 @@ def _is_existence(query: exp.Expr) -> bool:
     return isinstance(around, exp.Exists)
 
 
-_YES, _NO = Constant(True, BOOLEAN), Constant(False, BOOLEAN)  # noqa: FBT003 - values
+_YES, _NO = Literal(True, BOOLEAN), Literal(False, BOOLEAN)  # noqa: FBT003 - values
 
 
 def _inside(node: exp.Expr) -> tuple[exp.Expr, bool]:
@@ -284,7 +284,7 @@ def with_existence(
     while isinstance(query, exp.Subquery):
         query = query.this
     right, conditions = correlated(translator, query, relation, binder)
-    values: list[Scalar] = []
+    values: list[Expression] = []
     if isinstance(found, exp.In):
         given = found.this.expressions if isinstance(found.this, exp.Tuple) else [found.this]
         values = [binder.scalar(each) for each in given]
@@ -300,7 +300,7 @@ def with_existence(
         return _with_one_row(relation, one, values, node, is_negated=is_negated)
     width = len(relation.columns)
     for at, value in enumerate(values):
-        other = InputColumn(width + at, right.columns[at].type, right.columns[at].name)
+        other = Field(right.columns[at].name, right.columns[at].type, width + at)
         equal = compared("equal", value, other, node)
         conditions.append(_unless_false(equal) if is_negated else equal)
     kind = JoinType.ANTI if is_negated else JoinType.SEMI
@@ -310,7 +310,7 @@ def with_existence(
 def _with_one_row(
     relation: SqlRelation,
     one: _OneRow,
-    values: Sequence[Scalar],
+    values: Sequence[Expression],
     node: exp.Expr,
     *,
     is_negated: bool,
@@ -324,14 +324,14 @@ def _with_one_row(
     joined = joined_on(relation, one.group, JoinType.LEFT, []) if conditions else relation
     wanted = all_of(conditions) or _YES
     if is_negated:
-        is_there = ScalarCall("coalesce", (wanted, _NO), BOOLEAN)
-        wanted = ScalarCall("not", (is_there,), BOOLEAN)
+        is_there = Call("coalesce", (wanted, _NO), kind=BOOLEAN)
+        wanted = Call("not", (is_there,), kind=BOOLEAN)
     return where(joined, [wanted])
 
 
-def _unless_false(condition: Scalar) -> Scalar:
+def _unless_false(condition: Expression) -> Expression:
     """Return whether a condition is true or NULL: a value is NOT IN others only if it differs from each."""
-    return ScalarCall("coalesce", (condition, _YES), BOOLEAN)
+    return Call("coalesce", (condition, _YES), kind=BOOLEAN)
 
 
 def with_scalars(
@@ -388,16 +388,16 @@ class _OneRow:
     """
 
     group: GroupBy
-    outputs: tuple[Scalar, ...]
-    conditions: tuple[Scalar, ...] = ()
+    outputs: tuple[Expression, ...]
+    conditions: tuple[Expression, ...] = ()
 
-    def value(self) -> Scalar:
+    def value(self) -> Expression:
         """Return what is selected, NULL if HAVING leaves no row."""
         (found,) = self.outputs
         kept = all_of(self.conditions)
         if kept is None:
             return found
-        return ScalarCall("case", (kept, found, Constant(None, found.type)), found.type)
+        return Call("case", (kept, found, Literal(None, found.type)), kind=found.type)
 
 
 def _one_row(relation: SqlRelation) -> _OneRow | None:
@@ -411,10 +411,10 @@ def _one_row(relation: SqlRelation) -> _OneRow | None:
         return None
     outputs = found.outputs
     if isinstance(relation, Filter):
-        kept = with_columns(relation.condition, lambda c: outputs[c.position])
+        kept = with_fields(relation.condition, lambda c: outputs[c.position])
         return replace(found, conditions=(*found.conditions, kept))
     if isinstance(relation, Project):
-        made = (with_columns(each, lambda c: outputs[c.position]) for each in relation.outputs)
+        made = (with_fields(each, lambda c: outputs[c.position]) for each in relation.outputs)
         return replace(found, outputs=tuple(made))
     if isinstance(relation, Rank) and (relation.start or not relation.end or relation.has_number):
         return None
@@ -425,8 +425,8 @@ _OF_ONE_ROW = (Filter, Project, GroupBy, Rank)
 """Classes of relations that make one row of one; a GroupBy without aggregates is DISTINCT."""
 
 
-def _of_call(at: int, call: AggregateCall, column: SqlColumn) -> Scalar:
-    found = InputColumn(at, column.type, column.name)
+def _of_call(at: int, call: AggregateCall, column: SqlColumn) -> Expression:
+    found = Field(column.name, column.type, at)
     if call.function != "COUNT":
         return found
-    return ScalarCall("coalesce", (found, Constant(0, call.result)), call.result)
+    return Call("coalesce", (found, Literal(0, call.result)), kind=call.result)

@@ -12,7 +12,6 @@ from penstock.sql.binding.operators import BUILDERS
 from penstock.sql.binding.scope import Scope
 from penstock.sql.binding.zone import session_zone
 from penstock.sql.catalogue import FunctionKind, SqlColumn
-from penstock.sql.column_types import BIGINT, SqlType
 from penstock.sql.functions.correlate import CorrelateSpec
 from penstock.sql.functions.windows import TableWindows
 from penstock.sql.place import unsupported, wrong
@@ -21,6 +20,7 @@ from penstock.sql.relations.ordered import in_time
 from penstock.sql.relations.tree import Correlate, SqlRelation
 from penstock.sql.relations.windows import WindowTable
 from penstock.sql.sqlglot_source import exp
+from penstock.types.sql_types import BIGINT, SqlType
 
 if TYPE_CHECKING:
     from penstock.sql.relations.select import QueryTranslator

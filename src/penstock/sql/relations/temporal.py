@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from penstock.expressions.tree import Expression, Field
 from penstock.sql.binding.scope import Scope
 from penstock.sql.catalogue import SqlColumn
 from penstock.sql.place import unsupported, wrong
@@ -16,7 +17,6 @@ from penstock.sql.relations.joins import JoinType
 from penstock.sql.relations.keyed import Normalize, Rank, distinct_names
 from penstock.sql.relations.ordered import TemporalJoin, in_time
 from penstock.sql.relations.tree import Project, Scan, SqlRelation
-from penstock.sql.scalars.tree import InputColumn, Scalar
 from penstock.sql.sqlglot_source import exp
 
 
@@ -30,23 +30,21 @@ def versions_of(  # noqa: PLR0911 - one per relation
 ) -> tuple[SqlRelation, frozenset[int]] | None:
     """Return the changes of a versioned table, and its key; None if it is none."""
     if isinstance(relation, Project):
-        if not all(isinstance(each, InputColumn) for each in relation.outputs):
+        if not all(isinstance(each, Field) for each in relation.outputs):
             return None
         inside = versions_of(relation.input)
         if inside is None:
             return None
         rows, key = inside
         places = {
-            each.position: at
-            for at, each in enumerate(relation.outputs)
-            if isinstance(each, InputColumn)
+            each.position: at for at, each in enumerate(relation.outputs) if isinstance(each, Field)
         }
         if not key <= places.keys() or max(places) >= len(rows.columns):
             return None
         kinds = tuple(
             replace(rows.columns[each.position], name=column.name)
             for column, each in zip(relation.columns, relation.outputs, strict=True)
-            if isinstance(each, InputColumn)
+            if isinstance(each, Field)
         )
         made = replace(relation, input=rows, columns=kinds, changelog=rows.changelog)
         return made, frozenset(places[at] for at in key)
@@ -70,7 +68,7 @@ def temporal_join(
     left: SqlRelation,
     right: SqlRelation,
     kind: JoinType,
-    conditions: list[Scalar],
+    conditions: list[Expression],
     join: exp.Join,
     scope: Scope,
 ) -> SqlRelation:
@@ -116,29 +114,27 @@ def _times(
     """Return the columns with the times of both sides."""
     moment = scope.resolve(join.this.args["version"].expression)
     times = [at for at, each in enumerate(versions.columns) if each.is_time]
-    is_time = isinstance(moment, InputColumn) and left.columns[moment.position].is_time
+    is_time = isinstance(moment, Field) and left.columns[moment.position].is_time
     if not times or not is_time or not left.is_insert_only:
         raise wrong(
             "FOR SYSTEM_TIME AS OF needs an event time on both sides, and rows on the left that are not taken back",
             join.this,
             hint="Declare WATERMARK FOR the columns.",
         )
-    assert isinstance(moment, InputColumn)
+    assert isinstance(moment, Field)
     return moment.position, times[0]
 
 
 def _compared_keys(
     versions: SqlRelation,
     key: frozenset[int],
-    conditions: list[Scalar],
+    conditions: list[Expression],
     width: int,
     join: exp.Join,
-) -> list[tuple[Scalar, Scalar]]:
+) -> list[tuple[Expression, Expression]]:
     """Return what each column of the key of the versions is equal to."""
     pairs, _ = equalities(conditions, width)
-    by_right = {
-        other.position: (one, other) for one, other in pairs if isinstance(other, InputColumn)
-    }
+    by_right = {other.position: (one, other) for one, other in pairs if isinstance(other, Field)}
     if not key <= by_right.keys():
         names = ", ".join(versions.columns[at].name for at in sorted(key))
         raise wrong(
@@ -146,10 +142,10 @@ def _compared_keys(
             join,
             hint="Compare each column of the key with an expression of the left side.",
         )
-    used: list[tuple[Scalar, Scalar]] = [by_right[at] for at in sorted(key)]
+    used: list[tuple[Expression, Expression]] = [by_right[at] for at in sorted(key)]
     return used
 
 
-def _is_used(condition: Scalar, used: list[tuple[Scalar, Scalar]], width: int) -> bool:
+def _is_used(condition: Expression, used: list[tuple[Expression, Expression]], width: int) -> bool:
     pairs, _ = equalities([condition], width)
     return bool(pairs) and pairs[0] in used

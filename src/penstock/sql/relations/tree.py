@@ -1,7 +1,7 @@
 """The tree of relations.
 
 Each relation knows its columns, by which sets of columns its rows are unique, and how its rows change. `lowering` makes
-operators of it, and EXPLAIN shows it. Scalar expressions in it read columns by position.
+operators of it, and EXPLAIN shows it. Expression expressions in it read columns by position.
 
     Filter #2 > 10 [insert-only]
       Scan orders [insert-only]
@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from penstock.expressions.tree import Expression, Field
 from penstock.sql.catalogue import Changelog, SqlColumn, SqlTable
 from penstock.sql.functions.correlate import CorrelateSpec
-from penstock.sql.scalars.tree import InputColumn, Scalar
 
 Key = frozenset[int]
 """Positions of columns by which rows are unique."""
@@ -139,9 +139,9 @@ class TwoInputs(SqlRelation):
 
     left: SqlRelation
     right: SqlRelation
-    left_keys: tuple[Scalar, ...]
-    right_keys: tuple[Scalar, ...]
-    condition: Scalar | None
+    left_keys: tuple[Expression, ...]
+    right_keys: tuple[Expression, ...]
+    condition: Expression | None
 
     @property
     def inputs(self) -> tuple[SqlRelation, ...]:
@@ -165,7 +165,7 @@ class Filter(OneInput):
 
     tag: ClassVar[str] = "Filter"
 
-    condition: Scalar
+    condition: Expression
 
     def __str__(self) -> str:
         return f"Filter {self.condition}"
@@ -181,11 +181,11 @@ class Project(OneInput):
 
     tag: ClassVar[str] = "Project"
 
-    outputs: tuple[Scalar, ...]
+    outputs: tuple[Expression, ...]
 
     def __str__(self) -> str:
-        def shown(column: SqlColumn, made: Scalar) -> str:
-            is_same = isinstance(made, InputColumn) and str(made) == column.name
+        def shown(column: SqlColumn, made: Expression) -> str:
+            is_same = isinstance(made, Field) and str(made) == column.name
             return column.name if is_same else f"{column.name}={made}"
 
         pairs = zip(self.columns, self.outputs, strict=True)

@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from penstock.expressions.tree import Expression, Field, columns_of, with_fields
 from penstock.sql.functions.windows import TableWindows
 from penstock.sql.relations.tree import (
     Correlate,
@@ -25,7 +26,6 @@ from penstock.sql.relations.tree import (
     SqlRelation,
     names_at,
 )
-from penstock.sql.scalars.tree import InputColumn, Scalar, columns_of, with_columns
 
 BOUNDS = ("start", "end", "time")
 """Columns of a table function of windows, behind those of its input: as in `SqlColumn.window`."""
@@ -73,8 +73,8 @@ class WindowRows:
 
     input: SqlRelation
     spec: TableWindows | None
-    conditions: tuple[Scalar, ...]
-    outputs: tuple[Scalar, ...]
+    conditions: tuple[Expression, ...]
+    outputs: tuple[Expression, ...]
 
     @property
     def has_sessions(self) -> bool:
@@ -84,15 +84,15 @@ class WindowRows:
     def bound(self, at: int) -> str | None:
         """Return the bound of the window that an output is; None if it is another column."""
         made, width = self.outputs[at], len(self.input.columns)
-        if isinstance(made, InputColumn) and made.position >= width:
+        if isinstance(made, Field) and made.position >= width:
             return BOUNDS[made.position - width]
         return None
 
 
 def window_rows(relation: SqlRelation, group: int) -> WindowRows | str:
     """Return the rows of a GROUP BY, or why they cannot be had before they have windows."""
-    outputs: list[Scalar] = [InputColumn(at, c.type) for at, c in enumerate(relation.columns)]
-    conditions: list[Scalar] = []
+    outputs: list[Expression] = [Field("", c.type, at) for at, c in enumerate(relation.columns)]
+    conditions: list[Expression] = []
     while isinstance(relation, Filter | Project):
         if isinstance(relation, Filter):
             conditions.append(relation.condition)
@@ -113,7 +113,7 @@ def _refused(found: WindowRows, table: WindowTable, group: int) -> str | None:
     """Return why rows cannot be had before they have the windows of a table function."""
     spec, width = table.spec, len(found.input.columns)
     keys = [each for at, each in enumerate(found.outputs[:group]) if found.bound(at) is None]
-    parts = {each.position if isinstance(each, InputColumn) else None for each in keys}
+    parts = {each.position if isinstance(each, Field) else None for each in keys}
     if found.has_sessions and parts != set(table.partition):
         return "its group is not the partition of its sessions"
     if spec.is_instant and spec.zone != "UTC":
@@ -127,9 +127,9 @@ def _refused(found: WindowRows, table: WindowTable, group: int) -> str | None:
     return None
 
 
-def _read_through(scalar: Scalar, made: tuple[Scalar, ...]) -> Scalar:
+def _read_through(scalar: Expression, made: tuple[Expression, ...]) -> Expression:
     """Return an expression over what a selection reads, of one over what it makes."""
-    return with_columns(scalar, lambda column: made[column.position])
+    return with_fields(scalar, lambda column: made[column.position])
 
 
 def _is_timestamp(relation: SqlRelation, at: int) -> bool:
@@ -138,7 +138,7 @@ def _is_timestamp(relation: SqlRelation, at: int) -> bool:
         return relation.columns[at].is_time
     if isinstance(relation, Project):
         made = relation.outputs[at]
-        return isinstance(made, InputColumn) and _is_timestamp(relation.input, made.position)
+        return isinstance(made, Field) and _is_timestamp(relation.input, made.position)
     if isinstance(relation, Filter | Correlate):
         return at < len(relation.input.columns) and _is_timestamp(relation.input, at)
     if relation.tag == "Union":
@@ -152,7 +152,7 @@ def scanned(relation: SqlRelation, at: int) -> list[tuple[Scan, int]]:
         return [(relation, at)]
     if isinstance(relation, Project):
         made = relation.outputs[at]
-        assert isinstance(made, InputColumn), "timestamps are not computed"
+        assert isinstance(made, Field), "timestamps are not computed"
         return scanned(relation.input, made.position)
     if isinstance(relation, Filter | Correlate):
         return scanned(relation.input, at)

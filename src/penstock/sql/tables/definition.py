@@ -9,11 +9,11 @@ from typing import Any
 
 from penstock.graph.endpoints import Sink, Source
 from penstock.sql.catalogue import Changelog, SqlColumn
-from penstock.sql.column_types import SqlType
 from penstock.sql.tables.options import TableOption, TableOptions
 from penstock.types.information import TypeInformation
 from penstock.types.records import RowTypeInfo
 from penstock.types.row import Row
+from penstock.types.sql_types import SqlType
 from penstock.types.types import Types
 
 

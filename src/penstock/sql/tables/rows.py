@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.errors import TypeMismatchError
-from penstock.sql.column_types import SqlType
-from penstock.sql.scalars.arithmetic import to_scale
+from penstock.expressions.python.arithmetic import to_scale
 from penstock.types.row import Row, RowKind, row_factory
+from penstock.types.sql_types import SqlType
 
 Decoder = Callable[[Any], Any]
 

@@ -21,7 +21,6 @@ from penstock.expressions.column import col
 from penstock.program.timestamps import ColumnTimestamps
 from penstock.sql.binding.intervals import milliseconds
 from penstock.sql.catalogue import Changelog, SqlCatalogue, SqlColumn, TableSchema
-from penstock.sql.column_types import TIMESTAMPS
 from penstock.sql.lowering.lower import Lowering
 from penstock.sql.place import unsupported, wrong
 from penstock.sql.relations.select import QueryTranslator
@@ -32,6 +31,7 @@ from penstock.sql.tables.definition import Connector, TableDefinition, Takes
 from penstock.sql.tables.registry import SCAN_PARALLELISM, SINK_PARALLELISM, defined
 from penstock.types.information import TypeInformation
 from penstock.types.row import Row, RowKind
+from penstock.types.sql_types import TIMESTAMPS
 from penstock.types.time import Duration
 from penstock.types.types import Types
 

@@ -12,10 +12,10 @@ from typing import Any, ClassVar
 from penstock.config.parse import DURATION, INTEGER, NUMBER, STRING
 from penstock.connectors.python.data_generator import DataGeneratorSource
 from penstock.errors import ConfigError
-from penstock.sql.column_types import SqlType
 from penstock.sql.tables.definition import Connector, TableDefinition, TableSource
 from penstock.sql.tables.options import TableOption
 from penstock.types.row import Row
+from penstock.types.sql_types import SqlType
 
 Make = Callable[[int, Random], Any]
 """Makes the value of a row number, with a source of chance that depends on the number only."""

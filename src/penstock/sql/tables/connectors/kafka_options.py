@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from penstock.config import parse
-from penstock.sql import column_types as types
 from penstock.sql.tables.connectors.filesystem import COLUMN_FORMATS
 from penstock.sql.tables.formats.table import FORMATS
 from penstock.sql.tables.options import TableOption
+from penstock.types import sql_types as types
 
 NAMES = tuple(FORMATS)
 PLAIN = tuple(name for name, found in FORMATS.items() if not found.is_changelog)

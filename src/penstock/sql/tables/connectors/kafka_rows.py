@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.connectors.kafka.values import KafkaRecord
-from penstock.sql.column_types import SqlType
 from penstock.sql.tables.definition import TableDefinition
 from penstock.types.row import Row, RowKind
+from penstock.types.sql_types import SqlType
 
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 

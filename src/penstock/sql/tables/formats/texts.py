@@ -8,8 +8,8 @@ from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from typing import Any
 
 from penstock.errors import TypeMismatchError
-from penstock.sql.column_types import SqlType
 from penstock.types.row import Row
+from penstock.types.sql_types import SqlType
 from penstock.wire.text import TextError, TextRules
 
 Fields = Sequence[tuple[str, SqlType]]

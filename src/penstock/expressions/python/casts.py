@@ -12,9 +12,9 @@ from typing import Any
 
 from penstock.config.time_zone import zone_named
 from penstock.errors import ExpressionError
-from penstock.sql.column_types import FLOATS, TIMESTAMP, WHOLE, SqlType
-from penstock.sql.scalars.arithmetic import LIMITS, in_range, overflow, single, to_scale
-from penstock.sql.scalars.zones import instant_at, local_of
+from penstock.expressions.python.arithmetic import LIMITS, in_range, overflow, single, to_scale
+from penstock.expressions.python.zones import instant_at, local_of
+from penstock.types.sql_types import FLOATS, TIMESTAMP, WHOLE, SqlType
 
 Cast = Callable[[Any], Any]
 

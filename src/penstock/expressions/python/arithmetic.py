@@ -15,7 +15,7 @@ from typing import Any
 
 from penstock.errors import ExpressionError
 from penstock.expressions.merging import float_order
-from penstock.sql.column_types import SqlType
+from penstock.types.sql_types import SqlType
 
 _HINT = "Cast an operand to a wider type, or guard it with CASE."
 _BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}

@@ -141,6 +141,64 @@ def row(names: tuple[str, ...], types: tuple[SqlType, ...]) -> SqlType:
     return SqlType("ROW", components=types, fields=names)
 
 
+@dataclass(frozen=True, slots=True)
+class Promotion:
+    """Pairs of types that have a type in common in one dialect, and not in another.
+
+    Attributes:
+        decimals_with_floats: Whether DECIMAL and a float are DOUBLE.
+        dates_with_timestamps: Whether DATE and a timestamp are that timestamp.
+    """
+
+    decimals_with_floats: bool
+    dates_with_timestamps: bool
+
+
+FLINK = Promotion(decimals_with_floats=True, dates_with_timestamps=True)
+OF_COLUMNS = Promotion(decimals_with_floats=False, dates_with_timestamps=False)
+"""Columns lose no digits and no zone without a cast."""
+
+
+def common_type(left: SqlType, right: SqlType, promotion: Promotion = FLINK) -> SqlType | None:
+    """Return the type that two types have in common, None if they have none.
+
+    TINYINT < SMALLINT < INT < BIGINT     the wider one
+    a whole number with DECIMAL           DECIMAL, of enough digits
+    a whole number with a float           DOUBLE
+    FLOAT with DOUBLE                     DOUBLE
+    DECIMAL with a float                  DOUBLE of Flink
+    DATE with a timestamp                 the timestamp of Flink
+    NULL with t                           t
+    """
+    if NULL in {left, right} or left == right:
+        return right if left == NULL else left
+    names = {left.name, right.name}
+    if names <= set(WHOLE):
+        return max(left, right, key=lambda each: WHOLE.index(each.name))
+    if names <= {*WHOLE, "DECIMAL"}:
+        one, other = as_decimal(left), as_decimal(right)
+        scale = max(one.scale, other.scale)
+        whole = max(one.precision - one.scale, other.precision - other.scale)
+        return decimal(whole + scale, scale)
+    if names <= NUMBERS:
+        return DOUBLE if promotion.decimals_with_floats or "DECIMAL" not in names else None
+    if "DATE" in names and names <= {"DATE", *TIMESTAMPS} and promotion.dates_with_timestamps:
+        return left if right == DATE else right
+    return _common_inside(left, right, promotion)
+
+
+def _common_inside(left: SqlType, right: SqlType, promotion: Promotion) -> SqlType | None:
+    if left.name != right.name or len(left.components) != len(right.components):
+        return None
+    pairs = zip(left.components, right.components, strict=True)
+    inside = tuple(each for pair in pairs if (each := common_type(*pair, promotion)))
+    if len(inside) < len(left.components):
+        return None
+    if left.name == "ARRAY":
+        return array(inside[0])
+    return row(left.fields, inside) if left.name == "ROW" else None
+
+
 def as_decimal(kind: SqlType) -> SqlType:
     """Return the decimal type that has all values of a type of exact numbers."""
     return kind if kind.name == "DECIMAL" else decimal(DIGITS[kind.name], 0)

@@ -10,9 +10,9 @@ from typing import Any
 
 from penstock.config.time_zone import zone_named
 from penstock.errors import ExpressionError
-from penstock.sql.scalars.arithmetic import in_range
-from penstock.sql.scalars.patterns import Style, pattern_of
-from penstock.sql.scalars.zones import instant_at, local_of
+from penstock.expressions.python.arithmetic import in_range
+from penstock.expressions.python.patterns import Style, pattern_of
+from penstock.expressions.python.zones import instant_at, local_of
 
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - a TIMESTAMP has no zone
 _MICROSECOND = timedelta(microseconds=1)

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from penstock.errors import ExpressionError, PenstockError
-from penstock.sql.scalars.functions import FUNCTIONS, INFIX, USER
-from penstock.sql.scalars.tree import Constant, InputColumn, Scalar, ScalarCall
+from penstock.expressions.functions import FUNCTIONS, INFIX, USER
+from penstock.expressions.tree import Call, Expression, Field, Literal
 
 
 class RowValues:
@@ -26,7 +26,7 @@ class RowValues:
         of: Returns the list of their values, given the list of the values of a row.
     """
 
-    def __init__(self, scalars: Sequence[Scalar]) -> None:
+    def __init__(self, scalars: Sequence[Expression]) -> None:
         """Compile expressions."""
         self.scalars = tuple(scalars)
         writer = _Writer()
@@ -47,7 +47,7 @@ class RowCondition:
         holds: Returns whether it is true, given the list of the values of a row.
     """
 
-    def __init__(self, condition: Scalar) -> None:
+    def __init__(self, condition: Expression) -> None:
         """Compile a condition."""
         self.condition = condition
         writer = _Writer()
@@ -59,7 +59,7 @@ class RowCondition:
         return RowCondition, (self.condition,)
 
 
-def value_of(scalar: Scalar) -> Any:
+def value_of(scalar: Expression) -> Any:
     """Return the value of an expression that reads no column.
 
     Raises:
@@ -82,11 +82,11 @@ class _Writer:
         made: Callable[[Sequence[Any]], Any] = self._bound["evaluate"]
         return made
 
-    def text(self, scalar: Scalar) -> str:  # noqa: PLR0911 - one per class
+    def text(self, scalar: Expression) -> str:  # noqa: PLR0911 - one per class
         """Return the text that computes an expression."""
-        if isinstance(scalar, InputColumn):
+        if isinstance(scalar, Field):
             return f"v[{scalar.position}]"
-        if isinstance(scalar, Constant):
+        if isinstance(scalar, Literal):
             return self._constant(scalar.value)
         special = _SPECIAL.get(scalar.function)
         if special is not None:
@@ -97,7 +97,8 @@ class _Writer:
             called = self._bind(_guarded(scalar))
             return self._called(called, scalar)
         function = FUNCTIONS[scalar.function]
-        called = self._bind(function.make(scalar))
+        assert function.python is not None, f"only columns have {scalar.function}"
+        called = self._bind(function.python(scalar))
         if not function.is_strict:
             return self._called(called, scalar)
         return self._strict(scalar, lambda values: f"{called}({', '.join(values)})")
@@ -107,14 +108,14 @@ class _Writer:
         self._variables += 1
         return f"t{self._variables}"
 
-    def _called(self, called: str, call: ScalarCall) -> str:
+    def _called(self, called: str, call: Call) -> str:
         return f"{called}({', '.join(map(self.text, call.arguments))})"
 
-    def _strict(self, call: ScalarCall, made: Callable[[list[str]], str]) -> str:
+    def _strict(self, call: Call, made: Callable[[list[str]], str]) -> str:
         """Return a text that is None if an argument is."""
         tests, values = [], []
         for each in call.arguments:
-            if isinstance(each, Constant) and each.value is not None:
+            if isinstance(each, Literal) and each.value is not None:
                 values.append(self.text(each))
                 continue
             name = self.variable()
@@ -135,7 +136,7 @@ class _Writer:
         return name
 
 
-def _and(writer: _Writer, call: ScalarCall) -> str:
+def _and(writer: _Writer, call: Call) -> str:
     left, right = writer.variable(), writer.variable()
     first, second = map(writer.text, call.arguments)
     return (
@@ -144,7 +145,7 @@ def _and(writer: _Writer, call: ScalarCall) -> str:
     )
 
 
-def _or(writer: _Writer, call: ScalarCall) -> str:
+def _or(writer: _Writer, call: Call) -> str:
     left, right = writer.variable(), writer.variable()
     first, second = map(writer.text, call.arguments)
     return (
@@ -153,16 +154,16 @@ def _or(writer: _Writer, call: ScalarCall) -> str:
     )
 
 
-def _not(writer: _Writer, call: ScalarCall) -> str:
+def _not(writer: _Writer, call: Call) -> str:
     name = writer.variable()
     return f"(None if ({name} := {writer.text(call.arguments[0])}) is None else not {name})"
 
 
-def _is_null(writer: _Writer, call: ScalarCall) -> str:
+def _is_null(writer: _Writer, call: Call) -> str:
     return f"(({writer.variable()} := {writer.text(call.arguments[0])}) is None)"
 
 
-def _is_distinct(writer: _Writer, call: ScalarCall) -> str:
+def _is_distinct(writer: _Writer, call: Call) -> str:
     left, right = writer.variable(), writer.variable()
     first, second = map(writer.text, call.arguments)
     return (
@@ -171,13 +172,13 @@ def _is_distinct(writer: _Writer, call: ScalarCall) -> str:
     )
 
 
-def _case(writer: _Writer, call: ScalarCall) -> str:
+def _case(writer: _Writer, call: Call) -> str:
     *pairs, other = map(writer.text, call.arguments)
     turns = zip(pairs[::2], pairs[1::2], strict=True)
     return f"({' '.join(f'{value} if {test} is True else' for test, value in turns)} {other})"
 
 
-def _coalesce(writer: _Writer, call: ScalarCall) -> str:
+def _coalesce(writer: _Writer, call: Call) -> str:
     *first, last = call.arguments
     made = []
     for each in first:
@@ -186,7 +187,7 @@ def _coalesce(writer: _Writer, call: ScalarCall) -> str:
     return f"({''.join(made)}{writer.text(last)})"
 
 
-_SPECIAL: dict[str, Callable[[_Writer, ScalarCall], str]] = {
+_SPECIAL: dict[str, Callable[[_Writer, Call], str]] = {
     "and": _and,
     "or": _or,
     "not": _not,
@@ -197,7 +198,7 @@ _SPECIAL: dict[str, Callable[[_Writer, ScalarCall], str]] = {
 }
 
 
-def _guarded(call: ScalarCall) -> Callable[..., Any]:
+def _guarded(call: Call) -> Callable[..., Any]:
     """Return the call of a function of the user, whose error names it."""
     (function,) = call.parameters
     evaluate = getattr(function, "eval", function)
