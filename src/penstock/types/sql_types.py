@@ -170,7 +170,7 @@ def common_type(left: SqlType, right: SqlType, promotion: Promotion = FLINK) -> 
     DATE with a timestamp                 the timestamp of Flink
     NULL with t                           t
     """
-    if NULL in {left, right} or left == right:
+    if NULL in (left, right) or left == right:
         return right if left == NULL else left
     names = {left.name, right.name}
     if names <= set(WHOLE):
