@@ -46,7 +46,7 @@ Made = Callable[..., Any]
 
 
 class ScalarExecutor(Enum):
-    """What computes expressions."""
+    """Executor of scalar expressions."""
 
     SPARK_SQL = "Spark SQL"
     ARROW = "Arrow"
