@@ -7,13 +7,23 @@ included.
 
 from __future__ import annotations
 
-_BASE = frozenset({"distribution", "errors", "failpoint", "user_failure"})
+from penstock.extras import EXTRAS
+
+SYSTEMS = frozenset(extra.name for extra in EXTRAS.values() if extra.sources or extra.sinks)
+"""Folders of connectors: each is a row of the table of extras, and knows no other one."""
+
+_OF_SYSTEMS = frozenset(
+    {"client_library", "delivery", "epoch_marks", "files", "local_path"}
+    | {"os_errors", "python", "rows", "staged"}
+)
+_BASE = frozenset({"distribution", "errors", "extras", "failpoint", "user_failure"})
 
 MAY_IMPORT: dict[str, frozenset[str]] = {
     "__init__": frozenset({"version"}),
     "version": frozenset(),
     "distribution": frozenset({"version"}),
     "errors": frozenset(),
+    "extras": frozenset({"errors"}),
     "failpoint": frozenset({"errors"}),
     "user_failure": frozenset({"errors"}),
     "config": _BASE,
@@ -191,20 +201,7 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
         "spark_source": frozenset({"column_positions"}),
         "python": frozenset({"os_errors", "spool"}),
         "files": frozenset({"local_path", "os_errors", "python", "rows"}),
-        "delta": frozenset({"client_library", "epoch_marks", "files", "local_path", "os_errors"}),
-        "kafka": frozenset(
-            {
-                "client_library",
-                "delivery",
-                "epoch_marks",
-                "os_errors",
-                "python",
-                "rows",
-                "staged",
-            }
-        ),
-        "postgres": frozenset({"client_library", "delivery", "epoch_marks"}),
-        "redis": frozenset({"client_library", "epoch_marks", "os_errors", "staged"}),
+        **dict.fromkeys(SYSTEMS, _OF_SYSTEMS),
     },
     "plan": {
         "physical": frozenset(),

@@ -18,6 +18,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from penstock import extras
 from penstock.connectors.files import file_writers
 from penstock.connectors.files.file_formats import SPECS, FileFormat
 from penstock.connectors.files.file_sink import FileSink
@@ -29,7 +30,6 @@ from penstock.errors import (
     SinkError,
     TypeMismatchError,
 )
-from penstock.filesystem import object_store
 from penstock.graph.endpoints import SinkContext
 from penstock.types.information import TypeInformation
 from penstock.types.row import Row
@@ -339,7 +339,7 @@ def test_a_path_of_s3_is_the_same_under_each_of_its_schemes() -> None:
 
 
 def test_s3_without_its_library_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(object_store, "find_spec", lambda _: None)
+    monkeypatch.setattr(extras, "find_spec", lambda _: None)
     with pytest.raises(MissingConnectorError, match="botocore") as caught:
         FileSink.text("s3://sales/out")
     assert "pip install 'botocore>=" in caught.value.hint

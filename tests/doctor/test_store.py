@@ -8,11 +8,11 @@ from collections.abc import Callable
 import pytest
 from typer.testing import CliRunner
 
+from penstock import extras
 from penstock.cli.main import command_line
 from penstock.doctor import files as module
 from penstock.doctor.files import store
 from penstock.doctor.finding import Verdict
-from penstock.filesystem import object_store
 from penstock.filesystem.object_path import ObjectPath
 from penstock.filesystem.object_store import Upload
 from tests.memory_store import MemoryStore
@@ -84,7 +84,7 @@ def test_what_is_no_path_of_a_store_is_told(text: str) -> None:
 
 
 def test_a_library_that_is_missing_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(object_store, "find_spec", lambda _: None)
+    monkeypatch.setattr(extras, "find_spec", lambda _: None)
     found = store("gs://sales/x")
     assert found.verdict is Verdict.FAIL
     assert "google-cloud-storage" in found.text

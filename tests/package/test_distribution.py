@@ -21,7 +21,8 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from penstock.distribution import DISTRIBUTION, EXTRAS, REQUIREMENTS, install_command
+from penstock.distribution import DISTRIBUTION, install_command
+from penstock.extras import EXTRAS
 from penstock.version import __version__
 from tools.dist import REQUIREMENT, build
 
@@ -159,16 +160,12 @@ def test_the_name_stands_in_one_place():
 def test_extras_are_those_of_the_project():
     declared = PROJECT["optional-dependencies"]
     assert EXTRAS.keys() == declared.keys() - NOT_FOR_SYSTEMS
-    for extra, packages in EXTRAS.items():
-        needed = [Requirement(each) for each in declared[extra]]
+    for name, extra in EXTRAS.items():
+        needed = [Requirement(each) for each in declared[name]]
         names = {each.name for each in needed}
         names |= {f"{each.name}-{part}" for each in needed for part in each.extras}
-        assert set(packages) == names, extra
-
-
-def test_what_pip_is_told_for_an_extra_is_what_the_project_says():
-    declared = PROJECT["optional-dependencies"]
-    assert {extra: tuple(declared[extra]) for extra in EXTRAS} == REQUIREMENTS
+        assert set(extra.distributions) == names, name
+        assert extra.requirements == tuple(declared[name])
 
 
 def test_pages_install_what_can_be_installed():

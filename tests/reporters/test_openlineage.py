@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from penstock import extras
 from penstock.common import Configuration, Types, WatermarkStrategy
 from penstock.connectors.kafka.kafka_sink import KafkaSink
 from penstock.connectors.kafka.kafka_source import KafkaSource
@@ -40,7 +41,6 @@ from penstock.events.job_events import (
 )
 from penstock.graph.dataset import Dataset
 from penstock.plan.explain.outline import nodes_of
-from penstock.reporters import client as client_module
 from penstock.reporters.lineage_listener import LineageListener
 
 WHOSE: dict[str, Any] = {"job_id": "9f", "job_name": "visits"}
@@ -312,7 +312,7 @@ def test_what_is_not_installed_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(name: str) -> Any:
         raise ModuleNotFoundError(f"No module named {name!r}")
 
-    monkeypatch.setattr(client_module, "import_module", missing)
+    monkeypatch.setattr(extras, "import_module", missing)
     with pytest.raises(EnvironmentSetupError, match="openlineage-python") as caught:
         LineageListener(print).on_event(STARTED)
     assert "pip install 'openlineage-python>=" in caught.value.hint

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from penstock import extras
 from penstock.errors import EnvironmentSetupError
 from penstock.events.job_events import (
     JobEnded,
@@ -31,7 +32,6 @@ from penstock.events.job_view import JobView
 from penstock.events.metric_table import METRICS, MetricKind
 from penstock.metrics.histogram import HistogramValue
 from penstock.metrics.values import CounterValue, DistributionValue, GaugeValue, MeterValue
-from penstock.reporters import client as client_module
 from penstock.reporters.otel import SpanListener, observe_jobs, otel_name, unit_of
 
 WHOSE: dict[str, Any] = {"job_id": "9f", "job_name": "visits"}
@@ -319,7 +319,7 @@ def test_what_is_not_installed_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(name: str) -> Any:
         raise ModuleNotFoundError(f"No module named {name!r}")
 
-    monkeypatch.setattr(client_module, "import_module", missing)
+    monkeypatch.setattr(extras, "import_module", missing)
     with pytest.raises(EnvironmentSetupError, match="opentelemetry-sdk") as caught:
         SpanListener(None)
     assert "pip install 'opentelemetry-sdk>=" in caught.value.hint

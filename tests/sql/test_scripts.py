@@ -14,7 +14,7 @@ import pytest
 from penstock.common import Configuration, Row, RowKind, Types
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.errors import ArgumentError, EmptyGraphError, SqlError
-from penstock.sql.tables.registry import CONNECTORS
+from penstock.sql.tables.registry import connectors
 from penstock.sql.udf import (
     AggregateFunction,
     ScalarFunction,
@@ -562,7 +562,7 @@ def test_a_script_that_fails_starts_no_job(env):
 
 
 def test_every_connector_says_what_it_is():
-    for name, connector in CONNECTORS.items():
+    for name, connector in connectors().items():
         assert connector.summary, name
         assert connector.source is not None or connector.sink is not None
         keys = [option.key for option in connector.options]

@@ -13,12 +13,13 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from penstock import extras
 from penstock.config.configuration import Configuration
 from penstock.errors import ConfigError, EnvironmentSetupError
 from penstock.events.job_events import JobStarted, RunStarted
 from penstock.events.job_view import JobView
 from penstock.events.listeners import JobEvents
-from penstock.ui import libraries, server
+from penstock.ui import server
 from penstock.ui.access import is_ours, own_names
 from penstock.ui.server import UiServer, serve
 
@@ -188,10 +189,13 @@ def test_a_port_that_is_none() -> None:
 
 
 def test_without_the_extra_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(libraries, "find_spec", lambda _: None)
-    with pytest.raises(EnvironmentSetupError, match="uvicorn") as found:
+    def missing(name: str) -> Any:
+        raise ModuleNotFoundError(f"No module named {name!r}")
+
+    monkeypatch.setattr(extras, "import_module", missing)
+    with pytest.raises(EnvironmentSetupError, match="prometheus-client") as found:
         UiServer(views, "127.0.0.1", 0, own_names())
-    assert "'uvicorn>=" in found.value.hint
+    assert "'prometheus-client>=" in found.value.hint
 
 
 def test_a_closed_server_leaves_nothing() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from penstock.sql.tables.definition import Connector
 from penstock.sql.tables.formats.table import FORMATS
 from penstock.sql.tables.options import TableOption
-from penstock.sql.tables.registry import CONNECTORS, SCAN_PARALLELISM, SINK_PARALLELISM
+from penstock.sql.tables.registry import SCAN_PARALLELISM, SINK_PARALLELISM, connectors
 
 _PAGE = """\
 # Connectors and formats of SQL
@@ -41,8 +41,8 @@ def render_page() -> str:
     return _PAGE.format(
         scan=SCAN_PARALLELISM.key,
         sink=SINK_PARALLELISM.key,
-        overview="\n".join(map(_row, CONNECTORS.values())),
-        connectors="".join(map(_section, CONNECTORS.values())),
+        overview="\n".join(map(_row, connectors().values())),
+        connectors="".join(map(_section, connectors().values())),
         formats="\n".join(f"| `{found.name}` | {found.summary} |" for found in FORMATS.values()),
         format_options=_options([option for found in FORMATS.values() for option in found.options]),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from penstock.errors import MissingConnectorError
+from penstock.extras import EXTRAS
 
 _SPARK = (
     'Read it with Spark and pass SparkSource(spark.readStream.format("{format}")…load()) to '
@@ -54,13 +55,17 @@ def absent(module: str, names: Collection[str] | None = None) -> Callable[[str],
     return refuse
 
 
-def absent_here(name: str) -> object:
-    """Raise the error about a missing name; the `__getattr__` of `datastream.connectors`.
+def find_connector(name: str) -> object:
+    """Return a source or sink of the table of extras; the `__getattr__` of `datastream.connectors`.
 
     Raises:
-        MissingConnectorError: PyFlink has the name there.
-        AttributeError: PyFlink does not have the name there.
+        MissingConnectorError: PyFlink has the name there, and Penstock has not.
+        AttributeError: Neither has the name there.
     """
     if name in OLD_PLACES:
         return absent(OLD_PLACES[name])(name)
+    for extra in EXTRAS.values():
+        for each in (*extra.sources, *extra.sinks):
+            if each.name == name:
+                return each.load()
     raise AttributeError(f"module 'penstock.datastream.connectors' has no attribute {name!r}")

@@ -9,9 +9,10 @@ import sys
 from importlib import metadata
 from pathlib import Path
 
-from penstock.distribution import DISTRIBUTION, EXTRAS, install_command, packages_command
+from penstock.distribution import DISTRIBUTION, install_command
 from penstock.doctor.finding import Finding, Situation, fail, ok, warn
 from penstock.errors import EnvironmentSetupError
+from penstock.extras import EXTRAS
 from penstock.spark.session.java_runtime import find_java
 from penstock.version import __version__
 
@@ -133,16 +134,16 @@ def extras(_: Situation) -> Finding:
     """Check that extras are installed as a whole."""
     installed: list[str] = []
     broken: list[str] = []
-    for extra, names in EXTRAS.items():
-        versions = {name: _version(name) for name in names}
+    for extra in EXTRAS.values():
+        versions = {name: _version(name) for name in extra.distributions}
         missing = [name for name, version in versions.items() if version is None]
         if not missing:
             listed = ", ".join(f"{name} {version}" for name, version in versions.items())
-            installed.append(f"{extra} ({listed})")
-        elif len(missing) < len(names):
-            broken.append(f"{extra} lacks {', '.join(missing)}")
+            installed.append(f"{extra.name} ({listed})")
+        elif len(missing) < len(versions):
+            broken.append(f"{extra.name} lacks {', '.join(missing)}")
     if broken:
-        named = [packages_command(each.partition(" ")[0]) for each in broken]
+        named = [EXTRAS[each.partition(" ")[0]].install_command for each in broken]
         return warn("extras", "; ".join(broken), "; ".join(named))
     return ok("extras", "; ".join(installed) or f"none of {', '.join(EXTRAS)}")
 

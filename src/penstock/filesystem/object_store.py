@@ -17,41 +17,22 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from importlib.util import find_spec
 from uuid import uuid4
 
-from penstock.distribution import EXTRAS, install_hint
-from penstock.errors import MissingConnectorError
+from penstock.extras import EXTRAS
 from penstock.filesystem.object_path import AZURE, GOOGLE, S3, ObjectPath
 
-_NEEDED = {
-    S3: ("s3", "botocore"),
-    GOOGLE: ("google", "google.cloud.storage"),
-    AZURE: ("azure", "azure.storage.blob"),
-}
-"""Scheme to the extra, and a module of it."""
 
-
-def check_installed(scheme: str, what: str) -> None:
+def check_installed(scheme: str, user: str) -> None:
     """Check that the library of a store can be imported, without importing it.
 
     Raises:
         MissingConnectorError: It cannot.
     """
-    extra, module = _NEEDED[scheme]
-    if not _is_there(module):
-        raise MissingConnectorError.here(
-            f"{what} needs the package {EXTRAS[extra][0]}, which is not installed",
-            hint=install_hint(extra),
-        )
+    EXTRAS[_EXTRA_OF[scheme]].check_installed(user)
 
 
-def _is_there(module: str) -> bool:
-    try:
-        return find_spec(module) is not None
-    except ModuleNotFoundError:  # of a package that it is in
-        return False
-
+_EXTRA_OF = {S3: "s3", GOOGLE: "google", AZURE: "azure"}
 
 WRITER = "penstock_writer"
 """In the metadata of an object: who created it."""

@@ -28,10 +28,9 @@ from penstock.events.job_events import (
     RunStarted,
 )
 from penstock.events.listeners import JobListener
-from penstock.reporters.client import client
+from penstock.extras import EXTRAS
 from penstock.version import __version__
 
-_EXTRA = "openlineage"
 _PRODUCER = f"urn:penstock:{__version__}"
 _HIDDEN = "******"
 _MOST_ERROR_CHARS = 1_000
@@ -169,7 +168,7 @@ def _integer(number: float | None) -> int | None:
 
 
 def _module(name: str) -> Any:
-    return client(f"openlineage.client.{name}", _EXTRA)
+    return EXTRAS["openlineage"].load(f"openlineage.client.{name}")
 
 
 _STATES = {"FINISHED": "COMPLETE", "FAILED": "FAIL", "CANCELED": "ABORT"}

@@ -39,7 +39,7 @@ from penstock.events.job_view import JobView, JobViews
 from penstock.events.listeners import JobListener, add_listener
 from penstock.events.metric_table import JOB, METRICS, PREFIX, MetricKind, MetricRow
 from penstock.events.sentences import sentence
-from penstock.reporters.client import client
+from penstock.extras import EXTRAS
 from penstock.version import __version__
 
 SCOPE = "penstock"
@@ -73,7 +73,7 @@ def observe_jobs(meter_provider: Any, views: Views) -> None:
     Raises:
         EnvironmentSetupError: The extra `otel` is not installed.
     """
-    observation = client("opentelemetry.metrics").Observation
+    observation = EXTRAS["otel"].load("opentelemetry.metrics").Observation
     meter = meter_provider.get_meter(SCOPE, __version__)
     make = {
         MetricKind.COUNTER: meter.create_observable_counter,
@@ -150,7 +150,7 @@ class SpanListener(JobListener):
         Raises:
             EnvironmentSetupError: The extra `otel` is not installed.
         """
-        self._trace = client("opentelemetry.trace")
+        self._trace = EXTRAS["otel"].load("opentelemetry.trace")
         self._tracer = tracer_provider.get_tracer(SCOPE, __version__)
         self._micro_batch_ms = micro_batch_ms
         self._after_job = after_job
@@ -335,26 +335,26 @@ def _resource() -> Any:
         "OTEL_RESOURCE_ATTRIBUTES", ""
     )
     own = {"penstock.version": __version__} | ({} if named else {"service.name": "penstock"})
-    return client("opentelemetry.sdk.resources").Resource.create(own)
+    return EXTRAS["otel"].load("opentelemetry.sdk.resources").Resource.create(own)
 
 
 def _meter_provider(resource: Any, interval: timedelta, endpoint: str | None) -> Any:
-    exporters = client("opentelemetry.exporter.otlp.proto.http.metric_exporter")
-    readers = client("opentelemetry.sdk.metrics.export")
+    exporters = EXTRAS["otel"].load("opentelemetry.exporter.otlp.proto.http.metric_exporter")
+    readers = EXTRAS["otel"].load("opentelemetry.sdk.metrics.export")
     exporter = exporters.OTLPMetricExporter(
         endpoint=_path(endpoint, "metrics"), timeout=_EXPORT_SECONDS
     )
     reader = readers.PeriodicExportingMetricReader(
         exporter, export_interval_millis=interval / _MILLISECOND
     )
-    sdk = client("opentelemetry.sdk.metrics")
+    sdk = EXTRAS["otel"].load("opentelemetry.sdk.metrics")
     return sdk.MeterProvider(metric_readers=[reader], resource=resource)
 
 
 def _tracer_provider(resource: Any, endpoint: str | None) -> Any:
-    exporters = client("opentelemetry.exporter.otlp.proto.http.trace_exporter")
-    processors = client("opentelemetry.sdk.trace.export")
-    made = client("opentelemetry.sdk.trace").TracerProvider(resource=resource)
+    exporters = EXTRAS["otel"].load("opentelemetry.exporter.otlp.proto.http.trace_exporter")
+    processors = EXTRAS["otel"].load("opentelemetry.sdk.trace.export")
+    made = EXTRAS["otel"].load("opentelemetry.sdk.trace").TracerProvider(resource=resource)
     exporter = exporters.OTLPSpanExporter(
         endpoint=_path(endpoint, "traces"), timeout=_EXPORT_SECONDS
     )

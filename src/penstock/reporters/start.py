@@ -26,7 +26,7 @@ from penstock.config.reporter_options import (
 )
 from penstock.errors import EnvironmentSetupError
 from penstock.events.listeners import add_listener
-from penstock.reporters.client import client
+from penstock.extras import EXTRAS
 from penstock.reporters.lineage_listener import LineageListener
 from penstock.reporters.log_reporter import MetricsLogger
 from penstock.reporters.otel import start_otel
@@ -34,7 +34,7 @@ from penstock.ui.server import serve
 
 _REQUEST_SECONDS = 5
 _MILLISECOND = timedelta(milliseconds=1)
-_CLIENT, _EXTRA = "openlineage.client.client", "openlineage"
+_CLIENT = "openlineage.client.client"
 
 
 def start_openlineage(configuration: Configuration) -> None:
@@ -51,7 +51,7 @@ def start_openlineage(configuration: Configuration) -> None:
 
 
 def _client(url: str | None) -> Any:
-    factory = client(_CLIENT, _EXTRA).OpenLineageClient
+    factory = EXTRAS["openlineage"].load(_CLIENT).OpenLineageClient
     if url is not None:
         return factory(config={"transport": _transport(url)})
     made = factory()

@@ -24,9 +24,9 @@ from penstock.errors import ConfigError, PenstockError
 from penstock.events.job_events import SavepointTaken
 from penstock.events.job_view import JobView
 from penstock.events.status_json import status_json
+from penstock.extras import EXTRAS
 from penstock.ui.graph_layout import layout_of
 from penstock.ui.job_controls import JobControls
-from penstock.ui.libraries import library
 
 _MOST_BARS = 60
 _MOST_RUNS = 24
@@ -126,8 +126,8 @@ class EventStream:
         self._views = views
         self._controls = controls
         self._streams = 0
-        self._responses = library("starlette.responses")
-        self._in_thread = library("starlette.concurrency").run_in_threadpool
+        self._responses = EXTRAS["ui"].load("starlette.responses")
+        self._in_thread = EXTRAS["ui"].load("starlette.concurrency").run_in_threadpool
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ending = asyncio.Event()
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from penstock.ui.libraries import library
+from penstock.extras import EXTRAS
 
 _CHAR_WIDTH = 7.4
 """Width of the usual character at 13 px; others are estimated by it."""
@@ -60,7 +60,7 @@ def _drawn(
     details: Sequence[str],
 ) -> tuple[list[dict[str, float]], list[list[_Point]]]:
     """Return the boxes of nodes, and the points of edges."""
-    graphlay = library("graphlay")
+    graphlay = EXTRAS["ui"].load("graphlay")
     graph = graphlay.Graph()
     for node, label, told in zip(nodes, labels, details, strict=True):
         length = max(len(label), len(told) + _FIGURES)

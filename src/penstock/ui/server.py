@@ -38,10 +38,10 @@ from penstock.events.job_view import JobView, JobViews
 from penstock.events.listeners import add_listener
 from penstock.events.metric_table import JOB, METRICS, MetricKind, MetricRow
 from penstock.events.status_json import status_json
+from penstock.extras import EXTRAS
 from penstock.ui.access import is_ours, is_own_origin, is_token, new_token, own_names
 from penstock.ui.event_stream import EventStream
 from penstock.ui.job_controls import JobAction, JobControls
-from penstock.ui.libraries import library
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -55,7 +55,7 @@ class JobCollector:
     def __init__(self, views: Callable[[], Iterable[JobView]]) -> None:
         """Prepare."""
         self._views = views
-        self._core = library("prometheus_client.core")
+        self._core = EXTRAS["ui"].load("prometheus_client.core")
 
     def collect(self) -> Iterator[Any]:
         """Yield one family per metric that has a series."""
@@ -103,7 +103,7 @@ def metrics_text(views: Callable[[], Iterable[JobView]]) -> bytes:
         EnvironmentSetupError: The extra `ui` is not installed.
     """
     collector = JobCollector(views)
-    text: bytes = library("prometheus_client.exposition").generate_latest(collector)
+    text: bytes = EXTRAS["ui"].load("prometheus_client.exposition").generate_latest(collector)
     return text
 
 
@@ -139,7 +139,10 @@ def application(
     Raises:
         EnvironmentSetupError: The extra `ui` is not installed.
     """
-    responses, routing = library("starlette.responses"), library("starlette.routing")
+    responses, routing = (
+        EXTRAS["ui"].load("starlette.responses"),
+        EXTRAS["ui"].load("starlette.routing"),
+    )
 
     def metrics(_: Any) -> Any:
         return responses.Response(metrics_text(views), media_type=CONTENT_TYPE)
@@ -168,7 +171,7 @@ def application(
     ]
     if changes is not None:
         routes.append(routing.Route("/jobs/{job_id}/{action}", changes.answer, methods=["POST"]))
-    starlette = library("starlette.applications").Starlette
+    starlette = EXTRAS["ui"].load("starlette.applications").Starlette
     return _Guard(starlette(routes=routes, exception_handlers={PenstockError: refused}), names)
 
 
@@ -179,7 +182,7 @@ class JobChanges:
         """Prepare."""
         self._controls = controls
         self._token = token
-        self._json = library("starlette.responses").JSONResponse
+        self._json = EXTRAS["ui"].load("starlette.responses").JSONResponse
 
     def answer(self, request: Any) -> Any:
         """Answer one request, in a thread: a request for a savepoint writes a file."""
@@ -211,7 +214,7 @@ class _Guard:
     def __init__(self, app: Any, names: frozenset[str]) -> None:
         self._app = app
         self._names = names
-        self._text = library("starlette.responses").PlainTextResponse
+        self._text = EXTRAS["ui"].load("starlette.responses").PlainTextResponse
 
     async def __call__(self, scope: Any, receive: Any, send: _Send) -> None:
         """Answer one request; an ASGI application."""
@@ -272,7 +275,7 @@ class UiServer:
         Raises:
             EnvironmentSetupError: The port cannot be listened on, or the extra `ui` is not installed.
         """
-        uvicorn: Any = library("uvicorn")
+        uvicorn: Any = EXTRAS["ui"].load("uvicorn")
         self._stream = EventStream(views, controls)
         token = token or new_token()
         changes = None if controls is None else JobChanges(controls, token)

@@ -176,8 +176,8 @@ import penstock, penstock.datastream.connectors.kafka as kafka
 assert "confluent_kafka" not in sys.modules
 found = importlib.util.find_spec
 importlib.util.find_spec = lambda name, *a: None if name == "confluent_kafka" else found(name, *a)
-import penstock.connectors.client_library as client_library
-client_library.find_spec = importlib.util.find_spec
+import penstock.extras as extras
+extras.find_spec = importlib.util.find_spec
 made = kafka.KafkaSource.builder().set_bootstrap_servers("a:1").set_topics("t")
 try:
     made.set_deserializer(str).build()
@@ -196,6 +196,6 @@ def test_the_library_is_imported_only_when_it_is_used_and_missed_with_a_hint() -
 
 
 def test_a_missing_library_is_a_missing_connector(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("penstock.connectors.client_library.find_spec", lambda _: None)
+    monkeypatch.setattr("penstock.extras.find_spec", lambda _: None)
     with pytest.raises(MissingConnectorError):
         complete().build()

@@ -378,7 +378,7 @@ def test_what_a_builder_refuses(call: Callable[[Any], Any], problem: str) -> Non
 def test_without_the_library_a_builder_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("penstock.connectors.client_library.find_spec", lambda _: None)
+    monkeypatch.setattr("penstock.extras.find_spec", lambda _: None)
     with pytest.raises(MissingConnectorError, match="psycopg") as error:
         PostgresSource.builder()
     assert "pip install 'psycopg[binary]>=" in error.value.hint

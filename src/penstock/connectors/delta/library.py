@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from penstock.connectors.client_library import ClientLibrary
 from penstock.errors import CallSite, PenstockError
+from penstock.extras import EXTRAS
 from penstock.user_failure import raise_interrupt
 
-_LIBRARY = ClientLibrary("deltalake", "deltalake", "delta", "a Delta table")
+_LIBRARY = EXTRAS["delta"]
 check_installed, library = _LIBRARY.check_installed, _LIBRARY.load
 
 

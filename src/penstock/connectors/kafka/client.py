@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from penstock.connectors.client_library import ClientLibrary
 from penstock.connectors.kafka.properties import KafkaProperties
 from penstock.errors import CallSite, PenstockError
+from penstock.extras import EXTRAS
 
 T = TypeVar("T")
 
-_LIBRARY = ClientLibrary("confluent_kafka", "confluent-kafka", "kafka", "a Kafka client")
+_LIBRARY = EXTRAS["kafka"]
 check_installed, library = _LIBRARY.check_installed, _LIBRARY.load
 _PAUSE_SECONDS = 0.1
 _TRANSIENT = (

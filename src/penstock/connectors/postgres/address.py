@@ -6,11 +6,12 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.connectors.client_library import HIDDEN, ClientLibrary
+from penstock.connectors.client_library import HIDDEN
 from penstock.errors import ArgumentError
+from penstock.extras import EXTRAS
 from penstock.graph.dataset import Dataset
 
-_LIBRARY = ClientLibrary("psycopg", "psycopg", "postgres", "a client of PostgreSQL")
+_LIBRARY = EXTRAS["postgres"]
 check_installed, library = _LIBRARY.check_installed, _LIBRARY.load
 _SECRETS = ("password", "sslpassword", "passfile", "sslkey", "oauth_client_secret")
 _JDBC = "jdbc:postgresql:"

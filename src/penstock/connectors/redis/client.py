@@ -9,11 +9,12 @@ from importlib import import_module
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from penstock.connectors.client_library import HIDDEN, ClientLibrary, OfThisProcess
+from penstock.connectors.client_library import HIDDEN, OfThisProcess
 from penstock.errors import ArgumentError, CallSite, PenstockError
+from penstock.extras import EXTRAS
 from penstock.graph.dataset import Dataset, server_at
 
-_LIBRARY = ClientLibrary("redis", "redis", "redis", "a Redis client")
+_LIBRARY = EXTRAS["redis"]
 check_installed, library = _LIBRARY.check_installed, _LIBRARY.load
 _SCHEMES = ("redis", "rediss", "unix")
 _TIMEOUT_SECONDS = 30.0

@@ -1,6 +1,6 @@
 """Sources and sinks."""
 
-from penstock.connectors.absent import absent_here
+from penstock.connectors.absent import find_connector
 from penstock.connectors.delivery import DeliveryGuarantee
 from penstock.connectors.delta.delta_sink import DeltaSink
 from penstock.connectors.delta.delta_source import DeltaSource
@@ -100,4 +100,4 @@ __all__ = [
     "StreamingFileSink",
 ]
 
-__getattr__ = absent_here
+__getattr__ = find_connector

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from penstock.config.parse import INTEGER, STRING
 from penstock.errors import did_you_mean
+from penstock.extras import EXTRAS, named
 from penstock.sql.catalogue import SqlColumn
 from penstock.sql.statements import ColumnDefinition, ColumnKind, CreateTable
 from penstock.sql.tables.connectors.datagen import DATAGEN
-from penstock.sql.tables.connectors.delta import DELTA
 from penstock.sql.tables.connectors.filesystem import FILESYSTEM
-from penstock.sql.tables.connectors.kafka import KAFKA, UPSERT_KAFKA
-from penstock.sql.tables.connectors.postgres import JDBC, POSTGRES_CDC
 from penstock.sql.tables.connectors.simple import BLACKHOLE, PRINT
 from penstock.sql.tables.definition import Connector, StoredColumn, TableDefinition
 from penstock.sql.tables.formats.table import FORMATS
@@ -28,21 +26,12 @@ SINK_PARALLELISM = TableOption(
     "sink.parallelism", INTEGER, "How many subtasks write the table; without it that of its rows."
 )
 
-CONNECTORS: Mapping[str, Connector] = {
-    found.name: found
-    for found in (
-        DATAGEN,
-        FILESYSTEM,
-        KAFKA,
-        UPSERT_KAFKA,
-        JDBC,
-        POSTGRES_CDC,
-        DELTA,
-        PRINT,
-        BLACKHOLE,
-    )
-}
-"""Name to connector."""
+
+def connectors() -> dict[str, Connector]:
+    """Return name to connector: those that need no other system, and those of the table of extras."""
+    own = (DATAGEN, FILESYSTEM, PRINT, BLACKHOLE)
+    of_systems = (named(each) for extra in EXTRAS.values() for each in extra.tables)
+    return {found.name: found for found in (*own, *of_systems)}
 
 
 def defined(table: CreateTable) -> tuple[Connector, TableDefinition]:
@@ -54,12 +43,13 @@ def defined(table: CreateTable) -> tuple[Connector, TableDefinition]:
     owner = owner_of(table.name, table.place)
     given = TableOptions(owner, dict(table.options))
     name = given.needed(CONNECTOR, "to know what it is a table of")
-    connector = CONNECTORS.get(name)
+    known = connectors()
+    connector = known.get(name)
     if connector is None:
-        near = did_you_mean(name, tuple(CONNECTORS))
+        near = did_you_mean(name, tuple(known))
         raise given.wrong(
             f"has the connector {name!r}, which there is not{near}",
-            f"Use one of: {', '.join(CONNECTORS)}.",
+            f"Use one of: {', '.join(known)}.",
         )
     options = checked_options(owner, table.options, declared_options(connector))
     definition = TableDefinition(
