@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from typing import Any
 
 import pytest
@@ -10,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.errors import DecodeError
-from penstock.state.schema.entry_schema import BROADCAST_GROUP, StateKind, StateSchema
+from penstock.state.schema.entry_schema import BROADCAST_GROUP, KINDS, StateKind, StateSchema
 from penstock.types import Types
 from tests.types.random_types import TYPES
 
 SCHEMAS: st.SearchStrategy[StateSchema] = st.builds(
-    StateSchema, st.sampled_from(StateKind), TYPES, st.none() | TYPES, st.booleans()
+    StateSchema, st.sampled_from([*KINDS.values()]), TYPES, st.none() | TYPES, st.booleans()
 )
 
 
@@ -68,10 +69,17 @@ def test_golden_texts(schema: StateSchema, text: str, fingerprint: str) -> None:
 
 
 def test_golden_kinds() -> None:
-    nested = {"LIST": "list", "MAP": "map", "TIMERS": "timers", "BROADCAST": "broadcast"}
-    single = {"VALUE": "value", "REDUCING": "reducing", "AGGREGATING": "aggregating"}
-    assert {kind.name: kind.value for kind in StateKind} == nested | single
-    assert {kind.name for kind in StateKind if kind.is_nested} == nested.keys()
+    nested, single = {"list", "map", "timers", "broadcast"}, {"value", "reducing", "aggregating"}
+    assert {*KINDS} == nested | single
+    assert {kind.value for kind in KINDS.values() if kind.is_nested} == nested
+    assert all(getattr(StateKind, name.upper()) is kind for name, kind in KINDS.items())
+
+
+def test_a_kind_is_the_same_object_after_pickling() -> None:
+    assert [pickle.loads(pickle.dumps(kind)) for kind in KINDS.values()] == [*KINDS.values()]
+
+
+def test_the_number_of_the_group_of_broadcast_state() -> None:
     assert BROADCAST_GROUP == 4_294_967_295
 
 

@@ -23,14 +23,6 @@ from penstock.wire import user_code
 from penstock.wire.canonical.key_groups import KeyGroups, subtask_of
 
 _TIMERS = {TABLE: TimeDomain.EVENT_TIME, PROCESSING_TABLE: TimeDomain.PROCESSING_TIME}
-_READ: dict[StateKind, Callable[[Any], Any]] = {
-    StateKind.VALUE: lambda handle: handle.value(),
-    StateKind.LIST: lambda handle: list(handle.get() or ()),
-    StateKind.MAP: lambda handle: dict(handle.items()),
-    StateKind.REDUCING: lambda handle: handle.get(),
-    StateKind.AGGREGATING: lambda handle: handle.get(),
-}
-"""Kind of a state to the function that reads its content for a test."""
 
 
 class HarnessSubtask(LiveSubtask):
@@ -84,7 +76,7 @@ class HarnessSubtask(LiveSubtask):
         context.group = self._group_of(context.key)
         handles = self._handles(spec, context)
         kind = getattr(descriptor, "kind", StateKind.VALUE)
-        return _READ[kind](handles.keyed(kind, descriptor))
+        return kind.contents(handles.keyed(kind.getter, descriptor))
 
     def read_broadcast_state(self, spec: OperatorSpec, descriptor: Any) -> dict[Any, Any]:
         """Return the committed content of a broadcast state.

@@ -6,20 +6,21 @@ from penstock.errors import ArgumentError
 from penstock.metrics.metric_group import MetricGroup, MetricRegistry
 from penstock.program.level import OperatorSpec
 from penstock.program.run_settings import RunKind, RunSettings
-from penstock.runtime.functions.state_handles import Descriptor, KeyedScope, StateHandles
+from penstock.runtime.functions.state_handles import (
+    Descriptor,
+    KeyedScope,
+    KeyedStates,
+    StateHandles,
+)
 from penstock.runtime.spill.external_sort import RecordSorter
 from penstock.runtime.spill.spill_space import SpillCounts, SpillSpace
-from penstock.state.handles.aggregating_state import TableAggregatingState, TableReducingState
 from penstock.state.handles.broadcast_state import ReadOnlyPairs
-from penstock.state.handles.list_state import TableListState
 from penstock.state.handles.map_state import TableMapState
-from penstock.state.handles.value_state import TableValueState
-from penstock.state.schema.entry_schema import StateKind
 
 __all__ = ["KeyedScope", "OperatorContext"]
 
 
-class OperatorContext:
+class OperatorContext(KeyedStates):
     """Implements `RuntimeContext` of the API for one operator of one subtask.
 
     Attributes:
@@ -38,10 +39,10 @@ class OperatorContext:
         subtask: int,
         keyed: KeyedScope | None = None,
     ) -> None:
+        super().__init__(StateHandles(spec, keyed))
         self._spec = spec
         self.settings = settings
         self._subtask = subtask
-        self._states = StateHandles(spec, keyed)
         self.metrics = MetricRegistry(spec.uid, subtask)
         self.spilled = SpillCounts()
         self._sorters: list[RecordSorter] = []
@@ -83,31 +84,6 @@ class OperatorContext:
     def get_job_parameter(self, key: str, default_value: str | None) -> str | None:
         """Return a global job parameter."""
         return self.settings.job_parameters.get(key, default_value)
-
-    def get_state(self, state_descriptor: Descriptor) -> TableValueState:
-        """Return keyed value state; see `KeyedStateStore` for errors."""
-        handle: TableValueState = self._states.keyed(StateKind.VALUE, state_descriptor)
-        return handle
-
-    def get_list_state(self, state_descriptor: Descriptor) -> TableListState:
-        """Return keyed list state."""
-        handle: TableListState = self._states.keyed(StateKind.LIST, state_descriptor)
-        return handle
-
-    def get_map_state(self, state_descriptor: Descriptor) -> TableMapState:
-        """Return keyed map state."""
-        handle: TableMapState = self._states.keyed(StateKind.MAP, state_descriptor)
-        return handle
-
-    def get_reducing_state(self, state_descriptor: Descriptor) -> TableReducingState:
-        """Return keyed reducing state."""
-        handle: TableReducingState = self._states.keyed(StateKind.REDUCING, state_descriptor)
-        return handle
-
-    def get_aggregating_state(self, state_descriptor: Descriptor) -> TableAggregatingState:
-        """Return keyed aggregating state."""
-        handle: TableAggregatingState = self._states.keyed(StateKind.AGGREGATING, state_descriptor)
-        return handle
 
     def get_broadcast_state(self, state_descriptor: Descriptor) -> TableMapState:
         """Return broadcast state, for the broadcast side, which may change it.

@@ -7,21 +7,18 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from penstock.errors import ArgumentError, UnkeyedStateError
+from penstock.extras import named
 from penstock.program.level import OperatorSpec
 from penstock.runtime.time.timers import PROCESSING_TABLE
 from penstock.runtime.time.timers import TABLE as TIMERS_STATE
-from penstock.state.backends.base import KeyedStateBackend, Table
-from penstock.state.backends.hash.parts import HashTable
-from penstock.state.handles.aggregating_state import TableAggregatingState, TableReducingState
-from penstock.state.handles.broadcast_state import broadcast_state
-from penstock.state.handles.key_context import KeyContext
-from penstock.state.handles.list_state import TableListState, TtlListState, TypedListState
-from penstock.state.handles.map_state import TableMapState, TypedMapState
-from penstock.state.handles.ttl import Expiry, TimeToLive, TtlTable
+from penstock.state.backends.base import KeyedStateBackend
+from penstock.state.handles.key_context import HandleParameters, KeyContext
+from penstock.state.handles.list_state import TtlListState
+from penstock.state.handles.map_state import TableMapState
+from penstock.state.handles.ttl import Expiry, TimeToLive
 from penstock.state.handles.ttl_sweeper import TtlSweeper
-from penstock.state.handles.value_state import HashValueState, TableValueState, TypedValueState
-from penstock.state.schema.declared_form import Form, declared_form
-from penstock.state.schema.entry_schema import StateKind, StateSchema
+from penstock.state.schema.declared_form import declared_form
+from penstock.state.schema.entry_schema import KINDS, StateKind, StateSchema
 from penstock.state.schema.evolution import wall_clock_ms
 
 _TIMERS = (TIMERS_STATE, PROCESSING_TABLE)
@@ -79,31 +76,6 @@ class _RegisteredState:
     handle: Any
 
 
-@dataclass(frozen=True, slots=True)
-class _HandleParameters:
-    """The parameters of a handle.
-
-    Attributes:
-        table: The entries.
-        context: The current key.
-        descriptor: The user's descriptor.
-        form: Coerces values to their declared type; None if any object is allowed.
-        key_form: Coerces the keys of a map; None if any object is allowed.
-        expiry: Expires values; None if they do not expire.
-    """
-
-    table: Table
-    context: KeyContext
-    descriptor: Any
-    form: Form | None
-    key_form: Form | None
-    expiry: Expiry | None
-
-    def ageless_table(self) -> Table:
-        """Return a table that hides expiry, for handles that do not support it."""
-        return self.table if self.expiry is None else TtlTable(self.table, self.expiry)
-
-
 class StateHandles:
     """Makes the state handles of one operator, and checks that names are unique."""
 
@@ -112,15 +84,15 @@ class StateHandles:
         self._scope = scope
         self._known: dict[str, _RegisteredState] = {}
 
-    def keyed(self, kind: StateKind, descriptor: Descriptor) -> Any:
-        """Return the keyed state of `descriptor`.
+    def keyed(self, getter: str, descriptor: Descriptor) -> Any:
+        """Return the keyed state of a descriptor, as the method of that name of a context.
 
         Raises:
             ArgumentError: It is no descriptor of such a state, or its name is taken.
             UnkeyedStateError: The operator has no key.
             StateMigrationError: Stored values cannot be read with the declared type.
         """
-        self._check(kind, descriptor)
+        self._check(getter, descriptor)
         if self._scope is None:
             raise UnkeyedStateError(
                 f"{self._spec.name!r} asked for state {descriptor.get_name()!r}, but its stream "
@@ -138,7 +110,7 @@ class StateHandles:
                 the operator has no broadcast input.
             StateMigrationError: Stored values cannot be read with the declared types.
         """
-        self._check(StateKind.MAP, descriptor)
+        self._check(StateKind.MAP.getter, descriptor)
         if self._scope is None or descriptor.time_to_live is not None:
             expires = "does not expire" if self._scope else "needs a broadcast stream"
             raise ArgumentError(
@@ -152,8 +124,10 @@ class StateHandles:
         handle: TableMapState = self._handle(descriptor, schema, self._scope)
         return handle
 
-    def _check(self, kind: StateKind, descriptor: Any) -> None:
-        if getattr(descriptor, "kind", None) is not kind or isinstance(descriptor, type):
+    def _check(self, getter: str, descriptor: Any) -> None:
+        found = getattr(descriptor, "kind", None)
+        if getattr(found, "getter", None) != getter or isinstance(descriptor, type):
+            kind = next(each for each in KINDS.values() if each.getter == getter)
             wanted = f"{kind.value.capitalize()}StateDescriptor"
             raise ArgumentError(
                 f"{self._spec.name!r} asked for {kind.value} state with {descriptor!r}",
@@ -181,7 +155,7 @@ class StateHandles:
         key_form = None
         if subkey_type is not None:
             key_form = declared_form(subkey_type, f"a key of {subject}")
-        parameters = _HandleParameters(
+        parameters = HandleParameters(
             table,
             scope.context,
             descriptor,
@@ -189,7 +163,7 @@ class StateHandles:
             key_form,
             None if rule is None else Expiry(rule, scope.now_ms),
         )
-        handle = _MAKERS[schema.kind](parameters)
+        handle = named(schema.kind.handle)(parameters)
         if parameters.expiry is not None:
             lists = handle if isinstance(handle, TtlListState) else None
             scope.sweeper.add(table, parameters.expiry, lists)
@@ -215,55 +189,32 @@ def _described(schema: StateSchema, rule: TimeToLive | None) -> str:
     return f"{schema.kind.value} state of {keys}{schema.value_type!r}{expires}"
 
 
-def _value_state(parameters: _HandleParameters) -> TableValueState:
-    table = parameters.ageless_table()
-    if parameters.form is None:
-        is_hash = isinstance(table, HashTable)
-        return (HashValueState if is_hash else TableValueState)(table, parameters.context)
-    return TypedValueState(table, parameters.context, parameters.form)
+class KeyedStates:
+    """The methods of `KeyedStateStore` of the API, each for the kinds of state that name it as their getter.
 
+    Args:
+        handles: Makes the handles.
+    """
 
-def _list_state(parameters: _HandleParameters) -> TableListState:
-    if parameters.expiry is not None:
-        return TtlListState(
-            parameters.table, parameters.context, parameters.expiry, parameters.form
-        )
-    if parameters.form is None:
-        return TableListState(parameters.table, parameters.context)
-    return TypedListState(parameters.table, parameters.context, parameters.form)
+    def __init__(self, handles: StateHandles) -> None:
+        self._states = handles
 
+    def get_state(self, state_descriptor: Descriptor) -> Any:
+        """Return value state, or state of a kind without a method of its own."""
+        return self._states.keyed("get_state", state_descriptor)
 
-def _map_state(parameters: _HandleParameters) -> TableMapState:
-    table = parameters.ageless_table()
-    if parameters.form is None and parameters.key_form is None:
-        return TableMapState(table, parameters.context)
-    return TypedMapState(table, parameters.context, parameters.key_form, parameters.form)
+    def get_list_state(self, state_descriptor: Descriptor) -> Any:
+        """Return list state."""
+        return self._states.keyed("get_list_state", state_descriptor)
 
+    def get_map_state(self, state_descriptor: Descriptor) -> Any:
+        """Return map state."""
+        return self._states.keyed("get_map_state", state_descriptor)
 
-def _reducing_state(parameters: _HandleParameters) -> TableReducingState:
-    function = parameters.descriptor.get_reduce_function().reduce
-    return TableReducingState(
-        parameters.ageless_table(), parameters.context, function, parameters.form
-    )
+    def get_reducing_state(self, state_descriptor: Descriptor) -> Any:
+        """Return reducing state."""
+        return self._states.keyed("get_reducing_state", state_descriptor)
 
-
-def _aggregating_state(parameters: _HandleParameters) -> TableAggregatingState:
-    function = parameters.descriptor.get_agg_function()
-    return TableAggregatingState(
-        parameters.ageless_table(), parameters.context, function, parameters.form
-    )
-
-
-def _broadcast_state(parameters: _HandleParameters) -> TableMapState:
-    return broadcast_state(parameters.table, parameters.key_form, parameters.form)
-
-
-_MAKERS: dict[StateKind, Callable[[_HandleParameters], Any]] = {
-    StateKind.VALUE: _value_state,
-    StateKind.LIST: _list_state,
-    StateKind.MAP: _map_state,
-    StateKind.REDUCING: _reducing_state,
-    StateKind.AGGREGATING: _aggregating_state,
-    StateKind.BROADCAST: _broadcast_state,
-}
-"""Kind of state to the function that makes its handle."""
+    def get_aggregating_state(self, state_descriptor: Descriptor) -> Any:
+        """Return aggregating state."""
+        return self._states.keyed("get_aggregating_state", state_descriptor)

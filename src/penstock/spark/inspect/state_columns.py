@@ -34,14 +34,6 @@ from penstock.types.arrow import arrow_columns, arrow_type
 from penstock.types.value_serializer import StoredForm
 from penstock.wire.text.any_json import json_text
 
-SUBKEY_COLUMNS: dict[StateKind, str] = {
-    StateKind.LIST: "list_index",
-    StateKind.MAP: "map_key",
-    StateKind.TIMERS: "timestamp_ms",
-    StateKind.BROADCAST: "map_key",
-}
-"""Kind to the name of the column that distinguishes the entries of one key."""
-
 _KEY_TYPES: dict[str, TypeInformation] = {
     "text": Types.STRING(),
     "integer": Types.LONG(),
@@ -157,7 +149,7 @@ def entry_columns(
     columns = []
     if schema.kind is not StateKind.BROADCAST:
         columns.append(EntryColumn("key", key))
-    name = SUBKEY_COLUMNS.get(schema.kind)
+    name = schema.kind.subkey
     if name is not None:
         columns.append(_subkey_column(name, schema, subkey))
     if schema.kind is not StateKind.TIMERS:
@@ -173,7 +165,7 @@ def entry_columns(
 
 def _subkey_column(name: str, schema: StateSchema, found: TypeInformation | None) -> EntryColumn:
     declared = schema.subkey_type
-    if schema.kind is StateKind.LIST:
+    if schema.kind.is_list:
         return EntryColumn(name, Types.LONG())
     if declared is None or isinstance(declared, PickledBytesTypeInfo):
         return EntryColumn(name, found)
@@ -234,7 +226,7 @@ def entries_of(sections: Iterable[Section], wanted: StateSchema, subject: str) -
         keys += section.keys
         subkeys += section.subkeys or ()
         values += change(section.values) if change else section.values
-    if wanted.kind is StateKind.LIST:
+    if wanted.kind.is_list:
         keys, subkeys, values = _elements(keys, subkeys, values)
     accessed = None
     if wanted.has_ttl:
@@ -296,7 +288,7 @@ class EntryBatches:
             "value": entries.values,
             "key_group": [key_group] * len(entries.keys),
             "last_access_ms": entries.last_access_ms,
-            SUBKEY_COLUMNS.get(self.schema.kind, ""): entries.subkeys,
+            self.schema.kind.subkey or "": entries.subkeys,
         }
         try:
             arrays = [column.array(columns[column.name] or ()) for column in self.columns]

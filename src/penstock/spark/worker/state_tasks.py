@@ -26,7 +26,7 @@ from penstock.spark.failures.translation import carrying
 from penstock.spark.worker.state_sources import STATE_SCHEMA, batches_of, rows_of
 from penstock.state.log.blob import Section, encode_blob, encode_blobs
 from penstock.state.replay import GroupReplay, open_blob, replay
-from penstock.state.schema.entry_schema import BROADCAST_GROUP, StateKind, StateSchema
+from penstock.state.schema.entry_schema import BROADCAST_GROUP, StateSchema
 from penstock.state.schema.stored_form import stored_codec
 from penstock.types.value_serializer import StoredForm
 from penstock.wire.job_files import new_file
@@ -146,7 +146,7 @@ def count_rows(operator: str, key_group: int, entries: GroupReplay) -> Iterator[
 
 def _entries_in(section: Section) -> int:
     schema = StateSchema.parse(section.schema)
-    if schema.kind is StateKind.LIST:
+    if schema.kind.is_list:
         codec = stored_codec(schema)
         # The values are chunks; plain ones are counted without decoding them.
         if codec is not None and schema.form is StoredForm.CODED:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from penstock.state.backends.base import ABSENT, Table
-from penstock.state.handles.key_context import KeyContext, Parts
+from penstock.state.handles.key_context import HandleParameters, KeyContext, Parts
 from penstock.state.schema.declared_form import Form
 
 
@@ -110,3 +110,19 @@ class TableAggregatingState:
         """Remove the accumulator of the current key."""
         context = self._context
         self._parts[context.group].remove(context.key)
+
+
+def reducing_state(parameters: HandleParameters) -> TableReducingState:
+    """Return the handle of a reducing state."""
+    reduce = parameters.descriptor.get_reduce_function().reduce
+    return TableReducingState(
+        parameters.ageless_table(), parameters.context, reduce, parameters.form
+    )
+
+
+def aggregating_state(parameters: HandleParameters) -> TableAggregatingState:
+    """Return the handle of an aggregating state."""
+    function = parameters.descriptor.get_agg_function()
+    return TableAggregatingState(
+        parameters.ageless_table(), parameters.context, function, parameters.form
+    )

@@ -7,12 +7,11 @@ record has.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, Protocol
 
-from penstock.state.backends.base import Table
-from penstock.state.handles.key_context import KeyContext
-from penstock.state.handles.map_state import TableMapState, TypedMapState
-from penstock.state.schema.declared_form import Form
+from penstock.state.handles.key_context import HandleParameters, KeyContext
+from penstock.state.handles.map_state import TableMapState, map_state
 from penstock.state.schema.entry_schema import BROADCAST_GROUP
 
 
@@ -38,15 +37,11 @@ class Pairs(Protocol):
         """Return whether there is no pair."""
 
 
-def broadcast_state(
-    table: Table, key_form: Form | None = None, value_form: Form | None = None
-) -> TableMapState:
-    """Return the `BroadcastState` over a table."""
+def broadcast_state(parameters: HandleParameters) -> TableMapState:
+    """Return the handle of a broadcast state."""
     nowhere = KeyContext()
     nowhere.group = BROADCAST_GROUP
-    if key_form is None and value_form is None:
-        return TableMapState(table, nowhere)
-    return TypedMapState(table, nowhere, key_form, value_form)
+    return map_state(replace(parameters, context=nowhere))
 
 
 class ReadOnlyPairs:

@@ -1,10 +1,13 @@
-"""The current key, which keyed state handles use, and a cache of the state maps of a table by key group."""
+"""The parameters of state handles: the current key of an operator, its table, and the state maps by key group."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from penstock.state.backends.base import Table
+from penstock.state.handles.ttl import Expiry, TtlTable
+from penstock.state.schema.declared_form import Form
 
 
 class KeyContext:
@@ -37,3 +40,28 @@ class Parts(dict[int, Any]):
     def __missing__(self, key_group: int) -> Any:
         part = self[key_group] = self._table[key_group]
         return part
+
+
+@dataclass(frozen=True, slots=True)
+class HandleParameters:
+    """The parameters of a handle.
+
+    Attributes:
+        table: The entries.
+        context: The current key.
+        descriptor: The user's descriptor.
+        form: Coerces values to their declared type; None if any object is allowed.
+        key_form: Coerces the keys of a map; None if any object is allowed.
+        expiry: Expires values; None if they do not expire.
+    """
+
+    table: Table
+    context: KeyContext
+    descriptor: Any
+    form: Form | None
+    key_form: Form | None
+    expiry: Expiry | None
+
+    def ageless_table(self) -> Table:
+        """Return a table that hides expiry, for handles that do not support it."""
+        return self.table if self.expiry is None else TtlTable(self.table, self.expiry)

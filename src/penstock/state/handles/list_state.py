@@ -23,7 +23,7 @@ from operator import itemgetter
 from typing import Any
 
 from penstock.state.backends.base import ABSENT, NestedPart, Table
-from penstock.state.handles.key_context import KeyContext, Parts
+from penstock.state.handles.key_context import HandleParameters, KeyContext, Parts
 from penstock.state.handles.ttl import Expiry
 from penstock.state.schema.declared_form import Form
 
@@ -219,3 +219,11 @@ class TtlListState(TableListState):
         self._expiry.accesses += 1
         now, form = self._expiry.now_ms(), self._form
         return [(now, value if form is None else form(value)) for value in values]
+
+
+def list_state(parameters: HandleParameters) -> TableListState:
+    """Return the handle of a list state."""
+    table, context, form = parameters.table, parameters.context, parameters.form
+    if parameters.expiry is not None:
+        return TtlListState(table, context, parameters.expiry, form)
+    return TableListState(table, context) if form is None else TypedListState(table, context, form)

@@ -11,7 +11,7 @@ from operator import itemgetter
 from typing import Any
 
 from penstock.state.backends.base import ABSENT, Table
-from penstock.state.handles.key_context import KeyContext, Parts
+from penstock.state.handles.key_context import HandleParameters, KeyContext, Parts
 from penstock.state.schema.declared_form import Form
 from penstock.wire.canonical.key_encodings import stable_hash
 
@@ -147,3 +147,11 @@ class TypedMapState(TableMapState):
 
 def _itself(value: Any) -> Any:
     return value
+
+
+def map_state(parameters: HandleParameters) -> TableMapState:
+    """Return the handle of a map state."""
+    table, context = parameters.ageless_table(), parameters.context
+    if parameters.form is None and parameters.key_form is None:
+        return TableMapState(table, context)
+    return TypedMapState(table, context, parameters.key_form, parameters.form)

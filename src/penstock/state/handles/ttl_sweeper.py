@@ -14,7 +14,6 @@ from typing import Any
 from penstock.state.backends.base import Table
 from penstock.state.handles.list_state import TtlListState
 from penstock.state.handles.ttl import Expiry
-from penstock.state.schema.entry_schema import StateKind
 
 
 class TtlSweeper:
@@ -55,7 +54,7 @@ class _Round:
             self._look = self._look_at_subkeys
         else:
             self._look = self._look_at_value
-        self._is_map = kind is StateKind.MAP
+        self._is_map = kind.is_map
         # The rest of this round, in reverse order, because items are popped from the end.
         self._groups: list[int] = []
         self._keys: list[Any] = []

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.state.backends.base import Table
-from penstock.state.handles.key_context import KeyContext, Parts
+from penstock.state.backends.hash.parts import HashTable
+from penstock.state.handles.key_context import HandleParameters, KeyContext, Parts
 from penstock.state.schema.declared_form import Form
 
 
@@ -73,3 +74,12 @@ class TypedValueState(TableValueState):
             self._parts[context.group].remove(context.key)
         else:
             self._parts[context.group].put(context.key, self._form(value))
+
+
+def value_state(parameters: HandleParameters) -> TableValueState:
+    """Return the handle of a value state."""
+    table = parameters.ageless_table()
+    if parameters.form is None:
+        is_hash = isinstance(table, HashTable)
+        return (HashValueState if is_hash else TableValueState)(table, parameters.context)
+    return TypedValueState(table, parameters.context, parameters.form)

@@ -13,10 +13,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from enum import Enum
 from functools import cache
 from hashlib import sha256
-from typing import Any
+from typing import Any, ClassVar
 
 from penstock.errors import DecodeError
 from penstock.types import TypeInformation
@@ -30,37 +29,117 @@ _FINGERPRINT_DIGITS = 16
 _MEMBERS = {"kind", "subkey", "ttl", "value"}
 
 
-class StateKind(Enum):
-    """The kind of a state, which determines the addresses of its entries."""
+@dataclass(frozen=True, slots=True, eq=False)
+class StateKind:
+    """A kind of state: which entries a key has, and the handle by which functions use them.
 
-    VALUE = "value"
+    Attributes:
+        value: Its name, which is stored.
+        subkey: Name of what distinguishes the entries of a key; None if a key has one entry.
+        is_list: Whether an entry is a part of a list, and its subkey the number of the part.
+        is_map: Whether subkeys are keys of the user.
+        handle: Module and function that makes the handle; empty for states that no function has.
+        getter: The method of a context that returns the handle.
+        contents: Returns what a handle holds for a key.
+    """
+
+    value: str
+    subkey: str | None = None
+    is_list: bool = False
+    is_map: bool = False
+    handle: str = ""
+    getter: str = "get_state"
+    contents: Callable[[Any], Any] = lambda handle: handle.get()
+
+    VALUE: ClassVar[StateKind]
     """One value per key."""
 
-    LIST = "list"
-    """Chunks of a list per key; the subkey is the number of the chunk."""
+    LIST: ClassVar[StateKind]
+    """Parts of a list per key."""
 
-    MAP = "map"
-    """Pairs per key; the subkey is the key of the pair."""
+    MAP: ClassVar[StateKind]
+    """Pairs per key."""
 
-    REDUCING = "reducing"
+    REDUCING: ClassVar[StateKind]
     """One value per key, reduced with each added value."""
 
-    AGGREGATING = "aggregating"
+    AGGREGATING: ClassVar[StateKind]
     """One accumulator per key."""
 
-    TIMERS = "timers"
+    TIMERS: ClassVar[StateKind]
     """Timers per key; the subkey is the timestamp."""
 
-    BROADCAST = "broadcast"
-    """Pairs without a key; the subkey is the key of the pair."""
+    BROADCAST: ClassVar[StateKind]
+    """Pairs without a key."""
 
     @property
     def is_nested(self) -> bool:
         """True if a key has any number of entries, which a subkey distinguishes."""
-        return self in _NESTED
+        return self.subkey is not None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # There is one object of a kind in a process, so `is` compares kinds.
+        return kind_named, (self.value,)
+
+    def __repr__(self) -> str:
+        return f"StateKind {self.value!r}"
 
 
-_NESTED = frozenset({StateKind.LIST, StateKind.MAP, StateKind.TIMERS, StateKind.BROADCAST})
+_HANDLES = "penstock.state.handles"
+
+KINDS: dict[str, StateKind] = {
+    kind.value: kind
+    for kind in (
+        StateKind(
+            "value",
+            handle=f"{_HANDLES}.value_state:value_state",
+            contents=lambda handle: handle.value(),
+        ),
+        StateKind(
+            "list",
+            "list_index",
+            is_list=True,
+            handle=f"{_HANDLES}.list_state:list_state",
+            getter="get_list_state",
+            contents=lambda handle: list(handle.get() or ()),
+        ),
+        StateKind(
+            "map",
+            "map_key",
+            is_map=True,
+            handle=f"{_HANDLES}.map_state:map_state",
+            getter="get_map_state",
+            contents=lambda handle: dict(handle.items()),
+        ),
+        StateKind(
+            "reducing",
+            handle=f"{_HANDLES}.aggregating_state:reducing_state",
+            getter="get_reducing_state",
+        ),
+        StateKind(
+            "aggregating",
+            handle=f"{_HANDLES}.aggregating_state:aggregating_state",
+            getter="get_aggregating_state",
+        ),
+        StateKind("timers", "timestamp_ms"),
+        StateKind("broadcast", "map_key", handle=f"{_HANDLES}.broadcast_state:broadcast_state"),
+    )
+}
+"""Name to kind; a kind of state is a row here, a handle, and a descriptor of the API."""
+
+
+def kind_named(value: str) -> StateKind:
+    """Return the kind of a name."""
+    return KINDS[value]
+
+
+StateKind.VALUE = KINDS["value"]
+StateKind.LIST = KINDS["list"]
+StateKind.MAP = KINDS["map"]
+StateKind.REDUCING = KINDS["reducing"]
+StateKind.AGGREGATING = KINDS["aggregating"]
+StateKind.TIMERS = KINDS["timers"]
+StateKind.BROADCAST = KINDS["broadcast"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,9 +220,8 @@ def _parse(text: str) -> StateSchema:
         raise _unreadable(text, "it is no JSON") from refused
     if not isinstance(members, dict) or set(members) - {"form"} != _MEMBERS:
         raise _unreadable(text, f"it has not the members {', '.join(sorted(_MEMBERS))}")
-    kinds = {kind.value: kind for kind in StateKind}
     kind, has_ttl = members["kind"], members["ttl"]
-    if not isinstance(kind, str) or kind not in kinds:
+    if not isinstance(kind, str) or kind not in KINDS:
         raise _unreadable(text, f"there is no kind of state {kind!r}")
     coded = StoredForm.CODED.value
     if members.get("form", coded) != coded:
@@ -152,7 +230,7 @@ def _parse(text: str) -> StateSchema:
         raise _unreadable(text, f"its ttl is {has_ttl!r}")
     subkey = members["subkey"]
     return StateSchema(
-        kinds[kind],
+        KINDS[kind],
         type_of(members["value"]),
         None if subkey is None else type_of(subkey),
         has_ttl,

@@ -41,7 +41,7 @@ from itertools import combinations
 from typing import Any
 
 from penstock.errors import StateError, StateMigrationError
-from penstock.state.schema.entry_schema import StateKind, StateSchema
+from penstock.state.schema.entry_schema import StateSchema
 from penstock.state.schema.own_states import described
 from penstock.state.schema.plain import (
     in_lists,
@@ -251,7 +251,7 @@ def migration(
     if new.is_part is not None:
         _check_parts(old.value_type, new.value_type, new.is_part, place)
     change = _of_elements(old, new, place, now_ms)
-    if new.kind is StateKind.LIST:
+    if new.kind.is_list:
         change = change and in_lists(change)
     return between_forms(old, new, change)
 

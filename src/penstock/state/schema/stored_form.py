@@ -16,7 +16,7 @@ from functools import cache
 from typing import Any
 
 from penstock.errors import ArgumentError, DecodeError
-from penstock.state.schema.entry_schema import StateKind, StateSchema
+from penstock.state.schema.entry_schema import StateSchema
 from penstock.state.schema.plain import PlainCodec, plain_codec
 from penstock.types import TypeInformation, Types
 from penstock.types.value_serializer import Codec, StoredForm, provide_codec
@@ -30,7 +30,7 @@ def stored_type(schema: StateSchema) -> TypeInformation:
     value = schema.value_type
     if schema.has_ttl:
         value = Types.TUPLE([Types.LONG(), value])
-    return Types.LIST(value) if schema.kind is StateKind.LIST else value
+    return Types.LIST(value) if schema.kind.is_list else value
 
 
 @cache

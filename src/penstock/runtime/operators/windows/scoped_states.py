@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from penstock.errors import StateError
 from penstock.program.level import OperatorSpec
-from penstock.runtime.functions.state_handles import Descriptor, KeyedScope, StateHandles
+from penstock.runtime.functions.state_handles import KeyedScope, KeyedStates, StateHandles
 from penstock.state.backends.base import ABSENT, KeyedStateBackend, Table
 from penstock.state.schema.entry_schema import StateKind, StateSchema
 
@@ -24,7 +24,7 @@ class _PrefixedStore:
         return self._store.table(operator, self._prefix + state, schema)
 
 
-class ScopedStates:
+class ScopedStates(KeyedStates):
     """Implements `KeyedStateStore` of the API for the current key and window.
 
     Args:
@@ -38,7 +38,7 @@ class ScopedStates:
         self._space = scope.context
         self._uid = spec.uid
         prefixed = replace(scope, store=cast("KeyedStateBackend", self._store))
-        self._handles = StateHandles(spec, prefixed)
+        super().__init__(StateHandles(spec, prefixed))
         self._found: dict[str, tuple[Any, Any]] = {}
 
     def of(self, descriptor: Any) -> Any:
@@ -50,7 +50,8 @@ class ScopedStates:
         known = self._found.get(getattr(descriptor, "get_name", str)())
         if known is not None and known[0] is descriptor:
             return known[1]
-        handle = self._handles.keyed(getattr(descriptor, "kind", StateKind.VALUE), descriptor)
+        kind = getattr(descriptor, "kind", StateKind.VALUE)
+        handle = self._states.keyed(kind.getter, descriptor)
         self._found[descriptor.get_name()] = (descriptor, handle)
         return handle
 
@@ -90,26 +91,6 @@ class ScopedStates:
         own = part.get(self._space.key, ABSENT)
         merged = found if own is ABSENT else descriptor.get_agg_function().merge(own, found)
         part.put(self._space.key, merged)
-
-    def get_state(self, state_descriptor: Descriptor) -> Any:
-        """Return value state of the key and window."""
-        return self._handles.keyed(StateKind.VALUE, state_descriptor)
-
-    def get_list_state(self, state_descriptor: Descriptor) -> Any:
-        """Return list state of the key and window."""
-        return self._handles.keyed(StateKind.LIST, state_descriptor)
-
-    def get_map_state(self, state_descriptor: Descriptor) -> Any:
-        """Return map state of the key and window."""
-        return self._handles.keyed(StateKind.MAP, state_descriptor)
-
-    def get_reducing_state(self, state_descriptor: Descriptor) -> Any:
-        """Return reducing state of the key and window."""
-        return self._handles.keyed(StateKind.REDUCING, state_descriptor)
-
-    def get_aggregating_state(self, state_descriptor: Descriptor) -> Any:
-        """Return aggregating state of the key and window."""
-        return self._handles.keyed(StateKind.AGGREGATING, state_descriptor)
 
 
 _MERGEABLE = frozenset({StateKind.REDUCING, StateKind.LIST, StateKind.AGGREGATING})
