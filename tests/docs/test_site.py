@@ -236,9 +236,11 @@ def test_sections_of_a_docstring_become_lists() -> None:
 
 @pytest.mark.parametrize("name", drawings.DRAWINGS)
 def test_drawings_are_those_of_the_programs(name: str) -> None:
-    stored = DOCS / "images" / f"concept-{name}.svg"
+    stored = DOCS / "images" / f"{name}.svg"
     assert stored.read_text(encoding="utf-8") == drawings.DRAWINGS[name]()
-    assert f"concept-{name}.svg" in (DOCS / "concepts" / f"{name}.md").read_text(encoding="utf-8")
+    about, _, rest = name.partition("-")
+    page = DOCS / "concepts" / f"{rest}.md" if about == "concept" else DOCS / f"{about}.md"
+    assert f"{name}.svg" in page.read_text(encoding="utf-8")
 
 
 def test_the_first_job_is_that_of_a_new_project() -> None:

@@ -13,6 +13,7 @@ from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.connectors import DiscardingSink
 from penstock.datastream.window import TumblingEventTimeWindows
 from penstock.testing import Schedule, collect, run_in_process
+from tools.layers import MAY_IMPORT, THIRD_PARTY
 from tools.site.svg import (
     BLUE,
     GREEN,
@@ -27,7 +28,8 @@ from tools.site.svg import (
     text,
 )
 
-IMAGES = Path(__file__).parents[2] / "docs" / "images"
+TOP = Path(__file__).parents[2]
+IMAGES, PACKAGE = TOP / "docs" / "images", TOP / "src" / "penstock"
 
 ORDERS = [("ann", 5), ("bob", 3), ("ann", 2)]
 READINGS = (1, 4, 3, 12, 8)
@@ -175,6 +177,33 @@ def _window_counts() -> list[int]:
     return [count for _, _, count in sorted(collect(counts))]
 
 
+def layers() -> str:
+    """Return the packages, each above those that it may import."""
+    rows: dict[int, list[str]] = {}
+    for package in MAY_IMPORT:
+        if (PACKAGE / package).is_dir():
+            rows.setdefault(_height(package), []).append(package)
+    shapes = []
+    for row, height in enumerate(sorted(rows, reverse=True)):
+        names, y = sorted(rows[height]), 10 + 44 * row
+        width = 700 // len(names) - 10
+        for at, name in enumerate(names):
+            x = 15 + at * (width + 10)
+            colour = ORANGE if "pyspark" in _guarded(name) else BLUE
+            shapes += [box(x, y, width, 34, colour), text(x + width // 2, y + 22, name, colour)]
+    below = 10 + 44 * len(rows)
+    shapes += [text(360, below + 14, "a package imports only what is below it", MUTED, size=12)]
+    return drawing(720, below + 28, "The packages in layers; only spark imports PySpark", *shapes)
+
+
+def _height(package: str) -> int:
+    return 1 + max(map(_height, MAY_IMPORT.get(package, ())), default=-1)
+
+
+def _guarded(package: str) -> set[str]:
+    return {library for library, users in THIRD_PARTY.items() if package in users}
+
+
 def exactly_once() -> str:
     """Return the steps of an epoch, and where a crash goes on."""
     steps = [
@@ -202,19 +231,20 @@ def exactly_once() -> str:
 
 
 DRAWINGS: dict[str, Callable[[], str]] = {
-    "history-and-live": history_and_live,
-    "the-law": the_law,
-    "state": state,
-    "time": time,
-    "exactly-once": exactly_once,
+    "concept-history-and-live": history_and_live,
+    "concept-the-law": the_law,
+    "concept-state": state,
+    "concept-time": time,
+    "concept-exactly-once": exactly_once,
+    "architecture-layers": layers,
 }
-"""Page of `docs/concepts` to its drawing."""
+"""Name of an image to its drawing: of a page of `docs/concepts`, or of `docs/architecture.md`."""
 
 
 def main() -> None:
     """Write the files."""
     for name, draw in DRAWINGS.items():
-        (IMAGES / f"concept-{name}.svg").write_text(draw(), encoding="utf-8")
+        (IMAGES / f"{name}.svg").write_text(draw(), encoding="utf-8")
 
 
 if __name__ == "__main__":
