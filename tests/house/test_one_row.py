@@ -69,7 +69,8 @@ def test_lineage_has_what_its_classes_name() -> None:
 
 @pytest.mark.usefixtures("_row")
 def test_programs_import_its_classes() -> None:
-    assert connectors_module.ThermometerSource(3).splits(1) == [(0, 3)]
+    found = {each: getattr(connectors_module, each) for each in ("ThermometerSource",)}
+    assert found["ThermometerSource"](3).splits(1) == [(0, 3)]
     with pytest.raises(AttributeError, match="Barometer"):
         _ = connectors_module.BarometerSource
 
