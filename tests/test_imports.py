@@ -8,6 +8,7 @@ module sets.
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
@@ -194,3 +195,24 @@ def test_finds_circles_that_are_delayed_and_those_of_types(tmp_path):
     assert circles(import_graph(root, for_types=False)) == [circle]
     assert circles(import_graph(root, for_types=True)) == [circle, ["pkg.d", "pkg.e"]]
     assert assigned_from_below(root) == ["e.py:2 D.child"]
+
+
+def test_windows_of_a_time_are_computed_in_one_file() -> None:
+    """`time - (time - offset) % distance` is there once."""
+    found = [path for path in ROOT.rglob("*.py") if _cuts_time(ast.parse(path.read_text()))]
+    assert found == [ROOT / "program" / "windows.py"]
+
+
+def _cuts_time(tree: ast.AST) -> bool:
+    def halves(node: ast.AST, kind: type[ast.operator]) -> tuple[ast.AST, ast.AST] | None:
+        if isinstance(node, ast.BinOp) and isinstance(node.op, kind):
+            return node.left, node.right
+        return None
+
+    for node in ast.walk(tree):
+        whole = halves(node, ast.Sub)
+        rest = whole and halves(whole[1], ast.Mod)
+        behind = rest and halves(rest[0], ast.Sub)
+        if whole and behind and ast.dump(whole[0]) == ast.dump(behind[0]):
+            return True
+    return False

@@ -18,7 +18,11 @@ import pytest
 
 from penstock.api.windows.sliding import CumulatingEventTimeWindows
 from penstock.common import Configuration, Duration, Row, Time, Types, WatermarkStrategy
-from penstock.datastream import StreamExecutionEnvironment
+from penstock.datastream import (
+    AggregateFunction,
+    ProcessWindowFunction,
+    StreamExecutionEnvironment,
+)
 from penstock.datastream.connectors import CollectionSource, FileSource, HybridSource
 from penstock.datastream.window import (
     EventTimeSessionWindows,
@@ -335,12 +339,10 @@ ASSIGNERS = {
 }
 
 
-@pytest.mark.parametrize("mode", ["batch", "streaming"])
-@pytest.mark.parametrize("table", ASSIGNERS)
-def test_a_record_costs_at_most_twice_what_it_costs_in_columns(table: str, mode: str) -> None:
-    """Calls are counted for many records and for few: the difference is that of records."""
+def calls_of_a_record(table: str, mode: str, *, of_sql: bool) -> float:
+    """Return calls per record: they are counted for many records and for few, and the difference is that of records."""
 
-    def calls(count: int, *, of_sql: bool) -> int:
+    def calls(count: int) -> int:
         rows = [
             Row("pq"[n % 2], 0, 1, n % 9, "", True, 0.0, at(n * 60 / count)) for n in range(count)
         ]
@@ -355,8 +357,67 @@ def test_a_record_costs_at_most_twice_what_it_costs_in_columns(table: str, mode:
             made = windows.aggregate(col.window_end, s=col.b.sum())
         return calls_of(lambda: collect(made, Schedule(batch_sizes=(500,))))
 
-    sql, columns = (calls(2500, of_sql=each) - calls(500, of_sql=each) for each in (True, False))
-    assert sql <= 2 * columns, (sql / 2000, columns / 2000)
+    return (calls(2500) - calls(500)) / 2000
+
+
+@pytest.mark.parametrize("mode", ["batch", "streaming"])
+@pytest.mark.parametrize("table", ASSIGNERS)
+def test_a_record_costs_at_most_twice_what_it_costs_in_columns(table: str, mode: str) -> None:
+    sql, columns = (calls_of_a_record(table, mode, of_sql=each) for each in (True, False))
+    assert sql <= 2 * columns, (sql, columns)
+
+
+@pytest.mark.parametrize("of_sql", [True, False])
+def test_a_record_of_a_session_costs_at_most_thrice_that_of_a_window(*, of_sql: bool) -> None:
+    """Also live: sessions of a micro-batch are cut as columns."""
+    found = [calls_of_a_record(each, "streaming", of_sql=of_sql) for each in ("session", "tumble")]
+    assert found[0] <= 3 * found[1], found
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_sessions_of_columns_are_those_of_records(seed: int) -> None:
+    """Late records are among them, in micro-batches of any size."""
+    query = f"SELECT k, g, {BOUNDS}, SUM(b) AS s, COUNT(*) AS c FROM {sessions(2, ' PARTITION BY k, g')} GROUP BY k, g, {BOUNDS}"
+    rows = rows_of_seed(seed, 150, is_whole=True)
+    schedule = Schedule(batch_sizes=(1, 40, 5))
+    strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(col.ts)
+
+    class Sum(AggregateFunction):
+        def create_accumulator(self) -> Any:
+            return None, 0
+
+        def add(self, value: Any, accumulator: Any) -> Any:
+            total, count = accumulator
+            return value.b if total is None else total + (value.b or 0), count + 1
+
+        def get_result(self, accumulator: Any) -> Any:
+            return accumulator
+
+        def merge(self, a: Any, b: Any) -> Any:
+            known = [each[0] for each in (a, b) if each[0] is not None]
+            return sum(known) if known else None, a[1] + b[1]
+
+    class Shown(ProcessWindowFunction):
+        def process(self, key: Any, context: Any, elements: Any) -> Any:
+            ((total, count),) = elements
+            yield (*key, context.window().start, context.window().end, total, count)
+
+    stream, _ = table_of(rows, "streaming", strategy, **{"parallelism.default": "1"})
+    windows = stream.key_by(lambda row: (row.k, row.g)).window(
+        EventTimeSessionWindows.with_gap(Time.seconds(2))
+    )
+    wanted = collect(windows.aggregate(Sum(), Shown()), schedule)
+    stream, _ = table_of(rows, "streaming", strategy, **{"parallelism.default": "1"})
+    made = stream.get_execution_environment().sql(query, {"t": StreamTable(stream, time="ts")})
+    found = [
+        (row.k, row.g, *map(_millis, row[2:4]), row.s, row.c) for row in collect(made, schedule)
+    ]
+    assert Counter(found) == Counter(map(tuple, wanted))
+    assert sum(row[-1] for row in found) < len(rows), "some are late"
+
+
+def _millis(time: Any) -> int:
+    return int((time - START) / timedelta(milliseconds=1))
 
 
 @pytest.mark.parametrize("table", TABLES)

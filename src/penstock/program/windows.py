@@ -19,13 +19,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 from math import gcd
-from typing import Protocol
+from typing import Any, Protocol
 
 MAX_TIMESTAMP = 2**63 - 1
 """Long.MAX: the watermark at the end of a bounded input."""
 
 MIN_TIMESTAMP = -(2**63)
 """Long.MIN: the timestamp of a record that has none."""
+
+
+def _start_of(time: int, offset: int, distance: int) -> int:
+    """Return the last start of stretches at a distance that is not behind a time: the only formula of windows."""
+    return time - (time - offset) % distance
 
 
 class Window(ABC):
@@ -91,7 +96,7 @@ class TimeWindow(Window):
             >>> TimeWindow.get_window_start_with_offset(61_500, 0, 60_000)
             60000
         """
-        return timestamp - (timestamp - offset) % window_size
+        return _start_of(timestamp, offset, window_size)
 
     @staticmethod
     def merge_windows(windows: Iterable[TimeWindow], callback: TakesMerges) -> None:
@@ -216,10 +221,14 @@ class RegularWindows:
         """Return start and end of the windows that contain a time: of sliding ones the latest first."""
         size, slide = self.size, self.slide
         if not self.grows:
-            last = time - (time - self.offset) % slide
+            last = _start_of(time, self.offset, slide)
             return [(start, start + size) for start in range(last, time - size, -slide)]
-        start = time - (time - self.offset) % size
+        start = _start_of(time, self.offset, size)
         return [(start, end) for end in range(self.end_behind(time + 1), start + size + 1, slide)]
+
+    def pane_of(self, time: Any) -> Any:
+        """Return the start of the pane that contains a time, or that of each time of an array."""
+        return _start_of(time, self.offset, self.width)
 
     def ends_of(self, pane: int) -> range:
         """Return the ends of the windows that contain a pane, the earliest first; none between windows with gaps."""
@@ -232,8 +241,8 @@ class RegularWindows:
     def last_end(self, time: int) -> int:
         """Return the end of the last window that begins at a time or before; the window may be over then."""
         distance = self.size if self.grows else self.slide
-        return time - (time - self.offset) % distance + self.size
+        return _start_of(time, self.offset, distance) + self.size
 
     def start_of(self, end: int) -> int:
         """Return the start of the window that ends at a time."""
-        return end - 1 - (end - 1 - self.offset) % self.size if self.grows else end - self.size
+        return _start_of(end - 1, self.offset, self.size) if self.grows else end - self.size

@@ -75,6 +75,9 @@ class Folding:
         if not isinstance(aggregate, KeyedAggregate) or not aggregate.has_columns:
             return False
         window = self.op.window
+        if window is not None and window.session_gap_ms is not None:
+            # A window that fires late does so for every record.
+            return self.run.kind is RunKind.LIVE and not window.allowed_lateness
         return window is None or (window.panes is not None and window.assigner.is_event_time())
 
     @property
@@ -162,6 +165,9 @@ def _is_live(folding: Folding) -> str | None:
 
 def _is_live_by_record(folding: Folding) -> str | None:
     """Refuse live runs, unless what a micro-batch emits does not depend on when records are folded."""
+    window = folding.op.window
+    if window is not None and window.session_gap_ms is not None and folding.as_columns:
+        return "a late record belongs to a session only if that is open, which its reader finds out"
     return None if folding.as_columns else _is_live(folding)
 
 

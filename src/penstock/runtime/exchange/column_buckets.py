@@ -152,8 +152,9 @@ class PartsBuckets:
         )
 
     def _merge(self) -> None:
-        merged, panes = self.merge.merged(self._waiting, self._joined_times())
-        self._waiting, self._times = [merged], [panes]
+        times = self._joined_times()
+        merged, panes = self.merge.merged(self._waiting, *([] if times is None else [times]))
+        self._waiting, self._times = [merged], [*panes, None][:1]
         self._rows, self._bytes = merged.num_rows, merged.nbytes
 
     def _routes_of(self, batch: pa.RecordBatch) -> npt.NDArray[np.int64]:

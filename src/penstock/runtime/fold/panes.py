@@ -36,13 +36,11 @@ def pane_starts(stamps: list[int], shape: RegularWindows) -> list[int]:
         >>> pane_starts([0, 9, 10, -1], RegularWindows(size=20, slide=10, offset=0))
         [0, 0, 10, -10]
     """
-    width, offset = shape.width, shape.offset
     low, high = min(stamps), max(stamps)
-    first = low - (low - offset) % width
-    if high < first + width:  # as a batch of a source that goes forward in time usually is
+    first = shape.pane_of(low)
+    if high < first + shape.width:  # as a batch of a source that goes forward in time usually is
         return [first] * len(stamps)
-    if low > -_SAFE and high < _SAFE and abs(offset) < _SAFE:
-        times = np.array(stamps, dtype=np.int64)
-        starts: list[int] = (times - (times - offset) % width).tolist()
+    if low > -_SAFE and high < _SAFE and abs(shape.offset) < _SAFE:
+        starts: list[int] = shape.pane_of(np.array(stamps, dtype=np.int64)).tolist()
         return starts
-    return [stamp - (stamp - offset) % width for stamp in stamps]
+    return list(map(shape.pane_of, stamps))

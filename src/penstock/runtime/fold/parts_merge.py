@@ -22,8 +22,8 @@ from penstock.types.arrow_lists import columns_to_lists
 from penstock.user_failure import failure_at
 from penstock.wire.row_columns import rows_of
 
-Panes = npt.NDArray[np.int64]
-"""The begin of the pane of each row."""
+Times = npt.NDArray[np.int64]
+"""The begin of the pane of each row, or the first or last time of the piece of a session."""
 
 
 class PartsMerge:
@@ -43,20 +43,18 @@ class PartsMerge:
         self._origin = origin
 
     def merged(
-        self, batches: Sequence[pa.RecordBatch], panes: Panes | None = None
-    ) -> tuple[pa.RecordBatch, Panes | None]:
-        """Return one row per key, or per key and pane, in the order in which keys first come.
+        self, batches: Sequence[pa.RecordBatch], *times: Times
+    ) -> tuple[pa.RecordBatch, list[Times]]:
+        """Return one row per key, or per key and times, in the order in which these first come, and its times.
 
         Raises:
             ExpressionError: A sum leaves its type; names the key.
         """
         try:
-            if panes is None:
-                return self.columns.merged(batches)[0], None
-            made, (found,) = self.columns.merged(batches, [pa.array(panes)])
-            return made, found.to_numpy()
+            made, found = self.columns.merged(batches, [pa.array(each) for each in times])
+            return made, [each.to_numpy() for each in found]
         except CannotMergeError:
-            return self._by_python(batches, panes)
+            return self._by_python(batches, times)
 
     def of_records(self, values: list[Any]) -> pa.RecordBatch:
         """Return records of parts as columns."""
@@ -69,11 +67,11 @@ class PartsMerge:
         return lists[0] if len(lists) == 1 else list(zip(*lists, strict=True))
 
     def _by_python(
-        self, batches: Sequence[pa.RecordBatch], panes: Panes | None
-    ) -> tuple[pa.RecordBatch, Panes | None]:
+        self, batches: Sequence[pa.RecordBatch], times: Sequence[Times]
+    ) -> tuple[pa.RecordBatch, list[Times]]:
         values = [row for batch in batches for row in rows_of(batch)]
         keys = [key for batch in batches for key in self.keys_of(batch)]
-        addresses = keys if panes is None else list(zip(keys, panes.tolist(), strict=True))
+        addresses = list(zip(keys, *(each.tolist() for each in times), strict=True))
         table: dict[Any, Any] = {}
         position = iter(values)
         try:
@@ -83,6 +81,5 @@ class PartsMerge:
             where = failing_place(cause, values, position, key)
             raise failure_at(self._subject, where, cause, self._origin) from cause
         made = self.of_records(list(table.values()))
-        if panes is None:
-            return made, None
-        return made, np.array([pane for _, pane in table], dtype=np.int64)
+        _, *found = zip(*table, strict=True)
+        return made, [np.array(each, dtype=np.int64) for each in found]

@@ -36,7 +36,7 @@ class CompleteWindows:
         """Begin without records."""
         self.time = MIN_TIMESTAMP
         self._host = host
-        self._size, self._offset = shape.size, shape.offset
+        self._size, self._start_of = shape.size, shape.pane_of
         self._lateness = host.window.allowed_lateness
         self._values: list[Any] = []
         self._stamps: list[int] = []
@@ -78,9 +78,6 @@ class CompleteWindows:
             return len(stamps)
         span = self._size - 1 + self._lateness
         return bisect_left(stamps, self._start_of(final_watermark - span) + self._size)
-
-    def _start_of(self, stamp: int) -> int:
-        return stamp - (stamp - self._offset) % self._size
 
     def _windows(self, values: list[Any], stamps: list[int]) -> Iterator[tuple[int, list[Any]]]:
         """Yield start and records of every window with records."""

@@ -19,16 +19,21 @@ from itertools import repeat
 from typing import Any
 
 from penstock.errors import PenstockError
+from penstock.expressions.keyed_aggregate import KeyedAggregate
 from penstock.program.folding.fold import Fold, Place
 from penstock.program.folding.operator_fold import fold_of_window, merges
 from penstock.program.level import OperatorSpec, has_life_cycle
 from penstock.program.window_operation import Evaluation, WindowSpec
 from penstock.program.windows import RegularWindows
+from penstock.runtime.exchange.column_records import ColumnRecords
+from penstock.runtime.exchange.group_order import KeyedRows
 from penstock.runtime.flow.output import Output, send_sides
 from penstock.runtime.fold.fold_table import Entries
 from penstock.runtime.fold.loops import result_of
 from penstock.runtime.fold.panes import pane_starts
+from penstock.runtime.fold.parts_merge import PartsMerge
 from penstock.runtime.fold.sender_fold import refuse_untimed
+from penstock.runtime.fold.session_pieces import merged_pieces
 from penstock.runtime.functions.context import KeyedScope, OperatorContext
 from penstock.runtime.operators.keyed import FLUSH_RECORDS
 from penstock.runtime.operators.keyed_fold import KeyedFoldOperator
@@ -51,6 +56,7 @@ from penstock.state.handles.key_context import KeyContext
 from penstock.state.schema.own_states import WINDOW_FUNCTION_PREFIX
 from penstock.user_failure import short
 from penstock.wire.elements import MIN_TIMESTAMP
+from penstock.wire.row_columns import rows_of
 
 
 class KeyedWindowOperator(KeyedFoldOperator):
@@ -78,6 +84,7 @@ class KeyedWindowOperator(KeyedFoldOperator):
         is_folded = self._fold is not None and Place.SENDER in self.folding.places
         if self._fold is not None and is_folded:
             self._fold = self._fold.of_accumulators()  # the input has accumulators
+        is_cut = self.folding.as_columns and spec.window.session_gap_ms is not None
         self._space = KeyContext()
         self._timers = InternalTimerService(
             scope.store.timers(spec.uid, TABLE),
@@ -104,8 +111,12 @@ class KeyedWindowOperator(KeyedFoldOperator):
             failed=self._failed,
             failed_in=self.failed_in,
             fold=self._fold,
-            session_gap_ms=spec.window.session_gap_ms if is_folded else None,
+            session_gap_ms=spec.window.session_gap_ms if is_folded or is_cut else None,
         )
+        function = spec.window.fold_function
+        self._merge: PartsMerge | None = None
+        if is_cut and isinstance(function, KeyedAggregate):
+            self._merge = PartsMerge(function, spec.name, spec.origin)
         self._engine: WindowEngine
         self._held: list[Any] = []
         self._contents_so_far: GrowingContents | None = None
@@ -147,6 +158,27 @@ class KeyedWindowOperator(KeyedFoldOperator):
     def is_foldable(self) -> bool:
         """True if the input may be folded in the table: windows at the end of the input fire in this run."""
         return self.table is not None and (self._window.end_of_stream is None or self._fires_at_end)
+
+    def process(self, values: list[Any], timestamps: list[int] | None) -> None:
+        """Fold a batch, or the pieces of sessions of columns."""
+        if isinstance(values, ColumnRecords) and self._merge is not None and values:
+            values, timestamps = self._pieces(self._merge, values, timestamps)
+        super().process(values, timestamps)
+
+    def _pieces(
+        self, merge: PartsMerge, values: ColumnRecords, timestamps: list[int] | None
+    ) -> tuple[list[Any], list[int]]:
+        """Return pairs of accumulators and times of last records, with the times of the first ones."""
+        gap = self._window.session_gap_ms
+        assert gap is not None, "only sessions have pieces"
+        if timestamps is None or MIN_TIMESTAMP in timestamps:
+            refuse_untimed(self._window.assigner, iter(values.rows()), timestamps)
+        assert timestamps is not None, "records without timestamps are refused"
+        parts = [merge.columns.prepared(each) for each in values.batches]
+        pieces = merged_pieces(merge, parts, timestamps, gap, self._timers.current_watermark())
+        rows = rows_of(pieces.parts)
+        keys = self.keys_of(0, rows)
+        return KeyedRows(list(zip(rows, pieces.lasts, strict=True)), keys), pieces.firsts
 
     def panes_of(
         self, keys: list[Any], values: Iterator[Any], timestamps: list[int] | None

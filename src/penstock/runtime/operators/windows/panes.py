@@ -17,9 +17,11 @@ each, one of them could remove panes that an earlier window still needs.
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any
 
 from penstock.program.windows import MAX_TIMESTAMP, MIN_TIMESTAMP, RegularWindows, TimeWindow
+from penstock.runtime.fold.panes import pane_starts
 from penstock.runtime.operators.windows.contents import Contents, FoldedContents
 from penstock.runtime.operators.windows.host import WindowHost
 
@@ -48,13 +50,11 @@ class PaneEngine:
         clock = self._clock()
         if not self._by_event_time:
             stamps = [clock] * len(values)
-        width, offset = self._pane, self._shape.offset
+        if MIN_TIMESTAMP in stamps:
+            self._refuse(values, stamps.index(MIN_TIMESTAMP))
         panes: dict[int, tuple[list[int], list[Any]]] = {}
-        position = iter(values)
-        for stamp, value in zip(stamps, position, strict=False):
-            if stamp == MIN_TIMESTAMP:
-                self._refuse(value, values, position)
-            pane = stamp - (stamp - offset) % width
+        starts = pane_starts(stamps, self._shape)
+        for pane, stamp, value in zip(starts, stamps, values, strict=True):
             found = panes.get(pane)
             if found is None:
                 found = panes[pane] = ([], [])
@@ -208,8 +208,10 @@ class PaneEngine:
         self._space.key = (key, (window.start, window.end))
         self._host.call.clear(window)
 
-    def _refuse(self, value: Any, values: list[Any], position: Any) -> None:
+    def _refuse(self, values: list[Any], at: int) -> None:
         """Call the assigner for a record without a timestamp, which raises the error."""
+        position = iter(values)
+        *_, value = islice(position, at + 1)
         try:
             self._host.window.assigner.assign_windows(value, MIN_TIMESTAMP, None)
         except BaseException as cause:

@@ -1,0 +1,103 @@
+"""Pieces of sessions of records that are columns: stretches of time of a key without a gap.
+
+    key   time                piece
+    a       0       gap 5     0 to 5     and what it touches, as windows of records touch
+    a      20                 20
+    a       5                 0 to 5
+
+A late record belongs to a session only if one is there that it touches when it arrives. So it is a piece of its own, between the pieces of the
+records of its key before it and behind it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from penstock.runtime.fold.parts_merge import PartsMerge
+
+Numbers = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+
+class Pieces(NamedTuple):
+    """Merged parts of pieces, those of a key in the order in which they arrived.
+
+    Attributes:
+        parts: A row for each piece.
+        firsts: Time of the first record of each.
+        lasts: Time of the last one.
+    """
+
+    parts: pa.RecordBatch
+    firsts: list[int]
+    lasts: list[int]
+
+
+def merged_pieces(
+    merge: PartsMerge, batches: list[pa.RecordBatch], times: list[int], gap_ms: int, watermark: int
+) -> Pieces:
+    """Merge the parts of records piece by piece.
+
+    Raises:
+        ExpressionError: A sum leaves its type; names the key.
+    """
+    stamps = np.array(times, dtype=np.int64)
+    is_late = np.array([time + gap_ms - 1 <= watermark for time in times])
+    keys = pa.Table.from_batches(batches).select(range(merge.columns.keys))
+    pieces = pieces_of(_codes_of(keys.columns), stamps, is_late, gap_ms)
+    parts, (runs, firsts, lasts) = merge.merged(batches, *pieces)
+    order = np.argsort(runs, kind="stable")
+    taken = parts.take(pa.array(order))
+    return Pieces(taken, firsts[order].tolist(), lasts[order].tolist())
+
+
+def pieces_of(
+    codes: Numbers, times: Numbers, is_late: Flags, gap_ms: int
+) -> tuple[Numbers, Numbers, Numbers]:
+    """Return the run, and the first and the last time of the piece of each record, given the number of its key.
+
+    Runs of a key are what came between its late records, and those.
+
+    Examples:
+        >>> times, none = np.array([0, 5, 0, 11]), np.zeros(4, dtype=bool)
+        >>> [each.tolist() for each in pieces_of(np.array([0, 0, 1, 0]), times, none, 5)]
+        [[0, 0, 1, 0], [0, 0, 0, 11], [5, 5, 0, 11]]
+    """
+    arrived = np.argsort(codes, kind="stable")
+    late = is_late[arrived].astype(np.int64)
+    run_of = np.empty_like(codes)
+    run_of[arrived] = _begun(codes[arrived], 2 * np.cumsum(late) - late)
+    order = np.lexsort((times, run_of))
+    runs, sorted_times = run_of[order], times[order]
+    # Without a sign, so that the difference of times far apart is exact.
+    unsigned = sorted_times.astype(np.uint64)
+    is_apart = np.diff(unsigned, prepend=unsigned[:1]) > np.uint64(gap_ms)
+    piece_of = _begun(runs, np.cumsum(is_apart))
+    begins = np.flatnonzero(np.diff(piece_of, prepend=-1))
+    ends = np.append(begins[1:], len(order)) - 1
+    firsts, lasts = np.empty_like(times), np.empty_like(times)
+    firsts[order], lasts[order] = sorted_times[begins][piece_of], sorted_times[ends][piece_of]
+    return run_of, firsts, lasts
+
+
+def _begun(one: Numbers, other: Numbers) -> Numbers:
+    """Return numbers from 0 on, another one wherever one of two columns changes."""
+    changes = (one[1:] != one[:-1]) | (other[1:] != other[:-1])
+    return np.concatenate(([0], np.cumsum(changes)))
+
+
+def _codes_of(columns: list[pa.ChunkedArray]) -> Numbers:
+    """Return a number for each row that is equal for equal keys."""
+    codes: Numbers | None = None
+    for column in columns:
+        coded = column.combine_chunks().dictionary_encode(null_encoding="encode")
+        own = coded.indices.to_numpy().astype(np.int64)
+        if codes is not None:
+            _, own = np.unique(codes * (own.max() + 1) + own, return_inverse=True)
+        codes = own
+    assert codes is not None, "a key has a column"
+    return codes
