@@ -248,7 +248,13 @@ def accident(
         kill_driver(process)
         return drivers.start()
     found = {"executor": executors_below, "worker": workers_below}[what]
-    wait_for(lambda: bool(found(process.pid)), SECONDS, f"there is no {what} to kill")
+    wait_for(
+        lambda: bool(found(process.pid)) or process.poll() is not None,
+        SECONDS,
+        f"there is no {what} to kill",
+    )
+    if process.poll() is not None:
+        raise AssertionError(f"the driver ended by itself: {process.communicate()[0]}")
     victim = chance.choice(found(process.pid))
     kill(victim)
     assert not is_alive(victim)
