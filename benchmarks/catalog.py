@@ -25,7 +25,13 @@ from benchmarks.programs import (
     window_reduce,
     word_count,
 )
-from benchmarks.programs.columns import dataframe, expressions, map_batches, window_expressions
+from benchmarks.programs.columns import (
+    dataframe,
+    expressions,
+    map_batches,
+    sql_history,
+    window_expressions,
+)
 
 PROGRAMS: dict[str, BenchProgram] = {
     program.name: program
@@ -36,6 +42,7 @@ PROGRAMS: dict[str, BenchProgram] = {
         window_reduce.PROGRAM,
         window_expressions.PROGRAM,
         dataframe.PROGRAM,
+        *sql_history.PROGRAMS,
         co_process.PROGRAM,
         co_group.PROGRAM,
         aggregate.PROGRAM,

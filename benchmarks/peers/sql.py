@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 
 from frame_peer import FramePeer
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 
 from benchmarks.inputs.record_files import FILES
@@ -37,6 +37,22 @@ def windows_of_files(session: SparkSession, shape: Shape) -> DataFrame:
     window = sf.expr(f"v DIV {2 * shape.keys}").alias("window")
     records = session.read.parquet(os.environ[FILES])
     return records.groupBy("key", window).agg(sf.sum("v"), sf.count("v")).drop("window")
+
+
+def hops_of_files(session: SparkSession, shape: Shape) -> DataFrame:
+    """Return (key, sum of v, count) per sliding window of the records in files."""
+    number = f"v DIV {shape.keys}"
+    windows = f"explode(array({number} - 1, {number})) AS window"
+    records = session.read.parquet(os.environ[FILES]).selectExpr("key", "v", windows)
+    return records.groupBy("key", "window").agg(sf.sum("v"), sf.count("v")).drop("window")
+
+
+def best_of_files(session: SparkSession, shape: Shape) -> DataFrame:
+    """Return the three greatest v of each key."""
+    del shape
+    records = session.read.parquet(os.environ[FILES])
+    number = sf.row_number().over(Window.partitionBy("key").orderBy(sf.desc("v")))
+    return records.withColumn("number", number).where("number <= 3").select("key", "v")
 
 
 def aggregate(session: SparkSession, shape: Shape) -> DataFrame:
@@ -73,6 +89,10 @@ OF_FILES = {
     "expressions": reduce_files,
     "dataframe": reduce_files,
     "window-expressions": windows_of_files,
+    "sql-group-by": reduce_files,
+    "sql-tumble": windows_of_files,
+    "sql-hop": hops_of_files,
+    "sql-top-n": best_of_files,
 }
 """Programs of systems whose option `input` is `files`."""
 

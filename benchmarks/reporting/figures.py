@@ -16,6 +16,7 @@ from penstock.config.options import STATE_BACKEND
 
 _PYFLINK = ("pyflink-process", "pyflink-thread")
 _MIXED, _BATCH, _STREAMING = "penstock mixed", "penstock batch", "penstock streaming"
+_SQL_MIXED, _COLUMNS_MIXED = "penstock mixed sql", "penstock mixed columns"
 _LATEST = f"{_MIXED} latest"
 """As many results of history as BATCH gives, and as the runs of FLIP-327's own benchmark."""
 _UNCUT = f"{_STREAMING} uncut"
@@ -97,6 +98,14 @@ FIGURES: tuple[Figure, ...] = (
     _over("R13", "map-batches", 0.9, "map-in-arrow", of=_BATCH),
     _over("R13", "window-expressions", 0.7, "sql-files", of=_BATCH),
     _over("R13", "dataframe", 0.9, "sql-files"),
+    *(
+        figure
+        for name in ("sql-group-by", "sql-tumble", "sql-hop", "sql-top-n")
+        for figure in (
+            _over("R19", name, 0.9, _COLUMNS_MIXED, of=_SQL_MIXED),
+            _over("R19", name, 0.6, "sql-files", of=_SQL_MIXED),
+        )
+    ),
     _over("R14", "kafka", 2.0, *_PYFLINK, of=_STREAMING),
     _over("R14", "kafka-sink", 1.0, *(f"{each} exactly-once" for each in _PYFLINK)),
 )

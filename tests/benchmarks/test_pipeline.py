@@ -7,6 +7,7 @@ Penstock's own runner; with Spark, and beside peers, `make bench-smoke` runs the
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -15,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.answers import reduce_records
-from benchmarks.inputs.record_files import FILES, write_record_files
+from benchmarks.inputs.record_files import FILES, write_record_files, write_timed_record_files
 from benchmarks.model.digest import as_text, digest_of
 from benchmarks.model.digest_parts import added_up, digest_rows
 from benchmarks.model.errors import SystemMissingError
@@ -28,7 +29,12 @@ from benchmarks.programs import (
     reduce,
     window_reduce,
 )
-from benchmarks.programs.columns import expressions, map_batches, window_expressions
+from benchmarks.programs.columns import (
+    expressions,
+    map_batches,
+    sql_history,
+    window_expressions,
+)
 from benchmarks.programs.pipeline import Pipeline, PipelineWorkload, all_modes, ours, peer
 from benchmarks.systems.digest_sink import DigestSink, read_outputs
 from benchmarks.systems.flink_peers import (
@@ -110,6 +116,18 @@ def test_outputs_of_records_in_files(name, mode, keys, tmp_path, monkeypatch):
     monkeypatch.setattr(expressions, "FileSource", InProcess)
     shape = Shape(50, 10 if mode == MIXED else 0, keys, 2, mode)
     assert run(module, shape, build) == module.expected(shape)
+
+
+@pytest.mark.parametrize("is_sql", [True, False], ids=["sql", "columns"])
+@pytest.mark.parametrize("name", sql_history.RELATIONS)
+def test_outputs_of_sql_and_of_columns(name, is_sql, tmp_path, monkeypatch):
+    monkeypatch.setenv(FILES, "unset")  # so that what the next line sets is taken back
+    in_columns, in_sql, expected, is_output = sql_history.RELATIONS[name]
+    write_timed_record_files(Case(50, 7, 2, 1, {}), tmp_path)
+    monkeypatch.setattr(sql_history, "FileSource", InProcess)
+    shape = Shape(50, 10, 7, 2, MIXED)
+    program = SimpleNamespace(is_output=is_output) if is_output else SimpleNamespace()
+    assert run(program, shape, in_sql if is_sql else in_columns) == expected(shape)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
