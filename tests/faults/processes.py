@@ -49,9 +49,9 @@ def executors_below(driver: int) -> list[int]:
 
 
 def workers_below(driver: int) -> list[int]:
-    """Return the Python workers of a driver: what a daemon of PySpark has forked."""
+    """Return the Python workers of a driver: what a daemon has forked, that of PySpark or of Penstock."""
     found = processes_below(driver)
-    daemons = {p.pid for p in found if "pyspark.daemon" in p.command}
+    daemons = {p.pid for p in found if ".daemon pyspark.worker" in p.command}
     return [p.pid for p in found if p.parent in daemons]
 
 

@@ -128,6 +128,7 @@ def test_nothing_grows_with_the_number_of_epochs(tmp_path: Path) -> None:
     for field in fields(Sample):
         first, then = (median(getattr(s, field.name) for s in part) for part in (before, after))
         _logger.warning("%s: %d then %d", field.name, first, then)
+        assert first > 0, f"{field.name} is not measured"
         allowed = getattr(MAY_GROW, field.name)
         assert then - first <= allowed, f"{field.name} grows: {first:,.0f} to {then:,.0f}"
     assert max(sample.files for sample in samples.values()) <= MOST_FILES
