@@ -18,6 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from penstock.runtime.fold.parts_merge import PartsMerge
+from penstock.wire.elements import MIN_TIMESTAMP
 
 Numbers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -46,7 +47,7 @@ def merged_pieces(
         ExpressionError: A sum leaves its type; names the key.
     """
     stamps = np.array(times, dtype=np.int64)
-    is_late = np.array([time + gap_ms - 1 <= watermark for time in times])
+    is_late = stamps <= max(watermark - gap_ms + 1, MIN_TIMESTAMP)
     keys = pa.Table.from_batches(batches).select(range(merge.columns.keys))
     pieces = pieces_of(_codes_of(keys.columns), stamps, is_late, gap_ms)
     parts, (runs, firsts, lasts) = merge.merged(batches, *pieces)
