@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import datetime as dt
 import os
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -171,8 +170,7 @@ def _program(
     ).program()
 
 
-Make = Callable[[StreamExecutionEnvironment, Shape], DataStream[Row]]
-RELATIONS: dict[str, tuple[Make, Make, Expect, IsOutput | None]] = {
+RELATIONS: dict[str, tuple[BuildStream, BuildStream, Expect, IsOutput | None]] = {
     "sql-group-by": (group_by, group_by_sql, reduce_records.expected, reduce_records.is_output),
     "sql-tumble": (tumble, tumble_sql, window_reduce.expected, None),
     "sql-hop": (hop, hop_sql, hops, None),

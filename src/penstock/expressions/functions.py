@@ -93,7 +93,7 @@ def _parameter(make: Callable[..., Made]) -> Callable[[Call], Made]:
 def _columns(
     rule: rules.Rule, python: Callable[[Call], Made] | None = None, **more: Any
 ) -> FunctionRow:
-    """Return a function that columns have; Arrow and Spark SQL have it, if nothing else is said."""
+    """Return a function of columns, which Arrow and Spark SQL have by default."""
     return FunctionRow(rule, python, **{"arrow": everywhere, "spark": everywhere, **more})
 
 
@@ -454,9 +454,9 @@ USER = "user:"
 
 
 def because(expression: Expression, executor: ScalarExecutor) -> str | None:
-    """Return what of an expression an executor has not, or with another meaning than Python; None if it may compute it.
+    """Return the part of an expression that an executor lacks or computes otherwise than Python; None if it may compute all.
 
-    An expression of columns has the meaning of its kernels, so there the types say nothing.
+    An expression of columns has the meaning of its kernels, whatever its types are.
     """
     if isinstance(expression, Field) or executor is ScalarExecutor.PYTHON:
         return None
