@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
+from pkgutil import resolve_name
 from typing import Any
 
 from penstock.errors import EnvironmentSetupError, MissingConnectorError, PenstockError
@@ -36,7 +37,7 @@ class Endpoint:
 
     def load(self) -> type:
         """Return the class."""
-        found: type = named(self.place)
+        found: type = resolve_name(self.place)
         return found
 
 
@@ -115,10 +116,10 @@ class Extra:
         name = module or self.module
         try:
             return import_module(name)
-        except ModuleNotFoundError as cause:
-            raise self._missing(self.user, name, "is not installed") from cause
         except ImportError as cause:
-            raise self._missing(self.user, name, f"cannot be imported: {cause}") from cause
+            # The package may be there, and lack one that it needs itself.
+            problem = f"cannot be imported: {cause}" if _is_there(name) else "is not installed"
+            raise self._missing(self.user, name, problem) from cause
 
     def _missing(self, user: str, module: str, problem: str) -> PenstockError:
         kind = MissingConnectorError if self.is_connector else EnvironmentSetupError
@@ -132,17 +133,6 @@ class Extra:
         dashed = module.replace(".", "-").replace("_", "-")
         near = [name for name in self.distributions if dashed.startswith(name)]
         return max(near, key=len, default=self.distributions[0])
-
-
-def named(place: str) -> Any:
-    """Return what a module has under a name.
-
-    Examples:
-        >>> named("math:pi") > 3
-        True
-    """
-    module, _, name = place.partition(":")
-    return getattr(import_module(module), name)
 
 
 def _is_there(module: str) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 import penstock.datastream.connectors as connectors_module
@@ -80,6 +82,15 @@ def test_its_packages_are_missed_with_the_command_that_installs_them() -> None:
         ROW.load()
     assert "pip install 'thermo-client[serial]>=2'" in (caught.value.hint or "")
     assert ROW.distributions == ("thermo-client", "thermo-client-serial")
+
+
+def test_a_package_that_lacks_another_one_is_told_from_a_missing_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "half_client.py").write_text("import what_it_needs_itself")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(MissingConnectorError, match=r"cannot be imported: .*what_it_needs"):
+        ROW.load("half_client")
 
 
 @pytest.mark.usefixtures("_row")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pkgutil import resolve_name
 from typing import Any, Protocol
 
 from penstock.errors import ArgumentError, UnkeyedStateError
-from penstock.extras import named
 from penstock.program.level import OperatorSpec
 from penstock.runtime.time.timers import PROCESSING_TABLE
 from penstock.runtime.time.timers import TABLE as TIMERS_STATE
@@ -163,7 +163,7 @@ class StateHandles:
             key_form,
             None if rule is None else Expiry(rule, scope.now_ms),
         )
-        handle = named(schema.kind.handle)(parameters)
+        handle = resolve_name(schema.kind.handle)(parameters)
         if parameters.expiry is not None:
             lists = handle if isinstance(handle, TtlListState) else None
             scope.sweeper.add(table, parameters.expiry, lists)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pkgutil import resolve_name
 from typing import Any
 
 from penstock.config.parse import INTEGER, STRING
 from penstock.errors import did_you_mean
-from penstock.extras import EXTRAS, named
+from penstock.extras import EXTRAS
 from penstock.sql.catalogue import SqlColumn
 from penstock.sql.statements import ColumnDefinition, ColumnKind, CreateTable
 from penstock.sql.tables.connectors.datagen import DATAGEN
@@ -30,7 +31,7 @@ SINK_PARALLELISM = TableOption(
 def connectors() -> dict[str, Connector]:
     """Return name to connector: those that need no other system, and those of the table of extras."""
     own = (DATAGEN, FILESYSTEM, PRINT, BLACKHOLE)
-    of_systems = (named(each) for extra in EXTRAS.values() for each in extra.tables)
+    of_systems = (resolve_name(each) for extra in EXTRAS.values() for each in extra.tables)
     return {found.name: found for found in (*own, *of_systems)}
 
 
