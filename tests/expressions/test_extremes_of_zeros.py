@@ -14,7 +14,7 @@ import pytest
 from penstock.expressions.arrow.kernels import KERNELS
 from penstock.expressions.python import arithmetic
 from penstock.expressions.tree import Call
-from penstock.sql.functions.value_states import OF_VALUES
+from penstock.sql.functions.accumulators import OF_VALUES
 from penstock.types import Types
 
 IN_ORDER = [-math.inf, -1.0, -0.0, 0.0, 1.0, math.inf, math.nan]

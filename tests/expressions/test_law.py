@@ -69,6 +69,13 @@ OF_AGGREGATES = {
     "limb_variance",
     "ordinal",
     "of_ordinal",
+    "decimal_limbs",
+    "decimal_quotient",
+    "packed",
+    "folded",
+    "user_result",
+    "of_values",
+    "over_values",
 }
 """The law of aggregates compares them (`test_aggregates`)."""
 

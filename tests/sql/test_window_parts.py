@@ -1,14 +1,12 @@
 """Groups of windows on parts and panes: the same changes as row by row, the plan of the twin in columns, and what a record costs.
 
-Groups whose aggregates have no parts are computed row by row, so that is the oracle: `row_by_row` computes all of them so.
+The oracle adds each row to the accumulators of each of its windows (`accumulated_groups`).
 """
 
 from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
@@ -34,9 +32,11 @@ from penstock.expressions.column import col
 from penstock.program.operators import KEYED_PROCESS, KEYED_WINDOW
 from penstock.sql.relations.keyed import WindowGroupBy
 from penstock.sql.streams import StreamTable
+from penstock.sql.udf import udaf
 from penstock.testing import Schedule, collect
+from tests.sql.accumulated_groups import on_accumulators
 from tests.sql.harness import START, at, query_harness, shown
-from tests.sql.test_group_parts import calls_of
+from tests.sql.test_group_parts import Seen, Sorted, calls_of, hashable
 
 T = Types.ROW_NAMED(
     ["k", "g", "i", "b", "s", "f", "x", "ts"],
@@ -95,6 +95,10 @@ QUERIES = [
     f"SELECT DISTINCT k, f, {BOUNDS} FROM {{}}",
     f"SELECT n, COUNT(*) AS c FROM (SELECT k, window_end, SUM(b) AS n FROM {{}} GROUP BY k, {BOUNDS}) GROUP BY n",
     f"SELECT k, window_end, SUM(x) AS s, AVG(x) AS a, MIN(x) AS n, STDDEV(x) AS d FROM {{}} GROUP BY k, {BOUNDS}",
+    (
+        f"SELECT k, x, window_end, COUNT(DISTINCT i) AS d, SUM(DISTINCT b) AS e, LISTAGG(s) AS l, MIN(f) AS m,"
+        f" SUM(CAST(x AS DECIMAL(10, 2))) AS n, ARRAY_AGG(i) FILTER (WHERE f) AS r FROM {{}} GROUP BY k, x, {BOUNDS}"
+    ),
     f"SELECT k, g + 1 AS h, window_end, SUM(i * 2) AS s FROM {{}} GROUP BY k, g + 1, {BOUNDS}",
 ]
 CASCADED = (
@@ -134,16 +138,15 @@ UNITED = (
     f" FROM TABLE(HOP(TABLE u, DESCRIPTOR(ts), {second(5)}, {second(10)})) GROUP BY k, {BOUNDS}"
 )
 ROW_BY_ROW = {
-    "SUM of DECIMAL(10, 2) has no parts": f"SELECT k, SUM(CAST(i AS DECIMAL(10, 2))) AS s, COUNT(*) AS c FROM {TUMBLE} GROUP BY k, {BOUNDS}",
-    "COUNT DISTINCT of INT has no parts": f"SELECT COUNT(DISTINCT i) AS s FROM {HOP} GROUP BY {BOUNDS}",
-    "LISTAGG of STRING has no parts": f"SELECT LISTAGG(s) AS s FROM {HOP} GROUP BY {BOUNDS}",
-    "a column of its group has no parts": f"SELECT x, COUNT(*) AS c FROM {TUMBLE} GROUP BY x, {BOUNDS}",
     "computes with the bounds of windows": f"SELECT k, COUNT(*) AS c FROM {HOP} WHERE window_end > ts + {second(1)} GROUP BY k, {BOUNDS}",
     "its group is not the partition of its sessions": f"SELECT k, i, COUNT(*) AS c FROM {sessions(5)} GROUP BY k, i, {BOUNDS}",
     "its windows are columns of Correlate": f"SELECT v, COUNT(*) AS c FROM {TUMBLE} CROSS JOIN UNNEST(ARRAY[i, i + 1]) AS u (v)"
     f" GROUP BY v, {BOUNDS}",
 }
-"""Groups that are computed row by row, by a part of the reason: the list may only become shorter."""
+"""Groups whose rows get their windows in Python, by a part of the reason: the list may only become shorter."""
+
+OF_USER = f"SELECT k, window_end, sorted_seen(i, s) AS s, COUNT(DISTINCT i) AS d FROM {HOP} GROUP BY k, {BOUNDS}"
+"""A function of the user, beside another aggregate."""
 
 
 def rows_of_seed(
@@ -198,15 +201,13 @@ def changes_of(query: str, rows: list[Row], mode: str, strategy: Any = BY_COLUMN
     """Return the changes that a query emits, with how often each came."""
     stream, schedule = table_of(rows, mode, strategy)
     table = StreamTable(stream, time="ts")
-    made = stream.get_execution_environment().sql(query, {"t": table})
-    return Counter((str(row.get_row_kind()), *row) for row in collect(made, schedule))
-
-
-@contextmanager
-def row_by_row(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    with monkeypatch.context() as patched:
-        patched.setattr(WindowGroupBy, "rows", "asked for")
-        yield
+    env = stream.get_execution_environment()
+    env.create_function("seen", udaf(Seen(), result_type="STRING"))
+    env.create_function("sorted_seen", udaf(Sorted(), result_type="STRING"))
+    made = env.sql(query, {"t": table})
+    return Counter(
+        (str(row.get_row_kind()), *map(hashable, row)) for row in collect(made, schedule)
+    )
 
 
 def compare(
@@ -214,7 +215,7 @@ def compare(
 ) -> None:
     for seed, mode in enumerate(MODES):
         rows = rows_of_seed(seed, 200 if mode == "streaming" else 60, **of_rows)
-        with row_by_row(monkeypatch):
+        with on_accumulators(monkeypatch):
             wanted = changes_of(query, rows, mode, strategy)
         assert wanted
         assert changes_of(query, rows, mode, strategy) == wanted, mode
@@ -230,8 +231,15 @@ def test_changes_are_those_of_rows_one_by_one(
 
 @pytest.mark.parametrize(
     "query",
-    [CASCADED, UNITED, TOTALS, OF_SESSIONS],
-    ids=["cascaded", "united", "totals", "of sessions"],
+    [
+        CASCADED,
+        UNITED,
+        TOTALS,
+        OF_SESSIONS,
+        OF_USER,
+        OF_USER.replace(HOP, TUMBLE).replace("sorted_", ""),
+    ],
+    ids=["cascaded", "united", "totals", "of sessions", "of the user", "of the user, once"],
 )
 def test_windows_of_windows_and_of_unions(query: str, monkeypatch: pytest.MonkeyPatch) -> None:
     compare(query, monkeypatch)
@@ -278,7 +286,7 @@ def test_late_rows_are_in_the_windows_that_are_not_over(
             harness.advance_watermark(1_000_000)
             return shown(harness.output())
 
-    with row_by_row(monkeypatch):
+    with on_accumulators(monkeypatch):
         wanted = run()
     assert len(wanted) > 5
     assert run() == wanted
@@ -301,11 +309,18 @@ def test_the_operator_is_that_of_columns(query: str, table: str) -> None:
 
 
 @pytest.mark.parametrize("because", ROW_BY_ROW)
+def test_rows_may_have_windows_before_they_are_grouped(
+    because: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compare(ROW_BY_ROW[because], monkeypatch, is_whole=True)
+
+
+@pytest.mark.parametrize("because", ROW_BY_ROW)
 def test_groups_row_by_row_are_said_in_the_plan(because: str) -> None:
     stream, _ = table_of([], "streaming")
     env = stream.get_execution_environment()
     env.sql(ROW_BY_ROW[because], {"t": StreamTable(stream, time="ts")})
-    assert KEYED_PROCESS in kinds_of(env)
+    assert KEYED_WINDOW in kinds_of(env)
     created = (
         "CREATE TABLE t (k STRING, i INT, x DOUBLE, s STRING, ts TIMESTAMP(3), WATERMARK FOR ts AS ts)"
         " WITH ('connector' = 'datagen', 'number-of-rows' = '1');"
@@ -325,7 +340,8 @@ def test_a_savepoint_of_groups_row_by_row_is_refused_by_name(
         env.sql(query, {"t": StreamTable(stream, time="ts")})
         return {str(each.uid) for each in env.graph.nodes() if "group by-" in str(each.uid)}
 
-    with row_by_row(monkeypatch):
+    with monkeypatch.context() as patched:
+        patched.setattr(WindowGroupBy, "form", 1)
         before = uids()
     assert len(before) == len(uids()) == 1
     assert before.isdisjoint(uids())

@@ -11,20 +11,22 @@ parts become one (`expressions.merging`), and an expression of parts, which is t
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
 from typing import Any, NoReturn
 
 from penstock.errors import ArgumentError
 from penstock.expressions.kinds import (
-    COMPUTED,
+    COUNTED,
     DECIMAL,
+    DIGITS,
     DOUBLE,
     FLOATS,
     LONG,
     NUMBERS,
     ORDERED,
+    STRING,
     WHOLE,
     TypingError,
     name_of,
@@ -35,6 +37,9 @@ from penstock.types.types import Types
 
 _LONGEST_TEXT = 60
 _DIGEST_DIGITS = 16
+VALUES = "values"
+"""Name of the part that has the values themselves, with how often each is there."""
+
 HALF_BITS = 32
 """Bits of the lower half of a sum that may leave LONG on its way."""
 
@@ -75,7 +80,7 @@ class Part:
 
     Attributes:
         name: What it is called before its argument. With the argument it says what was computed.
-        merge: How two become one: `sum`, `min`, `max` or `tally` (`expressions.merging`).
+        merge: How two become one: `sum`, `min`, `max`, `tally` or `list` (`expressions.merging`).
         of_record: The part of one record, an expression without types.
     """
 
@@ -118,6 +123,8 @@ _PARTS_IN_WORDS = {
     "sum": "the sum of {}",
     "squares": "the sum of the squares of {}, which variance and stddev need,",
     "square_limbs": "the squares of {}, which variance and stddev need,",
+    "values": "the values of {}",
+    "decimal_limbs": "the sum of {}",
 }
 
 
@@ -131,12 +138,15 @@ class Aggregate:
     """Parts and result of an aggregate.
 
     Attributes:
-        parts: What it keeps.
-        result: From the parts, as fields, to the result; expressions without types.
+        parts: What it keeps of records.
+        result: From the parts, to the result; expressions without types. If it has derived parts, of those.
+        derived: Parts that are made of the only one of `parts`, a tally: sums over its different values. They are kept where
+            the tally is kept value by value, and made of a change of that.
     """
 
     parts: tuple[Part, ...]
-    result: Callable[[tuple[Field, ...]], Expression]
+    result: Callable[[tuple[Expression, ...]], Expression]
+    derived: tuple[Part, ...] = ()
 
 
 def aggregate_of(aggregate: AggregateExpression, argument: Expression | None) -> Aggregate:
@@ -188,7 +198,7 @@ def _extreme(tree: Expression | None, argument: Expression | None, how: str) -> 
     return Aggregate((Part(how, how, tree),), _with_positive_zero(kind) if is_float else _itself)
 
 
-def _with_positive_zero(kind: TypeInformation) -> Callable[[tuple[Field, ...]], Expression]:
+def _with_positive_zero(kind: TypeInformation) -> Callable[[tuple[Expression, ...]], Expression]:
     """Return what makes 0.0 of -0.0, of which engines keep either: their sum is 0.0."""
     zero = Call("cast", (Literal(0.0),), (kind,))
     return lambda parts: Call("add", (parts[0], zero))
@@ -221,7 +231,7 @@ def _net_sum(tree: Expression | None, argument: Expression | None) -> Aggregate:
     """Return the sum of values of which some are taken back: NULL if none is left."""
     total, count = _wide_total(tree, argument), _count(tree, argument).parts
 
-    def result(parts: tuple[Field, ...]) -> Expression:
+    def result(parts: tuple[Expression, ...]) -> Expression:
         *sums, left = parts
         none = Call("cast", (Literal(None),), (LONG,))
         is_left = Call("greater", (left, Literal(0)))
@@ -236,6 +246,9 @@ def weighted(part: Part, made: Expression) -> Expression:
     Raises:
         TypingError: A part of what was taken back cannot be taken out of its merge.
     """
+    if part.merge == "list":
+        assert isinstance(part.of_record, Call), "it packs a call"
+        return replace(part.of_record, arguments=(*part.of_record.arguments, WEIGHT))
     if part.merge == "tally":
         return Call("times", (part.of_record, WEIGHT))
     if part.merge != "sum":
@@ -247,31 +260,109 @@ def weighted(part: Part, made: Expression) -> Expression:
     return Call("case", (is_added, part.of_record, Call("negate", (part.of_record,))))
 
 
-def _exact_quotient(
-    tree: Expression | None, argument: Expression | None, *, is_mean: bool
+def _tally(tree: Expression | None, argument: Expression | None) -> Part:
+    """Return the values themselves; floats by their ordinals."""
+    assert tree is not None, "it has an argument"
+    assert argument is not None, "it has an argument"
+    is_float = name_of(argument) in FLOATS
+    value = Call("ordinal", (Call("cast", (tree,), (DOUBLE,)),)) if is_float else tree
+    return Part(VALUES, "tally", Call("tally", (value,)))
+
+
+def _of_values(
+    tree: Expression | None,
+    argument: Expression | None,
+    how: str,
+    separator: str = "",
+    is_distinct: bool = False,  # noqa: FBT001, FBT002 - parameters of an aggregate have no names
 ) -> Aggregate:
-    """Return the sum or mean of floats, rounded once."""
+    """Return an aggregate that needs all values: the least or greatest, or a list of them in their order."""
+    part = _tally(tree, argument)
+    assert argument is not None, "it has an argument"
+    assert argument.type_info is not None, "the argument has a type"
+    kind, is_float = argument.type_info, name_of(argument) in FLOATS
+    made = {"join": STRING, "list": Types.LIST(kind), "map": Types.MAP(kind, LONG)}.get(how, kind)
+    parameters = (how, separator, is_distinct, is_float, made)
+    return Aggregate((part,), lambda parts: Call("of_values", parts, parameters))
+
+
+def _distinct(
+    tree: Expression | None, argument: Expression | None, how: str, *parameters: Any
+) -> Aggregate:
+    """Return an aggregate of sums, of the different values."""
+    inner = AGGREGATES[how](tree, argument, *parameters)
+    tally = _tally(tree, argument)
+    values = Field(name_of_part(tally, tree))
+    assert argument is not None, "it has an argument"
+    is_float = name_of(argument) in FLOATS
+    derived = tuple(
+        Part(f"distinct_{each.name}", each.merge, _over_values(each, values, is_float=is_float))
+        for each in inner.parts
+    )
+    return Aggregate((tally,), inner.result, derived)
+
+
+def _over_values(part: Part, values: Field, *, is_float: bool) -> Expression:
+    """Return a part of a sum, over the different values of a tally."""
+    made, how, parameters = part.of_record, part.name, ()
+    if isinstance(made, Call) and made.function in _OF_DIGITS:
+        how, parameters = made.function, made.parameters
+    return Call("over_values", (values,), (how, is_float, *parameters))
+
+
+_OF_DIGITS = frozenset({"bits", "limbs", "decimal_limbs"})
+"""Functions that split a number into those of which sums are made."""
+
+
+def _of_user(
+    tree: Expression | None, argument: Expression | None, name: str, *call: Any
+) -> Aggregate:
+    """Return an aggregate function of the user: calls, which are appended."""
+    del argument
+    assert tree is not None, "it has an argument"
+    return Aggregate(
+        (Part(f"user {name}", "list", tree),), lambda parts: Call("user_result", parts, call)
+    )
+
+
+def _exact_quotient(
+    tree: Expression | None,
+    argument: Expression | None,
+    made: TypeInformation | None = None,
+    *,
+    is_mean: bool,
+) -> Aggregate:
+    """Return the sum or mean of floats, or of decimals in a type of decimals, rounded once."""
     assert argument is not None, "it has an argument"
     kind, count = argument.type_info, _count(tree, argument).parts
+    if name_of(argument) == DECIMAL:
+        assert tree is not None, "it has an argument"
+        _, scale = getattr(kind, "digits", None) or DIGITS
+        part = Part("decimal_limbs", "tally", Call("decimal_limbs", (tree,), (scale,)))
+        parameters = (is_mean, scale, made or kind)
+        return Aggregate((part, *count), lambda parts: Call("decimal_quotient", parts, parameters))
 
-    def result(parts: tuple[Field, ...]) -> Expression:
+    def result(parts: tuple[Expression, ...]) -> Expression:
         return Call("cast", (Call("limb_quotient", parts, (is_mean,)),), (kind,))
 
-    return Aggregate((_limbs(tree, 1), *count), result)
+    return Aggregate((_limbs(tree, argument, 1), *count), result)
 
 
 def _exact_variance(
     tree: Expression | None, argument: Expression | None, less: int, *, is_root: bool
 ) -> Aggregate:
     """Return the variance of numbers as doubles, or its root; its divisor is their number less 0 or 1."""
-    parts = (*_count(tree, argument).parts, _limbs(tree, 1), _limbs(tree, 2))
+    limbs = (_limbs(tree, argument, power) for power in (1, 2))
+    parts = (*_count(tree, argument).parts, *limbs)
     return Aggregate(parts, lambda fields: Call("limb_variance", fields, (less, is_root)))
 
 
-def _limbs(tree: Expression | None, power: int) -> Part:
+def _limbs(tree: Expression | None, argument: Expression | None, power: int) -> Part:
     assert tree is not None, "it has an argument"
     name = {1: "limbs", 2: "square_limbs"}[power]
-    return Part(name, "tally", Call("limbs", (Call("cast", (tree,), (DOUBLE,)),), (power,)))
+    is_decimal = argument is not None and name_of(argument) == DECIMAL
+    value = tree if is_decimal else Call("cast", (tree,), (DOUBLE,))
+    return Part(name, "tally", Call("limbs", (value,), (power,)))
 
 
 def _ordinal(tree: Expression | None, argument: Expression | None, *, how: str) -> Aggregate:
@@ -299,11 +390,11 @@ def _wide_parts(tree: Expression | None, argument: Expression | None, how: str) 
     )
 
 
-def _itself(parts: tuple[Field, ...]) -> Expression:
+def _itself(parts: tuple[Expression, ...]) -> Expression:
     return parts[0]
 
 
-def _quotient(parts: tuple[Field, ...]) -> Expression:
+def _quotient(parts: tuple[Expression, ...]) -> Expression:
     """Return sum by count; of no values NULL, and then nothing is divided by zero."""
     total, count = parts
     none = Call("cast", (Literal(None),), (DOUBLE,))
@@ -322,13 +413,13 @@ def _quantile(tree: Expression | None, argument: Expression | None, share: float
 def _count_distinct(tree: Expression | None, argument: Expression | None) -> Aggregate:
     assert tree is not None, "count_distinct has an argument"
     assert argument is not None, "count_distinct has an argument"
-    if name_of(argument) not in COMPUTED - {*FLOATS}:
+    if name_of(argument) not in COUNTED - {*FLOATS}:
         msg = (
             f"count_distinct needs whole numbers, decimals, texts, booleans or times, and {argument} is "
             f"{argument.type_info!r}"
         )
         raise TypingError(msg)
-    part = Part("values", "tally", Call("tally", (tree,)))
+    part = Part(VALUES, "tally", Call("tally", (tree,)))
     return Aggregate(
         (part,), lambda parts: Call("coalesce", (Call("tally_size", parts), Literal(0)))
     )
@@ -375,6 +466,9 @@ AGGREGATES: dict[str, Callable[..., Aggregate]] = {
     "exact_stddev": partial(_exact_variance, is_root=True),
     "first_float": partial(_ordinal, how="min"),
     "last_float": partial(_ordinal, how="max"),
+    "user": _of_user,
+    "distinct": _distinct,
+    "of_values": _of_values,
     "min": _min,
     "max": _max,
     "approx_quantile": _quantile,

@@ -432,6 +432,13 @@ FUNCTIONS: dict[str, FunctionRow] = {
     "limb_variance": _columns(rules.of_moments, spark=nowhere),
     "ordinal": _columns(rules.unary({"Double"}, LONG), spark=nowhere),
     "of_ordinal": _columns(rules.unary({"Long"}, DOUBLE), spark=nowhere),
+    "decimal_limbs": _columns(rules.limbs, spark=nowhere),
+    "decimal_quotient": _columns(rules.of_last_parameter, spark=nowhere),
+    "packed": _columns(rules.of_calls, spark=nowhere),
+    "folded": _columns(rules.of_calls, fails=everywhere, spark=nowhere),
+    "user_result": _columns(rules.of_last_parameter, fails=everywhere, spark=nowhere),
+    "of_values": _columns(rules.of_last_parameter, spark=nowhere),
+    "over_values": _columns(rules.over_values, spark=nowhere),
 }
 """Name to function: those of columns in the order of their page, those that only SQL has, those of aggregates."""
 

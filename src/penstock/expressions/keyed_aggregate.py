@@ -11,6 +11,7 @@ from typing import Any
 
 from penstock.errors import ArgumentError, ExpressionError
 from penstock.expressions.aggregates import (
+    VALUES,
     AggregateExpression,
     aggregate_of,
     name_of_key,
@@ -18,10 +19,10 @@ from penstock.expressions.aggregates import (
     part_in_words,
     weighted,
 )
-from penstock.expressions.kinds import COMPUTED, DECIMAL, FLOATS, INSTANT, TypingError
+from penstock.expressions.kinds import COUNTED, DECIMAL, FLOATS, INSTANT, TypingError, is_bytes
 from penstock.expressions.merging import A_SUM, Merge, merge_of
 from penstock.expressions.steps import ExpressionChain, SelectStep
-from penstock.expressions.tree import Expression, Field
+from penstock.expressions.tree import Call, Expression, Field, Literal, fields_of
 from penstock.expressions.typing import RecordType, typed
 from penstock.types.base import TypeInformation
 from penstock.types.records import RowTypeInfo
@@ -32,6 +33,9 @@ WINDOW_BOUNDS = ("window_start", "window_end")
 
 TALLY = "tally"
 """The merge of maps from a value to how often it came."""
+
+LIST = "list"
+"""The merge of calls, which are appended in order."""
 
 _OTHERS_IN_SQL = frozenset({("sum", DECIMAL)})
 """Merges, with names of types, whose result Spark SQL rounds."""
@@ -45,10 +49,23 @@ class ChangelogOutput:
         rows: Position of the part that counts the rows of a key, which has no result and no state without rows; None if
             no row is taken back.
         ttl_ms: Time in milliseconds after the last record of a key at which it is forgotten; None is never.
+        values: Positions of tallies that are kept value by value, apart from the other parts.
+        read: Of these, the ones whose values results read.
+        folded: From parts to parts of which calls of functions of the user are made; None if there are none.
+        derived: From parts, whose tallies have the values that came (1) and went (-1), to the parts that these change.
     """
 
     rows: int | None = None
     ttl_ms: int | None = None
+    values: tuple[int, ...] = ()
+    read: frozenset[int] = frozenset()
+    derived: ExpressionChain | None = None
+    folded: ExpressionChain | None = None
+
+    @property
+    def are_settled(self) -> bool:
+        """True if parts have to be settled before they are stored: values kept apart, calls made."""
+        return bool(self.values) or self.folded is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +74,7 @@ class KeyedAggregate:
 
     Attributes:
         parts: Type of the records of parts: columns of the key, then the parts.
-        merges: `sum`, `min`, `max` or `tally` of each part; None for columns of the key.
+        merges: `sum`, `min`, `max`, `tally` or `list` of each part; None for columns of the key.
         results: From a record of parts to the result; of windows, from parts and perhaps the bounds of the window.
         changes: How results are emitted as changes; None if each is emitted as a row.
     """
@@ -113,7 +130,9 @@ class KeyedAggregate:
     def has_columns(self) -> bool:
         """True if its parts have a form as columns in which equal keys are equal."""
         kinds = self.parts.field_types[: self.keys]
-        return self.keys > 0 and all(getattr(kind, "name", "") in COMPUTED for kind in kinds)
+        return self.keys > 0 and all(
+            getattr(kind, "name", "") in COUNTED or is_bytes(kind) for kind in kinds
+        )
 
     @property
     def is_merged_alike_by_sql(self) -> bool:
@@ -122,14 +141,21 @@ class KeyedAggregate:
         merged = {(how, getattr(kind, "name", "")) for how, kind in named}
         # Spark SQL counts values by grouping on them, which it can do once
         is_counted_once = self.merges.count(TALLY) <= 1
-        return self.has_columns and is_counted_once and merged.isdisjoint(_OTHERS_IN_SQL)
+        return (
+            LIST not in self.merges
+            and self.has_columns
+            and is_counted_once
+            and merged.isdisjoint(_OTHERS_IN_SQL)
+        )
 
     @property
     def exact_because(self) -> str | None:
         """Reason why the results are the same in any grouping and order; completes "because …". None if they may differ.
 
-        Sums of floats depend on the order, and of 0.0 and -0.0 the first is the least.
+        Sums of floats and calls of functions of the user depend on the order, and of 0.0 and -0.0 the first is the least.
         """
+        if LIST in self.merges:
+            return None
         merged = zip(self.merges, self.parts.field_types, strict=True)
         names = {getattr(kind, "name", "") for how, kind in merged if how is not None}
         return (
@@ -145,39 +171,33 @@ def keyed_aggregate(
     bound_type: TypeInformation = INSTANT,
     *,
     is_weighted: bool = False,
+    keeps_values: bool = False,
 ) -> tuple[ExpressionChain, KeyedAggregate]:
-    """Return the selection of the parts of a record, and what merges parts; records have weights, or are added only.
+    """Return the selection of the parts of a record, and what merges parts.
+
+    Args:
+        records: Type of the records.
+        keys: Columns of the key.
+        aggregates: Name to aggregate.
+        bounds: Name to bound of the window.
+        bound_type: Type of these.
+        is_weighted: Whether records have weights; else they are added only.
+        keeps_values: Whether tallies are kept value by value, and results are emitted as changes.
 
     Raises:
         ArgumentError: An aggregate does not take values of its argument's type.
         UnknownFieldError: There is no such column; it names the near ones.
     """
-    outputs: dict[str, Expression] = {
-        name_of_key(name): typed(Field(name), records, "aggregate") for name in keys
-    }
-    merges: list[str | None] = [None] * len(keys)
-    results: dict[str, Expression] = {name: Field(name_of_key(name)) for name in keys}
+    made = _Parts(records, is_weighted=is_weighted, keeps_values=keeps_values)
+    results: dict[str, Expression] = {}
+    for name in keys:
+        made.add(name_of_key(name), None, typed(Field(name), records, "aggregate"))
+        results[name] = Field(name_of_key(name))
     for name, each in aggregates.items():
-        tree = each.argument
-        argument = None if tree is None else typed(tree, records, "aggregate")
-        try:
-            found = aggregate_of(each, argument)
-        except TypingError as refused:
-            raise ArgumentError.here(
-                f"aggregate got {name}={each}, which cannot be computed: {refused}",
-                hint="Correct the aggregate, or cast its column.",
-            ) from refused
-        fields = [Field(name_of_part(part, tree)) for part in found.parts]
-        for part, at in zip(found.parts, fields, strict=True):
-            if at.name not in outputs:  # aggregates of one column share parts: its sum, its buckets
-                made = typed(part.of_record, records, "aggregate")
-                if is_weighted:
-                    made = typed(weighted(part, made), records, "aggregate")
-                outputs[at.name] = made
-                merges.append(part.merge)
-        results[name] = found.result(tuple(fields))
-    selection = (SelectStep(tuple(outputs.items())),)
-    chain = ExpressionChain(records, selection, takes_changes=is_weighted)
+        results[name] = made.result_of(name, each)
+    chain = ExpressionChain(
+        records, (SelectStep(tuple(made.outputs.items())),), takes_changes=is_weighted
+    )
     parts = chain.type_info
     assert isinstance(parts, RowTypeInfo), "a selection makes rows"
     fired = parts
@@ -187,4 +207,87 @@ def keyed_aggregate(
         results |= {name: Field(bound) for name, bound in bounds.items()}
     results = {name: typed(tree, fired, "aggregate") for name, tree in results.items()}
     emitted = ExpressionChain(fired, (SelectStep(tuple(results.items())),))
-    return chain, KeyedAggregate(parts, tuple(merges), emitted)
+    changes = made.changes(parts, emitted) if keeps_values else None
+    return chain, KeyedAggregate(parts, tuple(made.merges), emitted, changes)
+
+
+class _Parts:
+    """The parts of some aggregates, which share those of one column: its sum, its buckets."""
+
+    def __init__(self, records: RecordType, *, is_weighted: bool, keeps_values: bool) -> None:
+        self._records = records
+        self._is_weighted = is_weighted
+        self._keeps_values = keeps_values
+        self.outputs: dict[str, Expression] = {}
+        self.merges: list[str | None] = []
+        self._derived: dict[str, Expression] = {}
+        self._tallies: set[str] = set()
+        self._folded: dict[str, Expression] = {}
+
+    def add(self, name: str, merge: str | None, made: Expression) -> None:
+        """Add a column, if it is not there."""
+        if name not in self.outputs:
+            self.outputs[name] = made
+            self.merges.append(merge)
+
+    def result_of(self, name: str, aggregate: AggregateExpression) -> Expression:
+        """Add the parts of an aggregate, and return its result without types."""
+        tree = aggregate.argument
+        argument = None if tree is None else typed(tree, self._records, "aggregate")
+        try:
+            found = aggregate_of(aggregate, argument)
+        except TypingError as refused:
+            raise ArgumentError.here(
+                f"aggregate got {name}={aggregate}, which cannot be computed: {refused}",
+                hint="Correct the aggregate, or cast its column.",
+            ) from refused
+        fields = tuple(Field(name_of_part(part, tree)) for part in found.parts)
+        for part, at in zip(found.parts, fields, strict=True):
+            made = typed(part.of_record, self._records, "aggregate")
+            if self._is_weighted:
+                made = typed(weighted(part, made), self._records, "aggregate")
+            self.add(at.name, part.merge, made)
+            if part.merge == LIST:
+                of_list = Field(at.name, self.outputs[at.name].type_info)
+                _, function, _ = aggregate.parameters
+                self._folded[at.name] = Call("folded", (of_list,), (function,), of_list.type_info)
+            if part.name == VALUES:
+                self._tallies.add(at.name)
+        if not found.derived:
+            return found.result(fields)
+        if not self._keeps_values:
+            return found.result(tuple(part.of_record for part in found.derived))
+        (tally,) = fields
+        kind = self.outputs[tally.name].type_info
+        assert kind is not None, "outputs have types"
+        of_tally = RowTypeInfo([kind], [tally.name])
+        kept = tuple(Field(name_of_part(part, tree)) for part in found.derived)
+        for part, at in zip(found.derived, kept, strict=True):
+            self._derived[at.name] = typed(part.of_record, of_tally, "aggregate")
+            self.add(at.name, part.merge, Literal(None, self._derived[at.name].type_info))
+        return found.result(kept)
+
+    def changes(self, parts: RowTypeInfo, results: ExpressionChain) -> ChangelogOutput:
+        """Return which tallies are kept value by value, and what is derived of them."""
+        (step,) = results.steps
+        assert isinstance(step, SelectStep), "results are one selection"
+        read = {name for _, each in step.outputs for name in fields_of(each)}
+        names = parts.field_names
+        values = tuple(at for at, name in enumerate(names) if name in self._tallies)
+        derived = None
+        if self._derived:
+            made = tuple((name, self._derived_part(name, at)) for at, name in enumerate(names))
+            derived = ExpressionChain(parts, (SelectStep(made),))
+        folded = None
+        if self._folded:
+            fields = zip(names, parts.field_types, strict=True)
+            outputs = ((name, self._folded.get(name) or Field(name, kind)) for name, kind in fields)
+            folded = ExpressionChain(parts, (SelectStep(tuple(outputs)),))
+        whole = frozenset(at for at in values if names[at] in read)
+        return ChangelogOutput(values=values, read=whole, derived=derived, folded=folded)
+
+    def _derived_part(self, name: str, at: int) -> Expression:
+        kind = self.outputs[name].type_info
+        if self.merges[at] is None:
+            return Field(name, kind)
+        return self._derived.get(name) or Literal(None, kind)

@@ -36,12 +36,16 @@ FLOATS = ("Float", "Double")
 
 DECIMAL = "BigDecimal"
 """Name of the decimal type: 20 digits and 18 more."""
+DIGITS = (38, 18)
+"""Precision and scale of its columns if it has no others."""
 
 NUMBERS = frozenset({*WHOLE, *FLOATS, DECIMAL})
 TIMESTAMPS = frozenset({"SqlTimestamp", "TimestampLtz"})
 ORDERED = NUMBERS | TIMESTAMPS | {"String", "SqlDate"}
 COMPUTED = ORDERED | {"Boolean"}
 """Names of the types whose values functions compute with; others are only passed on."""
+COUNTED = COMPUTED | {"SqlTime"}
+"""Names of the types whose values can be counted and be keys; bytes can too."""
 
 MICROS_PER_DAY = 86_400_000_000
 """Microseconds of a day: the unit of `shift` is microseconds."""
@@ -73,8 +77,12 @@ def name_of(expression: Expression) -> str:
 
 def is_list(type_info: TypeInformation | None) -> bool:
     """Return whether values are lists; arrays of bytes are none."""
-    is_bytes = isinstance(type_info, PrimitiveArrayTypeInfo) and type_info.is_bytes
-    return isinstance(type_info, LISTS) and not is_bytes
+    return isinstance(type_info, LISTS) and not is_bytes(type_info)
+
+
+def is_bytes(type_info: TypeInformation | None) -> bool:
+    """Return whether values are bytes."""
+    return isinstance(type_info, PrimitiveArrayTypeInfo) and type_info.is_bytes
 
 
 def is_null_constant(expression: Expression) -> bool:

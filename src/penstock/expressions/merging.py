@@ -82,7 +82,7 @@ def _tally(left: dict[Any, int], right: dict[Any, int]) -> dict[Any, int]:
     return merged
 
 
-_OTHERS: dict[str, Merge] = {"sum": _sum, "min": min, "max": max, "tally": _tally}
+_OTHERS: dict[str, Merge] = {"sum": _sum, "min": min, "max": max, "tally": _tally, "list": _sum}
 
 _OF_TYPE: dict[tuple[str, str], Merge] = {
     ("sum", "Long"): _sum_of_longs,

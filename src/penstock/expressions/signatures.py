@@ -14,10 +14,12 @@ from penstock.errors import did_you_mean
 from penstock.expressions.kinds import (
     BOOLEAN,
     COMPUTED,
+    COUNTED,
     DECIMAL,
     DOUBLE,
     FLOATS,
     INT,
+    LISTS,
     LONG,
     MICROS_PER_DAY,
     NUMBERS,
@@ -28,6 +30,7 @@ from penstock.expressions.kinds import (
     TypingError,
     adapted,
     common_type,
+    is_bytes,
     is_list,
     is_null_constant,
     literal,
@@ -41,6 +44,8 @@ from penstock.types.scalars import BasicTypeInfo
 from penstock.types.types import Types
 
 Rule = Callable[[Call], Call]
+
+_CALLS = Types.LIST(Types.PRIMITIVE_ARRAY(Types.BYTE()))
 
 TRUNCATED = ("second", "minute", "hour", "day")
 """Units of `truncate`."""
@@ -143,8 +148,8 @@ def of_float(call: Call) -> Call:
 def null_test(call: Call) -> Call:
     """Type `is_null`."""
     (value,) = call.arguments
-    if not is_list(value.type_info) and not isinstance(value.type_info, RowTypeInfo):
-        _check(value, COMPUTED)
+    if not isinstance(value.type_info, (*LISTS, RowTypeInfo, MapTypeInfo)):
+        _check(value, COUNTED)
     return replace(call, kind=BOOLEAN)
 
 
@@ -166,9 +171,16 @@ def choice(call: Call) -> Call:
     conditions = [converted(e, BOOLEAN) if is_null_constant(e) else e for e in pairs[::2]]
     for each in conditions:
         _check(each, {"Boolean"})
-    *values, other = together([*pairs[1::2], other], COMPUTED)
+    values = [*pairs[1::2], other]
+    if not all(each.type_info == other.type_info and _is_passed_on(each) for each in values):
+        values = together(values, COMPUTED)
+    *values, other = values
     turns = [each for pair in zip(conditions, values, strict=True) for each in pair]
     return replace(call, arguments=(*turns, other), kind=other.type_info)
+
+
+def _is_passed_on(value: Expression) -> bool:
+    return is_bytes(value.type_info) or name_of(value) in COUNTED - COMPUTED
 
 
 def membership(call: Call) -> Call:
@@ -271,13 +283,14 @@ def bucketed(call: Call) -> Call:
 def tallied(call: Call) -> Call:
     """Type `tally`: a value with the number 1."""
     (value,) = call.arguments
-    _check(value, COMPUTED - {*FLOATS})
+    if not is_bytes(value.type_info):
+        _check(value, COUNTED - {*FLOATS})
     assert value.type_info is not None
     return replace(call, kind=Types.MAP(value.type_info, LONG))
 
 
 def limbs(call: Call) -> Call:
-    """Type `limbs`, of doubles: places of a sum to what is there."""
+    """Type `limbs`, of doubles or decimals: places of a sum to what is there."""
     return replace(call, kind=Types.MAP(INT, LONG))
 
 
@@ -294,6 +307,22 @@ def of_tally(result: TypeInformation) -> Rule:
         return replace(call, kind=result)
 
     return rule
+
+
+def of_last_parameter(call: Call) -> Call:
+    """Give a call the type that is its last parameter."""
+    return replace(call, kind=call.parameters[-1])
+
+
+def of_calls(call: Call) -> Call:
+    """Type `packed` and `folded`: calls of a function of the user."""
+    return replace(call, kind=_CALLS)
+
+
+def over_values(call: Call) -> Call:
+    """Type `over_values`: limbs of a sum, or a sum of whole numbers."""
+    is_number = not call.parameters[0].endswith("limbs")
+    return replace(call, kind=LONG if is_number else Types.MAP(INT, LONG))
 
 
 def of_moments(call: Call) -> Call:

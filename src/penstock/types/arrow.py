@@ -85,6 +85,8 @@ def arrow_type(type_info: TypeInformation) -> pa.DataType:
 
 
 def _basic_arrow(type_info: BasicTypeInfo) -> pa.DataType:
+    if type_info.digits is not None:
+        return pa.decimal128(*type_info.digits)
     return BASIC_ARROW[type_info.name]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import Enum
 from typing import Any
@@ -38,6 +38,7 @@ class BasicTypeInfo(TypeInformation[T_co]):
 
     Attributes:
         name: Key of the rule, e.g. `Long`; a `BasicType` may be given instead.
+        digits: Precision and scale of the columns of decimals; None are 38 and 18. No part of what is stored.
 
     Example:
         >>> BasicTypeInfo.BOOLEAN_TYPE_INFO(), BasicTypeInfo.STRING_TYPE_INFO()
@@ -55,6 +56,7 @@ class BasicTypeInfo(TypeInformation[T_co]):
     """
 
     name: str
+    digits: tuple[int, int] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         """Refuse unknown names.
@@ -152,6 +154,13 @@ class BasicTypeInfo(TypeInformation[T_co]):
     def INSTANT_TYPE_INFO() -> BasicTypeInfo[Instant]:
         """As `Types.INSTANT`."""
         return BasicTypeInfo("Instant")
+
+
+def decimals_of(precision: int, scale: int) -> BasicTypeInfo[Decimal]:
+    """Return the type of decimals whose columns have a precision and a scale."""
+    made: BasicTypeInfo[Decimal] = BasicTypeInfo("BigDecimal")
+    object.__setattr__(made, "digits", (precision, scale))
+    return made
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -21,7 +21,7 @@ from penstock.types.containers import (
     PrimitiveArrayTypeInfo,
 )
 from penstock.types.records import RowTypeInfo, TupleTypeInfo
-from penstock.types.scalars import BasicTypeInfo
+from penstock.types.scalars import BasicTypeInfo, decimals_of
 
 MOST_DIGITS = 38
 
@@ -62,6 +62,13 @@ class SqlType:
         if self.name == "ROW":
             return Types.ROW_NAMED(list(self.fields), parts)
         return Types.PICKLED_BYTE_ARRAY()
+
+    @property
+    def column_type(self) -> TypeInformation:
+        """The type of its values in columns: decimals with their precision and scale."""
+        if self.name == "DECIMAL":
+            return decimals_of(self.precision, self.scale)
+        return self.type_info
 
     def __str__(self) -> str:
         if self.name == "DECIMAL":

@@ -12,13 +12,15 @@ Arguments that cannot fail are evaluated for all records, which is faster than c
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import compress
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock.expressions.arrow.calls import packed
 from penstock.expressions.arrow.kernels import KERNELS
 from penstock.expressions.functions import can_fail
 from penstock.expressions.tree import Call, Expression, Field, Literal
@@ -30,14 +32,23 @@ class Batch:
 
     Attributes:
         length: Number of records, at least one.
+        values: Returns the values of a column as Python has them; the column may have no form.
     """
 
-    __slots__ = ("_known", "_read", "length")
+    __slots__ = ("_known", "_read", "length", "values")
 
-    def __init__(self, length: int, read: Callable[[str], pa.Array]) -> None:
+    def __init__(
+        self,
+        length: int,
+        read: Callable[[str], pa.Array],
+        values: Callable[[str], Sequence[Any]] | None = None,
+    ) -> None:
         """Hold the columns."""
         self.length = length
         self._read = read
+        self.values: Callable[[str], Sequence[Any]] = values or (
+            lambda name: self.column(name).to_pylist()
+        )
         self._known: dict[str, pa.Array] = {}
 
     def column(self, name: str) -> pa.Array:
@@ -49,7 +60,12 @@ class Batch:
 
     def chosen(self, mask: pa.Array, length: int) -> Batch:
         """Return the records for which a mask without NULL is true."""
-        return Batch(length, lambda name: self.column(name).filter(mask))
+        flags = mask.to_pylist()
+        return Batch(
+            length,
+            lambda name: self.column(name).filter(mask),
+            lambda name: list(compress(self.values(name), flags)),
+        )
 
 
 WEIGHTS = "\0weights"
@@ -180,14 +196,28 @@ def _weight(_: Call) -> Evaluate:
     return lambda batch: batch.column(WEIGHTS)
 
 
+def _packed(call: Call) -> Evaluate:
+    condition, *fields = call.arguments
+    is_chosen = evaluation(condition)
+    names = [each.name for each in fields if isinstance(each, Field)]
+    is_weighted = len(names) < len(fields)
+
+    def evaluate(batch: Batch) -> pa.Array:
+        signs = batch.column(WEIGHTS).to_pylist() if is_weighted else [1] * batch.length
+        return packed(is_chosen(batch).to_pylist(), list(map(batch.values, names)), signs)
+
+    return evaluate
+
+
 _LAZY: dict[str, Callable[[Call], Evaluate]] = {
     "and": _and,
     "or": _or,
     "coalesce": _coalesce,
     "case": _case,
     "weight": _weight,
+    "packed": _packed,
 }
-"""Functions that do not need all of their arguments, or have none."""
+"""Functions that do not need all of their arguments, or not as columns, or have none."""
 
 EVALUATED = frozenset({*KERNELS, *_LAZY})
 """Names of all functions that have an evaluation here."""

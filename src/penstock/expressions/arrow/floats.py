@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from decimal import Context, Decimal
 from itertools import islice
 from typing import Any
 
@@ -21,6 +22,7 @@ import pyarrow as pa
 
 from penstock.expressions import exact_sums
 from penstock.expressions.arrow.tallies import entries, map_array, summed
+from penstock.expressions.kinds import DIGITS
 from penstock.expressions.tree import Call
 
 _BASE_BITS = 24
@@ -31,6 +33,10 @@ _HALF_BITS = 27
 _NAN, _UP, _DOWN = 1 << 16, (1 << 16) + 1, (1 << 16) + 2
 """Places at which values that are not finite are counted."""
 
+_MOST_DIGITS = 38
+_MASK_WORD = np.uint64(_MASK)
+_WIDE = Context(prec=76)
+
 _Ints = npt.NDArray[np.int64]
 
 
@@ -38,7 +44,7 @@ def limbs(call: Call, value: Any) -> Any:
     """Return the limbs of doubles, or of their squares if the parameter is 2: maps from place to digits."""
     (power,) = call.parameters
     known = value.is_valid().to_numpy(zero_copy_only=False)
-    numbers = value.drop_null().to_numpy(zero_copy_only=False)
+    numbers = value.drop_null().to_numpy(zero_copy_only=False).astype(np.float64)
     finite = np.isfinite(numbers)
     if power > 1 and not finite.all():
         msg = f"a variance got {numbers[~finite][0]}; filter values that are not finite"
@@ -58,6 +64,59 @@ def limbs(call: Call, value: Any) -> Any:
     sizes[known] = counts
     offsets = np.concatenate(([0], np.cumsum(sizes)))
     return map_array(offsets.astype(np.int32), pa.array(codes, pa.int32()), pa.array(digits), known)
+
+
+def decimal_limbs(call: Call, value: Any) -> Any:
+    """Return the limbs of decimals: of the whole numbers that they are in units of a scale."""
+    (scale,) = call.parameters
+    known = value.is_valid().to_numpy(zero_copy_only=False)
+    whole = value.drop_null().cast(pa.decimal128(_MOST_DIGITS, scale))
+    words = np.frombuffer(whole.buffers()[1] or b"", dtype=np.uint64).reshape(-1, 2)
+    words = words[whole.offset : whole.offset + len(whole)]
+    low, high = words[:, 0], words[:, 1]
+    digits = [
+        low & _MASK_WORD,
+        (low >> np.uint64(24)) & _MASK_WORD,
+        (low >> np.uint64(48)) | ((high << np.uint64(16)) & _MASK_WORD),
+        (high >> np.uint64(8)) & _MASK_WORD,
+        (high >> np.uint64(32)) & _MASK_WORD,
+        (high.view(np.int64) >> np.int64(56)),
+    ]
+    found = np.stack([each.astype(np.int64) for each in digits], axis=1)
+    rows, places = np.nonzero(found)
+    sizes = np.zeros(len(value), dtype=np.int64)
+    sizes[known] = np.count_nonzero(found, axis=1)
+    offsets = np.concatenate(([0], np.cumsum(sizes))).astype(np.int32)
+    codes = pa.array(places.astype(np.int32))
+    return map_array(offsets, codes, pa.array(found[rows, places]), known)
+
+
+def decimal_quotient(call: Call, sums: Any, count: Any) -> Any:
+    """Return sums, or by a parameter the means, of decimals; NULL of none, and if it has too many digits."""
+    is_mean, scale, made = call.parameters
+    precision, kept = made.digits or DIGITS
+    found = [
+        None
+        if n is None or n <= 0
+        else _decimal(_number(limbs_of), (n if is_mean else 1, scale), precision, kept)
+        for limbs_of, n in zip(_maps(sums), count.to_pylist(), strict=True)
+    ]
+    return pa.array(found, pa.decimal128(precision, kept))
+
+
+def _decimal(
+    total: tuple[int, int], by: tuple[int, int], precision: int, scale: int
+) -> Decimal | None:
+    """Return a sum, in units of a scale, by a number: rounded half up, None if it has too many digits."""
+    number, exponent = total
+    count, unit = by
+    divisor = count * 10**unit
+    numerator = (number << exponent) * 10**scale
+    whole, rest = divmod(abs(numerator), divisor)
+    whole += 2 * rest >= divisor
+    if whole >= 10**precision:
+        return None
+    return Decimal(whole if numerator >= 0 else -whole).scaleb(-scale, _WIDE)
 
 
 def _squared(whole: _Ints, powers: _Ints) -> Iterator[tuple[_Ints, _Ints]]:

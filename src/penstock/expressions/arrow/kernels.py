@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from penstock.expressions.arrow import (
     arithmetic,
+    calls,
     casts,
     floats,
     halves,
@@ -16,6 +17,7 @@ from penstock.expressions.arrow import (
     tallies,
     texts,
     times,
+    values,
 )
 from penstock.expressions.tree import Call
 
@@ -108,5 +110,11 @@ KERNELS: dict[str, Kernel] = {
     "limb_variance": floats.variance,
     "ordinal": floats.ordinal,
     "of_ordinal": floats.of_ordinal,
+    "decimal_limbs": floats.decimal_limbs,
+    "decimal_quotient": floats.decimal_quotient,
+    "folded": calls.folded,
+    "user_result": calls.user_result,
+    "of_values": values.of_values,
+    "over_values": values.over_values,
 }
 """Name of a function to its kernel."""

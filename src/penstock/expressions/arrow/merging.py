@@ -181,9 +181,7 @@ def _tally(wide: dict[str, Any], name: str, how: str, asked: list[_Kernel]) -> _
     """Add the counts of values; groups are found by the numbers of their rows."""
     del how
     column = _one(wide.pop(name), None)
-    if _ROW not in wide:
-        wide[_ROW] = pa.array(np.arange(len(column)))
-        asked.append((_ROW, "list"))
+    _ask_for_rows(wide, len(column), asked)
 
     def added(found: pa.Table) -> pa.Array:
         rows, keys, counts = entries(column)
@@ -208,10 +206,39 @@ def _groups_of_rows(lists: pa.ListArray, length: int) -> npt.NDArray[np.int64]:
     return group_of
 
 
+def _list(wide: dict[str, Any], name: str, how: str, asked: list[_Kernel]) -> _Finish:
+    """Append lists in the order of their rows."""
+    del how
+    column = _one(wide.pop(name), None)
+    _ask_for_rows(wide, len(column), asked)
+
+    def appended(found: pa.Table) -> pa.Array:
+        groups = _one(found[f"{_ROW}_list"], None)
+        ordered = column.take(groups.flatten())
+        sizes = pc.fill_null(pc.list_value_length(ordered), 0).to_numpy()
+        until = np.concatenate(([0], np.cumsum(sizes)))
+        bounds = groups.offsets.to_numpy() - groups.offsets[0].as_py()
+        offsets = until[bounds]
+        known = np.concatenate(([0], np.cumsum(ordered.is_valid().to_numpy(zero_copy_only=False))))
+        is_known = known[bounds[1:]] > known[bounds[:-1]]
+        return pa.ListArray.from_arrays(
+            pa.array(offsets.astype(np.int32)), ordered.flatten(), mask=pa.array(~is_known)
+        )
+
+    return appended
+
+
+def _ask_for_rows(wide: dict[str, Any], length: int, asked: list[_Kernel]) -> None:
+    if _ROW not in wide:
+        wide[_ROW] = pa.array(np.arange(length))
+        asked.append((_ROW, "list"))
+
+
 _OF_TYPE: dict[tuple[str, str], Callable[..., _Finish]] = {
     ("sum", "Long"): _sum_of_longs,
     ("sum", DECIMAL): _sum_of_decimals,
     ("tally", ""): _tally,
+    ("list", ""): _list,
     **{(how, name): _extreme_float for how in ("min", "max") for name in FLOATS},
 }
 """(merge, name of type) to what asks for kernels, and returns what makes the column of their results."""

@@ -349,10 +349,14 @@ class ChainEvaluation:
                 raise type(refused)(f"{part_in_words(name).rstrip(',')}: {refused}") from refused
         assert isinstance(expression, Field)
         found = self._column(table, expression.name)
-        return _Column(name, found.type_info, found.values, found.array)
+        return _Column(name, expression.type_info, found.values, found.array)
 
     def _batch(self, table: _Table) -> Batch:
-        return Batch(table.length, lambda name: self._column(table, name).as_array())
+        return Batch(
+            table.length,
+            lambda name: self._column(table, name).as_array(),
+            lambda name: self._column(table, name).as_values(),
+        )
 
     def _column(self, table: _Table, name: str) -> _Column:
         if name == WEIGHTS:

@@ -28,9 +28,10 @@ from penstock.runtime.fold.parts_merge import PartsMerge
 from penstock.runtime.functions.context import KeyedScope, OperatorContext
 from penstock.runtime.operators.base import NO_KEY
 from penstock.runtime.operators.expressions import WriteColumns
+from penstock.runtime.operators.kept_values import KeptValues
 from penstock.runtime.operators.keyed import FLUSH_RECORDS
 from penstock.runtime.operators.keyed_fold import KeyedFoldOperator
-from penstock.runtime.operators.parts_state import PartsState, StoredParts, Update
+from penstock.runtime.operators.parts_state import PartsState, StoredParts
 from penstock.runtime.operators.result_changes import ResultChanges
 from penstock.state.backends.base import ABSENT
 from penstock.types.row import row_factory
@@ -62,10 +63,15 @@ class KeyedAggregateOperator(KeyedFoldOperator):
         self._waiting: list[pa.RecordBatch] = []
         self._write: WriteColumns | None = None
         self._state: PartsState | None = None
+        self._keeps_values = False
         if self.folding.as_columns:
             merge = PartsMerge(function, spec.name, spec.origin)
+            values = None
+            if function.changes is not None and function.changes.are_settled:
+                values = KeptValues(function, merge, scope, spec.uid, spec.name, spec.origin)
+            self._keeps_values = values is not None
             self._state = PartsState(
-                merge, self._parts, scope.group_of, context.settings.max_parallelism
+                merge, self._parts, scope.group_of, context.settings.max_parallelism, values
             )
 
     @property
@@ -155,6 +161,9 @@ class KeyedAggregateOperator(KeyedFoldOperator):
             self.flush()
 
     def _finish(self, merged: dict[Any, Any]) -> None:
+        if self._keeps_values:
+            self._finish_values(merged)
+            return
         if not self._is_last_batch:
             group_of = self._group_of
             for key, parts in merged.items():
@@ -167,6 +176,18 @@ class KeyedAggregateOperator(KeyedFoldOperator):
             else:
                 results, _ = self._results.of_records(records, None)
             self.emit(results, None)
+
+    def _finish_values(self, merged: dict[Any, Any]) -> None:
+        """Finish keys of whose values some are kept apart."""
+        assert self._state is not None, "columns have values"
+        assert self._changes is not None, "it emits changes"
+        known, self._known = self._known, {}
+        for keys in _in_lists(merged):
+            before, after = map(known.get, keys), map(merged.__getitem__, keys)
+            update = self._state.finish(
+                keys, list(before), list(after), is_last=self._is_last_batch
+            )
+            self.emit(self._changes.of_columns(update), None)
 
     @property
     def _is_last_batch(self) -> bool:
@@ -184,8 +205,9 @@ class KeyedAggregateOperator(KeyedFoldOperator):
         assert self._state is not None, "columns come to those that take them"
         waiting, self._waiting = self._waiting, []
         if self._by_time:
-            merged = self._merged_in_batch(self._state, waiting)
-            update = Update(merged, [False] * merged.num_rows, merged)
+            update = self._state.begin(
+                self._merged_in_batch(self._state, waiting), is_last=self._is_last_batch
+            )
         else:
             update = self._state.update(waiting, self._see)
         if self._write is not None:
@@ -204,7 +226,7 @@ class KeyedAggregateOperator(KeyedFoldOperator):
             merged = pa.concat_batches(waiting)
         else:
             merged, _ = state.merge.merged(waiting)
-        return merged if self._is_last_batch else state.begin(merged)
+        return merged
 
 
 def _in_lists(values: Iterable[Any]) -> Iterator[list[Any]]:

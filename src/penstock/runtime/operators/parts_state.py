@@ -22,6 +22,7 @@ from penstock.expressions.keyed_aggregate import ChangelogOutput, KeyedAggregate
 from penstock.runtime.exchange.group_order import hashes_of_column
 from penstock.runtime.fold.parts_merge import PartsMerge
 from penstock.runtime.functions.state_handles import KeyedScope
+from penstock.runtime.operators.kept_values import KeptValues
 from penstock.state.backends.base import Table
 from penstock.state.handles.key_context import Parts
 from penstock.state.handles.ttl import Expiry, TimeToLive, TtlTable
@@ -30,6 +31,7 @@ from penstock.state.schema.entry_schema import StateKind, StateSchema
 from penstock.state.schema.own_states import REDUCE_AGGREGATE
 from penstock.types.arrow import arrow_array
 from penstock.types.arrow_lists import columns_to_lists
+from penstock.types.row import row_factory, values_of_row
 from penstock.wire.canonical.key_groups import groups_of, hashes_of
 
 _Groups = npt.NDArray[np.uint16]
@@ -106,24 +108,28 @@ class PartsState:
         parts: StoredParts,
         group_of: Callable[[Any], int],
         max_parallelism: int,
+        values: KeptValues | None = None,
     ) -> None:
         """Bind."""
         self.merge = merge
+        self._values = values
         self._parts = parts
         self._group_of = group_of
         self._groups = max_parallelism
         kept = merge.kept
         self._types = list(zip(kept.field_names, kept.field_types, strict=True))
         self._nothing = (None,) * len(self._types)
+        self._rows = row_factory(kept.field_names)
 
-    def begin(self, merged: pa.RecordBatch) -> pa.RecordBatch:
-        """Write the state of keys that have none, and return their rows in the order of their key groups.
+    def begin(self, merged: pa.RecordBatch, *, is_last: bool) -> Update:
+        """Write the state of keys that have none, unless nobody reads it; rows are in the order of their key groups.
 
         Of keys without rows there is no state.
         """
+        if is_last:
+            return self._settled(Update(merged, [False] * merged.num_rows, merged), None, None)
         merged, keys, groups = self._in_group_order(merged)
-        self._write(merged, keys, groups)
-        return merged
+        return self._settled(Update(merged, [False] * merged.num_rows, merged), keys, groups)
 
     def update(self, batches: Sequence[pa.RecordBatch], see: Callable[[list[Any]], None]) -> Update:
         """Merge columns with what is known of their keys, write the state, and return both.
@@ -136,8 +142,34 @@ class PartsState:
         known, was_known = self._known(found, keys, groups)
         # What is known comes first, once per key, and keys are merged in the order in which they first come.
         merged, _ = self.merge.merged([known, *batches])
-        self._write(merged, keys, groups)
-        return Update(known, was_known, merged)
+        return self._settled(Update(known, was_known, merged), keys, groups)
+
+    def finish(
+        self, keys: list[Any], before: list[Any], after: list[Any], *, is_last: bool
+    ) -> Update:
+        """Return the update of keys whose parts are records, None before if nothing was known; write it unless it is the last."""
+        width = self.merge.columns.keys
+        known = self._rows(
+            [*values_of_row(now)[:width], *self._nothing[width:]]
+            if was is None
+            else values_of_row(was)
+            for was, now in zip(before, after, strict=True)
+        )
+        batches = [self.merge.of_records(each) for each in (known, after)]
+        update = Update(batches[0], [each is not None for each in before], batches[1])
+        groups = None if is_last else np.array(list(map(self._group_of, keys)), dtype=np.uint16)
+        return self._settled(update, keys, groups)
+
+    def _settled(self, update: Update, keys: list[Any] | None, groups: _Groups | None) -> Update:
+        """Write parts, and return them as results read them."""
+        before, was_known, after = update
+        stored = after
+        if self._values is not None:
+            of_groups = None if groups is None else groups.tolist()
+            before, after, stored = self._values.settled(before, after, keys or [], of_groups)
+        if keys is not None and groups is not None:
+            self._write(stored, keys, groups)
+        return Update(before, was_known, after)
 
     def _known(
         self, found: pa.RecordBatch, keys: list[Any], groups: _Groups

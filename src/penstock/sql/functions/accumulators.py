@@ -1,19 +1,20 @@
-"""The table of aggregates: what each keeps of the values of a group, and how a value is taken back.
+"""The table of aggregates of OVER: what each keeps of the values of a frame, and how a value is taken back.
 
 An accumulator is a list of parts that have types, so state has a schema. Adding with the sign -1 undoes adding with 1, in any
-order. Least and greatest values, DISTINCT and texts need the values themselves: `value_states` has them.
+order.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
 from penstock.errors import ExpressionError
 from penstock.expressions import exact_sums
+from penstock.expressions.merging import float_order
 from penstock.expressions.python.arithmetic import EXACT, in_range, single, to_scale
 from penstock.types import TypeInformation, Types
 from penstock.types.sql_types import BIGINT, FLOATS, WHOLE, SqlType, decimal
@@ -183,6 +184,25 @@ ACCUMULATORS: dict[str, Callable[[SqlType, SqlType], Accumulator]] = {
     "VAR_SAMP": _variance(is_sample=True, is_root=False),
 }
 """Aggregates that need no values: name to accumulator, given the types of value and result."""
+
+
+def order_key(value: Any) -> Any:
+    """Return what a value is ordered by."""
+    return float_order(value) if isinstance(value, float) else value
+
+
+def least(values: Iterable[Any]) -> Any:
+    """Return the least value, None of none."""
+    return min(values, key=order_key, default=None)
+
+
+def greatest(values: Iterable[Any]) -> Any:
+    """Return the greatest value, None of none."""
+    return max(values, key=order_key, default=None)
+
+
+OF_VALUES: dict[str, Callable[[Iterable[Any]], Any]] = {"MIN": least, "MAX": greatest}
+"""Aggregates of different values."""
 
 
 def sum_result(source: SqlType) -> SqlType:

@@ -16,13 +16,13 @@ from typing import Any
 from penstock.api.functions.context import RuntimeContext
 from penstock.api.state.descriptors import MapStateDescriptor, expiring
 from penstock.expressions.python.times import millis_of
-from penstock.sql.functions.accumulators import ACCUMULATORS, Accumulator
+from penstock.sql.functions.accumulators import ACCUMULATORS, OF_VALUES, Accumulator
+from penstock.sql.functions.aggregate_call import AggregateCall
 from penstock.sql.functions.changes import RowMaker, signed
-from penstock.sql.functions.group_aggregate import AggregateCall
-from penstock.sql.functions.value_states import OF_VALUES
-from penstock.types import Types
+from penstock.types import TypeInformation, Types
 from penstock.types.row import Row, RowKind
 from penstock.types.row_order import RowOrder, SortColumn
+from penstock.types.sql_types import FLOATS
 
 Rows = list[tuple[Any, ...]]
 Bounds = list[tuple[int, int]]
@@ -215,7 +215,7 @@ def values_over(over: OverCall, rows: Rows, bounds: Bounds) -> list[Any]:
     positional = POSITIONAL.get(over.call.function)
     if positional is not None:
         return positional(over, rows, bounds)
-    sliding = _FrameAggregate(over.call)
+    sliding = FrameAggregate(over.call)
     first = last = 0
     made = []
     for start, end in bounds:
@@ -229,40 +229,62 @@ def values_over(over: OverCall, rows: Rows, bounds: Bounds) -> list[Any]:
     return made
 
 
-class _FrameAggregate:
-    """An aggregate of rows that enter and leave a frame."""
+class FrameAggregate:
+    """An aggregate of rows that enter and leave a frame.
 
-    def __init__(self, call: AggregateCall) -> None:
+    Attributes:
+        parts: What it has of the rows; of MIN and MAX that only grow, their value.
+        counts: How often each value is there, if it needs the values: of floats their texts.
+        needs_values: Whether it does.
+        types: Types of its parts.
+    """
+
+    def __init__(self, call: AggregateCall, *, only_grows: bool = False) -> None:
+        """Begin without rows."""
         self._call = call
-        self._counts: Counter[Any] = Counter()
-        make = ACCUMULATORS.get(call.function)
+        self._is_float = call.source.name in FLOATS
+        self._choose = OF_VALUES.get(call.function)
         self._accumulator: Accumulator | None = None
-        self._parts: list[Any] = []
-        if make is not None:
-            self._accumulator = make(call.source, call.result)
-            self._parts = list(self._accumulator.start)
+        self.types: tuple[TypeInformation, ...] = (call.source.type_info,)
+        start: tuple[Any, ...] = (None,)
+        if self._choose is None:
+            self._accumulator = ACCUMULATORS[call.function](call.source, call.result)
+            self.types, start = self._accumulator.types, self._accumulator.start
+        self.parts = list(start)
+        self.counts: Any = Counter()
+        self.needs_values = call.is_distinct or (self._choose is not None and not only_grows)
 
     def change(self, row: Sequence[Any], sign: int) -> None:
+        """Add a row (1), or take it out (-1)."""
         call = self._call
         if call.filter is not None and row[call.filter] is not True:
             return
         value = row[call.arguments[0]] if call.arguments else True
-        if value is None:
+        if value is None or (self.needs_values and not self._is_other(value, sign)):
             return
-        if self._accumulator is not None and not call.is_distinct:
-            self._accumulator.add(self._parts, value, sign)
-            return
-        before = self._counts[value]
-        self._counts[value] += sign
-        if not self._counts[value]:
-            del self._counts[value]
-        if self._accumulator is not None and (before > 0) is not (before + sign > 0):
-            self._accumulator.add(self._parts, value, sign)
+        if self._accumulator is not None:
+            self._accumulator.add(self.parts, value, sign)
+        elif self._choose is not None and not self.needs_values:
+            known = self.parts if self.parts[0] is not None else []
+            self.parts = [self._choose([*known, value])]
+
+    def _is_other(self, value: Any, sign: int) -> bool:
+        """Count a value, and return whether it is the first or was the last of its kind."""
+        key = repr(value) if self._is_float else value
+        before = self.counts[key] or 0
+        if before + sign:
+            self.counts[key] = before + sign
+        else:
+            del self.counts[key]
+        return (before > 0) is not (before + sign > 0)
 
     def result(self) -> Any:
+        """Return the value of the rows that are there."""
         if self._accumulator is not None:
-            return self._accumulator.result(self._parts)
-        return OF_VALUES[self._call.function](self._counts)
+            return self._accumulator.result(self.parts)
+        if not self.needs_values or self._choose is None:
+            return self.parts[0]
+        return self._choose(float(each) if self._is_float else each for each in self.counts)
 
 
 def _neighbour(direction: int) -> Callable[[OverCall, Rows, Bounds], list[Any]]:

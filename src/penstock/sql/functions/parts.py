@@ -10,68 +10,85 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from penstock.expressions import tree as columns
 from penstock.expressions.aggregates import AggregateExpression
-from penstock.expressions.keyed_aggregate import ChangelogOutput, KeyedAggregate, keyed_aggregate
+from penstock.expressions.functions import USER
+from penstock.expressions.keyed_aggregate import KeyedAggregate, keyed_aggregate
 from penstock.expressions.steps import ExpressionChain, SelectStep
 from penstock.expressions.typing import RecordType, typed
-from penstock.sql.functions.group_aggregate import AggregateCall
+from penstock.sql.catalogue import SqlColumn
+from penstock.sql.functions.aggregate_call import AggregateCall
 from penstock.types.records import RowTypeInfo
-from penstock.types.sql_types import BIGINT, FLOATS, INT, WHOLE, SqlType
+from penstock.types.sql_types import BIGINT, FLOATS, INT, NUMBERS, WHOLE
 
 _ORDERED = frozenset({*WHOLE, "STRING", "DATE", "TIMESTAMP", "TIMESTAMP_LTZ"})
 """Types whose values are compared in one way everywhere."""
 
-_KEYS = _ORDERED | {"BOOLEAN"}
+_KEYS = _ORDERED | {"BOOLEAN", "TIME", "BYTES", "DECIMAL", *FLOATS}
+"""Types whose values can be columns of a group, and be counted."""
 
-_Kind = tuple[str, tuple[int, ...]]
+_Kind = tuple[str, tuple[Any, ...]]
 """An aggregate of columns with its parameters."""
 
 
-def _of_types(types: Iterable[str], how: str, *parameters: int) -> dict[str, _Kind]:
+def _of_types(types: Iterable[str], how: str, *parameters: Any) -> dict[str, _Kind]:
     return dict.fromkeys(types, (how, parameters))
 
 
+_UNORDERED = ("BOOLEAN", "TIME", "BYTES")
+"""Types whose least value no engine has; it is taken of a tally."""
 _AGGREGATES: Mapping[str, Mapping[str, _Kind]] = {
-    "COUNT": _of_types(_KEYS | {*FLOATS}, "count"),
-    "SUM": _of_types(WHOLE, "wide_sum") | _of_types(FLOATS, "exact_sum"),
-    "AVG": _of_types(WHOLE, "whole_mean") | _of_types(FLOATS, "exact_mean"),
-    "MIN": _of_types(_ORDERED, "min") | _of_types(FLOATS, "first_float"),
-    "MAX": _of_types(_ORDERED, "max") | _of_types(FLOATS, "last_float"),
-    "VAR_POP": _of_types((*WHOLE, *FLOATS), "exact_variance", 0),
-    "VAR_SAMP": _of_types((*WHOLE, *FLOATS), "exact_variance", 1),
-    "STDDEV_POP": _of_types((*WHOLE, *FLOATS), "exact_stddev", 0),
-    "STDDEV_SAMP": _of_types((*WHOLE, *FLOATS), "exact_stddev", 1),
+    "COUNT": _of_types(_KEYS | {"ARRAY", "MAP", "ROW"}, "count"),
+    "SUM": _of_types(WHOLE, "wide_sum") | _of_types((*FLOATS, "DECIMAL"), "exact_sum"),
+    "AVG": _of_types(WHOLE, "whole_mean") | _of_types((*FLOATS, "DECIMAL"), "exact_mean"),
+    "MIN": _of_types(_ORDERED | {"DECIMAL"}, "min")
+    | _of_types(FLOATS, "first_float")
+    | _of_types(_UNORDERED, "of_values", "min"),
+    "MAX": _of_types(_ORDERED | {"DECIMAL"}, "max")
+    | _of_types(FLOATS, "last_float")
+    | _of_types(_UNORDERED, "of_values", "max"),
+    "VAR_POP": _of_types(NUMBERS, "exact_variance", 0),
+    "VAR_SAMP": _of_types(NUMBERS, "exact_variance", 1),
+    "STDDEV_POP": _of_types(NUMBERS, "exact_stddev", 0),
+    "STDDEV_SAMP": _of_types(NUMBERS, "exact_stddev", 1),
+    "LISTAGG": _of_types({"STRING"}, "of_values", "join"),
+    "ARRAY_AGG": _of_types(_KEYS, "of_values", "list"),
+    "COLLECT": _of_types(_KEYS, "of_values", "map"),
 }
 """Name and type of the values to an aggregate of columns: both are the same in any order of rows."""
 
-_OF_CHANGES: Mapping[str, str | None] = {
-    "count": "net_count",
-    "wide_sum": "net_sum",
-    "min": None,
-    "max": None,
-    "first_float": None,
-    "last_float": None,
+_OF_CHANGES: Mapping[str, _Kind] = {
+    "count": ("net_count", ()),
+    "wide_sum": ("net_sum", ()),
+    "min": ("of_values", ("min",)),
+    "max": ("of_values", ("max",)),
+    "first_float": ("of_values", ("min",)),
+    "last_float": ("of_values", ("max",)),
 }
-"""Replacement of an aggregate if rows may be taken back; None if there is none."""
+"""Replacement of an aggregate if rows may be taken back."""
 
 
-def have_parts(
-    keys: Sequence[SqlType], calls: Sequence[AggregateCall], *, is_insert_only: bool = True
-) -> bool:
-    """Return whether groups by some columns, and all their aggregates, are computed by parts."""
-    found = (_kind(each, is_insert_only=is_insert_only) for each in calls)
-    return all(each.name in _KEYS for each in keys) and None not in found
+def keeping_values(calls: Sequence[AggregateCall], *, is_insert_only: bool) -> list[AggregateCall]:
+    """Return the aggregates that need the values of a group."""
+    found = ((each, _kind(each, is_insert_only=is_insert_only)[0]) for each in calls)
+    return [each for each, how in found if how in {"of_values", "distinct"}]
 
 
-def _kind(call: AggregateCall, *, is_insert_only: bool) -> _Kind | None:
-    """Return the aggregate of columns that is one of SQL, None if there is none."""
-    if call.is_distinct or call.user is not None or call.function not in _AGGREGATES:
-        return None
-    how, parameters = _AGGREGATES[call.function].get(call.source.name, (None, ()))
-    found = how if how is None or is_insert_only else _OF_CHANGES.get(how, how)
-    return None if found is None else (found, parameters)
+def _kind(call: AggregateCall, *, is_insert_only: bool) -> _Kind:
+    """Return the aggregate of columns that is one of SQL."""
+    if call.user is not None:
+        name = call.function.removeprefix(USER)
+        return "user", (name, call.user, call.result.column_type)
+    how, parameters = _AGGREGATES[call.function][call.source.name]
+    if call.source.name == "DECIMAL" and how in {"exact_sum", "exact_mean"}:
+        parameters = (call.result.column_type,)
+    if how == "of_values":
+        return how, (*parameters, call.separator, call.is_distinct)
+    if call.is_distinct:
+        return "distinct", ("net_sum" if how == "wide_sum" else how, *parameters)
+    return (how, parameters) if is_insert_only else _OF_CHANGES.get(how, (how, parameters))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +96,13 @@ class GroupParts:
     """Steps of a group whose aggregates have parts.
 
     Attributes:
+        records: Type of the records that are read; decimals have their digits.
         arguments: Selects the columns of the group, and of the arguments: NULL where a filter is not true.
         chain: Selects the parts of what `arguments` makes.
-        aggregate: Merges parts, and makes the rows of groups; without changes.
+        aggregate: Merges parts, and makes the rows of groups.
     """
 
+    records: RecordType
     arguments: SelectStep
     chain: ExpressionChain
     aggregate: KeyedAggregate
@@ -95,14 +114,16 @@ class GroupParts:
 
 
 def group_parts(
-    records: RecordType,
+    read: Sequence[SqlColumn],
     group: int,
     calls: Sequence[AggregateCall],
     made: RowTypeInfo,
     *,
     is_insert_only: bool = True,
+    emits_changes: bool = True,
 ) -> GroupParts:
     """Return the steps of a group; the first part of rows that may be taken back counts them."""
+    records = RowTypeInfo([each.type.column_type for each in read], [each.name for each in read])
     arguments = _arguments(records, group, calls)
     inside = SelectStep(tuple(arguments.items()))
     keys = tuple(arguments)[: max(group, 1)]
@@ -113,7 +134,7 @@ def group_parts(
     if not is_insert_only or not calls:
         found = {"rows": rows, **found}
     chain, aggregate = keyed_aggregate(
-        inside.type_info, keys, found, is_weighted=not is_insert_only
+        inside.type_info, keys, found, is_weighted=not is_insert_only, keeps_values=emits_changes
     )
     (results,) = aggregate.results.steps
     assert isinstance(results, SelectStep), "results are one selection"
@@ -123,13 +144,20 @@ def group_parts(
     outputs = zip(made.field_names, kept, made.field_types, strict=True)
     last = SelectStep(
         tuple(
-            (name, each if each.type_info == kind else _cast(each, kind, aggregate.parts))
+            (name, each if _are_alike(each.type_info, kind) else _cast(each, kind, aggregate.parts))
             for name, each, kind in outputs
         )
     )
     emitted = replace(aggregate.results, steps=(last,))
-    changes = ChangelogOutput(rows=None if is_insert_only else len(keys))
-    return GroupParts(inside, chain, replace(aggregate, results=emitted, changes=changes))
+    changes = aggregate.changes
+    if changes is not None:
+        changes = replace(changes, rows=None if is_insert_only else len(keys))
+    return GroupParts(records, inside, chain, replace(aggregate, results=emitted, changes=changes))
+
+
+def _are_alike(one: object, other: object) -> bool:
+    """Return whether two types are the same, but for digits of decimals."""
+    return one == other or repr(one) == repr(other)
 
 
 def _cast(value: columns.Expression, kind: object, records: RecordType) -> columns.Expression:
@@ -146,6 +174,10 @@ def _arguments(
     if not group:
         made["k0"] = columns.Literal(0, INT.type_info)
     for call in calls:
+        if call.user is not None:
+            read = (*call.arguments, *(() if call.filter is None else (call.filter,)))
+            made |= {f"a{at}": fields[at] for at in read}
+            continue
         if not call.arguments and call.filter is None:
             continue
         value: columns.Expression = columns.Literal(1, BIGINT.type_info)
@@ -167,7 +199,11 @@ def _name(call: AggregateCall) -> str:
 
 def _aggregate(call: AggregateCall, *, is_insert_only: bool) -> AggregateExpression:
     of_all = not call.arguments and call.filter is None
-    kind = _kind(call, is_insert_only=is_insert_only)
-    assert kind is not None, "have_parts has said so"
-    how, parameters = kind
+    how, parameters = _kind(call, is_insert_only=is_insert_only)
+    if call.user is not None:
+        chosen: columns.Expression = columns.Literal(value=True)
+        if call.filter is not None:
+            chosen = columns.Field(f"a{call.filter}")
+        read = (columns.Field(f"a{at}") for at in call.arguments)
+        return AggregateExpression(how, columns.Call("packed", (chosen, *read)), parameters)
     return AggregateExpression(how, None if of_all else columns.Field(_name(call)), parameters)

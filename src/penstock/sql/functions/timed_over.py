@@ -20,14 +20,15 @@ from penstock.api.functions.context import RuntimeContext
 from penstock.api.functions.stream_operators import OneInputStreamOperator
 from penstock.api.state.descriptors import (
     ListStateDescriptor,
+    MapStateDescriptor,
     ValueStateDescriptor,
     expiring,
 )
 from penstock.expressions.python.times import millis_of
 from penstock.sql.functions.changes import RowMaker
-from penstock.sql.functions.group_aggregate import RunningAggregate, keeps_values, values_state
 from penstock.sql.functions.over import (
     RANKS,
+    FrameAggregate,
     OverCall,
     OverSpec,
     Rows,
@@ -39,6 +40,7 @@ from penstock.types import TypeInformation, Types
 from penstock.types.records import RowTypeInfo
 from penstock.types.row import Row, values_of_row
 from penstock.types.row_order import RowOrder
+from penstock.types.sql_types import FLOATS
 
 
 class _Running:
@@ -46,19 +48,16 @@ class _Running:
 
     def __init__(self, over: OverCall) -> None:
         self.over = over
-        self.aggregate: RunningAggregate | None = None
+        self.aggregate: FrameAggregate | None = None
         self.types: tuple[TypeInformation, ...] = ()
+        self.start: list[Any] = []
         call = over.call
         if call.function == "FIRST_VALUE":
-            self.types = (call.result.type_info,)
+            self.types, self.start = (call.result.type_info,), [None]
         elif call.function not in RANKS:
-            is_kept = keeps_values(call, is_insert_only=True)
-            self.aggregate = RunningAggregate(call, keeps_values=is_kept)
+            self.aggregate = FrameAggregate(call, only_grows=True)
+            self.start = list(self.aggregate.parts)
             self.types = self.aggregate.types
-
-    def start(self) -> list[Any]:
-        """Return the parts of no rows."""
-        return [None] * len(self.types) if self.aggregate is None else self.aggregate.start()
 
     def results(
         self, parts: list[Any], peers: Sequence[Sequence[Any]], rows: int, groups: int
@@ -72,14 +71,13 @@ class _Running:
             if not rows:
                 parts[0] = peers[0][self.over.call.arguments[0]]
             return [parts[0]] * count
-        if not self.over.frame.counts_rows:
-            aggregate.apply(parts, [(list(each), 1) for each in peers])
-            return [aggregate.result(parts)] * count
+        aggregate.parts = parts
         made = []
         for each in peers:
-            aggregate.apply(parts, [(list(each), 1)])
-            made.append(aggregate.result(parts))
-        return made
+            aggregate.change(each, 1)
+            made.append(aggregate.result() if self.over.frame.counts_rows else None)
+        parts[:] = aggregate.parts
+        return made if self.over.frame.counts_rows else [aggregate.result()] * count
 
 
 class TimedOver(OneInputStreamOperator[Row, Row]):
@@ -113,9 +111,11 @@ class TimedOver(OneInputStreamOperator[Row, Row]):
         self._so_far = get.get_state(expiring(ValueStateDescriptor("running", parts), ttl_ms))
         self._part_rows = RowMaker(names)
         for at, each in self._running.items():
-            if each.aggregate is not None and each.aggregate.keeps_values:
-                values = values_state(at, each.over.call)
-                each.aggregate.values = get.get_map_state(expiring(values, ttl_ms))
+            if each.aggregate is not None and each.aggregate.needs_values:
+                source = each.over.call.source
+                key = Types.STRING() if source.name in FLOATS else source.type_info
+                values = MapStateDescriptor(f"values-{at}", key, Types.LONG())
+                each.aggregate.counts = get.get_map_state(expiring(values, ttl_ms))
         self._late = get.get_metrics_group().counter("numLateRecordsDropped")
 
     def process_element(self, value: Row, ctx: Any) -> None:
@@ -170,7 +170,7 @@ class TimedOver(OneInputStreamOperator[Row, Row]):
         known: list[list[Any]] = []
         for each in running:
             width = len(each.types)
-            known.append(each.start() if stored is None else flat[:width])
+            known.append(list(each.start) if stored is None else flat[:width])
             flat = flat[width:]
         made: list[list[Any]] = [[] for _ in running]
         for peers in self._groups(due):

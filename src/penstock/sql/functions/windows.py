@@ -17,6 +17,7 @@ from typing import Any
 
 from penstock.api.functions.context import RuntimeContext
 from penstock.api.functions.function_classes import KeyedProcessFunction
+from penstock.api.functions.stream_operators import OneInputStreamOperator
 from penstock.api.state.descriptors import MapStateDescriptor
 from penstock.config.time_zone import zone_named
 from penstock.expressions.python.times import millis_of, timestamp_of
@@ -104,6 +105,18 @@ class AssignWindows:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return AssignWindows, (self._spec, self._maker.names)
+
+
+class AtWindowEnd(OneInputStreamOperator[Row, Row]):
+    """Emits rows as they are, with the last millisecond of their window as their timestamp."""
+
+    def __init__(self, end: int) -> None:
+        """Make the operator."""
+        self._end = end
+
+    def process_element(self, value: Row, ctx: Any) -> None:
+        """Emit a row."""
+        self.output.collect(value, millis_of(value[self._end]) - 1)
 
 
 class SessionFunction(KeyedProcessFunction[Any, Any, Row]):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from penstock.api.streams.data_stream import DataStream
 from penstock.expressions.steps import ExpressionChain, Step
 from penstock.expressions.tree import Expression
-from penstock.expressions.typing import record_type
+from penstock.expressions.typing import RecordType, record_type
 from penstock.program.function_calls import BatchSpec
 from penstock.program.operators import MAP_ROWS
 from penstock.sql.catalogue import SqlColumn
@@ -27,9 +27,9 @@ def row_type(columns: tuple[SqlColumn, ...]) -> RowTypeInfo:
     )
 
 
-def evaluated(rows: Rows, step: Step, name: str) -> Rows:
-    """Return the results of a step of expressions of columns."""
-    chain = ExpressionChain(record_type(rows.get_type(), name), (step,))
+def evaluated(rows: Rows, step: Step, name: str, records: RecordType | None = None) -> Rows:
+    """Return the results of a step of expressions of columns, of records whose decimals may have digits."""
+    chain = ExpressionChain(records or record_type(rows.get_type(), name), (step,))
     return rows._evaluate(chain, name)  # noqa: SLF001 - as the methods of streams do
 
 

@@ -12,7 +12,6 @@ from penstock.expressions.steps import SelectStep
 from penstock.program.folding.fold import Promises
 from penstock.program.operators import KEY_BY, KEYED_AGGREGATE, KEYED_CHANGES, KEYED_TOP_N
 from penstock.sql.catalogue import SqlColumn
-from penstock.sql.functions.group_aggregate import GroupAggregateFunction, GroupSpec
 from penstock.sql.functions.normalize import NormalizeFunction, NormalizeSpec
 from penstock.sql.functions.parts import group_parts
 from penstock.sql.functions.timed_rank import FirstInTime, WindowRank
@@ -76,28 +75,16 @@ def lower_normalize(lowering: Any, relation: Normalize) -> Rows:
 
 
 def lower_aggregate(lowering: Any, relation: GroupBy) -> Rows:
-    """Return the stream of an aggregation."""
+    """Return the changes of groups, whose parts are merged wherever rows are."""
     name = "group by" if relation.calls else "distinct"
-    if relation.has_parts:
-        return lowering.stateful(_merged(lowering, relation, name), relation)  # type: ignore[no-any-return]
-    spec = GroupSpec(
-        keys=relation.group,
-        calls=relation.calls,
-        names=tuple(each.name for each in relation.columns),
-        is_insert_only=relation.input.is_insert_only,
-        ttl_ms=relation.ttl_ms or lowering.ttl_ms,
-    )
-    rows = by_columns(lowering.stream(relation.input), tuple(range(relation.group)))
-    made = changes_of(rows, GroupAggregateFunction(spec), relation.columns, name)
-    return lowering.stateful(made, relation)  # type: ignore[no-any-return]
+    return lowering.stateful(_merged(lowering, relation, name), relation)  # type: ignore[no-any-return]
 
 
 def _merged(lowering: Any, relation: GroupBy, name: str) -> Rows:
-    """Return the changes of groups whose aggregates have parts, which are merged wherever rows are."""
     rows = lowering.stream(relation.input)
     kind = row_type(relation.columns)
     found = group_parts(
-        rows.get_type(),
+        relation.input.columns,
         relation.group,
         relation.calls,
         kind,
@@ -106,11 +93,10 @@ def _merged(lowering: Any, relation: GroupBy, name: str) -> Rows:
     assert found.aggregate.changes is not None, "groups emit changes"
     changes = replace(found.aggregate.changes, ttl_ms=relation.ttl_ms or lowering.ttl_ms)
     function = replace(found.aggregate, changes=changes)
-    parts = evaluated(rows, found.arguments, "arguments")._evaluate(  # noqa: SLF001 - as the methods of streams do
+    parts = evaluated(rows, found.arguments, "arguments", found.records)._evaluate(  # noqa: SLF001 - as the methods of streams do
         found.chain, "parts of aggregates"
     )
     exact = function.exact_because
-    assert exact is not None, "whole numbers, texts and times are merged in any order"
     return keyed(parts, itemgetter(*range(function.keys)))._derive(  # type: ignore[no-any-return]  # noqa: SLF001
         KEYED_AGGREGATE,
         name,

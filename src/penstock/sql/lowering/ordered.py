@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.sql.functions.group_aggregate import AggregateCall
+from penstock.sql.functions.aggregate_call import AggregateCall
 from penstock.sql.functions.late_watermark import LateWatermark
 from penstock.sql.functions.over import Frame, OverCall, OverFunction, OverSpec
 from penstock.sql.functions.timed_over import TimedOver

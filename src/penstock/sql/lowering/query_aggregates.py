@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from penstock.expressions.facts import spark_type
 from penstock.expressions.queries import FrameOf, QueryAggregate
 from penstock.sql.catalogue import SqlColumn
-from penstock.sql.functions.group_aggregate import AggregateCall
+from penstock.sql.functions.aggregate_call import AggregateCall
 from penstock.sql.functions.over import OverCall
 from penstock.types.sql_types import MOST_DIGITS, WHOLE, SqlType
 

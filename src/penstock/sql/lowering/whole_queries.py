@@ -18,7 +18,7 @@ from penstock.expressions.functions import because as because_of
 from penstock.expressions.tree import Call, Expression, Literal, shifted
 from penstock.graph.query_source import QueryRead, WholeQuery
 from penstock.sql.catalogue import SqlColumn
-from penstock.sql.functions.group_aggregate import AggregateCall
+from penstock.sql.functions.aggregate_call import AggregateCall
 from penstock.sql.functions.over import OverCall
 from penstock.sql.lowering.keyed import total_order
 from penstock.sql.lowering.query_aggregates import KEYS, ORDERED, aggregate_of, over_call_of

@@ -24,10 +24,14 @@ from penstock.program.operators import EXPRESSIONS, TIMESTAMPS
 from penstock.program.timestamps import ColumnTimestamps
 from penstock.program.windows import RegularWindows
 from penstock.sql.catalogue import SqlColumn
-from penstock.sql.functions.group_aggregate import AggregateCall, GroupSpec
-from penstock.sql.functions.parts import group_parts
-from penstock.sql.functions.window_aggregate import WindowAggregateFunction
-from penstock.sql.functions.windows import AssignWindows, SessionFunction, TableWindows
+from penstock.sql.functions.aggregate_call import AggregateCall
+from penstock.sql.functions.parts import GroupParts, group_parts
+from penstock.sql.functions.windows import (
+    AssignWindows,
+    AtWindowEnd,
+    SessionFunction,
+    TableWindows,
+)
 from penstock.sql.lowering.evaluated import Rows, evaluated, row_type
 from penstock.sql.lowering.keyed import by_columns, keyed
 from penstock.sql.relations.conditions import all_of, projected, where
@@ -85,20 +89,29 @@ def _of_any_row(rows: Rows, made: tuple[SqlColumn, ...]) -> Rows:
 
 
 def _row_by_row(lowering: Any, relation: WindowGroupBy) -> Rows:
-    """Return groups to which every row is added in Python."""
-    spec = GroupSpec(
-        keys=relation.group,
-        calls=relation.calls,
-        names=tuple(each.name for each in relation.columns),
-        is_insert_only=True,
-    )
-    end = next(
-        at
-        for at, each in enumerate(relation.input.columns[: relation.group])
-        if each.window == "end"
-    )
-    rows = by_columns(lowering.stream(relation.input), tuple(range(relation.group)))
-    return rows.process(WindowAggregateFunction(spec, end), row_type(relation.columns))  # type: ignore[no-any-return]
+    """Return groups of rows that have windows: each has the last millisecond of its window as its time."""
+    inside = relation.input.columns
+    bounds = (at for at in range(relation.group) if inside[at].window == "end")
+    rows = lowering.stream(relation.input)
+    rows = rows.transform("window time", rows.get_type(), AtWindowEnd(next(bounds)))
+    made = row_type(relation.columns)
+    parts = group_parts(inside, relation.group, relation.calls, made, emits_changes=False)
+    return _windowed(rows, parts, TumblingEventTimeWindows(1, 0), parts.aggregate, has_bounds=False)
+
+
+def _windowed(
+    rows: Rows,
+    parts: GroupParts,
+    assigner: WindowAssigner[Any, Any],
+    function: KeyedAggregate,
+    *,
+    has_bounds: bool,
+) -> Rows:
+    """Return the groups of windows of rows."""
+    selector = itemgetter(*range(parts.keys))
+    arguments = keyed(evaluated(rows, parts.arguments, "arguments", parts.records), selector)
+    windows: WindowedStream[Any, Any] = WindowedStream(arguments, assigner)
+    return windows._merged_parts(parts.chain, function, selector, has_bounds=has_bounds)  # noqa: SLF001 - as `aggregate` does
 
 
 def _merged(
@@ -118,19 +131,18 @@ def _merged(
         selected, calls = _filtered(selected, keys, calls, all_of(conditions))
         conditions.clear()
         emitted.append(SqlColumn(_ROWS, BIGINT))
-    rows = lowering.stream(_selected(lowering, found, conditions, selected))
+    table = _selected(lowering, found, conditions, selected)
+    rows = lowering.stream(table)
     made = [c for at, c in enumerate(emitted) if at >= relation.group or at in kept]
-    parts = group_parts(rows.get_type(), keys, calls, row_type(tuple(made)))
+    made_type = row_type(tuple(made))
+    parts = group_parts(table.columns, keys, calls, made_type, emits_changes=False)
     bounds = [found.bound(at) for at in range(relation.group)]
-    function = replace(parts.aggregate, changes=None)
+    function = parts.aggregate
     assigner: WindowAssigner[Any, Any] = TumblingEventTimeWindows(1, 0)
     if found.spec is not None:
         assigner = _assigner(found.spec)
         function = _with_bounds(function, emitted, bounds)
-    selector = itemgetter(*range(parts.keys))
-    arguments = keyed(evaluated(rows, parts.arguments, "arguments"), selector)
-    windows: WindowedStream[Any, Any] = WindowedStream(arguments, assigner)
-    return windows._merged_parts(parts.chain, function, selector, has_bounds=any(bounds))  # noqa: SLF001 - as `aggregate` does
+    return _windowed(rows, parts, assigner, function, has_bounds=any(bounds))
 
 
 def _assigner(spec: TableWindows) -> WindowAssigner[Any, Any]:

@@ -6,15 +6,25 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from penstock.expressions.functions import USER
-from penstock.expressions.tree import Expression, Field, Literal
+from penstock.expressions.tree import Call, Expression, Field, Literal
 from penstock.sql.binding.binder import Binder, Build
 from penstock.sql.binding.scope import Scope
 from penstock.sql.catalogue import FunctionKind, SqlCatalogue
 from penstock.sql.functions.accumulators import avg_result, sum_result
-from penstock.sql.functions.group_aggregate import AggregateCall
+from penstock.sql.functions.aggregate_call import AggregateCall
 from penstock.sql.place import unsupported, wrong
 from penstock.sql.sqlglot_source import exp
-from penstock.types.sql_types import BIGINT, DOUBLE, NUMBERS, STRING, SqlType, array
+from penstock.types.sql_types import (
+    BIGINT,
+    BOOLEAN,
+    DOUBLE,
+    INT,
+    NULL,
+    NUMBERS,
+    STRING,
+    SqlType,
+    array,
+)
 
 _RESULTS = {
     "COUNT": lambda _: BIGINT,
@@ -107,6 +117,8 @@ def bound_aggregate(node: exp.Expr, binder: Binder) -> BoundAggregate:
         raise unsupported(f"FILTER of {node.name.upper() or node.sql()}", node)
     if own is not None:
         arguments = tuple(binder.scalar(each) for each in node.expressions)
+        if own.result_type.name == "ANY":
+            raise unsupported(f"an aggregate function of {own.result_type}", node)
         source = arguments[0].type if arguments else BIGINT
         # The name tells functions of the user apart: equal calls are computed once.
         named = f"{USER}{own.name}"
@@ -141,7 +153,7 @@ def _builtin(
         if name != "COUNT" or is_distinct:
             raise wrong(f"{name} got *", node, hint="Pass a column.")
         return BoundAggregate(AggregateCall(name, (), BIGINT, BIGINT), (), condition)
-    argument = binder.scalar(given[0])
+    argument = _counted(name, binder.scalar(given[0]), is_distinct=is_distinct)
     source = argument.type
     if name in _OF_NUMBERS and source.name not in NUMBERS:
         raise wrong(f"{name} got {source}, no number", node, hint="CAST it to a number.")
@@ -158,6 +170,17 @@ def _builtin(
         separator=separator,
     )
     return BoundAggregate(call, (argument,), condition)
+
+
+def _counted(name: str, argument: Expression, *, is_distinct: bool) -> Expression:
+    """Return an argument of a type: NULL has one, and of what has no column it is counted whether it is there."""
+    if argument.type == NULL and name not in _OF_NUMBERS:
+        return Literal(None, INT)
+    if name != "COUNT" or is_distinct or argument.type.name != "ANY":
+        return argument
+    absent = Call("is_null", (argument,), kind=BOOLEAN)
+    none, there = Literal(None, BOOLEAN), Literal(value=True, kind=BOOLEAN)
+    return Call("case", (absent, none, there), kind=BOOLEAN)
 
 
 class GroupBinder(Binder):

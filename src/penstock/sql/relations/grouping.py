@@ -16,7 +16,7 @@ from penstock.expressions.tree import Call, Expression, Field, Literal
 from penstock.sql.binding.binder import Binder
 from penstock.sql.binding.operators import BUILDERS
 from penstock.sql.catalogue import SqlColumn
-from penstock.sql.functions.group_aggregate import AggregateCall
+from penstock.sql.functions.aggregate_call import AggregateCall
 from penstock.sql.place import unsupported, wrong
 from penstock.sql.relations.aggregates import (
     BoundAggregate,

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from penstock.sql.catalogue import Changelog, SqlColumn
-from penstock.sql.functions.group_aggregate import AggregateCall, keeps_values
-from penstock.sql.functions.parts import have_parts
+from penstock.sql.functions.aggregate_call import AggregateCall
+from penstock.sql.functions.parts import keeping_values
 from penstock.sql.relations.tree import OneInput, SqlRelation, names_at
 from penstock.sql.relations.windows import WindowRows, window_rows
 from penstock.types.row_order import SortColumn
@@ -73,23 +73,14 @@ class GroupBy(OneInput):
     ttl_ms: int | None = None
 
     @property
-    def has_parts(self) -> bool:
-        """True if its aggregates are parts, which are merged in any order."""
-        keys = [each.type for each in self.input.columns[: self.group]]
-        return have_parts(keys, self.calls, is_insert_only=self.input.is_insert_only)
-
-    @property
     def form(self) -> int:
-        """Number of the form of its state: that of accumulators, of parts, or of parts with the number of rows."""
-        if not self.has_parts:
-            return 1
+        """Number of the form of its state: that of parts, or of parts with the number of rows."""
         return 2 if self.input.is_insert_only else 3
 
     @property
     def state(self) -> str | None:
         """The kept state, in words."""
-        is_insert_only = self.input.is_insert_only
-        of_values = [c for c in self.calls if keeps_values(c, is_insert_only=is_insert_only)]
+        of_values = keeping_values(self.calls, is_insert_only=self.input.is_insert_only)
         more = f", all values of {', '.join(map(str, of_values))}" if of_values else ""
         return f"an accumulator per group{more}"
 
@@ -108,21 +99,13 @@ class WindowGroupBy(GroupBy):
 
     @property
     def rows(self) -> WindowRows | str:
-        """The rows before they have windows, or why each of them is added to its windows in Python."""
+        """The rows before they have windows, or why each row gets its windows in Python."""
         found = window_rows(self.input, self.group)
-        if isinstance(found, str):
-            return found
-        keys = [c.type for at, c in enumerate(self.columns[: self.group]) if not found.bound(at)]
-        unmerged = next((each for each in self.calls if not have_parts((), (each,))), None)
-        if unmerged is not None:
-            distinct = " DISTINCT" if unmerged.is_distinct else ""
-            return f"{unmerged.function}{distinct} of {unmerged.source} has no parts"
-        return found if have_parts(keys, ()) else "a column of its group has no parts"
-
-    @property
-    def has_parts(self) -> bool:
-        """True if its aggregates are parts, which are merged by group and pane."""
-        return not isinstance(self.rows, str)
+        spec = None if isinstance(found, str) else found.spec
+        has_one = spec is None or spec.function == "TUMBLE"
+        if not has_one and any(each.user is not None for each in self.calls):
+            return "a function of the user takes the rows of a window in order of arrival"
+        return found
 
     @property
     def state(self) -> str | None:

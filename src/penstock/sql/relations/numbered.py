@@ -11,7 +11,7 @@ from penstock.sql.binding.conversions import converted
 from penstock.sql.binding.intervals import milliseconds
 from penstock.sql.catalogue import Changelog, SqlColumn
 from penstock.sql.functions.accumulators import ACCUMULATORS
-from penstock.sql.functions.group_aggregate import AggregateCall
+from penstock.sql.functions.aggregate_call import AggregateCall
 from penstock.sql.functions.over import POSITIONAL, Frame, OverCall
 from penstock.sql.place import unsupported, wrong
 from penstock.sql.relations.aggregates import bound_aggregate, is_aggregate, nodes_of

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from penstock.expressions.tree import Call, Expression, Field, Literal
 from penstock.sql.binding.conversions import converted
 from penstock.sql.catalogue import SqlColumn
+from penstock.sql.functions.aggregate_call import AggregateCall
 from penstock.sql.functions.correlate import CorrelateSpec
-from penstock.sql.functions.group_aggregate import AggregateCall
 from penstock.sql.place import wrong
 from penstock.sql.relations.conditions import projected, where
 from penstock.sql.relations.keyed import aggregated, union

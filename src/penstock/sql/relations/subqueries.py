@@ -39,7 +39,7 @@ from penstock.sql.binding.conditions import compared
 from penstock.sql.binding.operators import BUILDERS
 from penstock.sql.binding.scope import Scope
 from penstock.sql.catalogue import SqlColumn
-from penstock.sql.functions.group_aggregate import AggregateCall
+from penstock.sql.functions.aggregate_call import AggregateCall
 from penstock.sql.place import unsupported, wrong
 from penstock.sql.relations.aggregates import aggregate_nodes, bound_aggregate, nodes_of
 from penstock.sql.relations.conditions import all_of, where

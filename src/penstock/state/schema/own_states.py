@@ -5,6 +5,9 @@ from __future__ import annotations
 REDUCE_AGGREGATE = "reduce"
 """Accumulators of `reduce` and the aggregations."""
 
+VALUES_PREFIX = "_values/"
+"""Prefix of the names of the states of tallies that are kept value by value."""
+
 WINDOW_CONTENTS = "_window_contents"
 """Records or accumulators of windows; of the first input, if there are two."""
 
@@ -35,7 +38,11 @@ _DESCRIPTIONS = {
     WINDOW_MERGES: "the merged windows",
     **dict.fromkeys(INTERVAL_BUFFERS, "the records to join"),
 }
-_PREFIXES = {WINDOW_TRIGGER_PREFIX: "trigger state", WINDOW_FUNCTION_PREFIX: "state per window"}
+_PREFIXES = {
+    VALUES_PREFIX: "the counts of",
+    WINDOW_TRIGGER_PREFIX: "trigger state",
+    WINDOW_FUNCTION_PREFIX: "state per window",
+}
 
 
 def described(state: str) -> str:

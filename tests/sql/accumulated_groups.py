@@ -1,64 +1,49 @@
-"""GROUP BY over a changelog: the changes of one row per group.
-
-State of a group:
-
-    parts            the number of its rows, and the parts of all accumulators in a row
-    values-<i>       value -> count, of aggregate i if it needs the values: DISTINCT, and MIN, MAX and lists whose rows change
-
-All rows of a group that arrive together are applied at once, then the difference between the results before and
-after is emitted. So the last result depends only on the rows that are left, not on the order or the number of changes.
-"""
+"""Groups to which rows are added one by one, in plain Python: the oracle of groups on parts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
+import pytest
+
 from penstock.api.functions.context import RuntimeContext
-from penstock.api.state.descriptors import (
-    MapStateDescriptor,
-    ValueStateDescriptor,
-    expiring,
+from penstock.api.functions.function_classes import KeyedProcessFunction
+from penstock.api.state.descriptors import MapStateDescriptor, ValueStateDescriptor, expiring
+from penstock.expressions.python.times import millis_of
+from penstock.sql.functions.accumulators import (
+    ACCUMULATORS,
+    OF_VALUES,
+    Accumulator,
+    Parts,
+    order_key,
 )
-from penstock.expressions.functions import USER
-from penstock.sql.functions.accumulators import ACCUMULATORS, Accumulator, Parts
+from penstock.sql.functions.aggregate_call import AggregateCall
 from penstock.sql.functions.changes import RowMaker, signed
-from penstock.sql.functions.value_states import OF_COUNTS, OF_VALUES
+from penstock.sql.lowering import keyed, windows
+from penstock.sql.lowering.evaluated import row_type
+from penstock.sql.relations.keyed import WindowGroupBy
 from penstock.types import Types
 from penstock.types.row import Row
 from penstock.types.sql_types import FLOATS, SqlType
 
-
-@dataclass(frozen=True, slots=True)
-class AggregateCall:
-    """One aggregate.
-
-    Attributes:
-        function: Its name, such as `SUM`; of one of the user `user:` and its name.
-        arguments: Positions of the columns it reads; none is COUNT(*).
-        source: Type of the first argument.
-        result: Type of the result.
-        is_distinct: Whether equal values count once.
-        filter: Position of a condition that rows must satisfy; None is none.
-        separator: Of LISTAGG.
-        user: The function of the user.
-    """
-
-    function: str
-    arguments: tuple[int, ...]
-    source: SqlType
-    result: SqlType
-    is_distinct: bool = False
-    filter: int | None = None
-    separator: str = ","
-    user: Any = field(default=None, compare=False)
-
-    def __str__(self) -> str:
-        inside = ", ".join(f"#{at}" for at in self.arguments) or "*"
-        distinct = "DISTINCT " if self.is_distinct else ""
-        shown = "" if self.filter is None else f" FILTER #{self.filter}"
-        return f"{self.function.removeprefix(USER)}({distinct}{inside}){shown}"
+OF_COUNTS: dict[str, Callable[[list[tuple[Any, int]]], Any]] = {
+    "LISTAGG": lambda counts: (
+        ",".join(value for value, count in sorted(counts) for _ in range(count)) or None
+    ),
+    "ARRAY_AGG": lambda counts: (
+        [
+            value
+            for value, count in sorted(counts, key=lambda each: order_key(each[0]))
+            for _ in range(count)
+        ]
+        or None
+    ),
+    "COLLECT": dict,
+}
+"""Aggregates of values and how often each is there; lists are in order of their values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,3 +271,69 @@ def _of_user(function: Any, result: SqlType) -> Accumulator:
         return None if found is None else coerce(found)
 
     return Accumulator((Types.PICKLED_BYTE_ARRAY(),), (None,), add, final)
+
+
+class WindowAggregateFunction(KeyedProcessFunction[Any, Any, Row]):
+    """Emits the rows of groups at the ends of their windows."""
+
+    def __init__(self, spec: GroupSpec, end: int) -> None:
+        """Make the function."""
+        self._groups = GroupAggregateFunction(spec)
+        self._keys = spec.keys
+        self._end = end
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        """Get hold of the state."""
+        self._groups.open(runtime_context)
+        key = ValueStateDescriptor("group", Types.PICKLED_BYTE_ARRAY())
+        self._key = runtime_context.get_state(key)
+        self._late = runtime_context.get_metrics_group().counter("numLateRecordsDropped")
+
+    def process_element(self, value: Row, ctx: Any) -> None:
+        """Add a row to its group."""
+        last = millis_of(value[self._end]) - 1
+        timers = ctx.timer_service()
+        if last <= timers.current_watermark():
+            self._late.inc()
+            return
+        if self._key.value() is None:
+            self._key.update(list(value)[: self._keys])
+            timers.register_event_time_timer(last)
+        self._groups.add([value])
+
+    def on_timer(self, timestamp: int, ctx: Any) -> Iterator[Row]:
+        """Emit the row of the group."""
+        group = self._key.value()
+        if group is not None:
+            self._key.clear()
+            yield from self._groups.take(group)
+
+
+def _grouped(lowering: Any, relation: Any, name: str) -> Any:
+    spec = _spec(relation, lowering.ttl_ms, is_insert_only=relation.input.is_insert_only)
+    rows = keyed.by_columns(lowering.stream(relation.input), tuple(range(relation.group)))
+    return keyed.changes_of(rows, GroupAggregateFunction(spec), relation.columns, name)
+
+
+def _in_windows(lowering: Any, relation: Any) -> Any:
+    bounds = enumerate(relation.input.columns[: relation.group])
+    end = next(at for at, each in bounds if each.window == "end")
+    rows = keyed.by_columns(lowering.stream(relation.input), tuple(range(relation.group)))
+    spec = _spec(relation, None, is_insert_only=True)
+    return rows.process(WindowAggregateFunction(spec, end), row_type(relation.columns))
+
+
+def _spec(relation: Any, ttl_ms: int | None, *, is_insert_only: bool) -> GroupSpec:
+    names = tuple(each.name for each in relation.columns)
+    ttl_ms = relation.ttl_ms or ttl_ms
+    return GroupSpec(relation.group, relation.calls, names, is_insert_only, ttl_ms)
+
+
+@contextmanager
+def on_accumulators(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Compute groups, of windows too, by the oracle."""
+    with monkeypatch.context() as patched:
+        patched.setattr(keyed, "_merged", _grouped)
+        patched.setattr(WindowGroupBy, "rows", "asked for")
+        patched.setattr(windows, "_row_by_row", _in_windows)
+        yield
