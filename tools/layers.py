@@ -159,6 +159,7 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
                 "functions",
                 "keyed_aggregate",
                 "kinds",
+                "merging",
                 "steps",
                 "tree",
             }

@@ -130,6 +130,10 @@ OF_PARTITIONS = [
     f"SELECT DISTINCT k, {BOUNDS} FROM {{}} WHERE f",
     f"SELECT n, COUNT(*) AS c FROM (SELECT k, window_end, SUM(b) AS n FROM {{}} GROUP BY k, {BOUNDS}) GROUP BY n",
     f"SELECT k, window_end, SUM(x) AS s, AVG(x) AS a, MIN(x) AS n, STDDEV(x) AS d FROM {{}} GROUP BY k, {BOUNDS}",
+    (
+        f"SELECT k, window_end, COUNT(DISTINCT i) AS d, LISTAGG(s) AS l, SUM(CAST(x AS DECIMAL(10, 2))) AS n FROM {{}}"
+        f" WHERE g = 1 GROUP BY k, {BOUNDS}"
+    ),
 ]
 """Groups of sessions by `k`; what a condition drops is still in them, and is not computed with."""
 OF_ALL = f"SELECT {BOUNDS}, COUNT(*) AS c, MAX(s) AS m FROM {sessions(2, '')} WHERE b > 0 GROUP BY {BOUNDS}"
