@@ -127,13 +127,32 @@ def test_the_rows_of_a_program_are_no_columns(env) -> None:
     assert "Spark does not read it as columns" in " ".join(reasons(plan))
 
 
-def test_the_inner_query_goes_if_the_outer_one_cannot(env) -> None:
-    plan = planned(
-        env(),
-        "SELECT LISTAGG(k) AS ks FROM (SELECT t.k FROM t JOIN u ON t.k = u.k) AS j GROUP BY k",
-    )
+@pytest.mark.parametrize(
+    ("outer", "why", "behind"),
+    [
+        ("SELECT LISTAGG(k) AS ks FROM j GROUP BY k", "LISTAGG", "arguments, parts of aggregates"),
+        ("SELECT SUM(x) AS s FROM j GROUP BY k", "SUM", "arguments, parts of aggregates"),
+        ("SELECT k FROM j WHERE n * m > 1", "may fail", "where, select"),
+    ],
+)
+def test_the_inner_query_goes_if_the_outer_one_cannot(
+    env, outer: str, why: str, behind: str
+) -> None:
+    joined = "WITH j AS (SELECT t.k, t.n, u.n AS m, u.x FROM t LEFT JOIN u ON t.k = u.k)"
+    plan = planned(env(), f"{joined} {outer}")
     assert whole(plan) == ["query of t, u"]
-    assert "LISTAGG" in " ".join(reasons(plan))
+    assert why in " ".join(reasons(plan))
+    first, *_ = (node for node in plan.graph.nodes if node.kind is not SOURCE)
+    assert first.name == behind
+    assert place_queries(plan) == plan
+
+
+def test_a_query_that_two_operators_read_is_one_source(env) -> None:
+    made = env()
+    joined = made.sql("SELECT t.k, u.x FROM t JOIN u ON t.k = u.k")
+    made.sql("SELECT k, SUM(x) AS s FROM v GROUP BY k", {"v": joined}).sink_to(DiscardingSink())
+    made.sql("SELECT k, LISTAGG(k) AS s FROM v GROUP BY k", {"v": joined}).sink_to(DiscardingSink())
+    assert whole(made.plan()) == ["query of t, u"]
 
 
 def test_a_reader_of_timestamps_keeps_operators(env) -> None:

@@ -13,6 +13,7 @@ from enum import Enum, auto
 from typing import Any
 
 from penstock.errors import CallSite, EmptyGraphError, GraphError
+from penstock.expressions.steps import ExpressionChain
 from penstock.graph.endpoints import Sink, Source
 from penstock.graph.query_source import WholeQuery
 from penstock.program.channel import StreamPartitioner
@@ -120,6 +121,7 @@ class Node:
         promises: Laws of a function that folds, promised by the user or proven.
         query: What Spark SQL may compute in its place in a batch run, with all that leads to it; None of what is
             no query.
+        continued: Of EXPRESSIONS that are evaluated with those of the operator before.
     """
 
     id: int
@@ -150,6 +152,20 @@ class Node:
     promises: Promises = NO_PROMISES
     generated_uid: GeneratedUid | None = None
     query: WholeQuery | None = None
+    continued: Continued | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Continued:
+    """The parts of an operator of expressions.
+
+    Attributes:
+        before: The operator of the first ones, which may have a query.
+        chain: The others.
+    """
+
+    before: Node
+    chain: ExpressionChain
 
 
 @dataclass(frozen=True, slots=True)

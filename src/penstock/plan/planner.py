@@ -14,11 +14,12 @@ Then `to_dataframe` needs no job, and what Spark may optimize does not end where
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from penstock.config.configuration import Configuration
 from penstock.expressions.queries import is_projection
+from penstock.expressions.steps import ExpressionChain
 from penstock.graph.logical import LogicalGraph, Node
 from penstock.graph.query_source import QueryRead, QuerySource, WholeQuery
 from penstock.plan.explain.chaining import explain_backlog, explain_chains, explain_channels
@@ -82,6 +83,8 @@ def dataframe_decision(refused: str | None) -> Decision:
 _WHOLE = "Spark SQL computes the whole query"
 _OPERATORS = "operators compute the query"
 _SAME = "all of it means the same in Spark SQL, and it reads columns"
+_Placed = tuple[Node, WholeQuery, ExpressionChain | None]
+"""An operator, its query, and the expressions behind it that are evaluated with its own."""
 _UNTIMED = frozenset({KEYED_CHANGES, KEYED_REGULAR_JOIN})
 """Kinds of operators that are called in order of time, and whose last rows do not depend on it."""
 
@@ -90,28 +93,62 @@ def place_queries(plan: PhysicalPlan) -> PhysicalPlan:
     """Put a source in the place of each query that Spark SQL computes. An early phase."""
     if not runs_as_batch(plan):
         return plan
-    made: dict[int, Node] = {}
+    made: dict[int, _Placed] = {}
     decisions: list[Decision] = []
     inside: set[int] = set()
     for node in reversed(plan.graph.nodes):
-        whole = node.query
-        if whole is None or node.id in inside:
+        if node.id in inside:
             continue
-        if whole.query is not None and is_projection(whole.query):
-            continue
-        refused = _refused(plan, node, whole)
-        if refused is None:
-            made[node.id] = _source(node, whole)
-            inside.update(reachable([node.id], lambda key: plan.graph.node(key).inputs))
-        choice, why = (_WHOLE, _SAME) if refused is None else (_OPERATORS, refused)
-        subject = f"{_name(whole)!r}" if refused is None else f"the query of {node.name!r}"
-        decisions.append(Decision(subject, choice, why))
+        refusals: list[Decision] = []
+        for found in _queries(node):
+            _, whole, _ = found
+            refused = _refused(plan, node, whole)
+            if refused is None:
+                made[node.id] = found
+                inside.update(reachable([node.id], lambda key: plan.graph.node(key).inputs))
+                decisions.append(Decision(repr(_name(whole)), _WHOLE, _SAME))
+                break
+            refusals.append(Decision(f"the query of {node.name!r}", _OPERATORS, refused))
+        decisions += refusals[:1]  # those of queries in it follow from it
     new = [each for each in reversed(decisions) if each not in plan.decisions]
     plan = replace(plan, decisions=(*plan.decisions, *new))
-    if not made:
-        return plan
-    nodes = {node.id: made.get(node.id, node) for node in plan.graph.nodes}
-    return replace(plan, graph=LogicalGraph.leading_to_sinks(nodes))
+    return replace(plan, graph=_placed(plan.graph, made)) if made else plan
+
+
+def _queries(node: Node) -> Iterator[_Placed]:
+    """Yield the queries of an operator, the outermost first."""
+    part, behind = node, None
+    while True:
+        whole = part.query
+        if whole is not None and not (whole.query is not None and is_projection(whole.query)):
+            yield part, whole, behind
+        if part.continued is None:
+            return
+        chain = part.continued.chain
+        part, behind = part.continued.before, chain.followed_by(behind) if behind else chain
+
+
+def _placed(graph: LogicalGraph, made: Mapping[int, _Placed]) -> LogicalGraph:
+    """Return a graph with sources of queries, which may have expressions behind them."""
+    nodes: dict[int, Node] = {}
+    sources: dict[int, int] = {}
+    for node in graph.nodes:
+        place = 2 * node.id + 1  # a source before it has an even number
+        inputs = tuple(2 * key + 1 for key in node.inputs)
+        part, whole, behind = made.get(node.id, (node, None, None))
+        if whole is None:
+            nodes[place] = replace(node, id=place, inputs=inputs)
+            continue
+        if behind is None:
+            sources[id(whole)] = place
+            nodes[place] = _source(part, whole)
+            continue
+        source = sources.setdefault(id(whole), place - 1)
+        nodes.setdefault(source, _source(part, whole))
+        name = node.name.removeprefix(f"{part.name}, ")
+        rest = replace(node, name=name, function=behind, query=None, continued=None)
+        nodes[place] = replace(rest, id=place, inputs=(source,))
+    return LogicalGraph.leading_to_sinks(nodes)
 
 
 def _refused(plan: PhysicalPlan, node: Node, whole: WholeQuery) -> str | None:

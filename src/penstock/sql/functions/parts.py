@@ -18,7 +18,6 @@ from penstock.expressions.functions import USER
 from penstock.expressions.keyed_aggregate import KeyedAggregate, keyed_aggregate
 from penstock.expressions.steps import ExpressionChain, SelectStep
 from penstock.expressions.typing import RecordType, typed
-from penstock.sql.catalogue import SqlColumn
 from penstock.sql.functions.aggregate_call import AggregateCall
 from penstock.types.records import RowTypeInfo
 from penstock.types.sql_types import BIGINT, FLOATS, INT, NUMBERS, WHOLE
@@ -114,7 +113,7 @@ class GroupParts:
 
 
 def group_parts(
-    read: Sequence[SqlColumn],
+    records: RowTypeInfo,
     group: int,
     calls: Sequence[AggregateCall],
     made: RowTypeInfo,
@@ -122,8 +121,7 @@ def group_parts(
     is_insert_only: bool = True,
     emits_changes: bool = True,
 ) -> GroupParts:
-    """Return the steps of a group; the first part of rows that may be taken back counts them."""
-    records = RowTypeInfo([each.type.column_type for each in read], [each.name for each in read])
+    """Return the steps of a group of records, whose decimals have digits; the first part of rows that may be taken back counts them."""
     arguments = _arguments(records, group, calls)
     inside = SelectStep(tuple(arguments.items()))
     keys = tuple(arguments)[: max(group, 1)]

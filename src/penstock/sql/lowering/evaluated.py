@@ -27,6 +27,11 @@ def row_type(columns: tuple[SqlColumn, ...]) -> RowTypeInfo:
     )
 
 
+def column_types(columns: tuple[SqlColumn, ...]) -> RowTypeInfo:
+    """Return the type of rows of some columns, whose decimals have their digits."""
+    return RowTypeInfo([each.type.column_type for each in columns], [each.name for each in columns])
+
+
 def evaluated(rows: Rows, step: Step, name: str, records: RecordType | None = None) -> Rows:
     """Return the results of a step of expressions of columns, of records whose decimals may have digits."""
     chain = ExpressionChain(records or record_type(rows.get_type(), name), (step,))

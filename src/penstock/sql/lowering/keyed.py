@@ -15,7 +15,7 @@ from penstock.sql.catalogue import SqlColumn
 from penstock.sql.functions.normalize import NormalizeFunction, NormalizeSpec
 from penstock.sql.functions.parts import group_parts
 from penstock.sql.functions.timed_rank import FirstInTime, WindowRank
-from penstock.sql.lowering.evaluated import Rows, evaluated, row_type
+from penstock.sql.lowering.evaluated import Rows, column_types, evaluated, row_type
 from penstock.sql.relations.keyed import GroupBy, Normalize, Rank, Union
 from penstock.sql.relations.tree import SqlRelation
 from penstock.types.row_order import RowOrder, SortColumn
@@ -84,7 +84,7 @@ def _merged(lowering: Any, relation: GroupBy, name: str) -> Rows:
     rows = lowering.stream(relation.input)
     kind = row_type(relation.columns)
     found = group_parts(
-        relation.input.columns,
+        column_types(relation.input.columns),
         relation.group,
         relation.calls,
         kind,

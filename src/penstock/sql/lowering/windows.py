@@ -32,7 +32,7 @@ from penstock.sql.functions.windows import (
     SessionFunction,
     TableWindows,
 )
-from penstock.sql.lowering.evaluated import Rows, evaluated, row_type
+from penstock.sql.lowering.evaluated import Rows, column_types, evaluated, row_type
 from penstock.sql.lowering.keyed import by_columns, keyed
 from penstock.sql.relations.conditions import all_of, projected, where
 from penstock.sql.relations.keyed import WindowGroupBy
@@ -95,7 +95,8 @@ def _row_by_row(lowering: Any, relation: WindowGroupBy) -> Rows:
     rows = lowering.stream(relation.input)
     rows = rows.transform("window time", rows.get_type(), AtWindowEnd(next(bounds)))
     made = row_type(relation.columns)
-    parts = group_parts(inside, relation.group, relation.calls, made, emits_changes=False)
+    read = column_types(inside)
+    parts = group_parts(read, relation.group, relation.calls, made, emits_changes=False)
     return _windowed(rows, parts, TumblingEventTimeWindows(1, 0), parts.aggregate, has_bounds=False)
 
 
@@ -135,7 +136,7 @@ def _merged(
     rows = lowering.stream(table)
     made = [c for at, c in enumerate(emitted) if at >= relation.group or at in kept]
     made_type = row_type(tuple(made))
-    parts = group_parts(table.columns, keys, calls, made_type, emits_changes=False)
+    parts = group_parts(column_types(table.columns), keys, calls, made_type, emits_changes=False)
     bounds = [found.bound(at) for at in range(relation.group)]
     function = parts.aggregate
     assigner: WindowAssigner[Any, Any] = TumblingEventTimeWindows(1, 0)

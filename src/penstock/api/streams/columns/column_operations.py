@@ -15,7 +15,7 @@ from penstock.expressions.kinds import BOOLEAN
 from penstock.expressions.steps import ExpressionChain, SelectStep, Step, WhereStep
 from penstock.expressions.tree import Call, Expression, Field
 from penstock.expressions.typing import RecordType, record_type, typed
-from penstock.graph.logical import Chaining, Node
+from penstock.graph.logical import Chaining, Continued, Node
 from penstock.program.operators import EXPRESSIONS
 from penstock.types.row import Row
 from penstock.types.type_parameters import T
@@ -174,11 +174,16 @@ class ColumnOperations(StreamBase[T], Generic[T]):
         It is evaluated with the chain of the operator before, if that has no settings of its own.
         """
         before = self._graph.node(self._node_id)
-        inputs: tuple[int, ...] = (self._node_id,)
-        if before.kind == EXPRESSIONS and _has_no_settings(before):
-            name, inputs = f"{before.name}, {name}", before.inputs
-            chain = before.function.followed_by(chain)
-        return self._add(EXPRESSIONS, name, inputs, chain.type_info, function=chain)
+        if before.kind != EXPRESSIONS or not _has_no_settings(before):
+            return self._add(EXPRESSIONS, name, (before.id,), chain.type_info, function=chain)
+        return self._add(
+            EXPRESSIONS,
+            f"{before.name}, {name}",
+            before.inputs,
+            chain.type_info,
+            function=before.function.followed_by(chain),
+            continued=Continued(before, chain),
+        )
 
 
 def _has_no_settings(node: Node) -> bool:
