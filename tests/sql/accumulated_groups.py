@@ -12,13 +12,13 @@ import pytest
 from penstock.api.functions.context import RuntimeContext
 from penstock.api.functions.function_classes import KeyedProcessFunction
 from penstock.api.state.descriptors import MapStateDescriptor, ValueStateDescriptor, expiring
+from penstock.expressions.merging import order_of
 from penstock.expressions.python.times import millis_of
 from penstock.sql.functions.accumulators import (
     ACCUMULATORS,
     OF_VALUES,
     Accumulator,
     Parts,
-    order_key,
 )
 from penstock.sql.functions.aggregate_call import AggregateCall
 from penstock.sql.functions.changes import RowMaker, signed
@@ -36,7 +36,7 @@ OF_COUNTS: dict[str, Callable[[list[tuple[Any, int]]], Any]] = {
     "ARRAY_AGG": lambda counts: (
         [
             value
-            for value, count in sorted(counts, key=lambda each: order_key(each[0]))
+            for value, count in sorted(counts, key=lambda each: order_of(each[0]))
             for _ in range(count)
         ]
         or None

@@ -411,7 +411,6 @@ def _quantile(tree: Expression | None, argument: Expression | None, share: float
 
 
 def _count_distinct(tree: Expression | None, argument: Expression | None) -> Aggregate:
-    assert tree is not None, "count_distinct has an argument"
     assert argument is not None, "count_distinct has an argument"
     if name_of(argument) not in COUNTED - {*FLOATS}:
         msg = (
@@ -419,9 +418,9 @@ def _count_distinct(tree: Expression | None, argument: Expression | None) -> Agg
             f"{argument.type_info!r}"
         )
         raise TypingError(msg)
-    part = Part(VALUES, "tally", Call("tally", (tree,)))
     return Aggregate(
-        (part,), lambda parts: Call("coalesce", (Call("tally_size", parts), Literal(0)))
+        (_tally(tree, argument),),
+        lambda parts: Call("coalesce", (Call("tally_size", parts), Literal(0))),
     )
 
 

@@ -59,6 +59,11 @@ def float_order(value: float) -> tuple[bool, float, float]:
     return is_nan, 0.0 if is_nan else value, copysign(1.0, value)
 
 
+def order_of(value: Any) -> Any:
+    """Return what a value is ordered by."""
+    return float_order(value) if isinstance(value, float) else value
+
+
 def _least_float(left: float, right: float) -> float:
     return min(left, right, key=float_order)
 

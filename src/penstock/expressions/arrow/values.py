@@ -15,7 +15,7 @@ import pyarrow as pa
 from penstock.expressions.arrow.arithmetic import bits
 from penstock.expressions.arrow.floats import decimal_limbs, limbs, of_ordinal
 from penstock.expressions.arrow.tallies import entries, map_array, summed
-from penstock.expressions.merging import float_order
+from penstock.expressions.merging import order_of
 from penstock.expressions.tree import Call
 from penstock.types.arrow import arrow_array
 from penstock.types.arrow_lists import columns_to_lists
@@ -45,9 +45,7 @@ def of_values(call: Call, tallies: Any) -> Any:
 
 
 def _order(pair: tuple[Any, int]) -> Any:
-    """Return the order of the value of a pair."""
-    value = pair[0]
-    return float_order(value) if isinstance(value, float) else value
+    return order_of(pair[0])
 
 
 def _repeated(counts: Counts) -> list[Any]:

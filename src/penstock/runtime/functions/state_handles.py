@@ -11,11 +11,11 @@ from penstock.errors import ArgumentError, UnkeyedStateError
 from penstock.program.level import OperatorSpec
 from penstock.runtime.time.timers import PROCESSING_TABLE
 from penstock.runtime.time.timers import TABLE as TIMERS_STATE
-from penstock.state.backends.base import KeyedStateBackend
+from penstock.state.backends.base import KeyedStateBackend, Table
 from penstock.state.handles.key_context import HandleParameters, KeyContext
 from penstock.state.handles.list_state import TtlListState
 from penstock.state.handles.map_state import TableMapState
-from penstock.state.handles.ttl import Expiry, TimeToLive
+from penstock.state.handles.ttl import Expiry, TimeToLive, TtlTable
 from penstock.state.handles.ttl_sweeper import TtlSweeper
 from penstock.state.schema.declared_form import declared_form
 from penstock.state.schema.entry_schema import KINDS, StateKind, StateSchema
@@ -59,6 +59,15 @@ class KeyedScope:
     group_of: Callable[[Any], int]
     now_ms: Callable[[], int] = wall_clock_ms
     sweeper: TtlSweeper = field(default_factory=TtlSweeper)
+
+    def table(self, uid: str, state: str, schema: StateSchema, ttl_ms: int | None) -> Table:
+        """Open a table of an operator, whose values expire if there is a time-to-live."""
+        table: Table = self.store.table(uid, state, schema)
+        if ttl_ms is not None:
+            expiry = Expiry(TimeToLive(ttl_ms), self.now_ms)
+            self.sweeper.add(table, expiry)
+            return TtlTable(table, expiry)
+        return table
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,6 @@ from penstock.expressions.merging import merge_of
 from penstock.runtime.fold.parts_merge import PartsMerge
 from penstock.runtime.functions.state_handles import KeyedScope
 from penstock.state.handles.key_context import Parts
-from penstock.state.handles.ttl import Expiry, TimeToLive, TtlTable
 from penstock.state.schema.entry_schema import StateKind, StateSchema
 from penstock.state.schema.own_states import VALUES_PREFIX
 from penstock.types import Types
@@ -60,12 +59,8 @@ class KeptValues:
         assert isinstance(kind, MapTypeInfo), "a tally is a map"
         ttl_ms = self._changes.ttl_ms
         schema = StateSchema(StateKind.MAP, Types.LONG(), kind.key_type, has_ttl=ttl_ms is not None)
-        table: Any = scope.store.table(uid, f"{VALUES_PREFIX}{self._names[at]}", schema)
-        if ttl_ms is not None:
-            expiry = Expiry(TimeToLive(ttl_ms), scope.now_ms)
-            scope.sweeper.add(table, expiry)
-            table = TtlTable(table, expiry)
-        return Parts(table)
+        name = f"{VALUES_PREFIX}{self._names[at]}"
+        return Parts(scope.table(uid, name, schema, ttl_ms))
 
     def settled(
         self,

@@ -23,9 +23,7 @@ from penstock.runtime.exchange.group_order import hashes_of_column
 from penstock.runtime.fold.parts_merge import PartsMerge
 from penstock.runtime.functions.state_handles import KeyedScope
 from penstock.runtime.operators.kept_values import KeptValues
-from penstock.state.backends.base import Table
 from penstock.state.handles.key_context import Parts
-from penstock.state.handles.ttl import Expiry, TimeToLive, TtlTable
 from penstock.state.level_state import CurrentGroup
 from penstock.state.schema.entry_schema import StateKind, StateSchema
 from penstock.state.schema.own_states import REDUCE_AGGREGATE
@@ -55,12 +53,7 @@ class StoredParts:
             holds_plain=True,
             is_part=is_name_of_part,
         )
-        table: Table = scope.store.table(uid, REDUCE_AGGREGATE, schema)
-        if changes.ttl_ms is not None:
-            expiry = Expiry(TimeToLive(changes.ttl_ms), scope.now_ms)
-            scope.sweeper.add(table, expiry)
-            table = TtlTable(table, expiry)
-        self.of_group = Parts(table)
+        self.of_group = Parts(scope.table(uid, REDUCE_AGGREGATE, schema, changes.ttl_ms))
         self._rows = changes.rows
 
     def put_all(self, group: int, keys: Sequence[Any], parts: Sequence[tuple[Any, ...]]) -> None:

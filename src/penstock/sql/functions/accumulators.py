@@ -10,11 +10,12 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from penstock.errors import ExpressionError
 from penstock.expressions import exact_sums
-from penstock.expressions.merging import float_order
+from penstock.expressions.merging import order_of
 from penstock.expressions.python.arithmetic import EXACT, in_range, single, to_scale
 from penstock.types import TypeInformation, Types
 from penstock.types.sql_types import BIGINT, FLOATS, WHOLE, SqlType, decimal
@@ -186,23 +187,11 @@ ACCUMULATORS: dict[str, Callable[[SqlType, SqlType], Accumulator]] = {
 """Aggregates that need no values: name to accumulator, given the types of value and result."""
 
 
-def order_key(value: Any) -> Any:
-    """Return what a value is ordered by."""
-    return float_order(value) if isinstance(value, float) else value
-
-
-def least(values: Iterable[Any]) -> Any:
-    """Return the least value, None of none."""
-    return min(values, key=order_key, default=None)
-
-
-def greatest(values: Iterable[Any]) -> Any:
-    """Return the greatest value, None of none."""
-    return max(values, key=order_key, default=None)
-
-
-OF_VALUES: dict[str, Callable[[Iterable[Any]], Any]] = {"MIN": least, "MAX": greatest}
-"""Aggregates of different values."""
+OF_VALUES: dict[str, Callable[[Iterable[Any]], Any]] = {
+    "MIN": partial(min, key=order_of, default=None),
+    "MAX": partial(max, key=order_of, default=None),
+}
+"""Aggregates of different values: None of none."""
 
 
 def sum_result(source: SqlType) -> SqlType:

@@ -34,9 +34,8 @@ from copy import copy
 from typing import Any
 
 from penstock.runtime.functions.state_handles import KeyedScope
-from penstock.state.backends.base import ABSENT, Table
+from penstock.state.backends.base import ABSENT
 from penstock.state.handles.key_context import Parts
-from penstock.state.handles.ttl import Expiry, TimeToLive, TtlTable
 from penstock.state.schema.entry_schema import StateKind, StateSchema
 from penstock.types import TypeInformation, Types
 from penstock.types.row import Row, RowKind
@@ -84,14 +83,7 @@ class JoinSide:
             f"{name}-counts": StateSchema(StateKind.MAP, Types.LONG(), DIGESTS, self._expires),
             f"{name}-seen": StateSchema(StateKind.VALUE, Types.BOOLEAN(), None, self._expires),
         }
-        tables: list[Table] = []
-        for state, schema in schemas.items():
-            table: Table = scope.store.table(operator, state, schema)
-            if ttl_ms is not None:
-                expiry = Expiry(TimeToLive(ttl_ms), scope.now_ms)
-                scope.sweeper.add(table, expiry)
-                table = TtlTable(table, expiry)
-            tables.append(table)
+        tables = [scope.table(operator, *each, ttl_ms) for each in schemas.items()]
         self._rows, self._counts, self._seen = map(Parts, tables)
         self._typed = typed_digest(record_type)
         # State stores coded rows, so the coded row of the digest is stored and not encoded again.
