@@ -242,6 +242,36 @@ def test_a_job_has_the_same_rows_by_either_road_and_few_partitions(
     assert run.records == sum(EVENTS.tables()[name].num_rows for name in ("person", "auction"))
 
 
+@pytest.mark.parametrize(
+    "outer",
+    [
+        "SELECT k, LISTAGG(s) AS a, SUM(x) AS b, COUNT(DISTINCT m) AS c FROM j GROUP BY k",
+        "SELECT k, n + 1 AS n FROM j WHERE n * m > 4",
+        "SELECT SUM(CAST(n AS DECIMAL(9, 2)) * 1.5) AS a FROM j",
+    ],
+)
+def test_expressions_behind_a_query_read_its_rows(session, tmp_path: Path, outer: str) -> None:
+    rows = [(each % 5, each, f"s{each % 3}", each / 7) for each in range(40)]
+    columns = dict(zip("knsx", map(list, zip(*rows, strict=True)), strict=True))
+    script = ""
+    for name in ("t", "u"):
+        (tmp_path / name).mkdir()
+        pq.write_table(pa.table(columns), tmp_path / name / "0.parquet")
+        script += f"""CREATE TABLE {name} (k BIGINT, n BIGINT, s STRING, x DOUBLE)
+            WITH ('connector' = 'filesystem', 'format' = 'parquet', 'path' = '{tmp_path}/{name}');"""
+    joined = "WITH j AS (SELECT t.k, t.n, t.s, u.n AS m, u.x FROM t LEFT JOIN u ON t.k = u.n)"
+    answers = []
+    for queries in ("true", "false"):
+        env = batch(**{"execution.batch.queries": queries})
+        env.execute_sql(script)
+        stream = env.sql(f"{joined} {outer}")
+        whole = [each.name for each in env_plan(stream).sources if each.is_query]
+        assert whole == (["query of t, u"] if queries == "true" else [])
+        answers.append(Counter(materialized(stream.execute_and_collect())))
+    assert answers[0] == answers[1]
+    assert answers[0]
+
+
 def env_plan(stream):
     env = stream.get_execution_environment()
     sink = stream.sink_to(DiscardingSink()).node_id
