@@ -64,8 +64,8 @@ def test_changes_of_columns(at: int) -> None:
 
 def test_a_key_without_rows_has_no_state() -> None:
     part = HashSinglePart()
-    store = SimpleNamespace(table=lambda *_: {3: part})
-    stored = StoredParts("groups", GROUPS, SimpleNamespace(store=store))  # type: ignore[arg-type]
+    scope = SimpleNamespace(table=lambda *_: {3: part})
+    stored = StoredParts("groups", GROUPS, scope)  # type: ignore[arg-type]
     stored.put_all(3, ["a", "b"], [("a", 1, 2), ("b", -1, -2)])
     assert part.keys() == ["a", "b"]
     stored.put_all(3, ["a", "c"], [("a", 0, 0), ("c", 1, 1)])
