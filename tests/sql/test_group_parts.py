@@ -175,13 +175,17 @@ OF_USER = [
 """Functions of the user, beside others."""
 
 OF_ARRIVAL = f"SELECT k, seen(c), most(i), SUM(x), MAX(b) FROM {INNER} GROUP BY k"
-"""Rows of several inner groups come in an order that depends on the parallelism."""
+"""Results that depend on the order of rows of several inner groups, which parallel tasks send: compared at parallelism 1."""
+
+OF_ANY_ORDER = f"SELECT k, sorted_seen(c, s), SUM(x), MAX(b) FROM {INNER} GROUP BY k"
+"""The same of a function whose value depends on the rows alone: compared at any parallelism."""
 
 QUERIES = [
     *(f"SELECT k, {each} AS a FROM t GROUP BY k" for each in AGGREGATES),
     f"SELECT {', '.join(f'{each} AS a{at}' for at, each in enumerate(AGGREGATES))} FROM t",
     *(f"SELECT k, {each} FROM t GROUP BY k" for each in OF_USER),
     OF_ARRIVAL,
+    OF_ANY_ORDER,
     *(f"SELECT k, {each} AS a FROM t GROUP BY k" for each in OF_ALL_VALUES),
     f"SELECT {', '.join(f'{each} AS a{at}' for at, each in enumerate(OF_ALL_VALUES))} FROM t",
     "SELECT k, g, COUNT(*) AS c, SUM(b) AS s FROM t WHERE i > 1 GROUP BY k, g",
@@ -308,6 +312,7 @@ def changes_of(query: str, rows: list[Row], mode: str, **options: Any) -> Counte
     stream, schedule = stream_of(rows, mode, options)
     env = stream.get_execution_environment()
     env.create_function("seen", udaf(Seen(), result_type="STRING"))
+    env.create_function("sorted_seen", udaf(Sorted(), result_type="STRING"))
     env.create_function("most", udaf(Most(), result_type="INT"))
     made = env.sql(query, {"t": stream})
     try:
