@@ -76,7 +76,7 @@ test-matrix: $(installed) java ## Run a selection with each Python and Spark the
 
 faults: $(installed) java ## Kill, fill and damage running jobs
 	@$(in_memory) \
-	timeout --foreground --signal=INT --kill-after=60 2700 $(python) -m pytest -v -n $(processes) \
+	timeout --foreground --signal=INT --kill-after=60 5400 $(python) -m pytest -v -n $(processes) \
 		--dist worksteal --durations=20 -m faults tests/faults
 
 soak: $(installed) java ## Kill one live job at random, 200 times (kills=N)
