@@ -53,6 +53,28 @@ def test_sparks_zip_gives_way_to_the_installed_package(
     assert sys.path == before[2:]
 
 
+HUNG_UP = """
+import socket
+from penstock.spark.worker import daemon
+here, there = socket.socketpair()
+there.close()
+daemon.ended_by_hang_up({})(here)
+"""
+
+
+@pytest.mark.parametrize(
+    ("work", "message"),
+    [("lambda here: here.send(b'1')", ""), ("lambda here: 1 / 0", "ZeroDivision")],
+)
+def test_a_worker_of_a_task_that_is_cancelled_prints_no_traceback(work: str, message: str) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", HUNG_UP.format(work)], capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 1
+    assert message in ran.stderr
+    assert bool(message) is ("Traceback" in ran.stderr)
+
+
 def test_workers_of_both_kinds_are_forked_from_one_process(session: SparkSession) -> None:
     def of_rdd(_: object) -> tuple[int, str]:
         return os.getppid(), pyspark.__file__

@@ -18,8 +18,10 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 PRELOADED = (
     "pyspark.worker",
@@ -51,11 +53,29 @@ def preload() -> None:
     gc.freeze()
 
 
+def ended_by_hang_up(worker: Callable[..., int]) -> Callable[..., int]:
+    """Return a worker that ends without a traceback if the JVM closes its connection.
+
+    The JVM does so when it cancels a task, for example of a driver that lost its job, and it knows why. Spark's daemon prints
+    the traceback of the write that failed into the terminal of the job.
+    """
+
+    def work(*given: Any) -> int:
+        try:
+            return worker(*given)
+        except (BrokenPipeError, ConnectionResetError):
+            os._exit(1)
+
+    return work
+
+
 def main() -> None:
     """Be Spark's daemon."""
     use_installed_pyspark()
     preload()
-    import_module("pyspark.daemon").manager()
+    daemon = import_module("pyspark.daemon")
+    daemon.worker = ended_by_hang_up(daemon.worker)  # type: ignore[attr-defined]
+    daemon.manager()
 
 
 if __name__ == "__main__":
