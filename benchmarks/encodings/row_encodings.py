@@ -11,9 +11,8 @@ from typing import Any
 
 from benchmarks.encodings.fixed_slots import FixedSlots
 from benchmarks.model.errors import SystemMissingError
-from penstock.state.log.compression import Compression, compress, decompress
-from penstock.state.log.packed import pack, unpack
-from penstock.state.schema.plain import PlainCodec, plain_codec
+from penstock.state.log.blob import Compression, compress, decompress, pack, unpack
+from penstock.state.schema.stored_form import PlainCodec, plain_codec
 from penstock.types import BasicTypeInfo, MapTypeInfo, RowTypeInfo, TypeInformation
 from penstock.wire.coded_rows import coded_codec
 

@@ -25,7 +25,7 @@ from benchmarks.measuring.case_run import Say
 from benchmarks.model.errors import SystemMissingError
 from benchmarks.model.measurement import Measurement, Skipped
 from benchmarks.model.program import BenchProgram, BenchSystem, Case, Outputs, Workload
-from penstock.state.log.compression import Compression
+from penstock.state.log.blob import Compression
 from penstock.types import RowTypeInfo, Types
 
 _LONG, _STRING = Types.LONG(), Types.STRING()

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.cli.completion import COMMAND, Shell
+from penstock.cli.main import COMMAND, Shell
 
 BIN = Path(sys.executable).parent
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from penstock.cli import doctor
-from penstock.doctor.checks import CHECKS
+from penstock.cli.doctor import CHECKS
 from penstock.doctor.finding import Finding, Verdict, fail, ok, warn
 
 

@@ -141,5 +141,5 @@ def test_a_statement_has_no_line_of_the_command_line():
         exec(compile("site = CallSite.of_caller()", str(path), "exec"), found)  # noqa: S102
         return found["site"]
 
-    assert site_in("cli/statements/shell.py") is None
+    assert site_in("cli/sql.py") is None
     assert site_in("sql/environment.py").filename == __file__

@@ -11,8 +11,8 @@ from typer.main import get_command
 from penstock.cli.main import COMMANDS, command_line, wanted
 
 _NOT_FOR_RUN = (
-    "penstock.cli.porting",
-    "penstock.cli.statements.command",
+    "penstock.cli.port",
+    "penstock.cli.sql",
     "penstock.cli.doctor",
     "penstock.sql",
     "pydantic",

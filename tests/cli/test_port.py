@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.cli.porting.imports import Weight
-from penstock.cli.porting.program import ABSENT, DIFFERS, NO_EFFECT, ported
+from penstock.cli.port import ABSENT, DIFFERS, NO_EFFECT, Weight, ported
 from penstock.errors import ArgumentError
 from tools.site.outputs import printed
 from tools.support.listing import Status, listed_classes

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from penstock.cli.script import print_results, table_lines
-from penstock.cli.statements.shell import PipedLines, SqlShell, TypedLines
+from penstock.cli.sql import PipedLines, SqlShell, TypedLines
 from penstock.datastream import StreamExecutionEnvironment
 
 TABLES = """

@@ -28,8 +28,8 @@ from typing import Any
 
 import pytest
 
+from penstock.cli.doctor import CHECKS, examine
 from penstock.doctor import files, machine, software
-from penstock.doctor.checks import CHECKS, examine
 from penstock.doctor.finding import Finding, Situation, Verdict
 
 GIB = 1 << 30

@@ -20,14 +20,15 @@ from penstock.plan.programs import programs_of
 from penstock.program.routing import live_routes
 from penstock.runtime.task.report import Report
 from penstock.spark.driver.sink_stage import SinkStage
-from penstock.spark.live.epochs.early_sinks import EarlySinks, early_channels
 from penstock.spark.live.epochs.epoch_stages import SingleTask
 from penstock.spark.live.epochs.epoch_tasks import (
+    EarlySinks,
     EndTask,
     EpochMessage,
     LevelTask,
     StageInput,
     StartTask,
+    early_channels,
 )
 from penstock.spark.live.epochs.log_frames import view_frame
 from penstock.spark.live.epochs.seed_files import SeedFiles

@@ -11,7 +11,7 @@ import pytest
 from penstock.errors import PenstockError
 from penstock.plan.physical import HandOver, PhysicalPlan
 from penstock.plan.programs import programs_of
-from penstock.spark.live.epochs.early_sinks import early_channels
+from penstock.spark.live.epochs.epoch_tasks import early_channels
 from penstock.wire.frame import FrameKind, read_header
 from tests.driver.epoch_loop import LiveLoop, ReturningSink, Workers, planned
 from tests.runtime.jobs import STREAMING, Splits, by_time, environment

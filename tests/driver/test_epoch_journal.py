@@ -11,10 +11,9 @@ from typing import Any, cast
 import pytest
 
 from penstock.spark.driver.sink_stage import StagedEpoch
-from penstock.spark.live.epochs.epoch_journal import EpochJournal
-from penstock.spark.live.epochs.epoch_positions import EpochPositions
+from penstock.spark.live.epochs.epoch_journal import EpochJournal, EpochPositions
 from penstock.state.backends.hash.backend import HashBackend
-from penstock.state.log.segment import SegmentWriter
+from penstock.state.log.extent import SegmentWriter
 from tests.state.epoch_world import run_task, small_limits
 
 NAME = 1, 0

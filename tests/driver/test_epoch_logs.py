@@ -13,16 +13,19 @@ from typing import Any
 import pytest
 
 from penstock.errors import SavepointError, StateError
-from penstock.spark.inspect import epoch_logs
-from penstock.spark.inspect.epoch_logs import EpochLogs, newest_epoch
-from penstock.spark.inspect.state_location import SnapshotFile, locate_state
+from penstock.spark.inspect import state_location
+from penstock.spark.inspect.state_location import (
+    EpochLogs,
+    SnapshotFile,
+    locate_state,
+    newest_epoch,
+)
 from penstock.spark.job.observed_job import ObservedJob
 from penstock.spark.savepoints.settled_part import settled_run
-from penstock.spark.worker.state_sources import SplitEpochLogs
+from penstock.spark.worker.state_tasks import SplitEpochLogs
 from penstock.state.log.epoch_log import write_settled
 from penstock.state.log.epoch_record import EPOCHS, RECORDS, file_of
-from penstock.state.log.extent import read_extent
-from penstock.state.log.segment import SEGMENTS
+from penstock.state.log.extent import SEGMENTS, read_extent
 from penstock.state.replay import replay
 from penstock.wire.atomic_file import write_verified
 from tests.state.epoch_world import files, merge, opened, put, small_limits
@@ -123,7 +126,7 @@ def test_a_file_that_vanishes_while_it_is_read_means_a_newer_record(job, monkeyp
         reads.append(where)
         return read_extent(*where)
 
-    monkeypatch.setattr(epoch_logs, "read_extent", read_late)
+    monkeypatch.setattr(state_location, "read_extent", read_late)
     location = located(job)
     assert location.epoch == 20
     assert content_of(location) == expected(n10={1: 19})
@@ -134,7 +137,7 @@ def test_large_extents_are_read_by_workers(job, monkeypatch):
     log = opened(directory)
     put(log, {(1, 0): dict.fromkeys(range(200), 7)}, **LARGE)
     put(log, {(1, 0): {1: 8}})
-    monkeypatch.setattr(epoch_logs, "_MOST_BYTES", 600)
+    monkeypatch.setattr(state_location, "_MOST_BYTES", 600)
     location = located(job)
     large, small = location.logs[1, 0].extents
     assert small.size < 600 < large.size
@@ -168,7 +171,7 @@ def test_damage_names_the_file(job, monkeypatch):
                 locate_state(job)
         path.write_bytes(data)
     assert content_of(located(job)) == expected(n10={1: 10, 2: 20})
-    monkeypatch.setattr(epoch_logs, "_MOST_BYTES", 0)
+    monkeypatch.setattr(state_location, "_MOST_BYTES", 0)
     location = located(job)
     data = bytearray((directory / file_of(0)).read_bytes())
     data[-1] ^= 1

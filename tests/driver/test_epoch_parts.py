@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from penstock.spark.live.epochs.epoch_journal import EpochPositions, PlannedEpoch
 from penstock.spark.live.epochs.epoch_planner import EpochPlanner
-from penstock.spark.live.epochs.epoch_positions import EpochPositions, PlannedEpoch
 from penstock.spark.sources.listing.file_readings import FileCaps, PinnedReading
 from penstock.spark.sources.split_advance import Budgets, SplitReading
 from tests.driver.test_epoch_planner import events_of, planner_of, rows_of

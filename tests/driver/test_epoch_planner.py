@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from penstock.common import Types
 from penstock.errors import SourceError
 from penstock.graph.endpoints import SplitSource
+from penstock.spark.live.epochs.epoch_journal import EpochPositions, PlannedEpoch
 from penstock.spark.live.epochs.epoch_pace import EpochPace
 from penstock.spark.live.epochs.epoch_planner import EpochPlanner
-from penstock.spark.live.epochs.epoch_positions import EpochPositions, PlannedEpoch
 from penstock.spark.sources.listing.file_readings import FileCaps, PinnedReading
 from penstock.spark.sources.split_advance import Budgets, SplitReading
 

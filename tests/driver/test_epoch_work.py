@@ -8,8 +8,8 @@ import pytest
 
 from penstock.metrics.task_clock import OTHER, SINKS, START, STATE, WAIT, WRITE, level_place
 from penstock.runtime.task.report import Report
-from penstock.spark.live.epochs.epoch_positions import EpochPositions
-from penstock.spark.live.epochs.epoch_work import EpochWork
+from penstock.spark.live.epochs.epoch_journal import EpochPositions
+from penstock.spark.live.epochs.epoch_pace import EpochWork
 from penstock.spark.sources.split_advance import SplitReading
 from tests.driver.test_epoch_planner import planner_of
 

@@ -17,9 +17,9 @@ from penstock.events.job_events import ConfirmFailed, JobEvent
 from penstock.events.listeners import JobEvents, JobListener, also_listening
 from penstock.spark.driver.confirmations import Confirmations, ends_read
 from penstock.spark.driver.run_context import until_cancelled
+from penstock.spark.live.epochs.epoch_journal import EpochPositions, PlannedEpoch
 from penstock.spark.live.epochs.epoch_pace import EpochPace
 from penstock.spark.live.epochs.epoch_planner import EpochPlanner, answer_of
-from penstock.spark.live.epochs.epoch_positions import EpochPositions, PlannedEpoch
 from penstock.spark.live.epochs.split_readings import LogTail
 from penstock.spark.live.live_progress import PendingEstimates
 from penstock.spark.sources.read_context import Pinned

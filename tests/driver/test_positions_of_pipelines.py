@@ -25,7 +25,7 @@ from penstock.datastream.connectors import DataGeneratorSource, HybridSource
 from penstock.plan.physical import PhysicalPlan, RunPlan
 from penstock.program.run_settings import RunKind
 from penstock.runtime.task.report import Report
-from penstock.spark.driver.recovery import match_savepoint
+from penstock.spark.driver.restore import match_savepoint
 from penstock.spark.driver.restored import Restored
 from penstock.spark.driver.run_context import JobContext
 from penstock.spark.job.run_outline import RunOutline, outline_of, source_records

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
+from penstock.spark.live.epochs.epoch_journal import EpochPositions, PlannedEpoch
 from penstock.spark.live.epochs.epoch_planner import EpochPlanner
-from penstock.spark.live.epochs.epoch_positions import EpochPositions, PlannedEpoch
+from penstock.spark.sources.frame_reads import StreamedReading, WrittenReading
 from penstock.spark.sources.listing.file_readings import FileCaps
-from penstock.spark.sources.listing.written_reading import StreamedReading, WrittenReading
 from penstock.spark.sources.split_advance import Budgets, SplitReading
 from tests.driver.test_epoch_parts import parts_of
 from tests.driver.test_epoch_planner import events_of, planner_of, rows_of

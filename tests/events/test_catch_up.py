@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.events.catch_up import CatchUp
+from penstock.spark.live.live_progress import CatchUp
 
 
 @given(

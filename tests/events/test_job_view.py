@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from penstock.events.job_events import (
+    STOPPED,
     BatchProgress,
     JobEnded,
     JobEvent,
@@ -22,7 +23,6 @@ from penstock.events.job_events import (
 )
 from penstock.events.job_view import JobView
 from penstock.events.metric_readers import run_records
-from penstock.events.run_outcomes import STOPPED
 from penstock.events.run_view import Behind
 
 JOB: dict[str, Any] = {"job_id": "1", "job_name": "visits"}

@@ -31,8 +31,8 @@ from penstock.datastream.functions import CoMapFunction
 from penstock.errors import ArgumentError, ExpressionError, PenstockError, UnknownFieldError
 from penstock.expressions.aggregates import AGGREGATES, AggregateExpression
 from penstock.plan.folding.choice import legal_places
-from penstock.program.folding.fold import Place
-from penstock.runtime.exchange import column_buckets
+from penstock.program.fold import Place
+from penstock.runtime.exchange import buckets
 from penstock.runtime.fold import fold_table
 from penstock.runtime.operators import keyed_aggregate
 from penstock.testing import Schedule, collect, run_in_process
@@ -235,7 +235,7 @@ def forced(few: int, first_merge: int) -> Iterator[None]:
     """Let kernels merge micro-batches of at least `few` records, and senders merge as soon as that many wait."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(keyed_aggregate, "FEW_RECORDS", few)
-        patch.setattr(column_buckets, "FIRST_MERGE", first_merge)
+        patch.setattr(buckets, "FIRST_MERGE", first_merge)
         yield
 
 

@@ -26,7 +26,7 @@ from penstock.errors import ArgumentError, TypeMismatchError, UserFunctionError
 from penstock.program.function_calls import BatchSpec
 from penstock.program.level import OperatorSpec
 from penstock.program.operators import MAP_BATCHES
-from penstock.runtime.operators.batches.map_batches import MapBatchesOperator
+from penstock.runtime.operators.map_batches import MapBatchesOperator
 from penstock.testing import Schedule, run_in_process
 from penstock.types.batch_forms import arrow_form
 

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.api.windows.sliding import CumulatingEventTimeWindows
+from penstock.api.windows.time_assigners import CumulatingEventTimeWindows
 from penstock.common import Configuration, Duration, Row, Time, Types, WatermarkStrategy
 from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream import OutputTag, StreamExecutionEnvironment, col
@@ -34,7 +34,7 @@ from penstock.errors import (
     UnknownFieldError,
 )
 from penstock.plan.folding.choice import legal_places
-from penstock.program.folding.fold import Place
+from penstock.program.fold import Place
 from penstock.testing import Schedule, collect, run_in_process
 from tests.expressions.test_aggregates import (
     AGGREGATED,

@@ -18,7 +18,7 @@ import pytest
 from penstock.api.environment.job import JobClient
 from penstock.errors import PenstockError
 from penstock.state.log.epoch_record import file_of, read_record
-from penstock.state.log.log_reader import epochs_in
+from penstock.state.log.log_table import epochs_in
 from tests.faults.in_process import Attempts, Kept
 from tests.faults.visits_job import VisitsJob
 from tests.spark.conftest import Environment, Failures

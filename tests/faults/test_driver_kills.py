@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.state.log.log_reader import epochs_in
+from penstock.state.log.log_table import epochs_in
 from tests.faults.meeting_job import MeetingJob
 from tests.faults.pipelines_job import PipelinesJob
 from tests.faults.visits_job import VisitsJob

@@ -18,7 +18,7 @@ from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.connectors import NumberSequenceSource
 from penstock.events.job_events import JobEnded, MicroBatch, RunStarted
 from penstock.events.job_view import JobView
-from penstock.notebook import kernel, live_job
+from penstock.notebook import live_job
 from penstock.notebook.card import Card, CardTable, ShownAsCard
 from penstock.notebook.live_job import LiveJob, job_card
 
@@ -171,30 +171,30 @@ def test_an_end_between_two_updates_is_shown_at_once(monkeypatch: pytest.MonkeyP
 def test_a_view_that_cannot_be_shown_leaves_the_job_alone(caplog: Any) -> None:
     class Broken(Handle):
         def update(self, shown: ShownAsCard) -> None:
-            raise OSError("the kernel is gone")
+            raise OSError("the live_job is gone")
 
     made = LiveJob(lambda shown, **_: Broken(shown), "1", "job")
     made.on_event(JobEnded("FINISHED", **WHOSE))
     made.close()
-    assert "the kernel is gone" in caplog.text
+    assert "the live_job is gone" in caplog.text
 
 
 def test_only_a_kernel_is_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "IPython", None)
-    assert kernel.display_of_notebook() is None
+    assert live_job.display_of_notebook() is None
     terminal = SimpleNamespace(get_ipython=SimpleNamespace)
     monkeypatch.setitem(sys.modules, "IPython", terminal)
-    assert kernel.display_of_notebook() is None
-    notebook = SimpleNamespace(get_ipython=lambda: SimpleNamespace(kernel=1))
+    assert live_job.display_of_notebook() is None
+    notebook = SimpleNamespace(get_ipython=lambda: SimpleNamespace(live_job=1))
     monkeypatch.setitem(sys.modules, "IPython", notebook)
     monkeypatch.setitem(
         sys.modules,
         "IPython.display",
         SimpleNamespace(display=json),
     )
-    assert kernel.display_of_notebook() is json
-    assert kernel.shows_jobs()
-    with kernel.unseen():
-        assert not kernel.shows_jobs()
+    assert live_job.display_of_notebook() is json
+    assert live_job.shows_jobs()
+    with live_job.unseen():
+        assert not live_job.shows_jobs()
         assert live_job.live_job("1", "a sample") is None
-    assert kernel.shows_jobs()
+    assert live_job.shows_jobs()

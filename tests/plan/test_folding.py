@@ -23,7 +23,7 @@ from penstock.errors import ArgumentError
 from penstock.graph.endpoints import Source
 from penstock.plan.physical import HandOver
 from penstock.plan.programs import programs_of
-from penstock.program.folding.fold import Place
+from penstock.program.fold import Place
 
 BATCH = {"execution.runtime-mode": "BATCH"}
 MIXED = {

@@ -11,7 +11,7 @@ from penstock.common import Configuration
 from penstock.config.flink_reporters import FlinkReporters, flink_reporters
 from penstock.events.job_events import JobEnded, MetricsReported
 from penstock.metrics.values import CounterValue
-from penstock.reporters.log_reporter import MetricsLogger
+from penstock.reporters.start import MetricsLogger
 
 CLASSES = {
     "prom": "org.apache.flink.metrics.prometheus.PrometheusReporterFactory",

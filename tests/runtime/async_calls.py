@@ -16,7 +16,7 @@ from penstock.program.level import OperatorSpec
 from penstock.program.operators import ASYNC
 from penstock.program.run_settings import RunKind, RunSettings
 from penstock.runtime.functions.context import OperatorContext
-from penstock.runtime.operators.async_io.operator import AsyncOperator
+from penstock.runtime.operators.async_calls import AsyncOperator
 
 NO_RETRY = AsyncRetryStrategy.no_restart()
 

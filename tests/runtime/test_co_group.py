@@ -26,7 +26,7 @@ from penstock.datastream.window import (
     TumblingEventTimeWindows,
 )
 from penstock.errors import UserFunctionError
-from penstock.runtime.operators.joins.two_sides import lists_by_key, pairs_by_key
+from penstock.runtime.operators.two_inputs import lists_by_key, pairs_by_key
 from penstock.runtime.operators.windows.co_group_at_end import CoGroupWindowOperator
 from penstock.state.log.blob import decode_blob
 from penstock.testing import Emitted, OperatorHarness, difference, run_in_process

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from penstock.datastream import AggregateFunction, ProcessWindowFunction, WindowFunction
 from penstock.datastream.window import SlidingEventTimeWindows, TumblingEventTimeWindows
 from penstock.errors import UserFunctionError
-from penstock.program.folding.fold import Place
+from penstock.program.fold import Place
 from penstock.state.backends.hash.backend import HashBackend
 from tests.runtime.spill_jobs import ms
 from tests.runtime.window_harness import MAX, WindowHarness

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from penstock.runtime.operators.async_io.async_calls import EventLoop
+from penstock.runtime.operators.async_calls import EventLoop
 
 
 async def this_thread() -> threading.Thread:

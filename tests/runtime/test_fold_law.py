@@ -33,7 +33,7 @@ from penstock.datastream.window import (
     TumblingEventTimeWindows,
 )
 from penstock.plan.folding.choice import legal_places
-from penstock.program.folding.fold import LATEST_LAWS, Place, latest
+from penstock.program.fold import LATEST_LAWS, Place, latest
 from penstock.program.operators import KEYED_LATEST
 from penstock.runtime.fold import fold_table
 from penstock.testing import Schedule, difference, run_in_process

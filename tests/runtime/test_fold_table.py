@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.program.folding.fold import Fold
+from penstock.program.fold import Fold
 from penstock.runtime.fold.fold_table import FoldTable
 from penstock.runtime.fold.sender_fold import batches_of
 from penstock.wire.elements import MIN_TIMESTAMP

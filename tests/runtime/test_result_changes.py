@@ -11,8 +11,8 @@ import pytest
 from penstock.expressions.keyed_aggregate import ChangelogOutput, KeyedAggregate
 from penstock.expressions.steps import ExpressionChain, SelectStep
 from penstock.expressions.tree import Field
+from penstock.runtime.operators.keyed_aggregate import ResultChanges
 from penstock.runtime.operators.parts_state import StoredParts, Update
-from penstock.runtime.operators.result_changes import ResultChanges
 from penstock.state.backends.hash.parts import HashSinglePart
 from penstock.types import Row, Types
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.errors import DecodeError, UserCodeError
-from penstock.runtime.exchange import segment_buckets
-from penstock.runtime.exchange.segment_buckets import SegmentBuckets, SegmentedFrame
+from penstock.runtime.exchange import buckets as module
+from penstock.runtime.exchange.buckets import SegmentBuckets, SegmentedFrame
 from penstock.types.row import Row
 from penstock.wire.frame import (
     FrameHeader,
@@ -41,8 +41,8 @@ def frame_of(made):
 def frames_of(batches, add, most, open_frames, bytes_):
     """Return what is made of batches that `add` puts into the buckets."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(segment_buckets, "_OPEN_FRAMES", open_frames)
-        patch.setattr(segment_buckets, "_WAITING_BYTES", bytes_)
+        patch.setattr(module, "_OPEN_FRAMES", open_frames)
+        patch.setattr(module, "_WAITING_BYTES", bytes_)
         buckets = SegmentBuckets(most, None)
         frames: list[SegmentedFrame] = []
         for batch in batches:

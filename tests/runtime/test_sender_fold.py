@@ -19,7 +19,7 @@ from penstock.datastream import ReduceFunction, WatermarkStrategy
 from penstock.datastream.window import EndOfStreamWindows, GlobalWindows
 from penstock.errors import KeyTypeError, UserFunctionError
 from penstock.metrics.values import metric_results
-from penstock.program.folding.fold import ChannelFold, Fold
+from penstock.program.fold import ChannelFold, Fold
 from penstock.runtime.fold import fold_table
 from penstock.runtime.fold.sender_fold import SenderFold
 from penstock.runtime.spill.spill_space import SPILLED_FILES

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from penstock.runtime.fold.session_pieces import pieces_of
+from penstock.runtime.fold.sessions import pieces_of
 
 GAP = 3
 ROWS = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 30), st.booleans()), min_size=1)

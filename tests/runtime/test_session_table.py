@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream.window import EventTimeSessionWindows
-from penstock.program.folding.fold import Fold, Place
+from penstock.program.fold import Fold, Place
 from penstock.runtime.fold import fold_table
-from penstock.runtime.fold.session_table import SessionTable
+from penstock.runtime.fold.sessions import SessionTable
 from penstock.testing import difference, run_in_process
 from penstock.types.time import Time
 from tests.runtime.jobs import BATCH, Splits, by_time, environment

@@ -25,8 +25,7 @@ from penstock.runtime.operators.keyed import KeyedOperator
 from penstock.runtime.spill import spill_space
 from penstock.runtime.spill.record_size import bytes_per_record
 from penstock.runtime.spill.spill_space import SpillSpace
-from penstock.runtime.task.spilling.sorted_runs import RunWriter
-from penstock.runtime.task.spilling.spilled_group import KeyPortions
+from penstock.runtime.task.spilled_group import KeyPortions, RunWriter
 from penstock.testing import run_in_process
 from penstock.types import Row
 from penstock.wire.elements import MIN_TIMESTAMP

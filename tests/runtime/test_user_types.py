@@ -21,7 +21,7 @@ from penstock.datastream import (
 from penstock.datastream.state import ValueStateDescriptor
 from penstock.datastream.window import GlobalWindows, TumblingEventTimeWindows
 from penstock.errors import StateError
-from penstock.program.folding.fold import Place
+from penstock.program.fold import Place
 from penstock.testing import Schedule, run_in_process
 from penstock.types.record_form import record_form
 from penstock.wire.frame import FrameHeader, FrameKind, decode_records, encode_records, read_header

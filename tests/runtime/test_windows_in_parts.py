@@ -26,7 +26,7 @@ from penstock.datastream.window import (
     WindowAssigner,
 )
 from penstock.runtime.operators.windows.keyed_window import KeyedWindowOperator
-from penstock.runtime.task.spilling import spilled_group
+from penstock.runtime.task import spilled_group
 from penstock.testing import Schedule, run_in_process
 from tests.runtime.jobs import BATCH, MIXED, by_time, environment, history_then_live
 from tests.runtime.spill_jobs import Contents, Pairs, folded, half, key_of, ms, per_key, third

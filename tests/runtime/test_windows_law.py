@@ -26,7 +26,7 @@ from penstock.datastream.window import (
     SlidingEventTimeWindows,
     TumblingEventTimeWindows,
 )
-from penstock.runtime.operators.windows.merging import stored_window
+from penstock.runtime.operators.windows.general import stored_window
 from penstock.testing import Schedule, difference, run_in_process
 from tests.runtime.jobs import MODE_IDS, MODES, by_time, environment, history_then_live
 from tests.runtime.window_oracle import LateOracle, contents, summary

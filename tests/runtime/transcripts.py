@@ -42,7 +42,7 @@ from penstock.datastream import (
     ValueStateDescriptor,
     window,
 )
-from penstock.runtime.operators.windows.merging import stored_window
+from penstock.runtime.operators.windows.general import stored_window
 
 Transcript = dict[str, Any]
 Action = tuple[str, Any]

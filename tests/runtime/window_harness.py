@@ -8,7 +8,7 @@ from typing import Any
 
 from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream import DataStream, KeyedStream, StreamExecutionEnvironment
-from penstock.program.folding.fold import Place
+from penstock.program.fold import Place
 from penstock.program.operators import KEYED_WINDOW
 from penstock.program.run_settings import RunKind, RunSettings
 from penstock.runtime.flow.output import TaggedOutput

@@ -34,8 +34,15 @@ from penstock.types.list_key import ListKey, TupleKey, immutable_key, selected_k
 from penstock.types.output_tag import OutputTag
 from penstock.types.row import Row, RowKind, class_of, row_like
 from penstock.types.time import Instant
-from penstock.types.values.copying import copy_batch, copy_value, is_immutable
-from penstock.types.values.kinds import KINDS, OBJECT, OTHER, kind_of
+from penstock.types.value_kinds import (
+    KINDS,
+    OBJECT,
+    OTHER,
+    copy_batch,
+    copy_value,
+    is_immutable,
+    kind_of,
+)
 from penstock.wire.canonical.key_bytes import decode_key, encode_key, is_decodable
 from penstock.wire.canonical.key_encodings import KEY_ENCODINGS, PLAIN, stable_hash
 from penstock.wire.canonical.record_digest import record_digest

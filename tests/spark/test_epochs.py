@@ -14,7 +14,7 @@ from penstock.datastream import KeyedProcessFunction
 from penstock.datastream.connectors import DataGeneratorSource, FileSink
 from penstock.events.job_events import JobEvent, MicroBatch, Repeating, Restarting
 from penstock.events.listeners import JobListener, also_listening
-from penstock.spark.live.epochs import epoch_attempts
+from penstock.spark.live.epochs import epoch_run
 from penstock.state.log.epoch_log import EpochLog
 from penstock.state.log.epoch_record import EPOCHS
 from tests.spark.conftest import Environment, Failures
@@ -94,7 +94,7 @@ def test_an_epoch_whose_stages_lost_output_is_repeated_as_a_whole(
     environment: Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers = iter([False, True, True])
-    monkeypatch.setattr(epoch_attempts, "has_lost_output", lambda _: next(answers, False))
+    monkeypatch.setattr(epoch_run, "has_lost_output", lambda _: next(answers, False))
     seen = Seen()
     with also_listening(seen):
         client = number_job(environment("streaming", **SMALL), tmp_path / "out", "counts")

@@ -162,8 +162,8 @@ UNPICKLED: dict[str, str] = {
     "state/schema/stored_form.py": "what `serialize` of the same type wrote, given by the program",
     "wire/user_code.py": "programs, which the driver gives to its workers",
     "spark/driver/batch_run.py": "the record of a staged run, whose keyed digest is checked before",
-    "spark/worker/state_sources.py": "views of logs, which the driver gives to its workers",
-    "spark/live/epochs/epoch_attempts.py": "messages, which Spark brings from workers of the job",
+    "spark/worker/state_tasks.py": "views of logs, which the driver gives to its workers",
+    "spark/live/epochs/epoch_run.py": "messages, which Spark brings from workers of the job",
     "spark/live/epochs/epoch_tasks.py": "input of an epoch, which the driver gives to its workers",
     "spark/live/epochs/epoch_journal.py": "the outcome of an epoch, whose keyed digest is checked before",
     "spark/savepoints/settled_part.py": "memory of a subtask, out of the log of its state",
@@ -174,7 +174,7 @@ UNPICKLED: dict[str, str] = {
     "state/backends/lmdb/format.py": "local copies, in Spark's local directories; used if the log knows them",
     "state/backends/lmdb/table.py": "the same",
     "state/replay.py": "names of a blob's operator and key for messages",
-    "types/values/copying.py": "what the same process pickled",
+    "types/value_kinds.py": "what the same process pickled",
 }
 """Where something is unpickled, and why it may be. A new place is a reviewed line here."""
 

@@ -17,8 +17,7 @@ from penstock.errors import (
     StateError,
     WorkerStartError,
 )
-from penstock.spark.failures.java_causes import JavaCause
-from penstock.spark.failures.known_failures import KNOWN_FAILURES, MEMORY
+from penstock.spark.failures.known_failures import KNOWN_FAILURES, MEMORY, JavaCause
 from penstock.spark.failures.translation import translate
 
 FILE = {"path": "file:///in/0.json"}

@@ -17,7 +17,7 @@ from penstock.common import Types
 from penstock.connectors.files.lines.decoder import LineDecoder
 from penstock.datastream.connectors import FileSource
 from penstock.errors import SourceError
-from penstock.spark.sources import line_pieces, line_reads
+from penstock.spark.sources import line_reads
 from penstock.spark.sources.file_reads import rows_of_pinned
 from penstock.spark.sources.pinned_files import pin_files
 
@@ -123,7 +123,7 @@ def test_workers_read_what_is_local_and_plain(session: SparkSession, tmp_path: P
 
     def sizes(*uris: str, **options: str) -> dict[str, int] | None:
         source = FileSource(str(tmp_path), "json", ROW, options)
-        return line_pieces.sizes_of_local(session, source, uris)
+        return line_reads.sizes_of_local(session, source, uris)
 
     assert [sizes(uri) is not None for uri in local] == [True, True, False, False, True]
     assert sizes(local[0], local[4]) == {local[0]: 2, local[4]: 2}

@@ -13,7 +13,7 @@ from pyarrow import orc
 from pyspark.sql.types import StructType
 
 from penstock.common import Types
-from penstock.config.time_zone import zone_named
+from penstock.config.parse import zone_named
 from penstock.datastream.connectors import FileSource
 from penstock.errors import SourceError
 from penstock.spark.sources.file_columns import misfit

@@ -22,7 +22,7 @@ from penstock.plan.physical import HandOver, PhysicalPlan
 from penstock.plan.programs import programs_of
 from penstock.program.channel import WatermarkGroup
 from penstock.runtime.task.report import Report
-from penstock.spark.driver.recovery import match_savepoint
+from penstock.spark.driver.restore import match_savepoint
 from penstock.spark.driver.restored import Restored
 from penstock.spark.job.run_outline import RunOutline, outline_of, source_records
 from penstock.spark.sources.listing.file_log import FileLog, PinnedFile

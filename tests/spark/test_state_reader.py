@@ -33,7 +33,7 @@ from penstock.inspection import read_state, read_state_names
 from penstock.spark.inspect.checkpoint_state import read_state_rows, reading
 from penstock.spark.inspect.small_state import in_order, small_state
 from penstock.spark.inspect.state_diff import EntryChange, StateChange, state_differences
-from penstock.spark.worker.state_sources import ReadFiles, split_log
+from penstock.spark.worker.state_tasks import ReadFiles, split_log
 from penstock.state.log.blob import encode_blob
 from penstock.state.log.change_log import ChangeLog
 from penstock.state.replay import replay

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from penstock.api.windows.sliding import CumulatingEventTimeWindows
+from penstock.api.windows.time_assigners import CumulatingEventTimeWindows
 from penstock.common import Configuration, Duration, Row, Time, Types, WatermarkStrategy
 from penstock.datastream import (
     AggregateFunction,

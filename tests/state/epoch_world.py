@@ -14,8 +14,8 @@ from penstock.state.backends.hash.backend import HashBackend
 from penstock.state.log.change_log import ChangeLog
 from penstock.state.log.epoch_log import EpochLog
 from penstock.state.log.epoch_record import RECORDS
-from penstock.state.log.log_reader import with_logs
-from penstock.state.log.segment import SEGMENTS
+from penstock.state.log.extent import SEGMENTS
+from penstock.state.log.log_table import with_logs
 from penstock.state.log.subtask_log import INLINE_BYTES, LogName, SubtaskLog
 from penstock.state.schema.entry_schema import StateKind, StateSchema
 from penstock.types import Types

@@ -19,6 +19,7 @@ from penstock.errors import DecodeError, StateError
 from penstock.state.backends.hash.backend import HashBackend
 from penstock.state.backends.lmdb.backend import LmdbBackend
 from penstock.state.log.blob import (
+    Compression,
     Section,
     StateFormat,
     decode_blob,
@@ -28,7 +29,6 @@ from penstock.state.log.blob import (
     operator_of,
 )
 from penstock.state.log.change_log import ChangeLog
-from penstock.state.log.compression import Compression
 from penstock.state.replay import check_blob, replay
 from penstock.state.schema.entry_schema import StateKind, StateSchema
 from penstock.state.schema.evolution import migration

@@ -12,8 +12,7 @@ from penstock.state.backends.base import TIMERS_SCHEMA
 from penstock.state.backends.deferred_groups import may_defer
 from penstock.state.backends.hash import backend as hash_backend
 from penstock.state.backends.hash.backend import HashBackend
-from penstock.state.log.blob import StateFormat, decode_blob, encode_blob, key_group_of
-from penstock.state.log.compression import Compression
+from penstock.state.log.blob import Compression, StateFormat, decode_blob, encode_blob, key_group_of
 from penstock.state.schema.entry_schema import StateKind, StateSchema
 from penstock.types import Types
 

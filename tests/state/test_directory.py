@@ -12,8 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.errors import DecodeError, StateError
-from penstock.state.log.blob import Section, decode_blob, directory_of, encode_blob
-from penstock.state.log.directory import decode_directory, encode_directory
+from penstock.state.log.blob import (
+    Section,
+    decode_blob,
+    decode_directory,
+    directory_of,
+    encode_blob,
+    encode_directory,
+)
 
 LONG = '{"kind":"value","subkey":null,"ttl":false,"value":"Long"}'
 _NAMES = st.text(st.characters(), max_size=200)

@@ -16,7 +16,7 @@ from penstock.state.backends.hash.backend import HashBackend
 from penstock.state.log.change_log import Head
 from penstock.state.log.epoch_log import EpochLog
 from penstock.state.log.epoch_record import RECORDS
-from penstock.state.log.log_reader import epochs_in, read_logs
+from penstock.state.log.log_table import epochs_in, read_logs
 from penstock.state.log.subtask_log import LogChange, LogView, SubtaskLog
 from tests.state.epoch_world import (
     PLACES,

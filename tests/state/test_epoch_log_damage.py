@@ -9,8 +9,8 @@ import pytest
 from penstock.errors import StateError
 from penstock.state.log.epoch_log import EpochLog
 from penstock.state.log.epoch_record import RECORDS
-from penstock.state.log.log_reader import epochs_in, with_logs
-from penstock.state.log.segment import SEGMENTS
+from penstock.state.log.extent import SEGMENTS
+from penstock.state.log.log_table import epochs_in, with_logs
 from tests.state.epoch_world import (
     Copies,
     content,

@@ -10,9 +10,9 @@ from penstock.errors import StateError
 from penstock.state.log.change_log import ChangeLog, Head
 from penstock.state.log.epoch_log import MAX_EXTENTS, MAX_RECORDS
 from penstock.state.log.epoch_record import RECORDS
+from penstock.state.log.extent import SEGMENTS
 from penstock.state.log.log_merge import SEGMENT_BYTES
-from penstock.state.log.log_reader import with_logs
-from penstock.state.log.segment import SEGMENTS
+from penstock.state.log.log_table import with_logs
 from penstock.state.log.subtask_log import LogChange, SubtaskLog
 from tests.state.epoch_world import (
     Copies,

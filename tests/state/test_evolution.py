@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from penstock.errors import PenstockError, StateError, StateMigrationError
 from penstock.state.schema.entry_schema import StateKind, StateSchema
 from penstock.state.schema.evolution import migration
-from penstock.state.schema.plain import plain_codec
+from penstock.state.schema.stored_form import plain_codec
 from penstock.types import Row, RowKind, RowTypeInfo, TypeInformation, Types
 from penstock.types.basic import BASIC_RULES
 from penstock.types.information import (

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.errors import StateError
-from penstock.state.log.packed import pack, unpack
+from penstock.state.log.blob import pack, unpack
 
 LARGE = b"x" * 70_000
 _SOME = st.binary(max_size=3) | st.binary(min_size=250, max_size=260) | st.just(LARGE)

@@ -12,8 +12,7 @@ import pytest
 from penstock.errors import StateError
 from penstock.state.backends.hash.backend import HashBackend
 from penstock.state.log.change_log import ChangeLog
-from penstock.state.log.extent import Extent, join_entries
-from penstock.state.log.segment import SEGMENTS
+from penstock.state.log.extent import SEGMENTS, Extent, join_entries
 from penstock.state.log.subtask_log import LogChange, LogView, SubtaskLog
 from penstock.state.schema.entry_schema import StateKind, StateSchema
 from penstock.types import Types

@@ -21,11 +21,11 @@ from hypothesis import strategies as st
 from penstock.common import Row, Types
 from penstock.datastream import OutputTag
 from penstock.errors import UserCodeError
+from penstock.types import value_kinds
 from penstock.types.base import TypeInformation
-from penstock.types.inferred import InferredTypeInfo
+from penstock.types.infer import InferredTypeInfo
 from penstock.types.row import RowKind
-from penstock.types.values import copying
-from penstock.types.values.copying import (
+from penstock.types.value_kinds import (
     batch_copier,
     copy_batch,
     copy_value,
@@ -280,5 +280,5 @@ def test_the_table_is_total():
     }
     # values of a stored type of the program are bytes and never copied
     assert known - {"TypeInformation", "StoredUserType"} == {
-        cls.__name__ for cls in copying._COPIERS
+        cls.__name__ for cls in value_kinds._COPIERS
     }

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.errors import ArgumentError, DecodeError
-from penstock.state.schema.plain import _CODECS
+from penstock.state.schema.stored_form import _CODECS
 from penstock.types.base import TypeInformation
 from penstock.types.description import _LEAVES, _RULES, describe_type, type_of
 from penstock.types.types import Types

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.errors import DecodeError
-from penstock.state.schema.plain import PlainCodec, plain_codec
+from penstock.state.schema.stored_form import PlainCodec, plain_codec
 from penstock.types.base import TypeInformation
 from penstock.types.row import Row, RowKind
 from penstock.types.types import Types

@@ -28,7 +28,7 @@ from penstock.common.typeinfo import (
     TupleTypeInfo,
 )
 from penstock.errors import ArgumentError, UnknownFieldError
-from penstock.types.inferred import InferredTypeInfo, common_type, described, enforced
+from penstock.types.infer import InferredTypeInfo, common_type, described, enforced
 
 LONG, STRING = Types.LONG(), Types.STRING()
 

@@ -8,9 +8,9 @@ from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 from penstock.errors import ArgumentError, did_you_mean
-from penstock.program.folding.fold import Promises
+from penstock.program.fold import Promises
 from penstock.types import TypeInformation, Types
-from penstock.types.inferred import enforced
+from penstock.types.infer import enforced
 
 
 def method_of(

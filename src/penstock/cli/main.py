@@ -1,15 +1,21 @@
-"""The entry point of the command line and its table of commands."""
+"""The entry point of the command line, its table of commands, and `penstock completion`."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
+from enum import Enum
 from importlib import import_module
 from typing import Annotated, NamedTuple
 
 import typer
 
-from penstock.cli.completion import enable_completion
+# What the library does for its own options; it exports both without saying so.
+from typer.completion import (  # type: ignore[attr-defined]
+    completion_init,
+    get_completion_script,
+)
+
 from penstock.version import __version__
 
 
@@ -34,7 +40,7 @@ COMMANDS: tuple[Command, ...] = (
         "run", "run", "run", "penstock run job.py -D parallelism.default=4 -- --since 2013-10-01"
     ),
     Command("plan", "plan", "plan", "penstock plan job.py --mermaid > plan.mmd"),
-    Command("sql", "statements.command", "sql", "penstock sql job.sql -D parallelism.default=4"),
+    Command("sql", "sql", "sql", "penstock sql job.sql -D parallelism.default=4"),
     Command("demo", "demo", "demo", "penstock demo --compare"),
     Command(
         "savepoint", "savepoint", "savepoint", "penstock savepoint /data/checkpoints/visits --stop"
@@ -43,7 +49,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("doctor", "doctor", "doctor", "penstock doctor --directory /data/checkpoints"),
     Command("prepare", "prepare", "prepare", "penstock prepare"),
     Command("init", "init", "init", "penstock init spent"),
-    Command("port", "porting.command", "port", "penstock port job.py --diff"),
+    Command("port", "port", "port", "penstock port job.py --diff"),
     Command("completion", "completion", "completion", 'eval "$(penstock completion bash)"'),
     Command(
         "status", "status", "status", "penstock status /data/checkpoints/visits --max-behind 1min"
@@ -122,3 +128,31 @@ def main() -> None:
         command_line(wanted(sys.argv[1:]))()
     except KeyboardInterrupt:  # before there is a command: modules are imported
         sys.exit(_INTERRUPTED)
+
+
+COMMAND = "penstock"
+_VARIABLE = "_PENSTOCK_COMPLETE"
+"""Environment variable by which a script asks the command line; the library derives it from the name."""
+
+
+class Shell(Enum):
+    """A shell that can complete."""
+
+    BASH = "bash"
+    ZSH = "zsh"
+    FISH = "fish"
+
+
+def completion(
+    shell: Annotated[Shell, typer.Argument(show_default=False, help="The shell.")],
+) -> None:
+    """Print a script that lets a shell complete commands, options and files.
+
+    The script asks the command line itself, so it stays right when commands change.
+    """
+    typer.echo(get_completion_script(prog_name=COMMAND, complete_var=_VARIABLE, shell=shell.value))
+
+
+def enable_completion() -> None:
+    """Let the command line answer the scripts; the library does so only beside options of its own."""
+    completion_init()

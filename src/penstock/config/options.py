@@ -9,15 +9,19 @@ from typing import Any
 from penstock.config.accepted_options import ACCEPTED_OPTIONS, ACCEPTED_PREFIXES
 from penstock.config.option import NOT_BLANK, ConfigOption, Limit, Rule, between, one_of
 from penstock.config.parse import BOOLEAN, DURATION, INTEGER, MEMORY, STRING, Parser, parse_enum
-from penstock.config.python_options import PYTHON_OPTIONS
 from penstock.config.reporter_options import REPORTER_OPTIONS, UI_OPTIONS
 from penstock.config.restart_options import (
     EXPONENTIAL_INITIAL,
     EXPONENTIAL_MAXIMUM,
     RESTART_OPTIONS,
 )
-from penstock.config.run_options import BACKLOG_OPTIONS, BATCH_OPTIONS, LIVE_OPTIONS
-from penstock.config.time_options import TIME_OPTIONS
+from penstock.config.run_options import (
+    BACKLOG_OPTIONS,
+    BATCH_OPTIONS,
+    LIVE_OPTIONS,
+    PYTHON_OPTIONS,
+    TIME_OPTIONS,
+)
 
 # CodedRowData, rule 5.
 ENABLE_CODED_ROWDATA: ConfigOption[bool] = ConfigOption(

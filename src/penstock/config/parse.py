@@ -1,4 +1,4 @@
-"""Parsers of option values, and their inverse.
+"""Parsers of option values, also of time zones, and their inverse.
 
 A configuration stores text, so the command line, a file and the program have one format. For every
 value `v` that `to_text` and the option accept, `parse(to_text(v)) == v`.
@@ -10,10 +10,11 @@ import base64
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, timedelta, timezone, tzinfo
 from enum import Enum
-from functools import singledispatch
+from functools import lru_cache, singledispatch
 from typing import Generic, TypeVar
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from penstock.errors import ConfigError
 
@@ -268,3 +269,39 @@ def _(value: timedelta) -> str:
 @to_text.register
 def _(value: Enum) -> str:
     return value.name
+
+
+_OFFSET = re.compile(r"(?:GMT|UTC)?([+-])(\d\d?):?([0-5]\d)?")
+_FURTHEST = timedelta(hours=18)
+
+
+@lru_cache(maxsize=64)
+def zone_named(name: str) -> tzinfo:
+    """Return a zone.
+
+    Raises:
+        ConfigError: There is none of that name.
+    """
+    if name == "UTC":
+        return UTC
+    offset = _OFFSET.fullmatch(name)
+    if offset is not None:
+        length = timedelta(hours=int(offset[2]), minutes=int(offset[3] or 0))
+        if length <= _FURTHEST:
+            return timezone(-length if offset[1] == "-" else length)
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise ConfigError(
+            f"there is no time zone {name!r}",
+            hint="Use UTC, a name such as Europe/Berlin, or an offset such as GMT-08:00.",
+        ) from None
+
+
+def _known(name: str) -> str:
+    zone_named(name)
+    return name
+
+
+ZONE = Parser("time zone", _known)
+"""The name of a zone that there is."""

@@ -10,14 +10,12 @@ from penstock.api.windows.assigner import (
 from penstock.api.windows.count import CountSlidingWindowAssigner, CountTumblingWindowAssigner
 from penstock.api.windows.evictors import CountEvictor, DeltaEvictor, Evictor, TimeEvictor
 from penstock.api.windows.global_windows import EndOfStreamWindows, GlobalWindows
-from penstock.api.windows.session import (
+from penstock.api.windows.time_assigners import (
     DynamicEventTimeSessionWindows,
     DynamicProcessingTimeSessionWindows,
     EventTimeSessionWindows,
     ProcessingTimeSessionWindows,
     SessionWindowTimeGapExtractor,
-)
-from penstock.api.windows.sliding import (
     SlidingEventTimeWindows,
     SlidingProcessingTimeWindows,
     TumblingEventTimeWindows,

@@ -1,4 +1,4 @@
-"""The events of a job: everything that it says of itself.
+"""The events of a job: everything that it publishes of itself.
 
 Each is a frozen value with the id of its job. They are published to listeners (`listeners`), written as JSON
 (`event_json`, `event_log`), and folded to what is known of the job now (`job_view`). Fields that are added have a default.
@@ -12,6 +12,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.metrics.values import MetricValue
+
+DONE = "done"
+STOPPED = "stopped"
+"""Those of `RunFinished`."""
+
+RUNNING = "running"
+FAILED = "failed"
+LOST = "lost"
+"""End of a run whose driver was killed."""
 
 
 @dataclass(frozen=True, slots=True)

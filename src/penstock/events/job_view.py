@@ -13,8 +13,9 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from penstock.events import run_outcomes as outcomes
 from penstock.events.job_events import (
+    FAILED,
+    STOPPED,
     BatchProgress,
     JobEnded,
     JobEvent,
@@ -208,14 +209,12 @@ class JobView(JobListener):
     def _run_started(self, event: RunStarted) -> None:
         self.status = RUNNING
         before = self.run_of(event.pipeline)
-        if before is not None and (
-            before.finished_ms is None or before.outcome == outcomes.STOPPED
-        ):
+        if before is not None and (before.finished_ms is None or before.outcome == STOPPED):
             if before.name == event.name:  # the job was restarted in it
                 # A job may restart for ever: its attempts are not listed.
                 before.begin_again(event.at_ms)
                 return
-            before.finished_ms, before.outcome = event.at_ms, outcomes.FAILED
+            before.finished_ms, before.outcome = event.at_ms, FAILED
         for each in self.runs:
             if each.pipeline == event.pipeline:
                 each.micro_batches.clear()  # nobody asks for those of a run that is over
@@ -274,7 +273,7 @@ class JobView(JobListener):
             self.error, self.error_ms = event.error, event.at_ms
         for run in self.runs:
             if run.finished_ms is None:
-                outcome = outcomes.FAILED if event.status == "FAILED" else outcomes.STOPPED
+                outcome = FAILED if event.status == "FAILED" else STOPPED
                 run.finished_ms, run.outcome = event.at_ms, outcome
 
 

@@ -16,8 +16,7 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from penstock.events.job_events import MicroBatch, RunFinished
-from penstock.events.run_outcomes import DONE, RUNNING
+from penstock.events.job_events import DONE, RUNNING, MicroBatch, RunFinished
 
 _MOST_MEASUREMENTS = 512
 

@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from functools import singledispatch
 
 from penstock.events.job_events import (
+    STOPPED,
     BatchProgress,
     ConfirmFailed,
     FunctionChanged,
@@ -31,7 +32,6 @@ from penstock.events.job_events import (
     SavepointTaken,
     Switched,
 )
-from penstock.events.run_outcomes import STOPPED
 from penstock.metrics.histogram import HistogramValue
 from penstock.metrics.values import (
     CounterValue,

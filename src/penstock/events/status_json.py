@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from penstock.events.event_json import summary_of
+from penstock.events.job_events import LOST as LOST_RUN
 from penstock.events.job_events import MetricsReported, SavepointTaken
 from penstock.events.job_view import LOST, JobView
-from penstock.events.run_outcomes import LOST as LOST_RUN
 from penstock.events.run_view import RunView
 from penstock.metrics.job_metrics import (
     COMBINED_IN,

@@ -8,7 +8,7 @@ from penstock.errors import ArgumentError, UnknownFieldError, did_you_mean
 from penstock.expressions.functions import FUNCTIONS
 from penstock.expressions.kinds import TypingError, is_null_constant, literal
 from penstock.expressions.tree import Call, Expression, Field, Literal
-from penstock.types.inferred import InferredTypeInfo
+from penstock.types.infer import InferredTypeInfo
 from penstock.types.records import RowTypeInfo, TupleTypeInfo
 
 RecordType = RowTypeInfo | TupleTypeInfo

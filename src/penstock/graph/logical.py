@@ -17,7 +17,7 @@ from penstock.expressions.steps import ExpressionChain
 from penstock.graph.endpoints import Sink, Source
 from penstock.graph.query_source import WholeQuery
 from penstock.program.channel import StreamPartitioner
-from penstock.program.folding.fold import NO_PROMISES, Promises
+from penstock.program.fold import NO_PROMISES, Promises
 from penstock.program.function_calls import AsyncSpec, BatchSpec
 from penstock.program.join import IntervalSpec, JoinSpec
 from penstock.program.operator_kind import OperatorKind

@@ -1,4 +1,4 @@
-"""The live view of a job in a notebook: one output, which the driver updates until the job is over.
+"""The live view of a job in the notebook that this process is the kernel of: one output, updated until the job is over.
 
     submit       shows the view below the cell that started the job
     on_event     notes that something has changed
@@ -10,9 +10,12 @@ Kernels route updates by the id of the output, so no script is needed, and it wo
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from penstock.events.job_events import JobEvent
@@ -21,7 +24,36 @@ from penstock.events.listeners import JobListener
 from penstock.events.run_view import RunView
 from penstock.events.sentences import human_duration
 from penstock.notebook.card import Card, CardTable, ShownAsCard
-from penstock.notebook.kernel import display_of_notebook, shows_jobs
+
+_is_unseen: ContextVar[bool] = ContextVar("is_unseen", default=False)
+
+
+@contextmanager
+def unseen() -> Iterator[None]:
+    """Show nothing of jobs that are started inside the context: they are a part of something else."""
+    before = _is_unseen.set(True)
+    try:
+        yield
+    finally:
+        _is_unseen.reset(before)
+
+
+def shows_jobs() -> bool:
+    """Return whether jobs that are started here have a live view."""
+    return not _is_unseen.get() and display_of_notebook() is not None
+
+
+def display_of_notebook() -> Any:
+    """Return IPython's `display`, None if this is no kernel of a notebook.
+
+    IPython is not imported: who is in a notebook has it imported.
+    """
+    module = sys.modules.get("IPython")
+    shell = module.get_ipython() if module is not None and hasattr(module, "get_ipython") else None
+    if getattr(shell, "kernel", None) is None:
+        return None
+    return sys.modules["IPython.display"].display
+
 
 INTERVAL_SECONDS = 0.5
 """Least time between two updates."""

@@ -23,15 +23,13 @@ from penstock.config.options import (
     VERIFY_OBJECT_REUSE,
 )
 from penstock.config.run_options import (
+    AUTO_WATERMARK_INTERVAL,
     BACKLOG_OUTPUT,
     BACKLOG_SHARE,
     BACKLOG_TASKS,
     BATCH_COMBINE,
     BATCH_EXPRESSIONS,
     BATCH_QUERIES,
-)
-from penstock.config.time_options import (
-    AUTO_WATERMARK_INTERVAL,
     DROP_UNUSED_TIMESTAMPS,
     FORCE_TIMESTAMP_SUPPORT,
     LATENCY_GRANULARITY,

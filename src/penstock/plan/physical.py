@@ -14,7 +14,7 @@ from penstock.graph.endpoints import Sink, Source
 from penstock.graph.logical import LogicalGraph
 from penstock.notebook.card import Card, CardTable, ShownAsCard
 from penstock.program.channel import ChannelSpec
-from penstock.program.folding.fold import FoldPlan
+from penstock.program.fold import FoldPlan
 from penstock.program.level import Copies, OperatorSpec
 from penstock.program.run_settings import LatencyGranularity, RunKind
 from penstock.types.information import TypeInformation

@@ -32,9 +32,9 @@ from penstock.plan.physical import (
     SourcePlan,
 )
 from penstock.program.channel import SINK_LEVEL, ChannelSpec, StreamPartitioner
-from penstock.program.folding.fold import Place
-from penstock.program.folding.operator_fold import function_of
+from penstock.program.fold import Place
 from penstock.program.level import NO_COPIES, ComputedSource, LevelProgram, OperatorSpec
+from penstock.program.operator_fold import function_of
 from penstock.program.operators import (
     EXPRESSIONS,
     KEYED_AGGREGATE,

@@ -8,7 +8,7 @@ from enum import Enum, auto
 from typing import Any
 
 from penstock.errors import CallSite
-from penstock.program.folding.fold import ChannelFold
+from penstock.program.fold import ChannelFold
 from penstock.types.information import TypeInformation
 
 

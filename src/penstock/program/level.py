@@ -9,7 +9,7 @@ from typing import Any
 
 from penstock.errors import CallSite
 from penstock.program.channel import ChannelSpec, WatermarkGroup
-from penstock.program.folding.fold import FoldPlan
+from penstock.program.fold import FoldPlan
 from penstock.program.function_calls import AsyncSpec, BatchSpec
 from penstock.program.join import IntervalSpec, JoinSpec
 from penstock.program.operator_kind import OperatorKind, StateUse

@@ -140,7 +140,7 @@ class OperatorKind:
         makes_values: Whether it emits values other than its input values, pairs of them, and values that have the
             declared form by construction.
         has_side_outputs: Whether its function may yield `(OutputTag, value)`.
-        emit: When it emits results, if it folds the records of a key (`program.folding`), else None.
+        emit: When it emits results, if it folds the records of a key (`program.fold`), else None.
     """
 
     name: str

@@ -119,21 +119,21 @@ EXPRESSIONS = OperatorKind(
 )
 MAP_BATCHES = OperatorKind(
     "MAP_BATCHES",
-    f"{_HERE}batches.map_batches:MapBatchesOperator",
+    f"{_HERE}map_batches:MapBatchesOperator",
     time=TimeUse.IGNORES,
     keeps=Keeps.NOTHING,
     holds_input=True,
 )
 ASYNC_MAP_BATCHES, MAP_ROWS = (
-    replace(MAP_BATCHES, name=name, implementation=f"{_HERE}batches.{implementation}")
+    replace(MAP_BATCHES, name=name, implementation=f"{_HERE}{implementation}")
     for name, implementation in (
-        ("ASYNC_MAP_BATCHES", "async_map_batches:AsyncMapBatchesOperator"),
+        ("ASYNC_MAP_BATCHES", "async_calls:AsyncMapBatchesOperator"),
         ("MAP_ROWS", "map_batches:MapRowsOperator"),
     )
 )
 KEYED_MAP_GROUPS = OperatorKind(
     "KEYED_MAP_GROUPS",
-    f"{_HERE}batches.map_batches:MapGroupsOperator",
+    f"{_HERE}map_batches:MapGroupsOperator",
     is_keyed=True,
     time=TimeUse.ORDERS,
     keeps=Keeps.NOTHING,
@@ -148,7 +148,7 @@ TIMESTAMPS = OperatorKind(
 )
 ASYNC = OperatorKind(
     "ASYNC",
-    f"{_HERE}async_io.operator:AsyncOperator",
+    f"{_HERE}async_calls:AsyncOperator",
     time=TimeUse.IGNORES,
     keeps=Keeps.AS_OBJECT,
     holds_input=True,
@@ -207,7 +207,7 @@ KEYED_AGGREGATE = OperatorKind(
 KEYED_LATEST = replace(
     KEYED_AGGREGATE,
     name="KEYED_LATEST",
-    implementation=f"{_HERE}keyed_latest:KeyedLatestOperator",
+    implementation=f"{_HERE}keyed_reduce:KeyedLatestOperator",
     state=StateUse.IF_OPENED,
     own_states=(),
 )
@@ -223,7 +223,7 @@ KEYED_CHANGES = replace(
 KEYED_TOP_N = replace(
     KEYED_CHANGES,
     name="KEYED_TOP_N",
-    implementation=f"{_HERE}keyed_top_n:KeyedTopNOperator",
+    implementation=f"{_HERE}keyed_changes:KeyedTopNOperator",
     keeps=Keeps.NOTHING,
 )
 KEYED_PROCESS = OperatorKind(
@@ -325,7 +325,7 @@ KEYED_CO_GROUP = OperatorKind(
 )
 KEYED_INTERVAL_JOIN = OperatorKind(
     "KEYED_INTERVAL_JOIN",
-    f"{_HERE}joins.interval_join:IntervalJoinOperator",
+    f"{_HERE}interval_join:IntervalJoinOperator",
     inputs=Inputs.TWO,
     is_keyed=True,
     keeps=Keeps.RESULTS,
@@ -337,7 +337,7 @@ KEYED_INTERVAL_JOIN = OperatorKind(
 )
 KEYED_REGULAR_JOIN = OperatorKind(
     "KEYED_REGULAR_JOIN",
-    f"{_HERE}joins.regular_join:RegularJoinOperator",
+    f"{_HERE}regular_join:RegularJoinOperator",
     inputs=Inputs.TWO,
     is_keyed=True,
     keeps=Keeps.STATE,

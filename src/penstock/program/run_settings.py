@@ -6,8 +6,7 @@ import hashlib
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
-from penstock.state.log.blob import StateFormat
-from penstock.state.log.compression import Compression
+from penstock.state.log.blob import Compression, StateFormat
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Windows: finite sets of records of a stream, and those at regular distances with the panes that they share.
+"""Windows: finite sets of records of a stream, those at regular distances with the panes that they share, and their bounds.
 
     sliding (tumbling, if they touch)        growing
 
@@ -17,9 +17,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta, tzinfo
 from enum import Enum
 from math import gcd
 from typing import Any, Protocol
+
+from penstock.errors import ExpressionError
 
 MAX_TIMESTAMP = 2**63 - 1
 """Long.MAX: the watermark at the end of a bounded input."""
@@ -246,3 +249,30 @@ class RegularWindows:
     def start_of(self, end: int) -> int:
         """Return the start of the window that ends at a time."""
         return _start_of(end - 1, self.offset, self.size) if self.grows else end - self.size
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def zone_of_bounds(kind: Any) -> tzinfo | None:
+    """Return the zone of the bounds of a type: UTC of instants, none of timestamps without a zone."""
+    return UTC if getattr(kind, "name", "") == "TimestampLtz" else None
+
+
+def moments_of(
+    start: int, end: int, zone: tzinfo | None, origin: Any = None
+) -> tuple[datetime, datetime]:
+    """Return the bounds of a window from milliseconds since 1970.
+
+    Raises:
+        ExpressionError: They are no timestamps.
+    """
+    epoch = _EPOCH.replace(tzinfo=zone)
+    try:
+        return epoch + timedelta(milliseconds=start), epoch + timedelta(milliseconds=end)
+    except OverflowError as refused:
+        raise ExpressionError(
+            f"a window from {start} ms to {end} ms since 1970 has bounds that are no timestamps",
+            hint="Timestamps are of the years 1 to 9999. Correct the time of the records, or leave out the bounds.",
+            origin=origin,
+        ) from refused

@@ -1,6 +1,6 @@
-"""Starts what tells other systems of the jobs of this process, as the first job that asks for it says.
+"""Starts reports of the jobs of this process to other systems, for the first job that sets them.
 
-Sends what the jobs of this process read and write to a receiver of OpenLineage events, over HTTP.
+They are OpenTelemetry, OpenLineage over HTTP, and metrics in the log, as Flink's reporter for SLF4J writes them.
 """
 
 from __future__ import annotations
@@ -25,15 +25,48 @@ from penstock.config.reporter_options import (
     UI_PORT,
 )
 from penstock.errors import EnvironmentSetupError
-from penstock.events.listeners import add_listener
+from penstock.events.job_events import JobEnded, JobEvent, MetricsReported
+from penstock.events.listeners import JobListener, add_listener
+from penstock.events.sentences import metric_parts
 from penstock.extras import EXTRAS
 from penstock.reporters.lineage_listener import LineageListener
-from penstock.reporters.log_reporter import MetricsLogger
 from penstock.reporters.otel import start_otel
 from penstock.ui.server import serve
 
-_REQUEST_SECONDS = 5
+_metrics_logger = logging.getLogger("penstock.metrics")
 _MILLISECOND = timedelta(milliseconds=1)
+
+
+class MetricsLogger(JobListener):
+    """Writes one line per interval and job, and the last metrics at the end of a job."""
+
+    def __init__(self, interval: timedelta) -> None:
+        """Begin."""
+        self._interval_ms = interval // _MILLISECOND
+        self._last: dict[str, MetricsReported] = {}
+        self._logged_ms: dict[str, int] = {}
+
+    def on_event(self, event: JobEvent) -> None:
+        """Log metrics if it is time."""
+        job = event.job_id
+        if isinstance(event, MetricsReported):
+            self._last[job] = event
+            if abs(event.at_ms - self._logged_ms.get(job, 0)) >= self._interval_ms:
+                self._log(job)
+        elif isinstance(event, JobEnded):
+            self._log(job)
+            self._logged_ms.pop(job, None)
+
+    def _log(self, job: str) -> None:
+        event = self._last.pop(job, None)
+        if event is not None:
+            self._logged_ms[job] = event.at_ms
+            _metrics_logger.info(
+                "%s: %s", event.job_name, ", ".join(metric_parts(event)) or "no metrics"
+            )
+
+
+_REQUEST_SECONDS = 5
 _CLIENT = "openlineage.client.client"
 
 

@@ -1,4 +1,4 @@
-"""The client of a job in this process, which executes its pipelines in a thread of its own."""
+"""The client of a job in this process, which checks its files and executes its pipelines in a thread of its own."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from penstock.errors import (
     JobFencedError,
     PenstockError,
     SavepointError,
+    SourceError,
     StateMigrationError,
 )
 from penstock.events.job_events import JobEnded, JobStarted, Restarting, Resumed
@@ -26,13 +27,10 @@ from penstock.failpoint import failpoint
 from penstock.graph.backlog_end import Cut
 from penstock.notebook.card import Card, ShownAsCard
 from penstock.plan.phases.backlog import decide_cuts, with_cuts
-from penstock.plan.physical import PhysicalPlan
+from penstock.plan.physical import PhysicalPlan, RunPlan
 from penstock.program.run_settings import RunKind
 from penstock.spark.driver.changed_functions import compare_with_last_start
-from penstock.spark.driver.dependencies import (
-    ship_dependencies,
-    worker_executable,
-)
+from penstock.spark.driver.dependencies import ship_dependencies, worker_executable
 from penstock.spark.driver.restart_policy import Restarts
 from penstock.spark.driver.restore import restore
 from penstock.spark.driver.run_context import JobContext
@@ -41,14 +39,14 @@ from penstock.spark.driver.snapshots import with_snapshots
 from penstock.spark.failures.translation import ended_job_error, translate
 from penstock.spark.job.event_log import error_of
 from penstock.spark.job.job_directory import JobDirectory
-from penstock.spark.pipeline_runs import JobCounts
-from penstock.spark.pipelines import Pipelines
+from penstock.spark.pipelines import JobCounts, Pipelines
 from penstock.spark.savepoints.job_savepoints import STOPPED, JobSavepoints
 from penstock.spark.savepoints.savepoint_requests import SavepointFutures, no_live_run
 from penstock.spark.session.job_settings import job_settings
 from penstock.spark.session.settings import object_settings
 from penstock.spark.sources.dataframes import check_sources
-from penstock.spark.sources.missing_files import check_files_there
+from penstock.spark.sources.file_paths import has_glob, local_path
+from penstock.spark.sources.table import files_of
 from penstock.ui.job_controls import JobAction, JobControl, in_thread
 from penstock.ui.server import CONTROLS
 
@@ -303,3 +301,23 @@ class SparkJobClient(ShownAsCard):
         for run in job.plan.runs:
             if self._directory.step(f"run-{run.index}.pinned") is None:
                 check_files_there(job.plan, run)
+
+
+def check_files_there(plan: PhysicalPlan, run: RunPlan) -> None:
+    """Refuse a run that reads a missing path, if that can be known.
+
+    Raises:
+        SourceError: A local path without glob characters does not exist.
+    """
+    for reading in run.readings:
+        source = plan.source(reading.source)
+        for part in (source.parts[number] for number in reading.parts):
+            files = files_of(part)
+            here = None if files is None else local_path(files.path)
+            if here is None or here.exists() or has_glob(here):
+                continue
+            raise SourceError(
+                f"{part.describe()} cannot be read: there is no {here}",
+                hint="Create the directory, empty if nothing has arrived yet, or correct the path.",
+                origin=source.origin,
+            )

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from penstock.types.row import class_of
-from penstock.types.values.kinds import KINDS, Kind, slot_names
+from penstock.types.value_kinds import KINDS, Kind, slot_names
 
 
 def shape_of(value: Any) -> Any:

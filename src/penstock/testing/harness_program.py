@@ -35,7 +35,7 @@ from penstock.api.state.descriptors import MapStateDescriptor
 from penstock.api.streams.data_stream import DataStream
 from penstock.config.configuration import Configuration, job_parameters
 from penstock.config.options import AUTO_UIDS, RuntimeExecutionMode
-from penstock.config.time_options import DROP_UNUSED_TIMESTAMPS
+from penstock.config.run_options import DROP_UNUSED_TIMESTAMPS
 from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.errors import ArgumentError
 from penstock.graph.endpoints import SplitSource

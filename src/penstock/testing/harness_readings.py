@@ -9,8 +9,7 @@ from penstock.errors import ArgumentError
 from penstock.metrics.job_metrics import result_named
 from penstock.program.level import OperatorSpec
 from penstock.testing.harness_program import MAIN_OUTPUT, HarnessProgram
-from penstock.testing.harness_run import HarnessRun
-from penstock.testing.harness_subtask import HarnessSubtask
+from penstock.testing.harness_run import HarnessRun, HarnessSubtask
 from penstock.testing.harness_values import Emitted, PendingTimer
 from penstock.types.output_tag import OutputTag
 

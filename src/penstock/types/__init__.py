@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.types.infer import type_of_annotation
-from penstock.types.inferred import InferredTypeInfo
+from penstock.types.infer import InferredTypeInfo, type_of_annotation
 from penstock.types.information import (
     BasicArrayTypeInfo,
     BasicTypeInfo,

@@ -17,7 +17,7 @@ import pyarrow as pa
 from penstock.errors import ArgumentError, SourceError, TypeMismatchError
 from penstock.types.arrow_lists import columns_to_lists, type_of_column
 from penstock.types.base import fit_column
-from penstock.types.inferred import described
+from penstock.types.infer import described
 from penstock.types.information import (
     BasicArrayTypeInfo,
     BasicTypeInfo,

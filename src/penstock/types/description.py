@@ -23,7 +23,7 @@ from typing import Any
 
 from penstock.errors import ArgumentError, DecodeError
 from penstock.types.basic import BASIC_RULES
-from penstock.types.inferred import InferredTypeInfo
+from penstock.types.infer import InferredTypeInfo
 from penstock.types.information import (
     BasicArrayTypeInfo,
     BasicTypeInfo,

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     OUT = TypeVar("OUT", default=Any)
     OUT_co = TypeVar("OUT_co", default=Any, covariant=True)
     ACC = TypeVar("ACC", default=Any)
+    W = TypeVar("W", default=Any)
+    W2 = TypeVar("W2", default=Any)
+    W_co = TypeVar("W_co", default=Any, covariant=True)
 else:
     from typing import TypeVar
 
@@ -57,3 +60,9 @@ else:
     """The same in protocols."""
     ACC = TypeVar("ACC")
     """Accumulators."""
+    W = TypeVar("W")
+    """Windows."""
+    W2 = TypeVar("W2")
+    """Windows, in a class inside one that has windows of its own."""
+    W_co = TypeVar("W_co", covariant=True)
+    """Windows that are only given out."""

@@ -3,10 +3,13 @@
 Routing and sending an Arrow batch of plain columns is cheaper than routing and sending its rows: the
 process that calls a function makes the rows. It makes them with the code of level 0, so a record is
 the same either way.
+
+`ColumnRecords` are such rows behind the exchange, for operators that read columns; they make rows if somebody asks.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -109,3 +112,29 @@ def from_bytes(data: memoryview) -> Any:
         StopIteration: There is no batch in them.
     """
     return pa.ipc.open_stream(pa.py_buffer(data)).read_next_batch()
+
+
+class ColumnRecords(Sequence[Any]):
+    """A batch of records.
+
+    Attributes:
+        batches: Their columns, in order of arrival.
+    """
+
+    __slots__ = ("_rows", "batches")
+
+    def __init__(self, batches: Sequence[pa.RecordBatch]) -> None:
+        self.batches = batches
+        self._rows: list[Row] | None = None
+
+    def rows(self) -> list[Row]:
+        """Return the records as rows."""
+        if self._rows is None:
+            self._rows = [row for batch in self.batches for row in rows_of(batch)]
+        return self._rows
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.rows()[index]
+
+    def __len__(self) -> int:
+        return sum(batch.num_rows for batch in self.batches)

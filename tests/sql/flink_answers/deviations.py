@@ -10,7 +10,7 @@ from typing import Any
 
 from numpy import float32
 
-from penstock.config.time_zone import zone_named
+from penstock.config.parse import zone_named
 from penstock.expressions.python.zones import local_of
 from tests.sql.flink_answers.penstock_answers import Answer, edge
 

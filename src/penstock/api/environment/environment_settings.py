@@ -44,7 +44,7 @@ from penstock.config.options import (
     SAVEPOINT_DIR,
     RuntimeExecutionMode,
 )
-from penstock.config.python_options import (
+from penstock.config.run_options import (
     PYTHON_ARCHIVES,
     PYTHON_EXECUTABLE,
     PYTHON_FILES,

@@ -18,7 +18,7 @@ from penstock.config.accepted_options import (
 from penstock.config.configuration import Configuration, job_parameters, set_job_parameters
 from penstock.config.option import ConfigOption
 from penstock.config.options import AUTO_UIDS, MAX_PARALLELISM, OBJECT_REUSE, PARALLELISM
-from penstock.config.time_options import AUTO_WATERMARK_INTERVAL, LATENCY_INTERVAL
+from penstock.config.run_options import AUTO_WATERMARK_INTERVAL, LATENCY_INTERVAL
 from penstock.plan.options import plan_options
 
 

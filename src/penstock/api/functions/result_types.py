@@ -16,8 +16,7 @@ from typing import Any
 from penstock.api.functions.two_input_functions import FlatJoinFunction
 from penstock.api.user_code import checked_type
 from penstock.types import TypeInformation, Types
-from penstock.types.infer import type_of_annotation, type_of_elements
-from penstock.types.inferred import InferredTypeInfo
+from penstock.types.infer import InferredTypeInfo, type_of_annotation, type_of_elements
 from penstock.types.type_parameters import OUT
 
 _ONE_RESULT = frozenset({"map", "map1", "map2", "reduce", "get_result", "join"})

@@ -15,7 +15,7 @@ from penstock.errors import ArgumentError, GraphError
 from penstock.program.join import IntervalSpec
 from penstock.program.operators import KEYED_INTERVAL_JOIN
 from penstock.types import TypeInformation
-from penstock.types.inferred import enforced
+from penstock.types.infer import enforced
 from penstock.types.output_tag import OutputTag
 from penstock.types.type_parameters import T1, T2, K, R
 

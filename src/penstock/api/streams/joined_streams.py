@@ -21,7 +21,7 @@ from penstock.api.windows.assigner import WindowAssigner
 from penstock.program.join import JoinKind, JoinSpec
 from penstock.program.operators import KEYED_REGULAR_JOIN
 from penstock.types import TypeInformation, Types
-from penstock.types.inferred import enforced
+from penstock.types.infer import enforced
 from penstock.types.type_parameters import T1, T2, K, R
 
 if TYPE_CHECKING:

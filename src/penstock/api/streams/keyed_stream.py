@@ -25,7 +25,7 @@ from penstock.api.windows.count import (
 )
 from penstock.api.windows.windowed_stream import WindowedStream
 from penstock.errors import GraphError
-from penstock.program.folding.fold import Promises
+from penstock.program.fold import Promises
 from penstock.program.operators import KEYED_PROCESS, KEYED_REDUCE
 from penstock.types import TypeInformation
 from penstock.types.type_parameters import T1, K, R, T

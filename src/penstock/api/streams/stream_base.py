@@ -15,7 +15,7 @@ from penstock.notebook.card import Card, ShownAsCard
 from penstock.program.operator_kind import OperatorKind
 from penstock.program.operators import KEY_BY
 from penstock.types import TupleTypeInfo, TypeInformation, Types
-from penstock.types.inferred import InferredTypeInfo, common_type, described
+from penstock.types.infer import InferredTypeInfo, common_type, described
 from penstock.types.output_tag import OutputTag
 from penstock.types.row import Row
 from penstock.types.type_parameters import T

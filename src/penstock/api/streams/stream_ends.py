@@ -20,7 +20,7 @@ from penstock.connectors.files.batch_function_sink import BatchEpoch, BatchFunct
 from penstock.connectors.python.print_sink import PrintSink
 from penstock.errors import ArgumentError, CallSite
 from penstock.graph.endpoints import Sink
-from penstock.program.folding.fold import LATEST_LAWS, latest
+from penstock.program.fold import LATEST_LAWS, latest
 from penstock.program.operators import KEYED_LATEST, SINK
 from penstock.types.type_parameters import T
 

@@ -11,10 +11,9 @@ from typing import Any, Generic
 
 from penstock.api.functions.context import RuntimeContext
 from penstock.api.windows.trigger import Trigger
-from penstock.api.windows.window_parameters import W2, W
 from penstock.errors import ArgumentError
 from penstock.types.time import Time
-from penstock.types.type_parameters import T
+from penstock.types.type_parameters import W2, T, W
 
 
 class TimeWindowSerializer:

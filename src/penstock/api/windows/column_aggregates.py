@@ -13,7 +13,7 @@ from datetime import tzinfo
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from penstock.api.windows.timed_assigners import TimedAssigner
+from penstock.api.windows.time_assigners import TimedAssigner
 from penstock.api.windows.window_functions import AllWindowFunction, WindowFunction
 from penstock.errors import ArgumentError
 from penstock.expressions.aggregates import AggregateExpression
@@ -21,8 +21,7 @@ from penstock.expressions.column import ColumnExpression
 from penstock.expressions.keyed_aggregate import WINDOW_BOUNDS
 from penstock.expressions.tree import Field
 from penstock.program.selected_field import field_position
-from penstock.program.window_bounds import moments_of, zone_of_bounds
-from penstock.program.windows import TimeWindow
+from penstock.program.windows import TimeWindow, moments_of, zone_of_bounds
 from penstock.types.row import Row, row_factory
 
 if TYPE_CHECKING:

@@ -6,10 +6,9 @@ from abc import ABC, abstractmethod
 from typing import Any, Generic
 
 from penstock.api.state.descriptors import StateDescriptor
-from penstock.api.windows.window_parameters import W
 from penstock.metrics.metric_group import MetricGroup
 from penstock.program.windows import TriggerResult
-from penstock.types.type_parameters import T
+from penstock.types.type_parameters import T, W
 
 __all__ = ["Trigger", "TriggerResult"]
 

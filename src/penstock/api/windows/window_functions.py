@@ -8,8 +8,7 @@ from typing import Generic, Protocol, TypeAlias
 
 from penstock.api.functions.context import KeyedStateStore
 from penstock.api.functions.function_classes import Emitted, Function
-from penstock.api.windows.window_parameters import W, W_co
-from penstock.types.type_parameters import IN, OUT, K
+from penstock.types.type_parameters import IN, OUT, K, W, W_co
 
 
 class WindowContext(Protocol[W_co]):

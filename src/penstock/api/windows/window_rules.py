@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, Self
 from penstock.api.windows.assigner import MergingWindowAssigner, WindowAssigner
 from penstock.api.windows.evictors import Evictor
 from penstock.api.windows.global_windows import END_OF_STREAM, EndOfStreamWindows, GlobalWindows
-from penstock.api.windows.session import DynamicEventTimeSessionWindows, EventTimeSessionWindows
-from penstock.api.windows.sliding import (
+from penstock.api.windows.time_assigners import (
     CumulatingEventTimeWindows,
+    DynamicEventTimeSessionWindows,
+    EventTimeSessionWindows,
     SlidingEventTimeWindows,
     SlidingProcessingTimeWindows,
     TumblingEventTimeWindows,

@@ -16,13 +16,13 @@ from penstock.api.windows.column_aggregates import (
     key_columns,
     split_bounds,
 )
-from penstock.api.windows.timed_assigners import RegularAssigner
+from penstock.api.windows.time_assigners import RegularAssigner
 from penstock.api.windows.window_rules import WindowRules
 from penstock.errors import ArgumentError
 from penstock.expressions.keyed_aggregate import KeyedAggregate, keyed_aggregate
 from penstock.expressions.steps import ExpressionChain
 from penstock.expressions.typing import record_type
-from penstock.program.folding.fold import NO_PROMISES, Promises
+from penstock.program.fold import NO_PROMISES, Promises
 from penstock.program.window_operation import Evaluation, WindowContents
 from penstock.types import TypeInformation
 from penstock.types.output_tag import OutputTag

@@ -21,7 +21,7 @@ from penstock.connectors.python.print_sink import text_form
 from penstock.errors import ArgumentError, CallSite, GraphError
 from penstock.graph.endpoints import SinkContext
 from penstock.types.arrow import arrow_schema
-from penstock.types.inferred import described
+from penstock.types.infer import described
 from penstock.types.information import TypeInformation
 from penstock.types.records import RowTypeInfo, TupleTypeInfo
 from penstock.wire.text.any_json import json_text

@@ -15,7 +15,7 @@ import pyarrow.parquet
 from penstock.errors import SinkError, TypeMismatchError
 from penstock.graph.endpoints import SinkContext
 from penstock.types.arrow import arrow_columns, arrow_schema
-from penstock.types.inferred import described
+from penstock.types.infer import described
 from penstock.types.information import RowTypeInfo, TupleTypeInfo, TypeInformation
 from penstock.user_failure import raise_interrupt, words_of
 from penstock.wire.row_columns import rows_of

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from penstock.errors import CallSite, GraphError, SinkError
 from penstock.types.arrow import arrow_columns, arrow_schema, field_lists
-from penstock.types.inferred import described
+from penstock.types.infer import described
 from penstock.types.information import BasicTypeInfo, RowTypeInfo, TypeInformation
 
 _ESCAPED = re.compile("[\x00-\x1f\x7f\"#%'*/:=?\\\\{}\\[\\]^]")

@@ -20,7 +20,7 @@ import pyarrow as pa
 from penstock.errors import ArgumentError, CallSite, GraphError, SinkError
 from penstock.graph.endpoints import EpochNumber, SinkContext
 from penstock.types.arrow import field_lists
-from penstock.types.inferred import described
+from penstock.types.infer import described
 from penstock.types.information import TypeInformation
 from penstock.types.records import RowTypeInfo, TupleTypeInfo
 from penstock.types.types import Types

@@ -11,7 +11,7 @@ from penstock.errors import ArgumentError, PenstockError, SourceError
 from penstock.graph.endpoints import SplitSource
 from penstock.program.operator_kind import PROMISE
 from penstock.types import TypeInformation, Types
-from penstock.types.values.copying import copy_value, gives_one_object_again
+from penstock.types.value_kinds import copy_value, gives_one_object_again
 from penstock.user_failure import failure_as
 
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from penstock.errors import ArgumentError, CallSite, PenstockError, SourceError
 from penstock.graph.endpoints import SplitSource
 from penstock.types import TypeInformation, Types
-from penstock.types.values.copying import copy_value, gives_one_object_again, is_immutable
+from penstock.types.value_kinds import copy_value, gives_one_object_again, is_immutable
 from penstock.user_failure import failure_as
 
 

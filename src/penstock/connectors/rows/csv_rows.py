@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, tzinfo
 from typing import Any, ClassVar, Self
 
-from penstock.config.time_zone import zone_named
+from penstock.config.parse import zone_named
 from penstock.connectors.rows.json_rows import checked_row_type
 from penstock.connectors.rows.serialization import DeserializationSchema, SerializationSchema
 from penstock.errors import ArgumentError, DecodeError, TypeMismatchError

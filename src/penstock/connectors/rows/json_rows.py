@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
 from typing import Any, ClassVar
 
-from penstock.config.time_zone import zone_named
+from penstock.config.parse import zone_named
 from penstock.connectors.rows.serialization import DeserializationSchema, SerializationSchema
 from penstock.errors import ArgumentError, DecodeError, TypeMismatchError
 from penstock.types import Row, RowTypeInfo, TypeInformation, Types

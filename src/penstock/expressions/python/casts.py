@@ -10,7 +10,7 @@ from decimal import Decimal
 from functools import partial
 from typing import Any
 
-from penstock.config.time_zone import zone_named
+from penstock.config.parse import zone_named
 from penstock.errors import ExpressionError
 from penstock.expressions.python.arithmetic import LIMITS, in_range, overflow, single, to_scale
 from penstock.expressions.python.zones import instant_at, local_of

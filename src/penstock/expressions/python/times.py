@@ -8,7 +8,7 @@ from collections.abc import Callable
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
-from penstock.config.time_zone import zone_named
+from penstock.config.parse import zone_named
 from penstock.errors import ExpressionError
 from penstock.expressions.python.arithmetic import in_range
 from penstock.expressions.python.patterns import Style, pattern_of

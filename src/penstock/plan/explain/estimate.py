@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from penstock.plan.physical import PhysicalPlan, RunPlan
-from penstock.program.folding.fold import FoldPlan, Place
+from penstock.program.fold import FoldPlan, Place
 from penstock.program.level import OperatorSpec
 from penstock.program.operator_kind import Emit, StateUse
 from penstock.program.run_settings import RunKind

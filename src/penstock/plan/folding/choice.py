@@ -37,9 +37,9 @@ from penstock.plan.phases.edges import Region, region_of
 from penstock.plan.phases.time import untimed_channels
 from penstock.plan.physical import Decision, PhysicalPlan, PlannedFold, RunPlan, SourcePlan
 from penstock.program.channel import SINK_LEVEL, ChannelSpec, StreamPartitioner
-from penstock.program.folding.fold import ChannelFold, Fold, FoldPlan, Place
-from penstock.program.folding.operator_fold import fold_of, function_of
+from penstock.program.fold import ChannelFold, Fold, FoldPlan, Place
 from penstock.program.level import OperatorSpec
+from penstock.program.operator_fold import fold_of, function_of
 from penstock.program.run_settings import RunKind
 from penstock.program.selected_field import field_position
 from penstock.types import RowTypeInfo, Types

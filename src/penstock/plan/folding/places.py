@@ -28,9 +28,9 @@ from penstock.graph.logical import Node
 from penstock.plan.phases.operator_traits import raises_node_error
 from penstock.plan.physical import PhysicalPlan, RunPlan
 from penstock.program.channel import SINK_LEVEL, ChannelSpec
-from penstock.program.folding.fold import NO_PROMISES, Fold, Place, Promises
-from penstock.program.folding.operator_fold import fold_of, function_of, merges
+from penstock.program.fold import NO_PROMISES, Fold, Place, Promises
 from penstock.program.level import OperatorSpec, has_life_cycle
+from penstock.program.operator_fold import fold_of, function_of, merges
 from penstock.program.operator_kind import Emit
 from penstock.program.run_settings import RunKind
 from penstock.program.windows import RegularWindows

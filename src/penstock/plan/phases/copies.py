@@ -37,7 +37,7 @@ from penstock.program.channel import StreamPartitioner
 from penstock.program.level import Copies, OperatorSpec, SideOutput
 from penstock.program.operator_kind import PROMISE, Keeps
 from penstock.types.information import TypeInformation
-from penstock.types.values.copying import declared_copier
+from penstock.types.value_kinds import declared_copier
 
 
 class Action(Enum):

@@ -7,7 +7,7 @@ micro-batch, or, if it must take effect between records of a live run, at once a
 Backlog statuses are sent between records too, except in a batch run with keys, whose records are
 in order of keys.
 
-In a batch run a record with a key goes to one of many routes, so frames are made in segments (`segment_buckets`).
+In a batch run a record with a key goes to one of many routes, so frames are made in segments (`buckets`).
 Records may be folded by key before (`sender_fold`). The channel then sends keys and accumulators: the reader
 cannot call the key selector, because an accumulator is no record. `OperatorSpec.takes_keys` says so.
 
@@ -38,10 +38,14 @@ from penstock.program.channel import SINK_LEVEL, ChannelSpec, ChannelTime
 from penstock.program.routing import RecordRoutes, destination_routes, record_routes
 from penstock.program.run_settings import RunKind, RunSettings
 from penstock.program.selected_field import getter_of
+from penstock.runtime.exchange.buckets import (
+    ColumnBuckets,
+    PartsBuckets,
+    SegmentBuckets,
+    column_buckets,
+)
 from penstock.runtime.exchange.channel_errors import named, not_folded, unpicklable
-from penstock.runtime.exchange.column_buckets import ColumnBuckets, PartsBuckets, column_buckets
 from penstock.runtime.exchange.placement import make_placement, placed_columns
-from penstock.runtime.exchange.segment_buckets import SegmentBuckets
 from penstock.runtime.exchange.selected_keys import SelectorCheck, by_value, keys_of, routes_of
 from penstock.runtime.fold.loops import failing_key
 from penstock.runtime.fold.sender_fold import SenderFold

@@ -13,7 +13,6 @@ from penstock.program.channel import StreamPartitioner
 from penstock.program.level import LevelProgram
 from penstock.runtime.exchange.channel_errors import not_taken
 from penstock.runtime.exchange.channel_writer import ResultsFirst
-from penstock.runtime.exchange.column_records import ColumnRecords
 from penstock.runtime.exchange.group_order import KeyedRows, rows_of_columns
 from penstock.wire.elements import MIN_TIMESTAMP, BacklogStatus, ControlElement, NextPart
 from penstock.wire.frame import (
@@ -25,6 +24,7 @@ from penstock.wire.frame import (
     load_payload,
     read_header,
 )
+from penstock.wire.row_columns import ColumnRecords
 
 Batch = tuple[int, list[Any], list[int] | None]
 """(input, values, timestamps)."""

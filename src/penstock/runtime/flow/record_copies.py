@@ -24,7 +24,7 @@ from penstock.errors import CallSite, UserCodeError, UserFunctionError
 from penstock.program.level import Copies, OperatorSpec
 from penstock.program.operator_kind import Returns
 from penstock.runtime.flow.output import FanOut, Output, output_to
-from penstock.types.values.copying import (
+from penstock.types.value_kinds import (
     Copier,
     batch_copier,
     copy_batch,

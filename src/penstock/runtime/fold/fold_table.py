@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any
 
-from penstock.program.folding.fold import Fold
+from penstock.program.fold import Fold
 from penstock.runtime.fold.loops import fold_keys, fold_panes
 from penstock.runtime.spill.record_size import bytes_per_record
 

@@ -10,7 +10,7 @@ from operator import length_hint
 from typing import Any
 
 from penstock.errors import ExpressionError
-from penstock.program.folding.fold import Fold
+from penstock.program.fold import Fold
 from penstock.state.backends.base import ABSENT
 from penstock.user_failure import failing_record, short
 

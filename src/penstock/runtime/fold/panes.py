@@ -1,7 +1,4 @@
-"""Cuts time into panes: stretches that belong to the same windows from one end to the other.
-
-Windows at regular distances share their records pane by pane (`program.regular_windows`).
-"""
+"""Cuts time into panes: stretches that belong to the same windows from one end to the other (`program.windows`)."""
 
 from __future__ import annotations
 

@@ -23,12 +23,12 @@ from typing import Any
 from penstock.errors import CallSite, PenstockError
 from penstock.metrics.job_metrics import COMBINED_IN, COMBINED_OUT
 from penstock.metrics.values import CounterValue, MetricValue
-from penstock.program.folding.fold import ChannelFold, Fold
+from penstock.program.fold import ChannelFold, Fold
 from penstock.runtime.flow.coercion import coercing_function
 from penstock.runtime.fold.fold_table import Entries, FoldTable
 from penstock.runtime.fold.loops import failing_place
 from penstock.runtime.fold.panes import pane_starts
-from penstock.runtime.fold.session_table import SessionTable
+from penstock.runtime.fold.sessions import SessionTable
 from penstock.user_failure import failure_at
 from penstock.wire.elements import MIN_TIMESTAMP
 

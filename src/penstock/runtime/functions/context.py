@@ -14,8 +14,7 @@ from penstock.runtime.functions.state_handles import (
 )
 from penstock.runtime.spill.external_sort import RecordSorter
 from penstock.runtime.spill.spill_space import SpillCounts, SpillSpace
-from penstock.state.handles.broadcast_state import ReadOnlyPairs
-from penstock.state.handles.map_state import TableMapState
+from penstock.state.handles.map_state import ReadOnlyPairs, TableMapState
 
 __all__ = ["KeyedScope", "OperatorContext"]
 

@@ -15,7 +15,7 @@ from penstock.state.handles.key_context import KeyContext
 from penstock.types.list_key import selected_key
 from penstock.types.output_tag import OutputTag
 from penstock.types.time import TimeDomain
-from penstock.types.values.copying import Copier
+from penstock.types.value_kinds import Copier
 from penstock.wire.elements import MIN_TIMESTAMP
 
 _FLUSH_RECORDS = 4096

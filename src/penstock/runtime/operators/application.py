@@ -18,7 +18,7 @@ from penstock.runtime.functions.process_context import (
     UnkeyedTimerService,
 )
 from penstock.runtime.operators.base import Collect, Operator
-from penstock.types.values.copying import Copier
+from penstock.types.value_kinds import Copier
 
 _Batch = tuple[Iterator[Any], list[Any], list[int] | None, list[Any], list[int]]
 """Argument of `Application.run`."""

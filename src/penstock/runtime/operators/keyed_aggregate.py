@@ -1,4 +1,4 @@
-"""Aggregates of columns per key: the newest result of each key, once per micro-batch.
+"""Aggregates of columns per key: the newest result of each key or its changes, once per micro-batch.
 
 Records are what a selection made of them, the parts that aggregates keep (`expressions.keyed_aggregate`). They arrive as
 columns, if columns can hold the keys. A batch run merges them at the places that the plan chooses. A live run
@@ -9,18 +9,18 @@ when the micro-batch ends; so it emits one result per key, not one per record.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from penstock.errors import ExpressionError, PenstockError
+from penstock.errors import CallSite, ExpressionError, PenstockError
 from penstock.expressions.arrow.records import ChainEvaluation
-from penstock.expressions.keyed_aggregate import KeyedAggregate
-from penstock.program.folding.fold import Fold
-from penstock.program.folding.operator_fold import fold_of
+from penstock.expressions.keyed_aggregate import ChangelogOutput, KeyedAggregate
+from penstock.program.fold import Fold
 from penstock.program.level import OperatorSpec
-from penstock.runtime.exchange.column_records import ColumnRecords
+from penstock.program.operator_fold import fold_of
 from penstock.runtime.flow.output import Output
 from penstock.runtime.fold.fold_table import Entries
 from penstock.runtime.fold.loops import failing_place, fold_one
@@ -31,11 +31,11 @@ from penstock.runtime.operators.expressions import WriteColumns
 from penstock.runtime.operators.kept_values import KeptValues
 from penstock.runtime.operators.keyed import FLUSH_RECORDS
 from penstock.runtime.operators.keyed_fold import KeyedFoldOperator
-from penstock.runtime.operators.parts_state import PartsState, StoredParts
-from penstock.runtime.operators.result_changes import ResultChanges
+from penstock.runtime.operators.parts_state import PartsState, StoredParts, Update
 from penstock.state.backends.base import ABSENT
-from penstock.types.row import row_factory
+from penstock.types.row import Row, RowKind, row_factory, values_of_row
 from penstock.user_failure import failure_at
+from penstock.wire.row_columns import ColumnRecords
 
 FEW_RECORDS = 128
 """Records of a micro-batch that Python merges sooner than kernels have begun."""
@@ -233,3 +233,62 @@ def _in_lists(values: Iterable[Any]) -> Iterator[list[Any]]:
     records = list(values)
     for at in range(0, len(records), FLUSH_RECORDS):
         yield records[at : at + FLUSH_RECORDS]
+
+
+class ResultChanges:
+    """Makes the changes of results: +I of a new key, -U and +U of one whose result is another, -D of one without rows."""
+
+    def __init__(self, aggregate: KeyedAggregate, name: str, origin: CallSite | None) -> None:
+        changes = aggregate.changes
+        assert isinstance(changes, ChangelogOutput), "it emits changes"
+        self._rows = changes.rows
+        self._results = ChainEvaluation(aggregate.results, name, origin, keys=aggregate.keys)
+
+    def of_columns(self, update: Update) -> list[Row]:
+        """Return the changes of keys whose parts are columns."""
+        had = self._having_rows(update.before, update.was_known)
+        has = self._having_rows(update.after, [True] * update.after.num_rows)
+        masks = [pa.array(each, pa.bool_()) for each in (had, has)]
+        both = [update.before.filter(masks[0]), update.after.filter(masks[1])]
+        made, _ = self._results.of_columns(pa.concat_batches(both))
+        return list(_changes(had, has, made))
+
+    def of_records(self, before: Iterable[Any], after: Iterable[Any]) -> list[Row]:
+        """Return the changes of keys whose parts are records; None if a key was not known."""
+        rows = self._rows
+        had: list[bool] = []
+        has: list[bool] = []
+        both: list[list[Any]] = [[], []]
+        for flags, found, records in ((had, both[0], before), (has, both[1], after)):
+            for each in records:
+                counts = each is not None and (rows is None or each[rows] > 0)
+                flags.append(counts)
+                if counts:
+                    found.append(each)
+        made, _ = self._results.of_records(list(chain(*both)), None)
+        return list(_changes(had, has, made))
+
+    def _having_rows(self, parts: pa.RecordBatch, known: Iterable[bool]) -> list[bool]:
+        if self._rows is None:
+            return list(known)
+        counts = parts.column(self._rows).to_pylist()
+        return [is_known and count > 0 for is_known, count in zip(known, counts, strict=True)]
+
+
+def _changes(had: list[bool], has: list[bool], made: list[Row]) -> Iterator[Row]:
+    """Yield changes in order of keys."""
+    earlier, later = iter(made), iter(made[sum(had) :])
+    for was, now in zip(had, has, strict=True):
+        before = next(earlier) if was else None
+        after = next(later) if now else None
+        if before is None:
+            if after is not None:
+                yield after
+        elif after is None:
+            before.set_row_kind(RowKind.DELETE)
+            yield before
+        elif values_of_row(before) != values_of_row(after):
+            before.set_row_kind(RowKind.UPDATE_BEFORE)
+            after.set_row_kind(RowKind.UPDATE_AFTER)
+            yield before
+            yield after

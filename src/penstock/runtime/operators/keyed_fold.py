@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from penstock.program.folding.fold import Fold, Place
+from penstock.program.fold import Fold, Place
 from penstock.program.level import OperatorSpec
-from penstock.runtime.exchange.column_records import ColumnRecords
 from penstock.runtime.flow.output import Output
 from penstock.runtime.fold.fold_table import Entries, FoldTable
 from penstock.runtime.fold.loops import failing_key
 from penstock.runtime.fold.sender_fold import batches_of
 from penstock.runtime.functions.context import KeyedScope, OperatorContext
 from penstock.runtime.operators.keyed import Folded, KeyedOperator, in_order_of_time
+from penstock.wire.row_columns import ColumnRecords
 
 _IN_MEMORY = frozenset({Place.RECEIVER_GROUP, Place.RECEIVER_FRAME})
 

@@ -1,15 +1,19 @@
-"""reduce and the aggregations derived from it.
+"""reduce and the aggregations derived from it, and the last record of each key.
 
 They are rolling: the operator emits the current accumulator for every record. A batch run with final
 results only (BATCH mode) emits one result per key instead, with the time of the key's last record.
+
+The last record has no state. A batch run folds the records of a key as reduce does, at the places that the
+plan chooses. A live run passes the records of a micro-batch on when it ends, not where a watermark takes
+effect in it: a sink that merges by key must not get a key twice at a time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from penstock.program.folding.fold import Fold
+from penstock.program.fold import Fold
 from penstock.program.level import OperatorSpec
 from penstock.program.operator_kind import Emit
 from penstock.runtime.flow.coercion import coercing_function
@@ -24,7 +28,7 @@ from penstock.state.handles.key_context import Parts
 from penstock.state.schema.entry_schema import StateKind, StateSchema
 from penstock.state.schema.own_states import REDUCE_AGGREGATE
 from penstock.types import Types
-from penstock.types.values.copying import is_immutable
+from penstock.types.value_kinds import is_immutable
 
 
 class KeyedReduceOperator(KeyedFoldOperator):
@@ -122,3 +126,43 @@ class KeyedReduceOperator(KeyedFoldOperator):
         final = self._final if self._is_last_run else self.emission.of_batch(self._final)
         self.emit(final, self._final_stamps)
         self._final = []
+
+
+class KeyedLatestOperator(KeyedFoldOperator):
+    """Emits the last record of each key."""
+
+    def __init__(
+        self, spec: OperatorSpec, output: Output, context: OperatorContext, scope: KeyedScope
+    ) -> None:
+        super().__init__(spec, output, context, scope)
+        self._fold = Fold(None, self.call, self.call, None, spec.result_type)
+        self._latest: dict[Any, Any] = {}
+
+    def fold(self) -> Fold:
+        """Return the fold."""
+        return self._fold
+
+    def give(self, entries: Entries) -> None:
+        """Emit one record per key."""
+        (of_key,) = entries.values()
+        self._emit_all(of_key.values())
+
+    def process_key(self, key: Any, values: list[Any], timestamps: list[int] | None) -> None:
+        """Remember the last record of a key."""
+        self._latest[key] = values[-1]
+
+    def end_key(self, watermark: int) -> None:
+        """Emit the last record of a key in a batch run."""
+        self._emit_all(self._latest.values())
+        self._latest.clear()
+
+    def end_epoch(self) -> None:
+        """Emit the last record of each key of a micro-batch."""
+        self._emit_all(self._latest.values())
+        self._latest.clear()
+        self.flush()
+
+    def _emit_all(self, values: Iterable[Any]) -> None:
+        results = list(values)
+        for at in range(0, len(results), FLUSH_RECORDS):
+            self.emit(results[at : at + FLUSH_RECORDS], None)

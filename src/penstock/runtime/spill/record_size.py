@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from types import FunctionType, ModuleType
 from typing import Any
 
-from penstock.types.values.kinds import slot_names
+from penstock.types.value_kinds import slot_names
 
 _OVERHEAD = 160
 _TIME_OVERHEAD = 120

@@ -28,7 +28,7 @@ from penstock.runtime.task.chain import OperatorChain
 from penstock.runtime.task.level_zero import of_subtask
 from penstock.runtime.task.output_frames import OutputFrames, Row
 from penstock.runtime.task.report import Report, encode_report
-from penstock.runtime.task.spilling.spilled_group import HeldMemory, SpilledGroup
+from penstock.runtime.task.spilled_group import HeldMemory, SpilledGroup
 from penstock.runtime.time.watermarks import LevelBacklog, LevelWatermarks
 from penstock.state.backends.hash.backend import HashBackend
 from penstock.state.level_state import CurrentGroup, LevelState

@@ -40,10 +40,10 @@ from penstock.runtime.flow.output import Output, TaggedOutput
 from penstock.runtime.flow.record_copies import readers_output
 from penstock.runtime.operators import make_operator
 from penstock.runtime.operators.base import Operator
-from penstock.runtime.operators.batches.map_batches import MapBatchesOperator
 from penstock.runtime.operators.expressions import ExpressionOperator, WriteColumns
 from penstock.runtime.operators.keyed import KeyedOperator
 from penstock.runtime.operators.keyed_aggregate import KeyedAggregateOperator
+from penstock.runtime.operators.map_batches import MapBatchesOperator
 from penstock.runtime.operators.timestamps import TimestampsOperator
 from penstock.runtime.spill.spill_space import SpillSpace
 from penstock.runtime.task.latency import LatencyTracker

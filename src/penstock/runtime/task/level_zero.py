@@ -30,8 +30,8 @@ from penstock.runtime.flow.coercion import CoercingOutput
 from penstock.runtime.flow.output import Output
 from penstock.runtime.flow.record_copies import readers_output
 from penstock.runtime.functions.context import OperatorContext
-from penstock.runtime.operators.batches.map_batches import MapBatchesOperator
 from penstock.runtime.operators.expressions import ExpressionOperator
+from penstock.runtime.operators.map_batches import MapBatchesOperator
 from penstock.runtime.operators.timestamps import TimestampsOperator, without_timestamp
 from penstock.runtime.task.chain import OperatorChain, close_after, close_all, operators_behind
 from penstock.runtime.task.latency import SourceLatency

@@ -27,7 +27,7 @@ from pyspark.sql import SparkSession
 
 from penstock.config.configuration import Configuration
 from penstock.config.option import ConfigOption
-from penstock.config.python_options import (
+from penstock.config.run_options import (
     PYTHON_ARCHIVES,
     PYTHON_EXECUTABLE,
     PYTHON_FILES,

@@ -26,8 +26,7 @@ from typing import NoReturn
 from penstock.errors import JobFailedError, PenstockError, encodable, without_wire
 from penstock.spark.failures.crashed_workers import crashed_worker
 from penstock.spark.failures.final_failures import report_to_driver
-from penstock.spark.failures.java_causes import java_causes
-from penstock.spark.failures.known_failures import KNOWN_FAILURES, MEMORY
+from penstock.spark.failures.known_failures import KNOWN_FAILURES, MEMORY, java_causes
 from penstock.spark.session.factory import lost_jvm
 from penstock.user_failure import is_of_program
 

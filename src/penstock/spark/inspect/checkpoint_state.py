@@ -22,22 +22,23 @@ from pyspark.sql import DataFrame, SparkSession
 from penstock.errors import JobFailedError, PenstockError, SourceError, StateError
 from penstock.filesystem.stored_path import JobPath, StoredPath
 from penstock.spark.failures.translation import translate
-from penstock.spark.inspect.epoch_logs import EpochLogs
 from penstock.spark.inspect.state_location import (
+    EpochLogs,
     PipelineStates,
     SnapshotFile,
     StateLocation,
     locate_state,
 )
-from penstock.spark.worker.state_sources import (
+from penstock.spark.worker.state_tasks import (
     BLOB_DDL,
     FILE_DDL,
     STATE_DDL,
     VIEW_DDL,
     ReadFiles,
+    ReplayGroups,
     SplitEpochLogs,
+    snapshot_rows,
 )
-from penstock.spark.worker.state_tasks import ReplayGroups, snapshot_rows
 
 _ORDER = ("operator", "key_group", "source", "sequence")
 

@@ -18,9 +18,9 @@ import pyarrow as pa
 from penstock.errors import StateError
 from penstock.filesystem.stored_path import JobPath
 from penstock.spark.inspect.checkpoint_state import reading
-from penstock.spark.inspect.epoch_logs import EpochLogs
 from penstock.spark.inspect.state_columns import EntryBatches, entry_columns, kinds_of
 from penstock.spark.inspect.state_location import (
+    EpochLogs,
     PipelineStates,
     SnapshotFile,
     StateLocation,
@@ -35,18 +35,16 @@ from penstock.spark.inspect.state_reader import (
     surveyed,
 )
 from penstock.spark.job.mounted_path import checkpoint_path
-from penstock.spark.worker.state_sources import (
+from penstock.spark.worker.state_tasks import (
     BLOB_SCHEMA,
     ReadFiles,
-    SplitEpochLogs,
-    batches_of,
-    rows_of,
-)
-from penstock.spark.worker.state_tasks import (
     ReplayGroups,
+    SplitEpochLogs,
     Survey,
     WriteStateFiles,
+    batches_of,
     count_rows,
+    rows_of,
     snapshot_rows,
 )
 from penstock.state.replay import GroupReplay

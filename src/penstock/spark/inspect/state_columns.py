@@ -28,7 +28,7 @@ from penstock.state.log.blob import Section
 from penstock.state.replay import GroupReplay
 from penstock.state.schema.entry_schema import StateKind, StateSchema
 from penstock.state.schema.evolution import common_schema, migration
-from penstock.state.schema.plain import plain_codec
+from penstock.state.schema.stored_form import plain_codec
 from penstock.types import PickledBytesTypeInfo, RowTypeInfo, TypeInformation, Types
 from penstock.types.arrow import arrow_columns, arrow_type
 from penstock.types.value_serializer import StoredForm

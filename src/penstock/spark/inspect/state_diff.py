@@ -28,8 +28,7 @@ from penstock.spark.inspect.state_reader import survey
 from penstock.spark.job.mounted_path import checkpoint_path
 from penstock.spark.session.factory import get_state_session
 from penstock.spark.session.settings import object_settings
-from penstock.spark.worker.state_sources import batches_of
-from penstock.spark.worker.state_tasks import ReplayGroups
+from penstock.spark.worker.state_tasks import ReplayGroups, batches_of
 from penstock.state.replay import GroupReplay
 from penstock.state.schema.entry_schema import StateSchema
 

@@ -1,20 +1,58 @@
-"""The pending input of a live run, and its progress, which is published."""
+"""The progress of a live run, which is published: its pending input, and an estimate of the time until there is none.
+
+The pending input at two moments gives a speed, and the speed a time. The speed is that of processing
+minus that of new records: without progress there is no estimate. Pending input is a number of
+records or of files if the sources know it, else a length of event time.
+"""
 
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nlargest
 from operator import itemgetter
 
-from penstock.events.catch_up import CatchUp
 from penstock.events.job_events import MicroBatch, PendingInputMeasured
 from penstock.events.listeners import JobEvents
 from penstock.metrics.job_metrics import late_records
 from penstock.metrics.profile import COMMIT, SPARK_JOB
 from penstock.runtime.task.report import Report
 from penstock.wire.elements import MAX_WATERMARK, MIN_TIMESTAMP
+
+_REMEMBERED = 16
+_SHORTEST_SECONDS = 1.0
+"""A speed measured over a shorter time is not reliable."""
+
+
+class CatchUp:
+    """Estimates the time from the last measurements of the pending input."""
+
+    def __init__(self) -> None:
+        self._measurements: deque[tuple[float, float]] = deque(maxlen=_REMEMBERED)
+
+    def note(self, now_seconds: float, left: float | None) -> float | None:
+        """Add a measurement and return the seconds until no input is pending.
+
+        Returns:
+            None if the pending input is unknown or does not shrink; 0 if there is none.
+        """
+        if left is None:
+            self._measurements.clear()
+            return None
+        if left <= 0:
+            self._measurements.clear()
+            return 0.0
+        if self._measurements and left > self._measurements[-1][1]:
+            self._measurements.clear()  # more input arrived: older measurements would give a wrong speed
+        self._measurements.append((now_seconds, left))
+        begun, at_first = self._measurements[0]
+        elapsed, done = now_seconds - begun, at_first - left
+        if elapsed < _SHORTEST_SECONDS or done <= 0:
+            return None
+        return left * elapsed / done
+
 
 MEASURE_SECONDS = 5.0
 """Least time between two estimates."""

@@ -30,7 +30,7 @@ from penstock.spark.job.hand_over import describe_hand_over, greatest_watermark
 from penstock.spark.job.job_directory import JobDirectory
 from penstock.spark.job.run_outline import RunOutline, outline_of
 from penstock.state.log.epoch_record import EPOCHS
-from penstock.state.log.log_reader import epochs_in
+from penstock.state.log.log_table import epochs_in
 from penstock.wire.job_files import byte_count
 
 _FEW_RECORDS = 16

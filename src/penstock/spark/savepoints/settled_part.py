@@ -25,8 +25,8 @@ from penstock.runtime.task.report import Report
 from penstock.runtime.time.watermarks import ChannelWatermarks
 from penstock.spark.driver.restored import Restored
 from penstock.spark.inspect.checkpoint_state import reading, state_rows
-from penstock.spark.inspect.epoch_logs import EpochLogs, newest_epoch
 from penstock.spark.inspect.small_state import small_location
+from penstock.spark.inspect.state_location import EpochLogs, newest_epoch
 from penstock.spark.job.observed_job import RESTORED, ObservedJob
 from penstock.spark.job.run_outline import RunOutline, SourceOutline, source_records
 from penstock.spark.sources.pinned_files import PinnedFiles

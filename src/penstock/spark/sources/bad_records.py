@@ -22,8 +22,7 @@ from penstock.connectors.column_positions import by_position, column_name
 from penstock.connectors.files.file_source import FileSource
 from penstock.errors import PenstockError, SourceError
 from penstock.spark.failures.crashed_workers import with_operators
-from penstock.spark.failures.java_causes import java_causes
-from penstock.spark.failures.known_failures import failed_file
+from penstock.spark.failures.known_failures import failed_file, java_causes
 from penstock.spark.failures.translation import translate
 from penstock.spark.sources.file_options import reader_options
 from penstock.spark.sources.file_paths import load_path

@@ -9,6 +9,7 @@
 | | | of an inferred schema: any field it has not | declare the type |
 | CSV of Spark's reader with `multiLine` | every file, if it is local | a quote that is left open | close it |
 | other CSV | every line (`open_quotes`) | a quote that is left open | close it, `mode=PERMISSIVE` |
+| with names, declared | up to 100 files | a column that no file has, so it would be None | did you mean |
 
 Files of history are checked before they are read, a live file before results of it become visible. Spark
 itself checks the header of every CSV file without `multiLine` (`file_options`).
@@ -22,10 +23,12 @@ timestamp 12:00, without a zone ──▶ 12:00 of the zone of the JVM that read
 from __future__ import annotations
 
 import json
+import logging
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import pyarrow as pa
@@ -53,11 +56,12 @@ from pyspark.sql.types import (
     VarcharType,
 )
 
-from penstock.config.time_zone import zone_named
+from penstock.config.options import MISSING_COLUMNS
+from penstock.config.parse import zone_named
 from penstock.connectors.files.file_source import FileSource
-from penstock.errors import CallSite, SourceError
+from penstock.errors import CallSite, SourceError, did_you_mean
 from penstock.spark.sources.file_options import reader_options
-from penstock.spark.sources.file_paths import hadoop_path, load_path, local_file
+from penstock.spark.sources.file_paths import hadoop_path, load_path, local_file, plain
 from penstock.spark.sources.open_quotes import looks_for_open_quotes, open_quote
 from penstock.spark.sources.pinned_files import declared_schema
 from penstock.spark.sources.unreadable_files import (
@@ -381,3 +385,53 @@ def _lines(columns: FileColumns, *uris: str) -> Refused:
         found,
         "Close the quote, or double quotes that are text; or set options={'mode': 'PERMISSIVE'}.",
     )
+
+
+_LOOKED_AT = 100
+_logger = logging.getLogger("penstock")
+
+
+def note_missing_columns(columns: FileColumns, uris: Iterable[str], action: str) -> None:
+    """Warn of declared columns that no file has, or refuse them.
+
+    Raises:
+        SourceError: There is such a column, and the action is `error`.
+    """
+    declared = columns.source.type_info
+    if action == "ignore" or declared is None:
+        return
+    missing, found = _missing(columns, uris, declared.field_names)
+    if not missing or not found:
+        return
+    name = missing[0]
+    others = tuple(each for each in found if each not in declared.field_names)
+    problem = (
+        f"no file of {columns.source.describe()} that was looked at has the column {name!r}, so it is None in every "
+        f"record{did_you_mean(name, others)}"
+    )
+    if action == "error":
+        hint = f"Correct its name, or leave it out of type_info; or set {MISSING_COLUMNS.key}=warn."
+        raise SourceError(problem, hint=hint, origin=columns.origin)
+    where = "" if columns.origin is None else f" ({columns.origin})"
+    _logger.warning("%s%s; %s=error refuses it", problem, where, MISSING_COLUMNS.key)
+
+
+def _missing(
+    columns: FileColumns, uris: Iterable[str], declared: Collection[str]
+) -> tuple[list[str], dict[str, None]]:
+    """Return the declared names that no file has, and all names that were found."""
+    missing, found = list(declared), dict[str, None]()
+    for uri in islice(uris, _LOOKED_AT):
+        try:
+            names = columns.names_of(uri)
+        except (OSError, pa.ArrowException):
+            continue  # it is damaged: the reader raises the error
+        if names is None:
+            continue
+        found |= dict.fromkeys(names)
+        parts = (name.partition("=") for name in plain(uri).split("/"))
+        known = {columns.compared(each) for each in [*names, *(n for n, mark, _ in parts if mark)]}
+        missing = [name for name in missing if columns.compared(name) not in known]
+        if not missing:
+            break
+    return missing, found

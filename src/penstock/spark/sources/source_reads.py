@@ -52,8 +52,7 @@ from penstock.spark.sources.read_context import ReadContext
 from penstock.spark.sources.split_reads import SplitRange, cut_ranges
 from penstock.spark.sources.table import row_of
 from penstock.spark.worker.frames import DDL
-from penstock.spark.worker.level_tasks import LocalLevels
-from penstock.spark.worker.level_zero_tasks import ColumnsTask, PositionsTask
+from penstock.spark.worker.level_tasks import ColumnsTask, LocalLevels, PositionsTask
 from penstock.spark.worker.payload import Payload
 from penstock.spark.worker.sink_task import MESSAGE_DDL, LastLevel, SinkTask
 from penstock.spark.worker.worker_memory import LiveAttempt

@@ -21,7 +21,7 @@ from penstock.connectors.files.file_source import FileSource
 from penstock.connectors.spark_source import SparkSource
 from penstock.errors import SourceError
 from penstock.graph.endpoints import LogSource, Source, SplitSource
-from penstock.spark.sources import file_reads, frame_reads, loop_reads, split_reads
+from penstock.spark.sources import file_reads, frame_reads, split_reads
 from penstock.spark.sources.source_row import FilesInLoop, SourceKind, SourceRow
 
 SPLITS = SourceRow(
@@ -45,7 +45,7 @@ BOUNDED_FILES = SourceRow(
     resume=file_reads.resume_pinned,
     is_of_path=True,
     in_loop=FilesInLoop(
-        loop_reads.pinned_reading, loop_reads.pinned_schema, loop_reads.rows_of_files
+        file_reads.pinned_reading, file_reads.pinned_schema, file_reads.rows_of_files
     ),
 )
 FILES = SourceRow(
@@ -59,7 +59,7 @@ FILES = SourceRow(
     resume=file_reads.resume_files,
     is_of_path=True,
     in_loop=FilesInLoop(
-        loop_reads.listed_reading, loop_reads.fixed_schema, loop_reads.rows_of_files
+        file_reads.listed_reading, file_reads.fixed_schema, file_reads.rows_of_files
     ),
 )
 WRITTEN_FRAME = SourceRow(

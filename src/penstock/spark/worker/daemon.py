@@ -26,7 +26,7 @@ from typing import Any
 PRELOADED = (
     "pyspark.worker",
     "pyspark.sql.pandas.serializers",
-    "penstock.spark.worker.level_zero_tasks",
+    "penstock.spark.worker.level_tasks",
     "penstock.spark.worker.level_tasks",
     "penstock.spark.worker.sink_task",
     "penstock.spark.live.epochs.epoch_tasks",

@@ -1,4 +1,4 @@
-"""The one schema of every exchange: `route INT, frame BINARY`, as Arrow batches."""
+"""The one schema of every exchange: `route INT, frame BINARY`, and the task of a frame."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
 import pyarrow as pa
+from pyspark import TaskContext
 
 from penstock.metrics.task_clock import ARROW, WAIT, TaskClock
 
@@ -70,3 +71,10 @@ def from_batches(
         rows = zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True)
         clock.switch(before)
         yield from rows
+
+
+def task_id() -> int:
+    """Return the index of this task within its stage."""
+    context = TaskContext.get()
+    assert context is not None
+    return int(context.partitionId())

@@ -39,8 +39,7 @@ from penstock.runtime.task.latency import SourceMarker
 from penstock.runtime.task.output_frames import Row
 from penstock.runtime.task.report import Report, decode_report
 from penstock.spark.failures.translation import carrying
-from penstock.spark.worker.frames import from_batches, waited_for
-from penstock.spark.worker.level_zero_tasks import task_id
+from penstock.spark.worker.frames import from_batches, task_id, waited_for
 from penstock.spark.worker.payload import Payload
 from penstock.state.log.blob import key_group_of, operator_of
 from penstock.state.schema.entry_schema import BROADCAST_GROUP

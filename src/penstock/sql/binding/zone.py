@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from datetime import tzinfo
 from typing import Any
 
-from penstock.config.time_zone import zone_named
+from penstock.config.parse import zone_named
 from penstock.types.sql_types import SqlType
 
 LOCAL_TIME_ZONE = "table.local-time-zone"

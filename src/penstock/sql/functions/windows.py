@@ -19,7 +19,7 @@ from penstock.api.functions.context import RuntimeContext
 from penstock.api.functions.function_classes import KeyedProcessFunction
 from penstock.api.functions.stream_operators import OneInputStreamOperator
 from penstock.api.state.descriptors import MapStateDescriptor
-from penstock.config.time_zone import zone_named
+from penstock.config.parse import zone_named
 from penstock.expressions.python.times import millis_of, timestamp_of
 from penstock.expressions.python.zones import instant_at, local_of
 from penstock.program.windows import RegularWindows

@@ -9,7 +9,7 @@ from typing import Any
 from penstock.api.functions.first_rows import FirstRows, TopN
 from penstock.expressions import tree as columns
 from penstock.expressions.steps import SelectStep
-from penstock.program.folding.fold import Promises
+from penstock.program.fold import Promises
 from penstock.program.operators import KEY_BY, KEYED_AGGREGATE, KEYED_CHANGES, KEYED_TOP_N
 from penstock.sql.catalogue import SqlColumn
 from penstock.sql.functions.normalize import NormalizeFunction, NormalizeSpec

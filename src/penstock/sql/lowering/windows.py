@@ -8,9 +8,9 @@ from operator import itemgetter
 from typing import Any
 
 from penstock.api.windows.assigner import WindowAssigner
-from penstock.api.windows.session import EventTimeSessionWindows
-from penstock.api.windows.sliding import (
+from penstock.api.windows.time_assigners import (
     CumulatingEventTimeWindows,
+    EventTimeSessionWindows,
     SlidingEventTimeWindows,
     TumblingEventTimeWindows,
 )

@@ -1,18 +1,23 @@
-"""Map state: any number of pairs per key. Each pair is an entry.
+"""Map state: any number of pairs per key, each an entry; and broadcast state, the pairs of an operator.
 
 The cost of reading, writing or removing one pair does not depend on the number of pairs. The cost of
 methods on all pairs (`items`, `keys`, `values`, `clear`) is proportional to it.
+
+Broadcast state is map state whose current key is always None and whose key group is `BROADCAST_GROUP`, which
+no record has.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from operator import itemgetter
-from typing import Any
+from typing import Any, Protocol
 
 from penstock.state.backends.base import ABSENT, Table
 from penstock.state.handles.key_context import HandleParameters, KeyContext, Parts
 from penstock.state.schema.declared_form import Form
+from penstock.state.schema.entry_schema import BROADCAST_GROUP
 from penstock.wire.canonical.key_encodings import stable_hash
 
 _second = itemgetter(1)
@@ -155,3 +160,74 @@ def map_state(parameters: HandleParameters) -> TableMapState:
     if parameters.form is None and parameters.key_form is None:
         return TableMapState(table, context)
     return TypedMapState(table, context, parameters.key_form, parameters.form)
+
+
+class Pairs(Protocol):
+    """The methods of map state that a read-only view uses."""
+
+    def get(self, key: Any) -> Any:
+        """Return the value at `key`, None if there is none."""
+
+    def contains(self, key: Any) -> bool:
+        """Return whether there is a pair at `key`."""
+
+    def items(self) -> list[tuple[Any, Any]]:
+        """Return a copy of all pairs."""
+
+    def keys(self) -> list[Any]:
+        """Return the keys of all pairs."""
+
+    def values(self) -> list[Any]:
+        """Return the values of all pairs."""
+
+    def is_empty(self) -> bool:
+        """Return whether there is no pair."""
+
+
+def broadcast_state(parameters: HandleParameters) -> TableMapState:
+    """Return the handle of a broadcast state."""
+    nowhere = KeyContext()
+    nowhere.group = BROADCAST_GROUP
+    return map_state(replace(parameters, context=nowhere))
+
+
+class ReadOnlyPairs:
+    """`ReadOnlyBroadcastState`: a view without methods that write."""
+
+    __slots__ = ("_pairs",)
+
+    def __init__(self, pairs: Pairs) -> None:
+        self._pairs = pairs
+
+    def get(self, key: Any) -> Any:
+        """Return the value at `key`, None if there is none."""
+        return self._pairs.get(key)
+
+    def contains(self, key: Any) -> bool:
+        """Return whether there is a pair at `key`."""
+        return self._pairs.contains(key)
+
+    def items(self) -> list[tuple[Any, Any]]:
+        """Return a copy of all pairs, in no defined order."""
+        return self._pairs.items()
+
+    def keys(self) -> list[Any]:
+        """Return the keys of all pairs."""
+        return self._pairs.keys()
+
+    def values(self) -> list[Any]:
+        """Return the values of all pairs."""
+        return self._pairs.values()
+
+    def is_empty(self) -> bool:
+        """Return whether there is no pair."""
+        return self._pairs.is_empty()
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.get(key)
+
+    def __contains__(self, key: Any) -> bool:
+        return self.contains(key)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.keys())

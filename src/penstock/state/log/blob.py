@@ -9,20 +9,40 @@ Layout, little-endian:
     12      2     length of the operator's uid
     14      n     the uid, UTF-8
     14+n    4     length of the directory
-    18+n    …     directory of the sections (`penstock.state.log.directory`)
-            1     number of the compression (`penstock.state.log.compression`), 0 for none
+    18+n    …     directory of the sections
+            1     number of the compression, 0 for none
             4     size of the pickle; only of a compressed one
             …     pickle (protocol 5) of a list with the columns of each section
 
-The columns of a section are the fields of `Section` behind its schema, with subkeys and values
-packed if they are byte strings (`penstock.state.log.packed`). Values are plain
-(`penstock.state.schema.plain`): what they mean is in the schema text, so a blob can be read without
+The columns of a section are the fields of `Section` behind its schema. Values are plain
+(`penstock.state.schema.stored_form`): what they mean is in the schema text, so a blob can be read without
 the job that wrote it. There is one pickle, because states of an operator share their keys: pickle writes
 those of the second state as references.
 
 A blob is applied section by section: keys that were cleared, then entries, then entries that
 were removed. A snapshot is blobs that only have entries; a change log is blobs in the order they
 were written. Several blobs of one key group may follow each other, so none needs to be large.
+
+Subkeys and values that are byte strings are packed into few objects, because what pickle writes around each
+is more than its length: of the state of a join, digests of 12 bytes take 12 instead of 15.
+
+    all of one size       (size, all bytes)
+    sizes differ          ("B" or "H", sizes as little-endian numbers of 1 or 2 bytes, all bytes)
+    anything else         the list as it is: other objects, None among them, large or few elements
+
+The directory names the states, and their schemas:
+
+    varint number of schema texts; per text varint length and UTF-8
+    varint number of sections; per section varint length and UTF-8 of the state's name, varint number
+    of its schema text
+
+An operator with the states "count" and "sum", both of longs:
+
+    01 39 {"kind":"value","subkey":null,"ttl":false,"value":"Long"}
+    02 05 count 00 03 sum 00
+
+The blobs of an operator have few different directories, so one is written and read once per process and
+looked up from then on: in a small blob it would cost as much as the entries.
 """
 
 from __future__ import annotations
@@ -31,17 +51,180 @@ import pickle
 import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from enum import Enum
+from functools import cache, lru_cache
+from itertools import accumulate, pairwise
+from typing import Any, TypeAlias
 from zlib import crc32
 
+import pyarrow as pa
+
 from penstock.errors import DecodeError, StateError
-from penstock.state.log.compression import Compression, compress, decompress
-from penstock.state.log.directory import Directory, decode_directory, encode_directory
-from penstock.state.log.packed import pack, unpack
 from penstock.state.schema.entry_schema import StateKind, StateSchema
 from penstock.types.value_serializer import StoredForm, stored_form
 from penstock.user_failure import raise_interrupt, words_of
 from penstock.wire.coded_rows import has_coded_form
+from penstock.wire.coded_rows.wire_types import read_varint, varint
+
+Directory: TypeAlias = tuple[tuple[str, str], ...]
+"""Name of a state and schema text of its entries, per section and in order."""
+
+_REMEMBERED = 1024
+_HALVES = "surrogatepass"
+"""Half a character is written like a whole one, as pickle does."""
+
+
+@lru_cache(_REMEMBERED)
+def encode_directory(directory: Directory) -> bytes:
+    """Return the bytes of a directory; the same whatever was written before."""
+    numbers: dict[str, int] = {}
+    for _, schema in directory:
+        numbers.setdefault(schema, len(numbers))
+    parts = [varint(len(numbers)), *map(_text, numbers), varint(len(directory))]
+    for state, schema in directory:
+        parts += (_text(state), varint(numbers[schema]))
+    return b"".join(parts)
+
+
+@lru_cache(_REMEMBERED)
+def decode_directory(data: bytes) -> Directory:
+    """Return the directory that `encode_directory` wrote.
+
+    Raises:
+        DecodeError: There is none, or something is behind it.
+    """
+    n_schemas, at = read_varint(data, 0)
+    schemas = []
+    for _ in range(n_schemas):
+        schema, at = _read_text(data, at)
+        schemas.append(schema)
+    n_states, at = read_varint(data, at)
+    states = []
+    for _ in range(n_states):
+        state, at = _read_text(data, at)
+        number, at = read_varint(data, at, n_schemas)
+        states.append((state, schemas[number]))
+    if at != len(data):
+        raise _damaged_directory(f"it has {len(data) - at} bytes too many")
+    return tuple(states)
+
+
+def _text(text: str) -> bytes:
+    data = text.encode(errors=_HALVES)
+    return varint(len(data)) + data
+
+
+def _read_text(data: bytes, at: int) -> tuple[str, int]:
+    length, start = read_varint(data, at)
+    end = start + length
+    try:
+        return data[start:end].decode(errors=_HALVES), end
+    except UnicodeDecodeError as cause:
+        raise _damaged_directory(f"a name is no UTF-8: {cause}") from cause
+
+
+def _damaged_directory(what: str) -> DecodeError:
+    return DecodeError(
+        f"the directory of a state blob cannot be read: {what}",
+        hint="Restore the checkpoint directory from a copy.",
+    )
+
+
+_FEW = 32
+_LIMITS = (("B", 1 << 8), ("H", 1 << 16))  # pickle has 3 bytes around a short one
+_PAIR = 2
+
+
+def pack(column: list[Any] | None) -> Any:
+    """Return what is stored for a column, `column` itself if there is nothing to gain."""
+    if not column or len(column) < _FEW or set(map(type, column)) != {bytes}:
+        return column
+    sizes = list(map(len, column))
+    largest = max(sizes)
+    joined = b"".join(column)
+    if min(sizes) == largest > 0:
+        return largest, joined
+    for code, limit in _LIMITS:
+        if largest < limit:
+            return code, struct.pack(f"<{len(sizes)}{code}", *sizes), joined
+    return column
+
+
+def unpack(stored: Any) -> Any:
+    """Return the column that was packed.
+
+    Raises:
+        StateError: It is damaged.
+    """
+    if not isinstance(stored, tuple):
+        return stored
+    try:
+        if len(stored) == _PAIR:
+            size, joined = stored
+            return [joined[at : at + size] for at in range(0, len(joined), size)]
+        code, packed, joined = stored
+        sizes = struct.unpack(f"<{len(packed) // struct.calcsize(code)}{code}", packed)
+    except (struct.error, TypeError, ValueError) as cause:
+        raise _damaged_column(str(cause)) from cause
+    if sum(sizes) != len(joined):
+        raise _damaged_column(
+            f"its parts have {sum(sizes)} bytes together, and there are {len(joined)}"
+        )
+    return [joined[start:stop] for start, stop in pairwise(accumulate(sizes, initial=0))]
+
+
+def _damaged_column(what: str) -> StateError:
+    return StateError(
+        f"a column of stored entries cannot be read: {what}",
+        hint="Restore the checkpoint directory from a copy, or start the job in a new one.",
+    )
+
+
+class Compression(Enum):
+    """Compression of the body of a blob. The values are those of `state.compression`."""
+
+    NONE = "none"
+    LZ4 = "lz4"
+    """LZ4 frames."""
+    ZSTD = "zstd"
+    """Zstandard, at level 1."""
+
+
+_NUMBERS: dict[Compression, int] = {Compression.LZ4: 1, Compression.ZSTD: 2}
+"""Stored in blobs: only ever added to."""
+
+_BY_NUMBER = {number: compression for compression, number in _NUMBERS.items()}
+
+
+def compress(body: bytes, compression: Compression) -> tuple[int, bytes]:
+    """Return the number of the compression, which is not NONE, and the compressed bytes."""
+    return _NUMBERS[compression], _codec(compression).compress(body, asbytes=True)
+
+
+def decompress(number: int, size: int, body: memoryview) -> memoryview:
+    """Return what was compressed.
+
+    Raises:
+        StateError: The number is unknown, or the bytes are not what was written.
+    """
+    compression = _BY_NUMBER.get(number)
+    if compression is None:
+        raise StateError(
+            f"a state blob is compressed in a way ({number}) that is unknown here",
+            hint="Read the state with the version of Penstock that wrote it, or a later one.",
+        )
+    try:
+        return memoryview(_codec(compression).decompress(pa.py_buffer(body), size))
+    except (OSError, ValueError) as cause:
+        raise StateError(
+            f"a state blob cannot be decompressed: {cause}",
+            hint="Restore the checkpoint directory from a copy, or start the job in a new one.",
+        ) from cause
+
+
+@cache
+def _codec(compression: Compression) -> pa.Codec:
+    return pa.Codec(compression.value)
 
 
 @dataclass(frozen=True, slots=True)

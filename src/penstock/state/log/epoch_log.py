@@ -46,11 +46,9 @@ from penstock.state.log.epoch_record import (
     encode_record,
     file_of,
 )
-from penstock.state.log.extent import Extent, join_entries
+from penstock.state.log.extent import SEGMENTS, Extent, join_entries
 from penstock.state.log.log_merge import Merge, adjacent_extents
-from penstock.state.log.log_reader import load_records
-from penstock.state.log.log_table import LogTable, Recent
-from penstock.state.log.segment import SEGMENTS
+from penstock.state.log.log_table import LogTable, Recent, load_records
 from penstock.state.log.subtask_log import LogChange, LogName, LogView
 from penstock.wire.atomic_file import (
     PRIVATE_DIRECTORY,

@@ -18,8 +18,7 @@ from dataclasses import dataclass
 from penstock.failpoint import failpoint
 from penstock.filesystem.stored_path import JobPath
 from penstock.state.log.epoch_record import LogState
-from penstock.state.log.extent import Extent, read_extent, verify
-from penstock.state.log.segment import SEGMENTS, SegmentWriter
+from penstock.state.log.extent import SEGMENTS, Extent, SegmentWriter, read_extent, verify
 from penstock.state.log.subtask_log import LogName
 
 SMALL_BYTES = 1 << 20

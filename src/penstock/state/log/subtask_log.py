@@ -19,8 +19,13 @@ from typing import TypeAlias
 
 from penstock.errors import StateError
 from penstock.filesystem.stored_path import JobPath
-from penstock.state.log.extent import Extent, join_entries, read_extent, split_entries
-from penstock.state.log.segment import SegmentWriter
+from penstock.state.log.extent import (
+    Extent,
+    SegmentWriter,
+    join_entries,
+    read_extent,
+    split_entries,
+)
 
 LogName: TypeAlias = tuple[int, int]
 """Level and subtask."""

@@ -15,7 +15,7 @@ Any other change is refused, also that of a row which gets and loses fields at o
 a word would be lost (`penstock.state.schema.evolution`). If a removed field is added again, it is None in entries that
 were rewritten in between.
 
-The migration converts plain values (see `penstock.state.schema.plain`), many at a time. Coded rows are
+The migration converts plain values (see `penstock.state.schema.stored_form`), many at a time. Coded rows are
 decoded, converted and encoded again, unless their bytes decode to the same value with the new type.
 
 Origins of the fields of rows that were stored with other fields.
@@ -43,15 +43,16 @@ from typing import Any
 from penstock.errors import StateError, StateMigrationError
 from penstock.state.schema.entry_schema import StateSchema
 from penstock.state.schema.own_states import described
-from penstock.state.schema.plain import (
+from penstock.state.schema.stored_form import (
     in_lists,
     in_maps,
     in_tuples,
     plain_codec,
     present,
     split_kinds,
+    stored_codec,
+    stored_type,
 )
-from penstock.state.schema.stored_form import stored_codec, stored_type
 from penstock.types import (
     BasicArrayTypeInfo,
     BasicTypeInfo,
@@ -64,7 +65,7 @@ from penstock.types import (
     TypeInformation,
 )
 from penstock.types.description import describe_type, type_of
-from penstock.types.inferred import enforced
+from penstock.types.infer import enforced
 from penstock.types.user_types import StoredUserType, user_codec
 from penstock.types.value_serializer import StoredForm
 

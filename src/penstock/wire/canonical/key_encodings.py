@@ -1,7 +1,7 @@
 """The classes of keys, one row per class, with the bytes and the hash of its keys.
 
 Equality is Python's: the keys 1, 1.0 and True are equal, though their content as records differs
-(`penstock.types.values.kinds`). So an atom has its own encoding here; the components of a container are those
+(`penstock.types.value_kinds`). So an atom has its own encoding here; the components of a container are those
 of any value. `penstock.wire.canonical.key_encodings` finds the row of a class that has none of its own, once.
 
 Bytes are equal exactly if keys are; `penstock.wire.canonical.key_bytes` defines them. Equal keys have equal hashes,
@@ -53,7 +53,7 @@ import numpy as np
 from penstock.errors import KeyTypeError
 from penstock.types.list_key import ListKey, TupleKey
 from penstock.types.row import Row
-from penstock.types.values.kinds import KINDS
+from penstock.types.value_kinds import KINDS
 
 PLAIN: tuple[type, ...] = (
     *(int, float, complex, Decimal, Fraction, str, bytes, tuple, Row, ListKey, frozenset),

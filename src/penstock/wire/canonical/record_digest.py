@@ -21,7 +21,7 @@ from penstock.types import (
     TypeInformation,
 )
 from penstock.types.row import Row, names_of, rows_to_values
-from penstock.types.values.kinds import KINDS, Kind
+from penstock.types.value_kinds import KINDS, Kind
 from penstock.wire.canonical.key_bytes import encode_key
 from penstock.wire.coded_rows import CodedCodec, coded_codec
 

@@ -16,7 +16,7 @@ from penstock.expressions.typing import RecordType, record_type
 from penstock.program.join import IntervalSpec, JoinKind
 from penstock.program.operators import KEYED_INTERVAL_JOIN
 from penstock.types import Row, TypeInformation, Types
-from penstock.types.inferred import enforced
+from penstock.types.infer import enforced
 from penstock.types.row import row_factory
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from datetime import UTC, tzinfo
 from typing import Any
 from urllib.parse import unquote
 
-from penstock.config.time_zone import zone_named
+from penstock.config.parse import zone_named
 from penstock.errors import ArgumentError
 from penstock.types import RowTypeInfo
 from penstock.types.column_forms import keeps_values_in_columns

@@ -12,9 +12,14 @@ from penstock.program.join import TaggedUnion
 from penstock.program.level import OperatorSpec
 from penstock.runtime.flow.output import Output
 from penstock.runtime.functions.context import KeyedScope, OperatorContext
-from penstock.runtime.operators.joins.two_sides import KeyedValues, Pairs, pairs_by_key
 from penstock.runtime.operators.keyed import FLUSH_RECORDS
-from penstock.runtime.operators.two_inputs import Batch, BuffersInputs
+from penstock.runtime.operators.two_inputs import (
+    Batch,
+    BuffersInputs,
+    KeyedValues,
+    Pairs,
+    pairs_by_key,
+)
 from penstock.runtime.operators.windows.keyed_window import KeyedWindowOperator
 from penstock.state.level_state import CurrentGroup
 from penstock.user_failure import short

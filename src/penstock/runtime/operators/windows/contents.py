@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from penstock.expressions.aggregates import is_name_of_part
 from penstock.expressions.keyed_aggregate import KeyedAggregate
-from penstock.program.folding.fold import Fold
+from penstock.program.fold import Fold
 from penstock.program.level import OperatorSpec
 from penstock.program.window_operation import WindowSpec
 from penstock.runtime.fold.loops import fold_one, result_of
@@ -21,7 +21,7 @@ from penstock.state.schema.entry_schema import StateKind, StateSchema
 from penstock.state.schema.own_states import WINDOW_CONTENTS, WINDOW_SECOND_CONTENTS
 from penstock.types import TypeInformation, Types
 from penstock.types.description import has_serializers
-from penstock.types.values.copying import ATOMS
+from penstock.types.value_kinds import ATOMS
 
 
 class ListContents:

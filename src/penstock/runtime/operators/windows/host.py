@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any, Protocol
 
 from penstock.errors import PenstockError
-from penstock.program.folding.fold import Fold
+from penstock.program.fold import Fold
 from penstock.program.level import OperatorSpec
 from penstock.program.window_operation import WindowSpec
 from penstock.program.windows import Window

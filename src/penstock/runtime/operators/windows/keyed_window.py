@@ -2,7 +2,7 @@
 
 | storage of windows                  | places of the plan (`OperatorSpec.folding`)              |
 |-------------------------------------|---------------------------------------------------------|
-| accumulators in memory (`windows.folded`, or at the end of the input one value per key) | RECEIVER_GROUP or RECEIVER_FRAME, one value per window |
+| accumulators in memory (`windows.panes`, or at the end of the input one value per key) | RECEIVER_GROUP or RECEIVER_FRAME, one value per window |
 | lists in memory (`windows.complete`, or at the end of the input all records) | RECEIVER_GROUP, all records |
 | panes (`windows.panes`)             | STATE, windows at regular distances that fire at their end |
 | single windows (`windows.general`)  | STATE, all other windows                                |
@@ -20,12 +20,11 @@ from typing import Any
 
 from penstock.errors import PenstockError
 from penstock.expressions.keyed_aggregate import KeyedAggregate
-from penstock.program.folding.fold import Fold, Place
-from penstock.program.folding.operator_fold import fold_of_window, merges
+from penstock.program.fold import Fold, Place
 from penstock.program.level import OperatorSpec, has_life_cycle
+from penstock.program.operator_fold import fold_of_window, merges
 from penstock.program.window_operation import Evaluation, WindowSpec
 from penstock.program.windows import RegularWindows
-from penstock.runtime.exchange.column_records import ColumnRecords
 from penstock.runtime.exchange.group_order import KeyedRows
 from penstock.runtime.flow.output import Output, send_sides
 from penstock.runtime.fold.fold_table import Entries
@@ -33,30 +32,32 @@ from penstock.runtime.fold.loops import result_of
 from penstock.runtime.fold.panes import pane_starts
 from penstock.runtime.fold.parts_merge import PartsMerge
 from penstock.runtime.fold.sender_fold import refuse_untimed
-from penstock.runtime.fold.session_pieces import merged_pieces
+from penstock.runtime.fold.sessions import merged_pieces
 from penstock.runtime.functions.context import KeyedScope, OperatorContext
 from penstock.runtime.operators.keyed import FLUSH_RECORDS
 from penstock.runtime.operators.keyed_fold import KeyedFoldOperator
-from penstock.runtime.operators.windows.complete import CompleteWindows
+from penstock.runtime.operators.windows.complete import (
+    CompleteWindows,
+    GrowingContents,
+    growing_contents,
+)
 from penstock.runtime.operators.windows.contents import make_contents, seen_of
 from penstock.runtime.operators.windows.evaluation import (
     FunctionContext,
+    ResultsOutput,
     WindowCall,
     no_window_state,
 )
-from penstock.runtime.operators.windows.folded import FoldedWindows
 from penstock.runtime.operators.windows.general import GeneralEngine
-from penstock.runtime.operators.windows.growing_contents import GrowingContents, growing_contents
 from penstock.runtime.operators.windows.host import WindowEngine, WindowHost
-from penstock.runtime.operators.windows.panes import PaneEngine
-from penstock.runtime.operators.windows.results_output import ResultsOutput
+from penstock.runtime.operators.windows.panes import FoldedWindows, PaneEngine
 from penstock.runtime.operators.windows.scoped_states import ScopedStates
 from penstock.runtime.time.timers import PROCESSING_TABLE, TABLE, InternalTimerService
 from penstock.state.handles.key_context import KeyContext
 from penstock.state.schema.own_states import WINDOW_FUNCTION_PREFIX
 from penstock.user_failure import short
 from penstock.wire.elements import MIN_TIMESTAMP
-from penstock.wire.row_columns import rows_of
+from penstock.wire.row_columns import ColumnRecords, rows_of
 
 
 class KeyedWindowOperator(KeyedFoldOperator):

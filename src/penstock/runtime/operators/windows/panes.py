@@ -1,6 +1,6 @@
-"""Windows at regular distances that share panes.
+"""Windows at regular distances that share panes: in state, and in memory where the records of a key group are folded.
 
-Panes divide time (`program.regular_windows`). A record is added to one pane, and a window that fires combines its
+Panes divide time (`program.windows`). A record is added to one pane, and a window that fires combines its
 panes. So the cost of a record does not depend on the number of its windows.
 
     distance 4, length 6     |----w0----|
@@ -13,17 +13,229 @@ fires, and no record registers more than one timer. A growing window that fires 
 
 Windows that end after Long.MAX are all due then. One timer lets all of them fire in order: with a timer
 each, one of them could remove panes that an earlier window still needs.
+
+In a batch run all records of a key group are folded before any window fires (`runtime.fold`). Windows
+that end in the run fire from memory. Panes of other windows are written to state, with a timer for the
+first of these windows:
+
+    entries    ── of windows that end in this run ──┬── of other windows ──────────
+    by pane       fired here, panes merged           stored in panes
+
+A pane may belong to windows of both kinds.
 """
 
 from __future__ import annotations
 
-from itertools import islice
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
+from functools import reduce
+from itertools import islice, repeat
 from typing import Any
 
+from penstock.program.fold import Fold
+from penstock.program.window_operation import Evaluation
 from penstock.program.windows import MAX_TIMESTAMP, MIN_TIMESTAMP, RegularWindows, TimeWindow
+from penstock.runtime.fold.fold_table import Entries
+from penstock.runtime.fold.loops import result_of
 from penstock.runtime.fold.panes import pane_starts
-from penstock.runtime.operators.windows.contents import Contents, FoldedContents
+from penstock.runtime.operators.windows.contents import (
+    Contents,
+    FoldedContents,
+    detached,
+    stored_form,
+)
 from penstock.runtime.operators.windows.host import WindowHost
+from penstock.user_failure import raise_interrupt, short
+
+_AT_ONCE = 4096  # a record may belong to any number of sliding windows
+_WITH_STATE = frozenset({Evaluation.PROCESS, Evaluation.PROCESS_ALL})
+
+
+class FoldedWindows:
+    """Fires the windows of one key group after the other."""
+
+    def __init__(
+        self,
+        host: WindowHost,
+        fold: Fold,
+        shape: RegularWindows,
+        engine: PaneEngine,
+        send: Callable[[list[Any], list[int]], None],
+    ) -> None:
+        """Bind."""
+        self._host = host
+        self._fold = fold
+        self._form = stored_form(host.spec)
+        self._shape = shape
+        self._engine = engine
+        self._send = send
+        self._has_function = host.window.evaluation is not Evaluation.NONE
+        self._results: list[Any] = []
+        self._times: list[int] = []
+        self._time = 0
+        self._grown: tuple[int, int, Any] | None = None
+
+    def fire(self, entries: Entries, group_of: Callable[[Any], int], final_watermark: int) -> bool:
+        """Fire the windows of a key group, those of a key in order.
+
+        Returns:
+            Whether it has written to state.
+
+        Raises:
+            PenstockError: The user's function failed.
+        """
+        limit = self._first_left(final_watermark)
+        panes = sorted(self._in_windows(entries))
+        if self._shape.is_tumbling and not self._has_function:
+            size = self._shape.size
+            count = len(panes) if limit is None else bisect_left(panes, limit - size)
+            for pane in panes[:count]:
+                self._fire_apart(pane, entries[pane])
+            panes = panes[count:]
+        for key, of_key, kept in _by_key(panes, entries):
+            self._host.keys.key, self._host.keys.group = key, group_of(key)
+            self._host.scope.context.group = self._host.keys.group
+            self._fire_key(of_key, kept, limit)
+        self._flush()
+        return limit is not None
+
+    def _first_left(self, final_watermark: int) -> int | None:
+        """Return the end of the first window that is not cleaned up in this run, or None."""
+        lateness = self._host.window.allowed_lateness
+        if lateness and self._host.window.evaluation in _WITH_STATE:
+            # `clear` of the function is called after later windows have fired.
+            return -(1 << 70)
+        if final_watermark == MAX_TIMESTAMP:
+            return None
+        return self._shape.end_behind(final_watermark - lateness + 2)
+
+    def _in_windows(self, entries: Entries) -> Iterator[int]:
+        """Yield the panes that belong to a window: between windows with gaps there are others."""
+        for pane in entries:
+            assert pane is not None, "windows at regular distances are folded by pane"
+            if self._shape.last_end(pane) > pane:
+                yield pane
+
+    def _fire_apart(self, pane: int, of_key: dict[Any, Any]) -> None:
+        """Fire the windows of one pane, without a function: what was folded is the result."""
+        results = list(of_key.values())
+        result, form = self._fold.result, self._form
+        last = pane + self._shape.size - 1
+        time = min(last, MAX_TIMESTAMP)
+        try:
+            if form is not None:
+                results = [form(kept) for kept in results]
+            if result is not None:
+                results = [result(kept) for kept in results]
+        except BaseException as cause:
+            # the window is fired again alone, so that the error names it
+            raise_interrupt(cause)
+            self._time = last
+            for self._host.keys.key, kept in of_key.items():
+                self._guarded(self._result, kept)
+            raise
+        self._add(results, list(repeat(time, len(results))))
+
+    def _fire_key(self, panes: list[int], kept: list[Any], limit: int | None) -> None:
+        """Fire the windows of the current key that end, and store the panes of other windows."""
+        self._grown = None
+        for end, some in self._windows(panes, kept, limit):
+            self._time = end - 1
+            self._guarded(self._fire_window, end, some)
+        if limit is None:
+            return
+        for pane, each in zip(panes, kept, strict=True):
+            ends = self._shape.ends_of(pane)
+            if ends and ends[-1] >= limit:
+                self._time = pane
+                self._guarded(self._keep, pane, each, max(ends[0], limit))
+
+    def _keep(self, pane: int, kept: Any, end: int) -> None:
+        self._engine.keep(pane, self._formed(kept), end)
+
+    def _windows(
+        self, panes: list[int], kept: list[Any], limit: int | None
+    ) -> Iterator[tuple[int, list[Any]]]:
+        """Yield the end of each window that ends, and the accumulators of its panes."""
+        shape = self._shape
+        count, end = len(panes), shape.ends_of(panes[0])[0]
+        while limit is None or end < limit:
+            first = bisect_left(panes, shape.start_of(end))
+            if first == count:
+                return
+            behind = bisect_left(panes, end, first)
+            if behind > first:
+                yield end, kept[first:behind]
+                end += shape.slide
+            else:
+                end = shape.ends_of(panes[first])[0]
+
+    def _fire_window(self, end: int, kept: list[Any]) -> None:
+        host = self._host
+        result = result_of(self._fold, self._merged(end, kept))
+        if not self._has_function:
+            self._add([result], [min(self._time, MAX_TIMESTAMP)])
+            return
+        self._flush()
+        window = TimeWindow(self._shape.start_of(end), end)
+        host.scope.context.key = (host.keys.key, (window.start, window.end))
+        host.fire(window, [result])
+        host.call.clear(window)
+
+    def _merged(self, end: int, kept: list[Any]) -> Any:
+        """Return the accumulator of all panes of a window; that of a growing one goes on with that of the window before."""
+        grows, start, new = self._shape.grows, 0, kept
+        if grows:
+            start = self._shape.start_of(end)
+            if self._grown is not None and self._grown[0] == start:
+                _, known, before = self._grown
+                new = [before, *kept[known:]]
+        some = [self._formed(each) for each in new]
+        if self._fold.may_change:  # other windows contain the same panes
+            some = [detached(each) for each in some]
+        made = reduce(self._fold.merge, some)
+        if grows:
+            self._grown = (start, len(kept), made)
+        return made
+
+    def _result(self, kept: Any) -> Any:
+        return result_of(self._fold, self._formed(kept))
+
+    def _formed(self, kept: Any) -> Any:
+        return kept if self._form is None else self._form(kept)
+
+    def _add(self, results: list[Any], times: list[int]) -> None:
+        self._results += results
+        self._times += times
+        if len(self._results) >= _AT_ONCE:
+            self._flush()
+
+    def _flush(self) -> None:
+        results, self._results = self._results, []
+        times, self._times = self._times, []
+        for at in range(0, len(results), _AT_ONCE):
+            self._send(results[at : at + _AT_ONCE], times[at : at + _AT_ONCE])
+
+    def _guarded(self, call: Callable[..., Any], *arguments: Any) -> None:
+        try:
+            call(*arguments)
+        except BaseException as cause:
+            where = f"timer {self._time} of key {short(self._host.keys.key)}"
+            raise self._host.failed_in(where, cause) from cause
+
+
+def _by_key(panes: list[int], entries: Entries) -> Iterator[tuple[Any, list[int], list[Any]]]:
+    """Yield each key, those of the panes that have it, in order, and what these keep of it."""
+    found: dict[Any, tuple[list[int], list[Any]]] = {}
+    for pane in panes:
+        for key, kept in entries[pane].items():
+            of_key = found.get(key)
+            if of_key is None:
+                found[key] = ([pane], [kept])
+            else:
+                of_key[0].append(pane)
+                of_key[1].append(kept)
+    return ((key, of_key, kept) for key, (of_key, kept) in found.items())
 
 
 class PaneEngine:

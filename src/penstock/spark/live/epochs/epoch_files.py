@@ -24,13 +24,12 @@ from penstock.errors import SourceError
 from penstock.graph.endpoints import Source
 from penstock.spark.live.epochs.epoch_job import EpochJob, FileRows, Stage, arrow_schema_of
 from penstock.spark.live.epochs.epoch_stages import EpochStages
-from penstock.spark.sources.file_columns import FileColumns
+from penstock.spark.sources.file_columns import FileColumns, note_missing_columns
 from penstock.spark.sources.file_paths import plain
 from penstock.spark.sources.line_reads import decoder_of
 from penstock.spark.sources.listing.file_listing import listed_now
 from penstock.spark.sources.listing.file_log import PinnedFile
 from penstock.spark.sources.listing.file_readings import FileReading
-from penstock.spark.sources.missing_columns import note_missing_columns
 from penstock.spark.sources.read_context import ReadContext
 from penstock.spark.sources.source_reads import columns_task, in_tasks
 from penstock.spark.sources.source_row import FilesInLoop

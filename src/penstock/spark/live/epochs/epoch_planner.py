@@ -18,8 +18,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from penstock.spark.live.epochs.epoch_positions import HANDOVER, EpochPositions, PlannedEpoch, Row
-from penstock.spark.live.epochs.epoch_work import EpochWork
+from penstock.spark.live.epochs.epoch_journal import HANDOVER, EpochPositions, PlannedEpoch, Row
+from penstock.spark.live.epochs.epoch_pace import EpochWork
 from penstock.spark.sources.listing.file_readings import FileReading
 from penstock.spark.sources.split_advance import Budgets, SplitReading
 

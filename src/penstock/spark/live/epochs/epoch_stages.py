@@ -22,21 +22,22 @@ from penstock.program.level import LevelProgram
 from penstock.program.routing import live_routes
 from penstock.runtime.task.garbage_collection import paused_for_micro_batch
 from penstock.spark.driver.run_context import JobContext
-from penstock.spark.live.epochs.early_sinks import EarlySinks, early_channels
 from penstock.spark.live.epochs.epoch_job import Stage, Stages
-from penstock.spark.live.epochs.epoch_positions import PlannedEpoch
+from penstock.spark.live.epochs.epoch_journal import PlannedEpoch
 from penstock.spark.live.epochs.epoch_tasks import (
     AtPartition,
+    EarlySinks,
     EndTask,
     FilesTask,
     LevelTask,
     StageInput,
     StartTask,
+    early_channels,
 )
 from penstock.spark.live.epochs.log_frames import view_frame
 from penstock.spark.live.epochs.seed_files import SeedFiles
 from penstock.spark.sources.read_context import ReadContext
-from penstock.spark.worker.level_zero_tasks import ColumnsTask
+from penstock.spark.worker.level_tasks import ColumnsTask
 from penstock.spark.worker.live_subtasks import LevelDescription
 from penstock.spark.worker.payload import Payload
 from penstock.spark.worker.worker_memory import LocalCopies

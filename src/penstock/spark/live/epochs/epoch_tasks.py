@@ -1,4 +1,4 @@
-"""The stages of the Spark job of an epoch, as functions of a partition.
+"""The stages of the Spark job of an epoch, as functions of a partition; output for sinks is staged where it is made.
 
     stage 0            StartTask            rows of positions ─▶ level 0 ─▶ frames
     stage k            LevelTask            frames of a subtask ─▶ level k ─▶ frames
@@ -9,14 +9,18 @@ stage 0 each is a pickled `StageInput`, later each is a frame. All but the last 
 frame (8 bytes, big-endian) and the frame in turn, as Spark's `PairwiseRDD` expects. The partition of a
 frame is the subtask of its route, and the partition of a stage k is a subtask of level k.
 
-Stage 0 of an epoch for rows of files: Arrow batches of Spark's reader go through level 0.
+In stage 0 of an epoch with rows of files, Arrow batches of Spark's reader go through level 0. Output for sinks
+does not travel through later stages: each exchange would write and read these records once more.
+
+    stage 0 ─▶ records of level 1 ─▶ stage 1 ─▶ … ─▶ the last stage
+         └──▶ a sink's records: staged here; what the driver needs of them goes on, a few bytes
 """
 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Generator, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, closing, contextmanager
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -27,9 +31,10 @@ from penstock.errors import StateError
 from penstock.failpoint import failpoint
 from penstock.filesystem.stored_path import JobPath
 from penstock.metrics.task_clock import OTHER, START, STATE, WAIT, TaskClock
+from penstock.program.channel import SINK_LEVEL, StreamPartitioner
+from penstock.program.level import LevelProgram
 from penstock.runtime.task.garbage_collection import paused_for_micro_batch, rare_for_records
 from penstock.spark.failures.translation import carrying
-from penstock.spark.live.epochs.early_sinks import EarlySinks
 from penstock.spark.live.epochs.epoch_job import Stage
 from penstock.spark.live.epochs.log_frames import (
     Outcome,
@@ -37,19 +42,86 @@ from penstock.spark.live.epochs.log_frames import (
     is_log,
     outcome_frame,
     sender_frame,
+    staged_frame,
     told_of,
 )
 from penstock.spark.live.epochs.seed_files import SeedFiles
-from penstock.spark.worker.frames import waited_for
-from penstock.spark.worker.level_zero_tasks import ColumnsTask, PositionsTask, task_id
+from penstock.spark.worker.frames import task_id, waited_for
+from penstock.spark.worker.level_tasks import ColumnsTask, PositionsTask
 from penstock.spark.worker.live_subtasks import ArrivedFrames, LevelDescription, Seed, live_subtask
 from penstock.spark.worker.payload import Payload
-from penstock.spark.worker.sink_task import SinkMessage, SinkTask
+from penstock.spark.worker.sink_task import SinkMessage, SinkStaging, SinkTask
 from penstock.spark.worker.worker_memory import LiveAttempt
 from penstock.state.log.subtask_log import LogChange, SubtaskLog
+from penstock.wire.frame import FrameKind, read_header
 
 Row = tuple[int, bytes]
 """(route, frame)."""
+
+
+@dataclass(frozen=True, slots=True)
+class EarlySinks:
+    """Stages what one stage makes for some sinks.
+
+    Attributes:
+        sink: The sinks.
+        channels: The channels of its level that lead to them.
+    """
+
+    sink: SinkTask
+    channels: frozenset[int]
+
+    def staged(self, rows: Iterable[Row], task: int) -> Iterator[Row]:
+        """Yield what later stages need of the output of a task.
+
+        Raises:
+            PenstockError: A sink failed, or whatever makes the rows.
+        """
+        message, route = SinkMessage(), 0
+        staging: SinkStaging | None = None
+        clock = TaskClock(START)
+        with ExitStack() as opened:
+            for row in rows:
+                route = row[0]
+                if not self._is_own(row[1]):
+                    yield row
+                    continue
+                clock.switch(OTHER)
+                if staging is None:
+                    clock.switch(START)
+                    made = SinkStaging(self.sink, message, task, clock)
+                    staging = opened.enter_context(made)
+                staging.take(row[1])
+                clock.switch(WAIT)
+            if staging is None:
+                return
+            staging.finish()
+        yield route, staged_frame(task, message)
+
+    def _is_own(self, frame: bytes) -> bool:
+        header = read_header(frame)
+        is_record = header.kind is FrameKind.RECORDS and header.target_level == SINK_LEVEL
+        return is_record and header.channel in self.channels
+
+
+def early_channels(programs: Sequence[LevelProgram]) -> dict[int, frozenset[int]]:
+    """Return level to the channels whose records are staged there.
+
+    They are those of sinks that only this level feeds. A sink that several levels feed is written in the
+    last stage, as is one that gets every record in every subtask: then its writers are as many as before.
+    """
+    specs = [
+        spec for program in programs for spec in program.outputs if spec.target_level == SINK_LEVEL
+    ]
+    last = programs[-1].level
+    found: dict[int, set[int]] = {}
+    for spec in specs:
+        of_sink = [each for each in specs if each.target_operator == spec.target_operator]
+        levels = {each.source_level for each in of_sink}
+        copies = any(each.partitioner is StreamPartitioner.BROADCAST for each in of_sink)
+        if len(levels) == 1 and spec.source_level < last and not copies:
+            found.setdefault(spec.source_level, set()).add(spec.id)
+    return {level: frozenset(channels) for level, channels in found.items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from penstock.errors import StateError
 from penstock.filesystem.stored_path import JobPath
-from penstock.spark.worker.state_sources import DAMAGE, STATE_SCHEMA, signed_group
+from penstock.spark.worker.state_tasks import DAMAGE, STATE_SCHEMA, signed_group
 from penstock.state.log.blob import BLOB_BYTES
 from penstock.state.schema.entry_schema import BROADCAST_GROUP
 from penstock.wire.canonical.key_groups import subtask_of

@@ -3,9 +3,9 @@
 | kind | its files | position of a file |
 |---|---|---|
 | `PinnedReading` | the same from the start on | its place in the order of reading |
-| `WrittenReading` | the same, when all are written (`written_reading`) | likewise |
+| `WrittenReading` | the same, when all are written (`frame_reads`) | likewise |
 | `ListedReading` | those there now; more appear | that of the file log |
-| `StreamedReading` | those of the micro-batches of a stream (`written_reading`) | the number of its micro-batch |
+| `StreamedReading` | those of the micro-batches of a stream (`frame_reads`) | the number of its micro-batch |
 
 Files are read in the order of modification time, then of name. An epoch takes as many as the options say, and
 more if many wait; it may be any number, because only the position is recorded. Beside other sources it takes

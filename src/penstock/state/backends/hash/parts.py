@@ -10,8 +10,7 @@ from penstock.state.backends.deferred_groups import DeferredGroups
 from penstock.state.log.blob import Section
 from penstock.state.schema.entry_schema import StateSchema
 from penstock.state.schema.evolution import Migration
-from penstock.state.schema.plain import PlainCodec
-from penstock.state.schema.stored_form import held_codec, stored_values
+from penstock.state.schema.stored_form import PlainCodec, held_codec, stored_values
 from penstock.types.value_serializer import StoredForm
 
 

@@ -25,8 +25,7 @@ from penstock.state.backends.lmdb.format import (
 )
 from penstock.state.backends.lmdb.view import Stored, View
 from penstock.state.backends.lmdb.writer import CodersOf
-from penstock.state.log.blob import Section, decode_blob, encode_blobs, operator_of
-from penstock.state.log.compression import Compression
+from penstock.state.log.blob import Compression, Section, decode_blob, encode_blobs, operator_of
 from penstock.state.schema.entry_schema import StateKind, StateSchema
 from penstock.state.schema.evolution import Migration
 from penstock.state.schema.key_coder import Coders

@@ -1,1 +1,0 @@
-"""`penstock sql`: scripts and a shell."""

@@ -1,1 +1,0 @@
-"""Folds and their places, as frozen values."""

@@ -1,1 +1,0 @@
-"""Asynchronous calls of user functions."""

@@ -1,1 +1,0 @@
-"""Operators whose functions take the columns of many records."""

@@ -1,1 +1,0 @@
-"""Interval joins and regular joins."""

@@ -1,0 +1,240 @@
+"""Regular join: joins two changelogs on a key, without a window, and emits a changelog.
+
+Per key, the operator applies all changes of a micro-batch (live run) or of all input (batch run)
+together, and emits the difference between the join before and after: deleted rows (`-D`) first, then
+inserted ones (`+I`). Rows without a match are padded:
+
+    state before         change          result
+    left {}  right {}    +I l1           +I (l1, None)                     left join
+    left {l1}            +I r1           -D (l1, None)  +I (l1, r1)
+    left {l1} right {r1} +I r2           +I (l1, r2)
+    ...                  -D r1, -D r2    -D (l1, r1)  -D (l1, r2)  +I (l1, None)
+
+So the final result depends only on the rows of both sides, neither on the order in which changes
+arrive nor on the micro-batches. Changes that cancel out within a micro-batch are not emitted, and a
+batch run without earlier state emits insertions only.
+
+With a further condition that rows of equal keys must satisfy, a row has a match and not its key. The rows of
+both sides are then compared pair by pair; of a side that did not change no more than needed: an inner join
+compares changed rows with all others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from penstock.program.join import Existence, JoinKind, is_null_key
+from penstock.program.level import OperatorSpec
+from penstock.runtime.flow.output import Output
+from penstock.runtime.functions.context import KeyedScope, OperatorContext
+from penstock.runtime.operators.join_side import Change, JoinSide
+from penstock.runtime.operators.two_inputs import Batch, BuffersInputs
+from penstock.types.row import RowKind, row_factory
+
+FIELDS = ("left", "right")
+"""Names of the fields of a result."""
+
+_AT_ONCE = 4096
+_rows = row_factory(FIELDS)
+
+Pair = tuple[Any, Any, int]
+"""(left, right, number of insertions; below zero, of deletions)."""
+
+
+class RegularJoinOperator(BuffersInputs):
+    """Buffers both inputs, then joins key by key."""
+
+    def __init__(
+        self, spec: OperatorSpec, output: Output, context: OperatorContext, scope: KeyedScope
+    ) -> None:
+        super().__init__(spec, output, context, scope)
+        assert spec.join is not None
+        self._kind = spec.join.kind
+        self._existence = spec.join.existence
+        self._condition = spec.join.condition
+        sides = zip(FIELDS, spec.join.record_types, spec.join.side_ttls_ms, strict=True)
+        left, right = (
+            JoinSide(spec.uid, name, record_type, scope, ttl_ms or spec.join.ttl_ms)
+            for name, record_type, ttl_ms in sides
+        )
+        self._rows_of = (left, right)
+
+    def inputs_complete(self) -> None:
+        """Join the buffered records, key by key."""
+        group_of = self._group_of
+        for key, (lefts, rights) in self._by_key(self.take_waiting()).items():
+            self.keys.key = key
+            self.keys.group = group_of(key)
+            self._join(lefts, rights, can_match=not is_null_key(key))
+        self.flush()
+
+    def _by_key(self, waiting: list[list[Batch]]) -> dict[Any, tuple[list[Any], list[Any]]]:
+        groups: dict[Any, tuple[list[Any], list[Any]]] = {}
+        for number, batches in enumerate(waiting):
+            for values, _ in batches:
+                for key, value in zip(self.keys_of(number, values), values, strict=True):
+                    found = groups.get(key)
+                    if found is None:
+                        found = groups[key] = ([], [])
+                    found[number].append(value)
+        return groups
+
+    def _join(self, lefts: list[Any], rights: list[Any], *, can_match: bool) -> None:
+        """Apply the changes of the current key and emit the changes of the join."""
+        left, right = self._rows_of
+        had = [watched and not side.was_empty() for side, watched in self._watched(can_match)]
+        changes = (left.fold(lefts), right.fold(rights))
+        if not changes[0] and not changes[1]:
+            return
+        if self._condition is not None and can_match:
+            made = matched_difference(
+                changes, self._rows_of, self._kind, self._existence, self._condition
+            )
+            for sign in (-1, 1):
+                self._emit_sign(sign, iter(made))
+            return
+        has = [watched and not side.is_empty() for side, watched in self._watched(can_match)]
+        for (side, watched), present in zip(self._watched(can_match), has, strict=True):
+            if watched:
+                side.announce(is_empty=not present)
+        may_take_away = had != has or any(
+            now < before for side in changes for _, before, now in side.values()
+        )
+        for sign in (-1, 1) if may_take_away else (1,):
+            self._emit_sign(sign, self._difference(changes, had, has, can_match=can_match))
+
+    def _watched(self, can_match: bool) -> Iterator[tuple[JoinSide, bool]]:  # noqa: FBT001
+        """Yield each side, and whether the other side is padded, so that `seen` must be stored."""
+        left, right = self._rows_of
+        yield left, can_match and self._kind.pads(1)
+        yield right, can_match and self._kind.pads(0)
+
+    def _difference(
+        self,
+        changes: tuple[Changes, Changes],
+        had: list[bool],
+        has: list[bool],
+        *,
+        can_match: bool,
+    ) -> Iterator[Pair]:
+        """Yield the changes of the join; the state is already that after the changes."""
+        if self._existence is not None:
+            is_semi = self._existence is Existence.SEMI
+            for row, times in self._padded(
+                0, changes[0], had[1] is not is_semi, has[1] is not is_semi
+            ):
+                yield row, None, times
+            return
+        if can_match:
+            yield from self._pairs(*changes)
+        if self._kind.pads(0):
+            for row, times in self._padded(0, changes[0], had[1], has[1]):
+                yield row, None, times
+        if self._kind.pads(1):
+            for row, times in self._padded(1, changes[1], had[0], has[0]):
+                yield None, row, times
+
+    def _pairs(self, lefts: Changes, rights: Changes) -> Iterator[Pair]:
+        """Yield each pair with at least one changed row, once."""
+        left, right = self._rows_of
+        for row, other, times in _with_unchanged(lefts, right, rights):
+            yield row, other, times
+        for row, other, times in _with_unchanged(rights, left, lefts):
+            yield other, row, times
+        for row, before, now in lefts.values():
+            for right_row, right_before, right_now in rights.values():
+                yield row, right_row, now * right_now - before * right_before
+
+    def _padded(
+        self,
+        side: int,
+        changes: Changes,
+        had_match: bool,  # noqa: FBT001
+        has_match: bool,  # noqa: FBT001
+    ) -> Iterator[tuple[Any, int]]:
+        """Yield the changes of the padded rows of a side."""
+        for row, before, now in changes.values():
+            yield row, (0 if has_match else now) - (0 if had_match else before)
+        if had_match is not has_match:
+            sign = -1 if has_match else 1
+            for digest, row, count in self._rows_of[side].rows():
+                if digest not in changes:
+                    yield row, sign * count
+
+    def _emit_sign(self, sign: int, pairs: Iterator[Pair]) -> None:
+        """Emit the inserted pairs, or the deleted ones."""
+        waiting: list[list[Any]] = []
+        for left, right, times in pairs:
+            for _ in range(sign * times):
+                waiting.append([left, right])
+                if len(waiting) >= _AT_ONCE:
+                    self._emit_rows(sign, waiting)
+                    waiting = []
+        if waiting:
+            self._emit_rows(sign, waiting)
+
+    def _emit_rows(self, sign: int, values: list[list[Any]]) -> None:
+        rows = _rows(values)
+        if sign < 0:
+            for row in rows:
+                row.set_row_kind(RowKind.DELETE)
+        self.emit(rows, None)
+
+
+def _with_unchanged(changes: Changes, other: JoinSide, changed: Changes) -> Iterator[Pair]:
+    """Yield (row, row of the other side, count) for changed rows with unchanged rows."""
+    if changes:
+        for digest, other_row, count in other.rows():
+            if digest not in changed:
+                for row, before, now in changes.values():
+                    yield row, other_row, (now - before) * count
+
+
+Changes = dict[bytes, Change]
+
+
+def matched_difference(
+    changes: tuple[Changes, Changes],
+    sides: tuple[JoinSide, JoinSide],
+    kind: JoinKind,
+    existence: Existence | None,
+    condition: Callable[[Any, Any], bool],
+) -> list[tuple[Any, Any, int]]:
+    """Return (left, right, change of the count) of the current key."""
+    pads = (kind.pads(0) or existence is not None, kind.pads(1) and existence is None)
+    lefts = list(_counted_rows(changes[0], sides[0], with_unchanged=bool(changes[1]) or pads[1]))
+    rights = list(_counted_rows(changes[1], sides[1], with_unchanged=bool(changes[0]) or pads[0]))
+    right_marks = [[False, False] for _ in rights]
+    made: list[tuple[Any, Any, int]] = []
+    for left, left_before, left_now in lefts:
+        had = has = False
+        for (right, before, now), mark in zip(rights, right_marks, strict=True):
+            if not condition(left, right):
+                continue
+            had = had or before > 0
+            has = has or now > 0
+            mark[0] = mark[0] or left_before > 0
+            mark[1] = mark[1] or left_now > 0
+            if existence is None:
+                made.append((left, right, left_now * now - left_before * before))
+        if pads[0]:
+            counts_matched = existence is Existence.SEMI
+            before = left_before if had is counts_matched else 0
+            now = left_now if has is counts_matched else 0
+            made.append((left, None, now - before))
+    if pads[1]:
+        for (right, before, now), (had, has) in zip(rights, right_marks, strict=True):
+            made.append((None, right, (0 if has else now) - (0 if had else before)))
+    return [each for each in made if each[2]]
+
+
+def _counted_rows(
+    changes: Changes, side: JoinSide, *, with_unchanged: bool
+) -> Iterator[tuple[Any, int, int]]:
+    """Yield (row, count before, count now)."""
+    yield from changes.values()
+    if with_unchanged:
+        for digest, row, count in side.rows():
+            if digest not in changes:
+                yield row, count, count

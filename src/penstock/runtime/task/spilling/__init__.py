@@ -1,1 +1,0 @@
-"""Key groups of a batch run that do not fit in memory."""

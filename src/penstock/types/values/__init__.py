@@ -1,1 +1,0 @@
-"""Kinds of values: their components, and their copies."""
