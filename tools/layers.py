@@ -353,14 +353,12 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
         "live": frozenset(
             {"driver", "failures", "job", "savepoints", "session", "sources", "worker"}
         ),
-        "pipeline_runs": frozenset({"driver", "job", "live", "savepoints"}),
-        "pipelines": frozenset({"driver", "pipeline_runs", "savepoints", "session"}),
+        "pipelines": frozenset({"driver", "job", "live", "savepoints", "session"}),
         "job_client": frozenset(
             {
                 "driver",
                 "failures",
                 "job",
-                "pipeline_runs",
                 "pipelines",
                 "savepoints",
                 "session",

@@ -1,4 +1,4 @@
-"""The JSON form of events: one object, on one line of a log of events.
+"""The JSON form of events: one object, on one line of a log of events or within a line of a log of messages.
 
     {"v": 1, "event": "Switched", "at_ms": 1383263940000, "job_id": "9f…", "job_name": "visits",
      "seconds": 0.8, "watermark_ms": null}
@@ -6,7 +6,7 @@
 Fields that have their default are left out. A reader ignores fields and events that it does not know, so files of
 later versions can be read; `v` changes only if the meaning of a field does.
 
-Log lines as JSON, for systems that collect them.
+A log of messages as JSON, for systems that collect them, has events on the lines that are about one:
 
     {"time":"2026-11-20T09:47:52.123Z","level":"INFO","logger":"penstock","message":"visits: switched in 0.8 s",
      "job_id":"9f…","job_name":"visits","event":{"v":1,"event":"Switched","seconds":0.8,…}}

@@ -106,11 +106,7 @@ class JobView(JobListener):
     """
 
     def __init__(self, job_id: str = "") -> None:
-        """Start empty.
-
-        Args:
-            job_id: Ignore other jobs; without it, the job is that of the first event.
-        """
+        """Start empty; without an id the job is that of the first event."""
         self.job_id = job_id
         self.last_ms = 0
         self.lock = threading.RLock()
@@ -172,9 +168,6 @@ class JobView(JobListener):
         """Return how long input waits, of the run that is most behind; None if it is unknown.
 
         It is unknown while nothing is known to wait but a batch run still reads.
-
-        Args:
-            now_ms: Now, in epoch milliseconds.
         """
         now = time.time_ns() // 1_000_000 if now_ms is None else now_ms
         runs = self.runs_now()

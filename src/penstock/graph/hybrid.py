@@ -1,14 +1,13 @@
-"""Hybrid sources: bounded sources followed by a last one, read one after the other.
+"""Hybrid sources: bounded sources followed by a last one, read one after the other; and logs whose first part is a snapshot.
 
 All but the last are backlog (FLIP-309: the enumerator reports `isProcessingBacklog` for every
 contained source except the last).
 
-The snapshot of a log as the first part of a source: files in the job's directory, whose splits are the files.
+The splits of a snapshot are files in the job's directory. It is captured once per job. What was captured is
+recorded, so that a restart reads it again.
 
     log          ┌─ snapshot part: what was captured when the job started      backlog
                  └─ the log from the positions on at which the snapshot was taken
-
-It is captured once per job. What was captured is recorded, so that a restart reads it again.
 """
 
 from __future__ import annotations

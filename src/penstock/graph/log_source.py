@@ -9,7 +9,7 @@ A position is an integer: an offset, a byte, a version of a table, a time with a
 to one position, and a position has one record or none (`is_single`). The engine may cut a split at any integer: a record
 belongs to the range that has its position, wherever the range begins and ends.
 
-Finds the position of a timestamp in a log by reading it.
+The position of a timestamp is found by reading the log.
 """
 
 from __future__ import annotations

@@ -67,13 +67,7 @@ class LiveJob(JobListener, ShownAsCard):
     """The view of one job. Thread-safe."""
 
     def __init__(self, display: Any, job_id: str, job_name: str) -> None:
-        """Show the job.
-
-        Args:
-            display: IPython's.
-            job_id: Its id.
-            job_name: Its name.
-        """
+        """Show the job."""
         self._view = JobView(job_id)
         self._view.job_name = job_name
         self._changed = threading.Event()
@@ -121,12 +115,7 @@ def live_job(job_id: str, job_name: str) -> LiveJob | None:
 
 
 def job_card(view: JobView, now_ms: int) -> Card:
-    """Return what a notebook shows of a job.
-
-    Args:
-        view: The job.
-        now_ms: Now, in epoch milliseconds.
-    """
+    """Return what a notebook shows of a job."""
     with view.lock:
         behind = view.behind_seconds(now_ms)
         facts = {

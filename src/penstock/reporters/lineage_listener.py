@@ -1,9 +1,7 @@
-"""Sends run events of OpenLineage: START, RUNNING, then COMPLETE, FAIL or ABORT.
+"""Sends run events of OpenLineage, made of the events of a job: START, RUNNING, then COMPLETE, FAIL or ABORT.
 
 It is called in a thread of its own (`add_listener`). A receiver that does not answer is tried again with later events;
 what waits for it is bounded, and the job is not affected.
-
-Run events of OpenLineage, made of the events of a job.
 
 One run of OpenLineage is one driver of a job: a job that is resumed begins another run, of the same job.
 """

@@ -1,10 +1,9 @@
 """Sends metrics and spans of the jobs of this process to a collector of OpenTelemetry, by OTLP over HTTP.
 
-Spans of OpenTelemetry: job ─▶ run ─▶ micro-batch. Errors, switches and savepoints are events of spans.
+Spans are job ─▶ run ─▶ micro-batch; errors, switches and savepoints are events of spans. A span ends with what
+it stands for, so that of a live job is exported at its end; those of its micro-batches come before.
 
-A span ends with what it stands for, so that of a live job is exported at its end; those of its micro-batches come before.
-
-Metrics as instruments of OpenTelemetry, of the same table as those of Prometheus.
+Metrics are instruments, of the same table as those of Prometheus:
 
     penstock_run_records_total{job_name,pipeline,run}   counter  penstock.run_records
     penstock_run_behind_seconds{…}                      gauge    penstock.run_behind_seconds, unit s

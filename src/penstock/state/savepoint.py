@@ -1,4 +1,4 @@
-"""Savepoints: a directory with the state and positions from which another job can start.
+"""Savepoints: a directory, or objects in a store, with the state and positions from which another job can start.
 
     savepoint.json     the manifest: files, operators and positions; written last
     state/*.parquet    rows (operator, key_group, blob), readable without the job
@@ -8,9 +8,8 @@ atomically and has a checksum. It lists every state file with size and SHA-256, 
 before a job starts from it. It uses uids, never ids of the plan, so a savepoint fits a program whose
 graph has changed.
 
-Savepoints in object stores: copies of those in directories, with the same files under the same names.
-
-The manifest is written last, and only if there is none, so what has a manifest is a whole savepoint.
+A savepoint in a store is a copy of one in a directory, with the same files under the same names. The manifest is
+written last, and only if there is none, so what has a manifest is a whole savepoint.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """Types of records: named fields as `Row`, positions as `tuple`; and records of any accepted shape as values per field.
 
-Fields of a row type that had another name in an earlier version of the program.
+The accepted shapes are rows, tuples, lists, dicts, named tuples, dataclass instances and other
+objects with attributes. Fields with names are matched by name, others by position. A field of a row may have had
+another name in an earlier version of the program:
 
     renamed={"total": "totals"}                    rows that were stored with `total` have it as `totals`
     renamed={"total": "totals", "totals": "sum"}   so have rows of both earlier versions, as `sum`
@@ -8,9 +10,6 @@ Fields of a row type that had another name in an earlier version of the program.
 
 A renaming is of no account for rows that were stored with the new name: they are younger than it. So it stays
 in the program as long as older rows may be read.
-
-The accepted shapes are rows, tuples, lists, dicts, named tuples, dataclass instances and other
-objects with attributes. Fields with names are matched by name, others by position.
 """
 
 from __future__ import annotations

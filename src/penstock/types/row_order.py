@@ -57,13 +57,7 @@ class RowOrder:
     def only_in(
         self, first: Sequence[Any], second: Sequence[Any], *, by_order: bool
     ) -> tuple[list[Any], list[Any]]:
-        """Return the rows of two ordered lists that the other one does not have.
-
-        Args:
-            first: One list.
-            second: The other one.
-            by_order: Whether rows that are equal in the order are the same; else all of their columns are compared.
-        """
+        """Return the rows of two ordered lists that the other one does not have, by all columns or by those of the order."""
         gone, come, at, to = [], [], 0, 0
         while at < len(first) and to < len(second):
             one, other = first[at], second[to]

@@ -1,9 +1,7 @@
-"""The server in a thread of the driver.
+"""The server in a thread of the driver, and what it answers.
 
-There is one per process and port: a program that runs several jobs, or one job after the other, shows all of them. It
-ends with the process, and says so to those who look.
-
-The application: what the server answers.
+There is one per process and port: a program that runs several jobs, or one job after the other, shows all of
+them. It ends with the process, and announces it to open pages.
 
     GET /          the page, and its files
     GET /events    what the page shows, as server-sent events: `plan` at first, then `status` every second
@@ -13,8 +11,6 @@ The application: what the server answers.
                    changes a job, see `access`; 202: it was asked, and the status says what became of it
 
 Every answer forbids other pages to use it, and names that are not ours are refused (`hosts`).
-
-Metrics in the form of Prometheus.
 """
 
 from __future__ import annotations
@@ -264,14 +260,6 @@ class UiServer:
     ) -> None:
         """Listen, and answer in a thread.
 
-        Args:
-            views: Returns the jobs.
-            address: To listen on.
-            port: To listen on; 0 is any free one.
-            names: By which it may be called, in lower case.
-            controls: Jobs that may be changed; None is none.
-            token: Who knows it may change them; None makes one.
-
         Raises:
             EnvironmentSetupError: The port cannot be listened on, or the extra `ui` is not installed.
         """
@@ -305,11 +293,7 @@ class UiServer:
         self.secret_url = self.url if controls is None else f"{self.url}/#token={token}"
 
     def address_for(self, *, is_terminal: bool) -> str:
-        """Return the address to print: with the token only where nobody keeps what is printed.
-
-        Args:
-            is_terminal: Whether it goes to a terminal, and not to a file or a log.
-        """
+        """Return the address to print: with the token only where nobody keeps what is printed."""
         return self.secret_url if is_terminal else self.url
 
     def close(self) -> None:

@@ -67,11 +67,7 @@ class GraphBuilder:
         return tuple(self._nodes.values())
 
     def logical_graph(self, sink: int | None = None) -> LogicalGraph:
-        """Return everything that leads to a sink.
-
-        Args:
-            sink: Id of the only sink that counts; None is all.
-        """
+        """Return everything that leads to a sink, or to the one with an id."""
         nodes = self._nodes
         if sink is not None:
             others = {key for key, node in nodes.items() if node.kind == SINK} - {sink}

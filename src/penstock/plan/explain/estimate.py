@@ -6,10 +6,9 @@
 What the user's functions do is not known: they count as next to nothing. It is for "minutes or hours, two gigabytes or
 twenty", on a machine like that of the benchmarks; the tests hold it to a factor of two of their runs.
 
-Measured costs: the table of `penstock plan --estimate`.
-
-Memory of things is what `python -m benchmarks.memory_cost --count 400000` printed, with the change log that a
-harness keeps. The other sizes and all times are read off the newest results of the benchmarks, whose memory and time
+The measured costs are the table of `penstock plan --estimate`. Memory of things is what
+`python -m benchmarks.memory_cost --count 400000` printed, with the change log that a harness keeps. The other
+sizes and all times are read off the newest results of the benchmarks, whose memory and time
 `python -m benchmarks.estimate_check` compares with estimates.
 """
 

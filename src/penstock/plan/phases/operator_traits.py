@@ -1,4 +1,4 @@
-"""Storage by operators of the records that they read or emit (FLIP-329): one table of kinds.
+"""Attributes of operators and functions that the planner reads: fields of records, and storage of records (FLIP-329).
 
 A user function decides whether it stores its outputs (`plan.phases.stored_output`). The operator decides
 in two cases:
@@ -12,20 +12,14 @@ in two cases:
 FLIP-329's prototype has the same values for sources, sinks, timestamps, functions and asynchronous
 calls. It has none for reduce, windows and joins; here they have the safe ones.
 
-Storage by user functions of records that they have returned: they may keep them, or use them again.
+User functions may keep records that they have returned, or use them again. FLIP-329 gives plain functions the
+default "stores nothing" and rich ones "may store", and contradicts itself on the first (heading and listing).
+Here a function is believed that declares it by `is_output_value_stored`; of every other one readers get copies
+of what can be changed, unless the declared or annotated type excludes changes. Code is not looked into: a value
+may be kept behind any attribute of a module, a class or a record.
 
-FLIP-329 gives plain functions the default "stores nothing" and rich ones "may store", and contradicts
-itself on the first (heading and listing). Here a function is believed that says so, by
-`is_output_value_stored`; of every other one readers get copies of what can be changed, unless the
-declared or annotated type says that nobody can. Code is not looked into: a value may be kept behind
-any attribute of a module, a class or a record.
-
-Phase: refuses functions that read a field that their records lack. It comes early.
-
-The phase checks only functions that do nothing but read one field, as key selectors do. Other functions
-fail at run time, and the error of the row suggests the right name.
-
-The attributes of operators and functions that the planner reads.
+A function that reads a field that its records lack is refused early, if it does nothing but read one field, as
+key selectors do. Other functions fail at run time, and the error of the row suggests the right name.
 """
 
 from __future__ import annotations

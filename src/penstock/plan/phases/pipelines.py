@@ -1,4 +1,4 @@
-"""Phase: finds the pipelines of a job: the parts of its graph that share no operator. After `choose_mode`.
+"""Phases: find the pipelines of a job, the parts of its graph that share no operator, and list its sources and sinks.
 
 They are the connected components of the graph. Where `plan.phases.bounded_region` cut it, the results of
 one component are a source of another, which begins when they are complete:
@@ -9,8 +9,6 @@ one component are a source of another, which begins when they are complete:
 
 Each pipeline has history, switch, live run, watermarks and epochs of its own, and all run at the same time:
 what is live waits only for results that it reads. A BATCH job has nothing live, so it is one pipeline.
-
-Phase: lists the sources and sinks of the job.
 """
 
 from __future__ import annotations

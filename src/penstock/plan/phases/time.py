@@ -1,4 +1,4 @@
-"""Phases: decide which channels send timestamps. After `assign_levels`.
+"""Phases: decide which channels send timestamps, and for whose watermarks each waits. After `assign_levels`.
 
 There are two decisions. The first is about a job, the second about each channel of other jobs:
 
@@ -11,8 +11,6 @@ There are two decisions. The first is about a job, the second about each channel
 * A proof of the planner. A channel omits timestamps that no operator downstream reads; watermarks
   are sent. These read timestamps: functions with a context, timestamp assigners, windows, all keyed
   operators in jobs with a batch run, and every operator unknown to this module. Sinks do not.
-
-The groups whose watermarks a channel waits for, and its initial watermarks.
 """
 
 from __future__ import annotations

@@ -11,15 +11,9 @@ In a batch run a record with a key goes to one of many routes, so frames are mad
 Records may be folded by key before (`sender_fold`). The channel then sends keys and accumulators: the reader
 cannot call the key selector, because an accumulator is no record. `OperatorSpec.takes_keys` says so.
 
-The frame counter and the clock that the writers of one task share.
-
-Records of which some are results of a bounded region (FLIP-331), which come before the others.
-
-A live run reads results in a run of their own, before everything else. A batch run reads all together, and
-each key in order of time. So its records say how many of them are results: these come first, as they were
-written, whatever their time.
-
-The elements about time that a channel has sent, and those that are due.
+A live run reads results of a bounded region (FLIP-331) in a run of their own, before everything else. A batch
+run reads all together, and each key in order of time. So its records have the number of results among them:
+these come first, as they were written, whatever their time.
 """
 
 from __future__ import annotations

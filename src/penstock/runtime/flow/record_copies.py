@@ -7,11 +7,10 @@ A value may be copied at two places:
     between readers    because each of them may change it. A batch is copied before any reader gets
                        it; channels, which write at once, come first
 
-`pipeline.object-reuse.verify`: finds functions that change values after emitting them.
-
-The check stores the emitted values of a function with their pickles. Readers get copies, so only the
-function itself can change the values. The values are compared with their pickles when a batch is
-emitted, when the next one is, and at the end of the task or micro-batch.
+`pipeline.object-reuse.verify` finds functions that change values after emitting them: the emitted values of a
+function are stored with their pickles. Readers get copies, so only the function itself can change the values.
+They are compared with their pickles when a batch is emitted, when the next one is, and at the end of the task or
+micro-batch.
 """
 
 from __future__ import annotations

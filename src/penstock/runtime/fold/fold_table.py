@@ -1,8 +1,6 @@
-"""Results of the records so far, in memory: of a task before the exchange, of a key group behind it.
+"""Results of the records so far, in memory: of a task before the exchange, of a key group behind it, up to a limit.
 
 Entries belong to a key. Where windows at regular distances are folded there is a table per pane.
-
-Limit at which tables of values by key have as many entries as fit in memory.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""The user's own operators without a key: their inputs, watermarks and attributes.
+"""The user's own operators without a key: their methods, inputs, watermarks and attributes.
 
 The planner never puts one at level 0, which has no watermarks, no ends and no memory.
-
-The methods of an operator of the user's own, input by input.
 """
 
 from __future__ import annotations

@@ -3,20 +3,19 @@
 Operators of one level that need no exchange between them call each other directly, or through a
 local channel if they are not to be chained.
 
-The metrics of every operator, other than those of its function.
+The metrics of an operator, other than those of its function:
 
-numRecordsIn            records received
-numRecordsOut           records emitted, those of side outputs not counted
-currentInputWatermark   in epoch milliseconds; not shown before the first
-numLateRecordsDropped   of operators that drop late records
-numFilesSpilled, numBytesSpilled, spillDepth
-                        of operators whose records did not fit in memory (batch run)
+    numRecordsIn            records received
+    numRecordsOut           records emitted, those of side outputs not counted
+    currentInputWatermark   in epoch milliseconds; not shown before the first
+    numLateRecordsDropped   of operators that drop late records
+    numFilesSpilled, numBytesSpilled, spillDepth
+                            of operators whose records did not fit in memory (batch run)
 
-Depth of nested calls in a task: chained operators call each other, and Python ends at 1,000 calls inside of each other.
-
-A record that passes n chained operators is inside of five calls for each of them, so 200 operators fit and 250 do not. The limit of the process is
-raised by what a longer chain needs, up to a thousand operators: one of these calls goes through C, whose stack is not Python's to
-extend. It is never lowered, because other chains of the process may need it.
+Python ends at 1,000 calls inside of each other, and a record that passes n chained operators is inside of five
+calls for each of them, so 200 operators fit and 250 do not. The limit of the process is raised by what a longer
+chain needs, up to a thousand operators: one of these calls goes through C, whose stack is not Python's to extend.
+It is never lowered, because other chains of the process may need it.
 """
 
 from __future__ import annotations

@@ -4,8 +4,6 @@ One instance serves one task, in a live run for all micro-batches of the worker 
 read the sources itself: the caller passes batches per source, and the ends of splits. Level 0 has no
 state, so `current_watermark` of a function is Long.MIN.
 
-A function object that several operators of a task share.
-
 At level 0 every source has its own chain, and after a union several chains contain the same operator.
 The function of such an operator exists once per task: the first chain opens it, the last one closes it.
 

@@ -63,14 +63,7 @@ class ProgressThread(threading.Thread):
     def __init__(
         self, job: JobContext, run: int, final: FinalFailure, lines_read: Accumulator[int] | None
     ) -> None:
-        """Begin a group of Spark jobs: those that this thread begins from now on.
-
-        Args:
-            job: The job.
-            run: Index of the run.
-            final: Failures after which Spark must not try again.
-            lines_read: Counts the lines that workers have read, which Spark does not count.
-        """
+        """Begin a group of Spark jobs: those that this thread begins from now on."""
         super().__init__(name="penstock-progress", daemon=True)
         self._job = job
         self._final = final

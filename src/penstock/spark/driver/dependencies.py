@@ -4,7 +4,7 @@ The bundle is a tar file of files, requirements and archives. Its name contains 
 content, so jobs of one session may have different files with the same name. `worker_environment`
 describes its content and its use in workers.
 
-`python.requirements`: pip installs the packages once per content, for all jobs of a user.
+pip installs the packages of `python.requirements` once per content, for all jobs of a user.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""The Spark session of a job: the user's, or one made for the job.
-
-The archive of Spark's classes, with which a JVM starts faster.
+"""The Spark session of a job, the user's or one made for the job, with the start and the end of its JVM.
 
 A JVM that starts Spark reads, checks and links some 15,000 classes, which is half of the time until a small job
 has its first output. An archive has them as they are after that, and is mapped into memory.
@@ -11,16 +9,13 @@ The digest is of what the JVM would check: which Java, which jars. An archive th
 It takes ten seconds of a core, a gigabyte of memory and 160 MB of disk to make one, so that is done by
 a command (`penstock prepare`), and by no job.
 
-Work beside the start of a JVM and its session that would be waited for afterwards.
+While the JVM and its session start, this process does what would be waited for afterwards:
 
 * Modules that PySpark imports with the first calls to the JVM. Until the JVM runs, this process only waits.
 * The first Python workers. They are needed after the job is planned, and the session takes a core meanwhile.
 
-Detects that Spark's JVM has ended, and why.
-
-PySpark only reports "Connection refused" for a port that means nothing to the user.
-
-Lets the JVM forget the sockets that it would remove at its end and that are gone already.
+If the JVM has ended, PySpark only reports "Connection refused" for a port that means nothing to the user, so the
+end and its reason are detected here.
 
 For each Unix socket of a collected result and of a stateful task Spark calls `File.deleteOnExit`. Java keeps
 the path until it ends, also when Spark has removed the file: some 170 bytes per socket, which is

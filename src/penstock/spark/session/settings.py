@@ -1,13 +1,11 @@
-"""Checks the `spark.*` settings of a job whose session already exists.
+"""Checks the `spark.*` settings of a job whose session already exists, and passes those of a new one to its JVM.
 
-Passes secret settings of Spark to the JVM in a file, because every user can read its command line.
+Secret settings, such as logins of stores, go in a file, because every user can read the JVM's command line:
 
     spark.hadoop.fs.s3a.secret.key   in a file of its owner's, removed once the JVM has read it
     spark.driver.memory              --conf on the command line
 
 PySpark itself uses only the command line; `spark-submit` has `--properties-file`.
-
-The addresses and logins of stores that a session has for Hadoop.
 """
 
 from __future__ import annotations

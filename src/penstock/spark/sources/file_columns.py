@@ -130,11 +130,7 @@ def _scalar_fits(found: DataType, declared: DataType) -> bool:
 def other_zone(session: SparkSession, uri: str, zone: str, names: frozenset[str]) -> str | None:
     """Return what Spark would read of a file in another zone than one; None if it reads nothing so.
 
-    Args:
-        session: Spark.
-        uri: The file.
-        zone: Name of the zone of a timestamp that has none.
-        names: Columns that are read, in lower case; empty if all are.
+    Names of columns are in lower case; without any, all are read.
     """
     jvm: Any = session._jvm  # noqa: SLF001 - Spark has one type for both timestamps of ORC
     conf, path = hadoop_path(session, uri)

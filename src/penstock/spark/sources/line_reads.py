@@ -50,13 +50,7 @@ def is_read_by_lines(source: Any) -> bool:
 def decoder_of(
     source: Any, origin: CallSite | None, read: Accumulator[int] | None = None
 ) -> LineDecoder | None:
-    """Return what makes records of the lines of a source; None if Spark's reader makes them.
-
-    Args:
-        source: The source.
-        origin: The user's line that made it, for errors.
-        read: Counts the lines that workers have read.
-    """
+    """Return what makes records of the lines of a source; None if Spark's reader makes them."""
     form = getattr(source, "by_lines", None)  # other sources than files have none
     if form is None:
         return None
@@ -72,13 +66,7 @@ def line_options(source: FileSource) -> dict[str, str]:
 
 
 def lines_of_files(session: SparkSession, source: FileSource, uris: Sequence[str]) -> DataFrame:
-    """Return the lines of files of a source that is read by lines, or the pieces with them.
-
-    Args:
-        session: Spark.
-        source: The source.
-        uris: The files, at least one.
-    """
+    """Return the lines of files of a source that is read by lines, or the pieces with them."""
     sizes = sizes_of_local(session, source, uris)
     if sizes is not None:
         return pieces_of(session, sizes)
@@ -105,15 +93,7 @@ def columns_of(
     *,
     only: Sequence[str] | None = None,
 ) -> DataFrame:
-    """Return the declared columns of the lines of a source; a frame of columns as it is.
-
-    Args:
-        frame: What was read of the source.
-        source: The source.
-        origin: The user's line that made it, for errors.
-        read: Counts the lines that workers have read.
-        only: Names of the columns to return, of those that there are; None is all.
-    """
+    """Return the declared columns of the lines of a source, or some of them; a frame of columns as it is."""
     lines = decoder_of(source, origin, read)
     if lines is None:
         return frame
@@ -144,13 +124,7 @@ _FILES_DDL = "array<struct<file: string, start: bigint, end: bigint>>"
 def sizes_of_local(
     session: SparkSession, source: FileSource, uris: Sequence[str]
 ) -> dict[str, int] | None:
-    """Return the sizes of files whose lines workers read; None if Spark reads those of a file.
-
-    Args:
-        session: Spark.
-        source: Source of the files, which is read by lines.
-        uris: The files, at least one.
-    """
+    """Return the sizes of files whose lines workers read; None if Spark reads those of a file."""
     form = source.by_lines
     if form is None or form.is_whole or _OF_SPARK & set(map(str.lower, source.options)):
         return None
@@ -180,12 +154,7 @@ def _is_compressed(session: SparkSession, suffix: str) -> bool:
 
 
 def pieces_of(session: SparkSession, sizes: Mapping[str, int]) -> DataFrame:
-    """Return the pieces of local files as `LINES_DDL` has them, in as many tasks as Spark would read them.
-
-    Args:
-        session: Spark.
-        sizes: The files, and their numbers of bytes.
-    """
+    """Return the pieces of local files as `LINES_DDL` has them, in as many tasks as Spark would read them."""
     jvm: Any = session._jvm  # noqa: SLF001 - a list of Python would take a worker to make its rows
     java_session: Any = session._jsparkSession  # noqa: SLF001
     java_context: Any = session.sparkContext._jsc  # noqa: SLF001

@@ -1,17 +1,9 @@
 """Reads the parts of sources as DataFrames of frames in batch runs, and makes records of rows in all.
 
-`table` contains the differences between sources.
-
-The rows of the positions stream, which the tasks of level 0 read.
-
-The schema is in a separate module, because Spark starts several processes for a Python data source,
-which should not import the modules of tasks.
-
-Arrow batches whose bytes Spark does not count, for rows that cannot be large.
-
-Spark fills a batch for a worker until it has `maxRecordsPerBatch` rows or `maxBytesPerBatch` bytes, and adds up its bytes after
-every row, which costs as much as reading the row from a file and sending it. It does not if there is no limit. A row of
-numbers and times has a size that is known before, so a batch of them needs no limit of bytes.
+`table` contains the differences between sources. Some Arrow batches have no limit of bytes: Spark fills a batch
+for a worker until it has `maxRecordsPerBatch` rows or `maxBytesPerBatch` bytes, and adds up its bytes after
+every row, which costs as much as reading the row from a file and sending it. A row of numbers and times has a
+size that is known before, so a batch of them needs no limit of bytes.
 
 Tasks read the limit from the session of their query, and other jobs of the user's session have frames, which are large rows. So the
 query gets a session of its own: a copy of the user's, as every streaming query of Spark has.

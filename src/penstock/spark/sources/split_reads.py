@@ -1,8 +1,6 @@
 """Reads sources by positions: tasks get ranges of positions, and make the records.
 
 The splits of a log have ids, and the positions of its epochs are in their records.
-
-The ranges of positions that the tasks of a batch run read.
 """
 
 from __future__ import annotations

@@ -8,11 +8,9 @@ the end. Numbers start at 0 without gaps, so the end is found by checking the ch
 cost does not depend on the length of the list. If a list with more than `MAX_CHUNKS` chunks is read, it
 is written again as one chunk.
 
-List state with a time-to-live: every element expires separately.
-
-A chunk contains `(last access in ms, element)` pairs. Expired elements are removed from their chunk
-when the list is read or swept. A chunk without elements stays until the list is written again, because
-the numbers of chunks have no gaps. A list without elements is removed.
+With a time-to-live every element expires separately: a chunk contains `(last access in ms, element)` pairs.
+Expired elements are removed from their chunk when the list is read or swept. A chunk without elements stays until
+the list is written again, because the numbers of chunks have no gaps. A list without elements is removed.
 """
 
 from __future__ import annotations

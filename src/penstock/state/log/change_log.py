@@ -27,8 +27,6 @@ micro-batch; a copy that is a few micro-batches behind applies what it missed.
 
 What stores the log is behind `LogStorage`: files that an epoch record names (`penstock.state.log.subtask_log`)
 in a job, a dictionary in tests.
-
-Entries of a change log: blobs, one after the other.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-r"""The epoch records of a live run, as its driver reads and puts them.
+r"""The epoch records of a live run, as its driver reads and puts them, and the mark of the last settled epoch.
 
     records/000000000012     what epoch 12 changed, and the entries of small changes
     segments/2-5-<hex>       entries of a large change of level 2, subtask 5
@@ -14,11 +14,10 @@ not known here may be the segment of a task of the driver that comes after this 
 what `open` finds and nobody needs is removed only when a record of this driver is durable. Until then an
 older driver might put a record that names it; from then on it can not.
 
-The mark of the last settled epoch: nothing is left to do that its record asks for.
-
-A record is the commit of an epoch, but what it names is done after it: sinks commit, a hand-over is
-recorded, a savepoint completed. While the job runs, or starts again, its driver does that. Whoever
-continues without the job, such as a savepoint of a job that is not running, must know that it is done.
+An epoch is settled if nothing is left to do that its record asks for. A record is the commit of an epoch, but
+what it names is done after it: sinks commit, a hand-over is recorded, a savepoint completed. While the job runs,
+or starts again, its driver does that. A savepoint of a job that is not running, which continues without the job,
+needs the mark:
 
     settled     "000000000012 5f2b8c01\n": number of the epoch, CRC-32 of it
 

@@ -122,7 +122,7 @@ KINDS: dict[str, StateKind] = {
             getter="get_aggregating_state",
         ),
         StateKind("timers", "timestamp_ms"),
-        StateKind("broadcast", "map_key", handle=f"{_HANDLES}.broadcast_state:broadcast_state"),
+        StateKind("broadcast", "map_key", handle=f"{_HANDLES}.map_state:broadcast_state"),
     )
 }
 """Name to kind; a kind of state is a row here, a handle, and a descriptor of the API."""

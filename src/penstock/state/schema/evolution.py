@@ -11,24 +11,14 @@ Between two versions of a program the declared type of a state may change in the
 
 Rows of parts of aggregates (`StateSchema.is_part`) get no fields: a part that is new was not computed of earlier records.
 
-Any other change is refused, also that of a row which gets and loses fields at once: a field that was renamed without
-a word would be lost (`penstock.state.schema.evolution`). If a removed field is added again, it is None in entries that
-were rewritten in between.
+Any other change is refused, also that of a row which gets and loses fields at once: the values of a field that was
+renamed, and not declared so, would be lost in silence. If a removed field is added again, it is None in entries
+that were rewritten in between.
 
 The migration converts plain values (see `penstock.state.schema.stored_form`), many at a time. Coded rows are
-decoded, converted and encoded again, unless their bytes decode to the same value with the new type.
-
-Origins of the fields of rows that were stored with other fields.
-
-A field of the same name is the origin of a field, or one of which the declared type says that it was renamed
-(`penstock.types.records`). Fields that are gone without a word, beside fields that are new, are refused: the
-values of a renamed field would be lost in silence.
-
-Migrates coded rows to another schema: decides which bytes may stay, and converts the others.
-
-Bytes stay if the new type reads the same values from them: an integer is wider, or columns were added
-after the others. Removed columns do not stay in the bytes, because a column of another type may get
-their number later.
+decoded, converted and encoded again, unless the new type reads the same values from their bytes: an integer is
+wider, or columns were added after the others. Removed columns do not stay in the bytes, because a column of
+another type may get their number later.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The classes of keys, one row per class, with the bytes and the hash of its keys.
+"""The classes of keys, one row per class, with the equality, the bytes and the hash of its keys.
 
 Equality is Python's: the keys 1, 1.0 and True are equal, though their content as records differs
 (`penstock.types.value_kinds`). So an atom has its own encoding here; the components of a container are those
-of any value. `penstock.wire.canonical.key_encodings` finds the row of a class that has none of its own, once.
+of any value. The row of a class that has none of its own is found once.
 
 Bytes are equal exactly if keys are; `penstock.wire.canonical.key_bytes` defines them. Equal keys have equal hashes,
 and so have a few unequal ones. Python's hash is unsuitable: that of strings differs between processes:
@@ -15,8 +15,6 @@ and so have a few unequal ones. Python's hash is unsuitable: that of strings dif
 
 NaN does not equal itself, so it cannot be a key. A mutable object cannot be one either, except a list, which
 becomes a tuple (`penstock.types.list_key`).
-
-The equality of the keys of a class.
 
 One state backend finds keys in a dictionary, another by their bytes. So a class can be a class of keys only
 if its `==` is known: that of a base class whose values have an encoding, or the generated `==` of a

@@ -1,11 +1,9 @@
-"""One codec per type. Its functions are generated at the first use.
+"""One codec per type. Its functions are generated at the first use, and decode many rows together where that is faster.
 
-Decodes many rows of one type together, field by field, with NumPy.
-
-All rows are in one buffer, and every row has a cursor. For each field the cursors at its tag read it
-and move on: a few array operations instead of a dozen bytecodes per row. If a row has a kind, an
-unknown field or damaged bytes, the generated decoders read all rows one by one instead; their
-errors name the row and the position.
+Together, rows are decoded field by field, with NumPy: all rows are in one buffer, and every row has a cursor. For
+each field the cursors at its tag read it and move on: a few array operations instead of a dozen bytecodes per row.
+If a row has a kind, an unknown field or damaged bytes, the generated decoders read all rows one by one instead;
+their errors name the row and the position.
 
 `python -m benchmarks coded-rows` measures the gain: `coded` decodes rows one by one, `coded-together`
 together where that is faster. That is so for rows of mostly numbers. A string costs a Python object either way,

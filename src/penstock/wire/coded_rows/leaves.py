@@ -1,9 +1,4 @@
-"""Expressions of the generated code that write and read types without fields.
-
-Payloads that need a function: decimals, timestamps, big integers, pickles.
-
-Source text of generated functions, which tracebacks show, and its compilation.
-"""
+"""Source text of generated functions that write and read types without fields, and the functions that their payloads need."""
 
 from __future__ import annotations
 

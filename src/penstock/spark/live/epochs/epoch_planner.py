@@ -8,7 +8,7 @@ the planner may plan another one. Control events go with the records they follow
     hand-over           in the epoch of the last records of the run; after a savepoint in progress
     savepoint           with the records of its epoch; a drain ends all sources in it
 
-One call of the loop to the planner between two epochs: sources may block in each part of it.
+The loop calls the planner once between two epochs, and sources may block in each part of it.
 """
 
 from __future__ import annotations

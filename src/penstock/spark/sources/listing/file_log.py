@@ -7,13 +7,10 @@
 A position is the number of a file, from 0. Nobody replaces a part, so a position means the same file for as
 long as the run lasts. Of files without a part nobody knows anything: another listing may put them elsewhere.
 
-The driver has every name of the log as a digest only (`known_files`), and the files themselves from the position
-on that was read to.
-
-A set of names of files in little memory: 24 to 48 bytes a file, where a set of Python's takes 150.
-
-A name is known by a digest of 16 bytes: the chance that two of 10^9 names have the same is 10^-21. The digests are
-in one table with open addressing; what follows the place that a digest gives is looked at until a slot is empty.
+The driver has every name of the log as a digest of 16 bytes only, and the files themselves from the position on
+that was read to. The digests take 24 to 48 bytes a file, where a set of Python's takes 150: they are in one table
+with open addressing; what follows the place that a digest gives is looked at until a slot is empty. The chance
+that two of 10^9 names have the same is 10^-21.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Lists local files in one walk, by the rules of Spark's reader.
+"""Lists local files in one walk, by the rules of Spark's reader, and the local paths that a glob of Hadoop's matches.
 
 | what | is it listed? |
 |---|---|
@@ -9,12 +9,10 @@
 
 `tests/spark/test_listing.py` compares it with Spark's own listing.
 
-Local paths that a glob of Hadoop's matches.
-
-*  ?         any characters, any one, of one name
-[a-z] [^a]   one of these, none of these
-{a,b/c}      alternatives, which may have slashes
-a backslash  makes the next character literal
+    *  ?         any characters, any one, of one name
+    [a-z] [^a]   one of these, none of these
+    {a,b/c}      alternatives, which may have slashes
+    a backslash  makes the next character literal
 """
 
 from __future__ import annotations

@@ -11,11 +11,9 @@ in which a driver was killed comes again: if its directory is there, epochs may 
 Epochs read the directories in order of their numbers, and their records have the next number. What they have read is
 removed, but the newest one: a savepoint needs its offsets. While epochs are some micro-batches behind, the query waits.
 
-Checks the files of Spark's checkpoint of a streaming DataFrame's query for damage.
-
-Hadoop writes `.<name>.crc` beside every file on a mounted file system; Spark does not read it when it
-reads its own checkpoint. A flipped digit in `offsets/7` would cause records to be read twice or never,
-so the checksums are compared before a query continues:
+The files of the query's checkpoint are checked for damage. Hadoop writes `.<name>.crc` beside every file on a
+mounted file system; Spark does not read it when it reads its own checkpoint. A flipped digit in `offsets/7` would
+cause records to be read twice or never, so the checksums are compared before a query continues:
 
     4 bytes   63 72 63 00
     4 bytes   length n of a part of the file, big-endian

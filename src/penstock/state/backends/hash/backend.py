@@ -1,4 +1,4 @@
-"""The hash-map backend: state as Python objects in dictionaries of the worker process.
+"""The hash-map backend: state and timers as Python objects in dictionaries of the worker process.
 
 Tables are partitioned by key group, because that is how state is written, compacted and moved:
 draining costs in proportion to the keys touched, and a snapshot of one group to the group. Of a copy
@@ -6,8 +6,6 @@ that is built from the log, key groups are decoded at their first access (`defer
 
 The copy lives in one process. Another worker of the same subtask has a copy of its own and
 applies what it missed. A copy of a failed attempt is half changed and is dropped.
-
-Timers of the hash-map backend.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ A micro-batch changes memory only. The file follows when a later micro-batch fin
 the log: see `lmdb_apply`. Of a copy that is built anew, key groups nobody has touched stay encoded
 (`deferred.py`).
 
-Timers of the LMDB backend: stored ones in the order of a database, new ones in a heap.
+Timers are in the order of a database, and new ones in a heap.
 """
 
 from __future__ import annotations
