@@ -50,7 +50,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("prepare", "prepare", "prepare", "penstock prepare"),
     Command("init", "init", "init", "penstock init spent"),
     Command("port", "port", "port", "penstock port job.py --diff"),
-    Command("completion", "completion", "completion", 'eval "$(penstock completion bash)"'),
+    Command("completion", "main", "completion", 'eval "$(penstock completion bash)"'),
     Command(
         "status", "status", "status", "penstock status /data/checkpoints/visits --max-behind 1min"
     ),
