@@ -32,7 +32,7 @@ from penstock.spark.live.epochs.epoch_tasks import (
 )
 from penstock.spark.live.epochs.log_frames import view_frame
 from penstock.spark.live.epochs.seed_files import SeedFiles
-from penstock.spark.worker import level_zero_tasks, live_subtasks, sink_task
+from penstock.spark.worker import level_tasks, live_subtasks, sink_task
 from penstock.spark.worker.live_subtasks import LevelDescription
 from penstock.spark.worker.payload import Payload
 from penstock.spark.worker.sink_task import SinkTask
@@ -120,7 +120,7 @@ class Workers:
         """Let another worker execute the next tasks."""
         memory = self.memories.setdefault(worker, WorkerMemory())
         self.monkeypatch.setattr(live_subtasks, "memory", memory)
-        self.monkeypatch.setattr(level_zero_tasks, "memory", memory)
+        self.monkeypatch.setattr(level_tasks, "memory", memory)
 
     def lose(self) -> None:
         """Let new workers take the place of all."""
