@@ -171,12 +171,12 @@ def test_an_end_between_two_updates_is_shown_at_once(monkeypatch: pytest.MonkeyP
 def test_a_view_that_cannot_be_shown_leaves_the_job_alone(caplog: Any) -> None:
     class Broken(Handle):
         def update(self, shown: ShownAsCard) -> None:
-            raise OSError("the live_job is gone")
+            raise OSError("the kernel is gone")
 
     made = LiveJob(lambda shown, **_: Broken(shown), "1", "job")
     made.on_event(JobEnded("FINISHED", **WHOSE))
     made.close()
-    assert "the live_job is gone" in caplog.text
+    assert "the kernel is gone" in caplog.text
 
 
 def test_only_a_kernel_is_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -185,7 +185,7 @@ def test_only_a_kernel_is_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = SimpleNamespace(get_ipython=SimpleNamespace)
     monkeypatch.setitem(sys.modules, "IPython", terminal)
     assert live_job.display_of_notebook() is None
-    notebook = SimpleNamespace(get_ipython=lambda: SimpleNamespace(live_job=1))
+    notebook = SimpleNamespace(get_ipython=lambda: SimpleNamespace(kernel=1))
     monkeypatch.setitem(sys.modules, "IPython", notebook)
     monkeypatch.setitem(
         sys.modules,
