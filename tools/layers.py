@@ -38,7 +38,9 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "expressions": _BASE | {"config", "types"},
     "state": _BASE | {"filesystem", "wire", "types"},
     "program": _BASE | {"expressions", "state", "wire", "types"},
-    "graph": _BASE | {"expressions", "program", "types", "config", "filesystem", "notebook"},
+    "relation": _BASE | {"expressions", "program", "types"},
+    "graph": _BASE
+    | {"expressions", "program", "relation", "types", "config", "filesystem", "notebook"},
     "connectors": _BASE | {"graph", "program", "types", "config", "filesystem", "wire"},
     "plan": _BASE
     | {
@@ -48,6 +50,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
         "config",
         "connectors",
         "expressions",
+        "relation",
         "wire",
         "notebook",
         "version",
@@ -70,7 +73,8 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "datastream": _BASE
     | {"api", "config", "connectors", "expressions", "graph", "program", "types"},
     "sql": _BASE
-    | {"api", "config", "connectors", "expressions", "graph", "program", "state", "types", "wire"},
+    | {"api", "config", "connectors", "expressions", "graph", "program", "relation"}
+    | {"state", "types", "wire"},
     "testing": _BASE
     | {
         "api",
@@ -98,6 +102,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
         "notebook",
         "plan",
         "program",
+        "relation",
         "reporters",
         "runtime",
         "state",
@@ -146,7 +151,6 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
             {"facts", "kinds", "nested_signatures", "python", "signatures", "tree"}
         ),
         "row_values": frozenset({"functions", "tree"}),
-        "queries": frozenset({"functions", "tree"}),
         "typing": frozenset({"functions", "kinds", "tree"}),
         "steps": frozenset({"facts", "functions", "kinds", "tree", "typing"}),
         "keyed_aggregate": frozenset({"aggregates", "kinds", "merging", "steps", "tree", "typing"}),
@@ -164,6 +168,14 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
                 "tree",
             }
         ),
+    },
+    "relation": {
+        "tree": frozenset(),
+        "parts": frozenset(),
+        "groups": frozenset({"parts", "tree"}),
+        "ordered": frozenset({"parts", "tree"}),
+        "joins": frozenset({"tree"}),
+        "identity": frozenset({"tree"}),
     },
     "wire": {
         "atomic_file": frozenset(),
@@ -209,7 +221,7 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
         "phases": frozenset({"physical"}),
         "options": frozenset({"phases", "physical"}),
         "folding": frozenset({"phases", "physical"}),
-        "projections": frozenset({"phases", "physical"}),
+        "placement": frozenset({"phases", "physical"}),
         "explain": frozenset({"phases", "physical"}),
         "compat": frozenset({"phases", "physical"}),
         "programs": frozenset({"compat", "folding", "phases", "physical"}),
@@ -221,7 +233,7 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
                 "options",
                 "phases",
                 "physical",
-                "projections",
+                "placement",
             }
         ),
     },

@@ -30,15 +30,15 @@ from penstock.connectors.redis.client import RedisAddress
 from penstock.connectors.redis.redis_source import RedisSource
 from penstock.connectors.rows.serialization import SimpleStringSchema
 from penstock.connectors.spark_source import SparkSource
-from penstock.expressions.queries import QueryInput
 from penstock.graph.backlog_end import BacklogEnd, LogSourcePart, SplitSourcePart
 from penstock.graph.endpoints import LogSource, Source, SplitSource
 from penstock.graph.hybrid import HybridSource, SnapshotPart
-from penstock.graph.query_source import QuerySource
+from penstock.graph.query_source import QueryRead, QuerySource, ScanRead, WholeQuery
 from penstock.graph.source import PositionedSource
 from penstock.graph.source_switch import SwitchColumns, SwitchedSource
 from penstock.plan.phases.operator_traits import stored_output_of_source
-from penstock.types import Types
+from penstock.relation.tree import Scan, SqlColumn
+from penstock.types import Types, sql_types
 from tests.connectors.source_classes import source_classes
 from tests.log_world import WorldLog
 
@@ -73,6 +73,8 @@ class Frame:
 INT = Types.INT()
 NUMBERS = NumberSequenceSource(1, 3)
 TEXT = SimpleStringSchema()
+TABLE_OF_NUMBERS = Scan(name="t", table=None, columns=(SqlColumn("n", sql_types.INT),))
+QUERY = WholeQuery(TABLE_OF_NUMBERS, (ScanRead(TABLE_OF_NUMBERS, QueryRead("t", NUMBERS, INT)),))
 EXAMPLES: list[Source] = [
     CacheSource(0, INT),
     CollectionSource((1,), INT),
@@ -84,7 +86,7 @@ EXAMPLES: list[Source] = [
     KafkaSource(KafkaTopics(("t",)), KafkaProperties(), ValueDeserializer(TEXT)),
     FlinkKafkaConsumer("t", TEXT, {"bootstrap.servers": "a:1"}),
     NUMBERS,
-    QuerySource(QueryInput(types=("int",), number=0), (NUMBERS,), (None,), Types.ROW([INT])),
+    QuerySource(QUERY, Types.ROW([INT])),
     RecordedSource.of([1], [7], INT),
     ResultSource("0", "totals", INT),
     RedisSource(RedisAddress("redis://a:1"), ("s",)),

@@ -17,8 +17,8 @@ from penstock.datastream import StreamExecutionEnvironment, col
 from penstock.datastream.connectors import FileSource, HybridSource
 from penstock.datastream.window import SlidingEventTimeWindows, TumblingEventTimeWindows
 from penstock.plan.physical import HandOver, PhysicalPlan
+from penstock.plan.placement.expressions import with_projections
 from penstock.plan.programs import programs_of
-from penstock.plan.projections import with_projections
 from penstock.program.channel import SINK_LEVEL
 from penstock.program.level import LevelProgram
 from penstock.types import RowTypeInfo

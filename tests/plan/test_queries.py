@@ -14,7 +14,7 @@ from penstock.common import Configuration, Row, Types, WatermarkStrategy
 from penstock.datastream import ProcessFunction, StreamExecutionEnvironment
 from penstock.datastream.connectors import DiscardingSink, FileSource
 from penstock.plan.physical import PhysicalPlan
-from penstock.plan.planner import place_queries
+from penstock.plan.placement.queries import place_queries
 from penstock.program.operators import SINK, SOURCE
 from penstock.types import TypeInformation
 

@@ -21,8 +21,8 @@ from penstock.datastream.connectors import FileSource
 from penstock.datastream.window import TumblingEventTimeWindows
 from penstock.errors import PenstockError, TypeMismatchError
 from penstock.plan.physical import HandOver
+from penstock.plan.placement.expressions import with_projections
 from penstock.plan.programs import programs_of
-from penstock.plan.projections import with_projections
 from penstock.runtime.task.level_zero import LevelZero
 from penstock.types.arrow import arrow_schema
 from penstock.wire.frame import FrameKind, decode_columns, decode_records, read_header

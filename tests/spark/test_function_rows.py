@@ -8,10 +8,9 @@ from __future__ import annotations
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from penstock.expressions.facts import spark_type
 from penstock.expressions.functions import ScalarExecutor
-from penstock.expressions.queries import QueryInput, SelectOf
 from penstock.expressions.tree import Call, Expression, Field, Literal
+from penstock.relation.tree import Project, Scan, SqlColumn
 from penstock.spark.expressions.queries import computed
 from penstock.types.arrow import arrow_array, columns_to_lists
 from penstock.types.sql_types import BIGINT, BOOLEAN, SqlType
@@ -49,15 +48,15 @@ def test_spark_sql_has_the_meaning_of_python_where_it_may_compute(session: Spark
     numbers = pa.array(range(len(rows())), pa.int64())
     names = [*(each.name for each in COLUMNS), "n"]
     frame = session.createDataFrame(pa.Table.from_arrays([*arrays, numbers], names=names))
-    read = QueryInput(types=tuple(kind for _, kind in frame.dtypes), number=0)
+    read = Scan(name="t", table=None, columns=(*COLUMNS, SqlColumn("n", BIGINT)))
     wrong = []
     for start in range(0, len(made), PER_JOB):
         part = made[start : start + PER_JOB]
         expected = [values_in_python(each) for each in part]
         outputs = [where(list(good), each) for each, good in zip(part, expected, strict=True)]
-        kinds = tuple(str(spark_type(each.type)) for each in part)
-        query = SelectOf(input=read, outputs=(NUMBER, *outputs), types=("bigint", *kinds))
-        found = computed(query, [frame]).toArrow().combine_chunks().to_batches()[0]
+        columns = tuple(SqlColumn("", each.type) for each in (NUMBER, *part))
+        query = Project(input=read, outputs=(NUMBER, *outputs), columns=columns)
+        found = computed(query, lambda _: frame).toArrow().combine_chunks().to_batches()[0]
         places, *columns = columns_to_lists(found)
         for each, good, values in zip(part, expected, columns, strict=True):
             wrong += [

@@ -14,12 +14,12 @@ import pytest
 
 from penstock.expressions.facts import spark_type
 from penstock.expressions.functions import ScalarExecutor, because
-from penstock.expressions.queries import QueryInput, SelectOf
 from penstock.expressions.tree import Call, Expression, Literal
+from penstock.plan.placement.legality import narrowed
+from penstock.relation.tree import Project, Scan, SqlColumn
 from penstock.spark.expressions.queries import computed
-from penstock.sql.lowering.whole_queries import narrowed
 from penstock.types.arrow_lists import columns_to_lists
-from penstock.types.sql_types import SqlType
+from penstock.types.sql_types import STRING, SqlType
 from tests.sql.flink_answers.aggregates import scalar_answers
 from tests.sql.flink_answers.penstock_answers import (
     Answer,
@@ -38,16 +38,15 @@ Case = tuple[Answer, Expression, SqlType, Any]
 
 
 @pytest.fixture(scope="module")
-def edge_rows(session) -> tuple[Any, QueryInput]:
-    """Return the row of edge values, and the query of it; a type that queries do not have is a text."""
-    columns, values = edge()
-    arrays, types = [], []
-    for column, value in zip(columns, values, strict=True):
+def edge_rows(session) -> tuple[Any, Scan]:
+    """Return the row of edge values, and the table of it; a type that Spark SQL does not have is a text."""
+    arrays, columns = [], []
+    for column, value in zip(*edge(), strict=True):
         kind = spark_type(column.type)
-        types.append(kind or "string")
+        columns.append(SqlColumn(column.name, column.type if kind else STRING))
         arrays.append(stored(column, value) if kind else pa.nulls(1, pa.string()))
     table = pa.Table.from_arrays(arrays, names=[each.name for each in columns])
-    return session.createDataFrame(table), QueryInput(types=tuple(types), number=0)
+    return session.createDataFrame(table), Scan(name="edge", table=None, columns=tuple(columns))
 
 
 @cache
@@ -74,9 +73,9 @@ def _has_spark_types(scalar: Expression) -> bool:
 
 def texts(edge_rows, part: list[Case]) -> list[Any]:
     frame, rows = edge_rows
-    kinds = tuple(str(spark_type(kind)) for _, _, kind, _ in part)
-    query = SelectOf(input=rows, outputs=tuple(each for _, each, _, _ in part), types=kinds)
-    found = computed(query, [frame]).toArrow().to_batches()[0]
+    columns = tuple(SqlColumn("", kind) for _, _, kind, _ in part)
+    query = Project(input=rows, outputs=tuple(each for _, each, _, _ in part), columns=columns)
+    found = computed(query, lambda _: frame).toArrow().to_batches()[0]
     values = [column[0] for column in columns_to_lists(found)]
     made = zip(part, values, strict=True)
     return [shown(kind, each.zone).of((value,))[0] for (each, _, kind, _), value in made]

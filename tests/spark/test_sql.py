@@ -9,7 +9,7 @@ import pytest
 from penstock.common import WatermarkStrategy
 from penstock.datastream.connectors import CollectionSource, HybridSource
 from penstock.graph.endpoints import Source
-from penstock.sql.catalogue import Changelog
+from penstock.relation.tree import Changelog
 from penstock.sql.streams import StreamTable
 from tests.sql.generated import TABLES, changing_table, duckdb_answer, for_penstock, materialized
 

@@ -13,7 +13,7 @@ import pytest
 from penstock.common import Duration, Row, Types, WatermarkStrategy
 from penstock.datastream import col
 from penstock.datastream.connectors import CollectionSource, FileSource, HybridSource
-from penstock.sql.relations.keyed import WindowGroupBy
+from penstock.relation.groups import WindowGroupBy
 from penstock.sql.streams import StreamTable
 from penstock.testing import collect
 from tests.spark.conftest import Environment

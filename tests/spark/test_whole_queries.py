@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -19,11 +20,15 @@ import pytest
 from benchmarks.nexmark.events import nexmark_events
 from benchmarks.nexmark.queries import QUERIES
 from penstock.common import Configuration, Row, Types, WatermarkStrategy
-from penstock.datastream import StreamExecutionEnvironment, col
+from penstock.datastream import DataStream, StreamExecutionEnvironment, col
 from penstock.datastream.connectors import CollectionSource, DiscardingSink
 from penstock.errors import PenstockError
-from penstock.expressions.queries import FirstOf, Group, JoinOf, WhereOf, parts_of_query
 from penstock.graph.query_source import WholeQuery
+from penstock.plan.placement.legality import is_projection, other_rows
+from penstock.relation.groups import GroupBy
+from penstock.relation.joins import Join
+from penstock.relation.ordered import Rank
+from penstock.relation.tree import Filter, Scan
 from penstock.spark.driver import batch_run
 from penstock.spark.expressions.queries import rows_of_query
 from penstock.spark.session.job_settings import plan_with_partitions
@@ -32,7 +37,7 @@ from penstock.testing import collect
 from tests.sql.generated import TABLES, QueryMaker, changing_table, for_penstock, materialized
 
 EVENTS = nexmark_events(1_500)
-RANDOM = 40
+RANDOM = 60
 MOMENT = Types.SQL_TIMESTAMP()
 KINDS = {pa.int64(): Types.LONG(), pa.string(): Types.STRING(), pa.timestamp("us"): MOMENT}
 DDL = {
@@ -66,10 +71,8 @@ def noted(stream) -> WholeQuery:
 
 def by_spark_sql(whole: WholeQuery, frames) -> list[tuple[object, ...]]:
     """Return the rows that Spark SQL computes, as comparable ones."""
-    read = [frames[each.name] for each in whole.reads]
-    chains = tuple(each.chain for each in whole.reads)
-    assert whole.query is not None
-    found = rows_of_query(whole.query, read, chains, None).collect()
+    read = [frames[each.name] for each in whole.sources]
+    found = rows_of_query(whole, read, None).collect()
     return materialized([Row(*row) for row in found])
 
 
@@ -81,7 +84,7 @@ def nexmark_frames(session):
 @pytest.mark.parametrize("name", QUERIES)
 def test_a_query_of_nexmark_has_the_rows_of_its_operators(name, nexmark_frames) -> None:
     whole = noted(of_nexmark(name, WatermarkStrategy.no_watermarks()))
-    assert whole.because == ""
+    assert other_rows(whole) is None
     found = by_spark_sql(whole, nexmark_frames)
     assert found
     in_order = WatermarkStrategy.for_monotonous_timestamps()
@@ -104,8 +107,17 @@ def of_nexmark(name, strategy):
     return env.sql(query.text, tables)
 
 
-def test_random_queries_have_the_rows_of_their_operators(session) -> None:
-    compared, kinds = 0, Counter[type]()
+def places(made) -> Iterator[tuple[WholeQuery, DataStream]]:
+    """Yield the queries that Spark SQL may compute of a program, the outermost first, and the rows of their operators."""
+    env = made.get_execution_environment()
+    for node in reversed(env.graph.nodes()):
+        whole = node.query
+        if whole is not None and other_rows(whole) is None and not is_projection(whole):
+            yield whole, DataStream(env, node.id)
+
+
+def test_each_legal_part_of_random_queries_has_the_rows_of_its_operators(session) -> None:
+    kinds, inner = Counter[type](), 0
     for seed in range(400):
         rng = random.Random(seed)  # noqa: S311 - examples, not secrets
         tables = [changing_table(rng, name, is_changing=False) for name in TABLES]
@@ -120,9 +132,6 @@ def test_random_queries_have_the_rows_of_their_operators(session) -> None:
             for each in tables
         }
         made = env.sql(for_penstock(query), given)
-        whole = noted(made)
-        if whole.query is None:
-            continue
         frames = {
             each.name: session.createDataFrame(
                 [tuple(row) for row in each.changes],
@@ -130,17 +139,19 @@ def test_random_queries_have_the_rows_of_their_operators(session) -> None:
             )
             for each in tables
         }
-        try:
-            wanted = Counter(materialized(collect(made)))
-        except PenstockError:
-            continue  # a value that its type does not have, which is an error of Spark SQL, too
-        assert Counter(by_spark_sql(whole, frames)) == wanted, (seed, query)
-        kinds.update({type(part) for part in parts_of_query(whole.query)})
-        compared += 1
-        if compared == RANDOM:
+        for whole, stream in places(made):
+            try:
+                wanted = Counter(materialized(collect(stream)))
+            except PenstockError:
+                continue  # a value that its type does not have, which is an error of Spark SQL, too
+            assert Counter(by_spark_sql(whole, frames)) == wanted, (seed, query, whole.relation)
+            kinds.update({type(part) for part, _ in whole.relations()})
+            inner += stream.node_id != made.node_id
+        if kinds[Scan] >= RANDOM:
             break
-    assert compared == RANDOM
-    assert min(kinds[each] for each in (JoinOf, WhereOf, Group, FirstOf)) > RANDOM // 8
+    assert kinds[Scan] >= RANDOM
+    assert inner > RANDOM // 4
+    assert min(kinds[each] for each in (Join, Filter, GroupBy, Rank)) > RANDOM // 8
 
 
 EDGES = """
@@ -160,7 +171,7 @@ def test_sums_that_leave_64_bits_on_their_way_are_right(session) -> None:
     made = env.sql(EDGES, {"t": env.from_collection(rows, kind)})
     frame = session.createDataFrame(values, "k string, b bigint, i int")
     whole = noted(made)
-    frames = {whole.reads[0].name: frame}
+    frames = {whole.sources[0].name: frame}
     assert Counter(by_spark_sql(whole, frames)) == Counter(materialized(collect(made)))
 
 
@@ -189,10 +200,12 @@ def test_texts_are_those_of_python(session) -> None:
     env = batch()
     rows = [Row(k=each) for each in texts]
     made_of = {"t": env.from_collection(rows, Types.ROW_NAMED(["k"], [Types.STRING()]))}
-    assert noted(env.sql(query, made_of)).query is None  # because of 'é'
+    assert other_rows(noted(env.sql(query, made_of))) is not None  # because of 'é'
     stream = env.sql(query.replace("WHEN 'é' THEN 3 ", ""), made_of)
     whole = noted(stream)
-    frames = {whole.reads[0].name: session.createDataFrame([(each,) for each in texts], "k string")}
+    frames = {
+        whole.sources[0].name: session.createDataFrame([(each,) for each in texts], "k string")
+    }
     found = by_spark_sql(whole, frames)
     assert Counter(found) == Counter(materialized(collect(stream)))
     assert len(found) > len(cased)

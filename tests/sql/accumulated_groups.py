@@ -14,17 +14,17 @@ from penstock.api.functions.function_classes import KeyedProcessFunction
 from penstock.api.state.descriptors import MapStateDescriptor, ValueStateDescriptor, expiring
 from penstock.expressions.merging import order_of
 from penstock.expressions.python.times import millis_of
+from penstock.relation.groups import WindowGroupBy
+from penstock.relation.parts import AggregateCall
 from penstock.sql.functions.accumulators import (
     ACCUMULATORS,
     OF_VALUES,
     Accumulator,
     Parts,
 )
-from penstock.sql.functions.aggregate_call import AggregateCall
 from penstock.sql.functions.changes import RowMaker, signed
 from penstock.sql.lowering import keyed, windows
 from penstock.sql.lowering.evaluated import row_type
-from penstock.sql.relations.keyed import WindowGroupBy
 from penstock.types import Types
 from penstock.types.row import Row
 from penstock.types.sql_types import FLOATS, SqlType

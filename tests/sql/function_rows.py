@@ -15,9 +15,9 @@ from penstock.expressions.facts import nowhere
 from penstock.expressions.functions import FUNCTIONS, LOGIC, ScalarExecutor, because
 from penstock.expressions.row_values import RowValues
 from penstock.expressions.tree import Call, Expression, parts_of
+from penstock.plan.placement.legality import narrowed
+from penstock.relation.tree import SqlColumn
 from penstock.sql.binding.scope import Scope
-from penstock.sql.catalogue import SqlColumn
-from penstock.sql.lowering.whole_queries import narrowed
 from penstock.types import sql_types as sql
 from tests.expressions.generated import VALUES
 from tests.sql.flink_answers.penstock_answers import bound

@@ -14,16 +14,15 @@ from penstock.errors import SqlError
 from penstock.expressions.functions import FUNCTIONS as COMPUTED
 from penstock.expressions.functions import LOGIC
 from penstock.expressions.row_values import _SPECIAL
+from penstock.relation.tree import Relation, SqlColumn
 from penstock.sql.binding.binder import Binder
 from penstock.sql.binding.calls import rules
 from penstock.sql.binding.operators import BUILDERS
 from penstock.sql.binding.scope import Scope
-from penstock.sql.catalogue import SqlColumn
 from penstock.sql.grammar import parse_query
 from penstock.sql.lowering.lower import LOWER
 from penstock.sql.relations.aggregates import _RESULTS
 from penstock.sql.relations.select import _CLAUSES, QueryTranslator
-from penstock.sql.relations.tree import SqlRelation
 from penstock.sql.sqlglot_source import exp
 from penstock.sql.streams import StreamCatalogue, StreamTable
 from penstock.types.sql_types import INT
@@ -92,7 +91,7 @@ def test_what_from_does_not_read_is_an_error():
 
 
 def test_every_relation_has_an_operator():
-    found, todo = set(), [SqlRelation]
+    found, todo = set(), [Relation]
     while todo:
         for each in todo.pop().__subclasses__():
             found.add(each.__name__)  # a class with slots is made twice

@@ -19,7 +19,7 @@ from penstock.connectors.postgres.postgres_sink import PostgresSink
 from penstock.connectors.postgres.postgres_source import PostgresSource
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.errors import SqlError
-from penstock.sql.catalogue import Changelog
+from penstock.relation.tree import Changelog
 from penstock.testing import collect
 from tests.postgres_server import Database
 

@@ -10,8 +10,8 @@ import pytest
 from penstock.common import Configuration, Row, RowKind, Types
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.errors import SqlError
+from penstock.relation.tree import Changelog
 from penstock.runtime.operators import keyed_changes
-from penstock.sql.catalogue import Changelog
 from penstock.sql.streams import StreamTable
 from penstock.testing import collect, run_in_process
 

@@ -22,7 +22,7 @@ from penstock.datastream.connectors import CollectionSource, FileSource, HybridS
 from penstock.errors import ExpressionError
 from penstock.expressions.column import col
 from penstock.program.operators import KEYED_AGGREGATE, KEYED_CHANGES
-from penstock.sql.catalogue import Changelog
+from penstock.relation.tree import Changelog
 from penstock.sql.streams import StreamTable
 from penstock.sql.udf import AggregateFunction, udaf
 from penstock.testing import Schedule, collect

@@ -16,7 +16,7 @@ from penstock.common import Configuration, WatermarkStrategy
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.connectors import CollectionSource, HybridSource
 from penstock.graph.endpoints import Source
-from penstock.sql.catalogue import Changelog
+from penstock.relation.tree import Changelog
 from penstock.sql.streams import StreamTable
 from penstock.testing import Schedule, collect
 from tests.sql.generated import (

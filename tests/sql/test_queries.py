@@ -10,11 +10,11 @@ from penstock.common import Configuration, Row, Types, WatermarkStrategy
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.connectors import FileSource
 from penstock.errors import SqlError
+from penstock.relation.ordered import unique_by
 from penstock.sql.catalogue import FunctionKind, SqlFunction
 from penstock.sql.grammar import parse_query
 from penstock.sql.lowering.lower import Lowering
 from penstock.sql.queries import relation_of
-from penstock.sql.relations.keyed import unique_by
 from penstock.sql.relations.select import QueryTranslator
 from penstock.sql.streams import StreamCatalogue, StreamTable
 from penstock.testing import Schedule, collect

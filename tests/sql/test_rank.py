@@ -13,7 +13,7 @@ from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.connectors import CollectionSource, HybridSource
 from penstock.expressions.column import col
 from penstock.program.operators import KEYED_CHANGES, KEYED_PROCESS, KEYED_TOP_N
-from penstock.sql.catalogue import Changelog
+from penstock.relation.tree import Changelog
 from penstock.sql.streams import StreamTable
 from penstock.testing import Schedule, collect
 from tests.sql.harness import at, query_harness, shown, state_bytes

@@ -10,9 +10,8 @@ import pytest
 from penstock.common import Configuration, RowKind, Types
 from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream import StreamExecutionEnvironment
-from penstock.sql.catalogue import Changelog
-from penstock.sql.relations.keyed import GroupBy
-from penstock.sql.relations.tree import SqlRelation
+from penstock.relation.groups import GroupBy
+from penstock.relation.tree import Changelog, Relation
 from tests.sql.generated import materialized
 from tests.sql.harness import at, changed, query_harness, shown
 
@@ -242,12 +241,12 @@ def test_a_new_form_of_state_is_a_new_uid(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_relations_have_tags_of_their_own() -> None:
-    found: list[type[SqlRelation]] = [SqlRelation]
+    found: list[type[Relation]] = [Relation]
     for each in found:
         found += each.__subclasses__()
     tags = {each.__name__: each.__dict__.get("tag") for each in found}  # slots make classes twice
     assert {name for name, tag in tags.items() if tag is None} == {
-        *("SqlRelation", "OneInput", "TwoInputs"),
+        *("Relation", "OneInput", "TwoInputs"),
     }
     assert sorted(tag for tag in tags.values() if tag is not None) == [
         *("Correlate", "Delayed", "Filter", "GroupBy", "Join", "Normalize", "Over", "Project"),

@@ -10,7 +10,7 @@ from penstock.api.streams.columns.as_of_join import AsOfJoinFunction
 from penstock.common import Configuration, Row, Types
 from penstock.datastream import StreamExecutionEnvironment, col
 from penstock.datastream.connectors import CollectionSource
-from penstock.sql.catalogue import Changelog
+from penstock.relation.tree import Changelog
 from penstock.sql.streams import StreamTable
 from penstock.testing import Schedule, collect
 from tests.sql.harness import at

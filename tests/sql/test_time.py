@@ -11,7 +11,7 @@ from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.connectors import CollectionSource
 from penstock.errors import SqlError
 from penstock.expressions.python.times import millis_of
-from penstock.sql.catalogue import Changelog
+from penstock.relation.tree import Changelog
 from penstock.sql.streams import StreamTable
 from penstock.testing import Schedule, collect
 from tests.sql.generated import materialized

@@ -11,7 +11,7 @@ from penstock.common import Row, RowKind, Types
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.connectors import CollectionSource, HybridSource
 from penstock.errors import SqlError
-from penstock.sql.catalogue import Changelog
+from penstock.relation.tree import Changelog
 from penstock.sql.streams import StreamTable
 from penstock.testing import Schedule, run_in_process
 from tests.sql.harness import at, changed, query_harness, shown, state_bytes

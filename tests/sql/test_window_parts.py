@@ -30,7 +30,7 @@ from penstock.datastream.window import (
 from penstock.errors import TypeMismatchError
 from penstock.expressions.column import col
 from penstock.program.operators import KEYED_PROCESS, KEYED_WINDOW
-from penstock.sql.relations.keyed import WindowGroupBy
+from penstock.relation.groups import WindowGroupBy
 from penstock.sql.streams import StreamTable
 from penstock.sql.udf import udaf
 from penstock.testing import Schedule, collect

@@ -12,7 +12,8 @@ import pytest
 from penstock.common import Row, Types
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.errors import SqlError
-from penstock.sql.functions.windows import AssignWindows, TableWindows
+from penstock.relation.groups import TableWindows
+from penstock.sql.functions.windows import AssignWindows
 from tests.sql.flink_answers.penstock_answers import Answer, python_text, typed
 
 _ZONE = "America/Los_Angeles"

@@ -1,15 +1,15 @@
-"""A source whose records are the rows of a query: what the planner puts in the place of operators that Spark SQL computes."""
+"""Whole queries: relations that Spark SQL may compute in the place of operators, and the source that is then in their place."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from penstock.expressions.queries import Query
 from penstock.expressions.steps import ExpressionChain
 from penstock.graph.dataset import Dataset
 from penstock.graph.source import Source
+from penstock.relation.tree import Relation, Scan, relations_of
 from penstock.types.information import TypeInformation
 from penstock.types.records import RowTypeInfo
 
@@ -30,20 +30,66 @@ class QueryRead:
     type_info: TypeInformation
     chain: ExpressionChain | None = None
 
+    def is_same(self, other: QueryRead) -> bool:
+        """Return whether another read has the same rows, and can be made together with this one."""
+        return self.source is other.source and self.chain == other.chain
 
-@dataclass(frozen=True, slots=True)
-class WholeQuery:
-    """Query of Spark SQL in the place of an operator and of those that lead to it.
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScanRead:
+    """The rows of a scan.
 
     Attributes:
-        query: The query; None if Spark SQL would not have the same rows.
-        reads: What it reads, by its numbers.
-        because: Why there is no query; empty if there is one.
+        scan: The scan.
+        rows: Columns of a source, or another query; a text is the reason why they are neither.
+        required: Position of the column that is never NULL, because it is the time of the rows; None if there is none.
     """
 
-    query: Query | None
-    reads: tuple[QueryRead, ...] = ()
-    because: str = ""
+    scan: Scan
+    rows: QueryRead | WholeQuery | str
+    required: int | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WholeQuery:
+    """Relation that an operator computes, with those that lead to it.
+
+    Attributes:
+        relation: The relation.
+        reads: The rows of its scans.
+        forgets: Whether operators forget state after a time.
+    """
+
+    relation: Relation
+    reads: tuple[ScanRead, ...]
+    forgets: bool = False
+
+    def read(self, scan: Scan) -> ScanRead:
+        """Return the rows of a scan."""
+        return next(each for each in self.reads if each.scan is scan)
+
+    def relations(self, top: Relation | None = None) -> Iterator[tuple[Relation, WholeQuery]]:
+        """Yield the relations that lead to one, those of queries that it reads included, each behind its inputs and with its query."""
+        for each in relations_of(top or self.relation):
+            rows = self.read(each).rows if isinstance(each, Scan) else None
+            if isinstance(rows, WholeQuery):
+                yield from rows.relations()
+            yield each, self
+
+    @property
+    def sources(self) -> tuple[QueryRead, ...]:
+        """Reads of sources, each once."""
+        found: list[QueryRead] = []
+        for each, query in self.relations():
+            rows = query.read(each).rows if isinstance(each, Scan) else None
+            if isinstance(rows, QueryRead) and not any(map(rows.is_same, found)):
+                found.append(rows)
+        return tuple(found)
+
+
+def place_of(read: QueryRead, reads: Sequence[QueryRead]) -> int:
+    """Return the position of a read among those of a query."""
+    return next(at for at, each in enumerate(reads) if each.is_same(read))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,23 +98,19 @@ class QuerySource(Source):
 
     Attributes:
         query: What is computed.
-        parts: The sources that it reads, by their numbers; Spark reads each as columns.
-        chains: What is selected of each first; None takes its rows as they are.
         row_type: Type of the rows.
     """
 
     kind: ClassVar[str] = "query"
     makes_records_anew: ClassVar[bool] = True
     is_internal: ClassVar[bool] = True
-    query: Query
-    parts: tuple[Source, ...]
-    chains: tuple[ExpressionChain | None, ...]
+    query: WholeQuery
     row_type: RowTypeInfo
 
     @property
     def query_parts(self) -> tuple[Source, ...]:
-        """The reads of the query."""
-        return self.parts
+        """The reads of the query, in order; Spark reads each as columns."""
+        return tuple(each.source for each in self.query.sources)
 
     @property
     def is_bounded(self) -> bool:
@@ -81,8 +123,8 @@ class QuerySource(Source):
 
     def describe(self) -> str:
         """Return what is read."""
-        return f"a query of {', '.join(part.describe() for part in self.parts)}"
+        return f"a query of {', '.join(part.describe() for part in self.query_parts)}"
 
     def datasets(self) -> Sequence[Dataset]:
         """Return what the query reads."""
-        return tuple(each for part in self.parts for each in part.datasets())
+        return tuple(each for part in self.query_parts for each in part.datasets())

@@ -16,7 +16,7 @@ from penstock.events.listeners import JobEvents, Registration
 from penstock.notebook.live_job import live_job
 from penstock.plan.phases.pipelines import is_written_beside
 from penstock.plan.physical import PhysicalPlan
-from penstock.plan.projections import computes_in_spark
+from penstock.plan.placement.expressions import computes_in_spark
 from penstock.reporters.start import start_reporters
 from penstock.spark.job.event_log import event_log_of, job_started
 from penstock.spark.job.job_directory import JobDirectory

@@ -12,21 +12,9 @@ from enum import Enum
 from typing import Any, Protocol
 
 from penstock.api.streams.data_stream import DataStream
+from penstock.relation.tree import Changelog, SqlColumn
 from penstock.types.row import Row
 from penstock.types.sql_types import SqlType
-
-
-class Changelog(Enum):
-    """Effect of the rows of a stream on earlier ones: Flink's changelog modes."""
-
-    INSERT_ONLY = "insert-only"
-    """Every row is `+I`: nothing is taken back."""
-
-    UPSERT = "upsert"
-    """A row of a key replaces the one before; `-D` removes it, and may have no more than the key."""
-
-    RETRACT = "retract"
-    """A row that changes is first taken back as it was, by `-U` or `-D`."""
 
 
 class FunctionKind(Enum):
@@ -40,26 +28,6 @@ class FunctionKind(Enum):
 
     AGGREGATE = "aggregate"
     """A value per group: an `AggregateFunction`, with `retract` if its rows change."""
-
-
-@dataclass(frozen=True, slots=True)
-class SqlColumn:
-    """A column of a table or of a relation.
-
-    Attributes:
-        name: As statements write it.
-        type: Its type.
-        is_time: Whether it is the event time of the rows: their timestamps are its values, and watermarks
-            are about it.
-        window: Which bound of the window of the row it is, `start` or `end`; empty if none.
-        lag_ms: How many milliseconds behind the watermark the event time may be: a join keeps rows back.
-    """
-
-    name: str
-    type: SqlType
-    is_time: bool = False
-    window: str = ""
-    lag_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)

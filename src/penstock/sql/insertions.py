@@ -9,23 +9,16 @@ from penstock.api.streams.data_stream import DataStream
 from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.errors import SqlError, did_you_mean
 from penstock.expressions.tree import Expression, Field, Literal
+from penstock.relation.ordered import unique_by
+from penstock.relation.tree import Changelog, Project, Relation, SqlColumn
 from penstock.sql.binding.conversions import converted
-from penstock.sql.catalogue import (
-    Changelog,
-    SqlCatalogue,
-    SqlColumn,
-    SqlTable,
-    SqlView,
-    TableSchema,
-)
+from penstock.sql.catalogue import SqlCatalogue, SqlTable, SqlView, TableSchema
 from penstock.sql.lowering.lower import Lowering
 from penstock.sql.lowering.modes import runs_as_batch
 from penstock.sql.place import TextPlace
 from penstock.sql.relations.explain import explained
 from penstock.sql.relations.final import final_rows
-from penstock.sql.relations.keyed import unique_by
 from penstock.sql.relations.select import QueryTranslator
-from penstock.sql.relations.tree import Project, SqlRelation
 from penstock.sql.statements import Insert, Name, Select, StatementSet
 from penstock.sql.tables.table import ConnectorTable
 from penstock.types.row import Row
@@ -44,8 +37,8 @@ class SqlJob:
         self._catalogue = catalogue
         self._translator = QueryTranslator(catalogue)
         self._lowering = Lowering(environment)
-        self._writes: list[tuple[Insert, SqlTable, SqlRelation]] = []
-        self._shown: list[SqlRelation] = []
+        self._writes: list[tuple[Insert, SqlTable, Relation]] = []
+        self._shown: list[Relation] = []
 
     @property
     def name(self) -> str:
@@ -53,7 +46,7 @@ class SqlJob:
         names = dict.fromkeys(".".join(statement.target) for statement, _, _ in self._writes)
         return f"insert into {', '.join(names)}"
 
-    def relation(self, query: Any) -> SqlRelation:
+    def relation(self, query: Any) -> Relation:
         """Return the relation of a query.
 
         Raises:
@@ -74,11 +67,11 @@ class SqlJob:
                 hint="Name all columns.",
             )
 
-    def stream(self, relation: SqlRelation) -> DataStream[Row]:
+    def stream(self, relation: Relation) -> DataStream[Row]:
         """Return the stream of a relation."""
         return self._lowering.stream(relation)
 
-    def selected(self, relation: SqlRelation) -> tuple[DataStream[Row], Changelog]:
+    def selected(self, relation: Relation) -> tuple[DataStream[Row], Changelog]:
         """Return the rows of a SELECT, and how they change those before."""
         is_batch = runs_as_batch(self._lowering.environment, [relation])
         if is_batch:
@@ -193,12 +186,12 @@ class SqlJob:
             )
         return found
 
-    def _insertion(self, statement: Insert) -> tuple[SqlTable, SqlRelation]:
+    def _insertion(self, statement: Insert) -> tuple[SqlTable, Relation]:
         """Return the table, and the rows with its columns and types."""
         with statement.place.as_line_of_user():
             return self._bound(statement)
 
-    def _bound(self, statement: Insert) -> tuple[SqlTable, SqlRelation]:
+    def _bound(self, statement: Insert) -> tuple[SqlTable, Relation]:
         table = self._found(statement.target, statement.place)
         if isinstance(table, SqlView):
             raise SqlError.here(
@@ -222,7 +215,7 @@ class SqlJob:
 
 
 def _check_accepted(
-    statement: Insert, table: SqlTable, relation: SqlRelation, *, is_batch: bool
+    statement: Insert, table: SqlTable, relation: Relation, *, is_batch: bool
 ) -> None:
     """Refuse rows that a table cannot take.
 
@@ -249,7 +242,7 @@ def _written(schema: TableSchema) -> tuple[SqlColumn, ...]:
     return tuple(each for each in schema.columns if names is None or each.name in names)
 
 
-def _key_of(relation: SqlRelation) -> tuple[str, ...]:
+def _key_of(relation: Relation) -> tuple[str, ...]:
     """Return the names of the smallest set of columns by which rows are unique."""
     if not relation.keys:
         return ()
@@ -257,7 +250,7 @@ def _key_of(relation: SqlRelation) -> tuple[str, ...]:
     return tuple(relation.columns[at].name for at in sorted(key))
 
 
-def _fitted(relation: SqlRelation, columns: Sequence[SqlColumn], statement: Insert) -> SqlRelation:
+def _fitted(relation: Relation, columns: Sequence[SqlColumn], statement: Insert) -> Relation:
     """Return the rows of a query with the columns of a table, in its order and types.
 
     Raises:

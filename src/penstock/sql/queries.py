@@ -7,6 +7,7 @@ from typing import Any
 
 from penstock.api.streams.data_stream import DataStream
 from penstock.errors import ArgumentError
+from penstock.relation.tree import Relation
 from penstock.sql.binding.zone import in_zone_of
 from penstock.sql.catalogue import SqlCatalogue
 from penstock.sql.grammar import parse_query
@@ -14,7 +15,6 @@ from penstock.sql.lowering.lower import Lowering
 from penstock.sql.lowering.modes import runs_as_batch
 from penstock.sql.relations.final import final_rows
 from penstock.sql.relations.select import QueryTranslator
-from penstock.sql.relations.tree import SqlRelation
 from penstock.sql.streams import StreamCatalogue, StreamTable
 from penstock.types.row import Row
 
@@ -35,7 +35,7 @@ def query_streams(environment: Any, text: str, tables: Mapping[str, Any]) -> Dat
         return Lowering(environment).stream(final_rows(relation) if is_batch else relation)
 
 
-def relation_of(text: str, catalogue: SqlCatalogue) -> SqlRelation:
+def relation_of(text: str, catalogue: SqlCatalogue) -> Relation:
     """Return the relation of a query.
 
     Raises:

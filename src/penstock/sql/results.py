@@ -10,8 +10,8 @@ from typing import Any
 from penstock.api.environment.job import JobExecutionResult
 from penstock.api.streams.data_stream import DataStream
 from penstock.config.configuration import HIDDEN, is_secret
-from penstock.sql.catalogue import Changelog, SqlTable, SqlView, TableSchema
-from penstock.sql.relations.tree import SqlRelation
+from penstock.relation.tree import Changelog, Relation
+from penstock.sql.catalogue import SqlTable, SqlView, TableSchema
 from penstock.sql.tables.table import ConnectorTable
 from penstock.types.row import Row
 
@@ -57,7 +57,7 @@ class SqlResult:
 
     @classmethod
     def of_rows(
-        cls, stream: DataStream[Row], changelog: Changelog, relation: SqlRelation
+        cls, stream: DataStream[Row], changelog: Changelog, relation: Relation
     ) -> SqlResult:
         """Return the result of a SELECT."""
         columns = tuple(column.name for column in relation.columns)

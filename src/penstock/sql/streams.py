@@ -10,15 +10,8 @@ from penstock.errors import ArgumentError
 from penstock.expressions.steps import ExpressionChain, SelectStep
 from penstock.expressions.tree import Field
 from penstock.expressions.typing import record_type
-from penstock.sql.catalogue import (
-    Changelog,
-    SqlCatalogue,
-    SqlColumn,
-    SqlFunction,
-    SqlTable,
-    SqlView,
-    TableSchema,
-)
+from penstock.relation.tree import Changelog, SqlColumn
+from penstock.sql.catalogue import SqlCatalogue, SqlFunction, SqlTable, SqlView, TableSchema
 from penstock.types.row import Row
 from penstock.types.sql_types import of_type_info
 

@@ -14,7 +14,7 @@ from penstock.connectors.postgres.changes import Decoder
 from penstock.connectors.postgres.table_reader import (
     UNCHANGED,
     Malformed,
-    Relation,
+    RelationMessage,
     TableReader,
     relation_of,
     texts_of,
@@ -62,7 +62,7 @@ def transaction(behind: int, *messages: bytes, at: int = 0) -> list[bytes]:
     return [begin, *messages, b"C" + struct.pack(">BQQq", 0, behind - 8, behind, at)]
 
 
-def reader(found: Relation) -> TableReader:
+def reader(found: RelationMessage) -> TableReader:
     return TableReader.of(found, [column.type_oid for column in found.columns], None)
 
 
@@ -211,6 +211,6 @@ def test_positions_are_written_as_postgresql_does(lsn: int) -> None:
 
 def test_times_and_relations() -> None:
     assert milliseconds_of(-946_684_800_000_000) == 0
-    assert relation_of(relation()) == Relation(
+    assert relation_of(relation()) == RelationMessage(
         OID, "public", "t", "d", (Column("id", INT, True), Column("s", TEXT, False))
     )

@@ -34,7 +34,7 @@ from penstock.connectors.postgres.slots import slot_state
 from penstock.connectors.postgres.table_reader import (
     OPS,
     Malformed,
-    Relation,
+    RelationMessage,
     TableReader,
     relation_once,
 )
@@ -61,7 +61,7 @@ class Decoder:
 
     def __init__(
         self,
-        readers: Callable[[Relation], TableReader | None],
+        readers: Callable[[RelationMessage], TableReader | None],
         truncated: Callable[[str, int], None],
     ) -> None:
         """Begin."""
@@ -204,7 +204,7 @@ class ChangeReader:
                 slot_state(self._connection, self._slot)  # says which slot is lost, and what to do
             raise
 
-    def _reader(self, relation: Relation) -> TableReader | None:
+    def _reader(self, relation: RelationMessage) -> TableReader | None:
         named = self._tables.get(relation.oid)
         if named is None:
             asked = self._connection.execute(_IS_PARTITION, (relation.oid,)).fetchone()
@@ -220,7 +220,7 @@ class ChangeReader:
         relation = replace(relation, schema=named.schema, name=named.name)
         return _reader_of(_Connected(self._connection, self._address), relation, self._beyond)
 
-    def _renamed(self, relation: Relation) -> SourceError:
+    def _renamed(self, relation: RelationMessage) -> SourceError:
         table = f"{relation.schema}.{relation.name}"
         known = ", ".join(sorted(map(str, self._tables.values())))
         return SourceError(
@@ -253,7 +253,7 @@ class _Connected:
 
 
 @lru_cache(maxsize=256)
-def _reader_of(connected: _Connected, relation: Relation, beyond: str) -> TableReader:
+def _reader_of(connected: _Connected, relation: RelationMessage, beyond: str) -> TableReader:
     types = [column.type_oid for column in relation.columns]
     bases = base_types(connected.connection, types)
     is_full = relation.identity == "f"

@@ -23,7 +23,7 @@ class Malformed(Exception):  # noqa: N818 - its catcher makes an error of ours o
 
 
 @dataclass(frozen=True, slots=True)
-class Relation:
+class RelationMessage:
     """A table as it was when a transaction changed it.
 
     Attributes:
@@ -41,7 +41,7 @@ class Relation:
     columns: tuple[Column, ...]
 
 
-def relation_of(message: bytes) -> Relation:
+def relation_of(message: bytes) -> RelationMessage:
     """Return what a message R says.
 
     Raises:
@@ -62,7 +62,7 @@ def relation_of(message: bytes) -> Relation:
             columns.append(Column(column, type_oid, is_key))
     except (struct.error, IndexError, ValueError) as cause:
         raise Malformed(f"a relation cannot be read: {cause}") from cause
-    return Relation(oid, schema or "pg_catalog", name, identity, tuple(columns))
+    return RelationMessage(oid, schema or "pg_catalog", name, identity, tuple(columns))
 
 
 def _name(message: bytes, at: int) -> tuple[str, int]:
@@ -144,7 +144,7 @@ class TableReader:
     @classmethod
     def of(
         cls,
-        relation: Relation,
+        relation: RelationMessage,
         types: Sequence[int],
         key: Sequence[str] | None,
         beyond: str = ERROR,

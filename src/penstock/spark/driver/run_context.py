@@ -23,8 +23,8 @@ from penstock.metrics.job_metrics import JobMetrics
 from penstock.metrics.profile import WALL
 from penstock.metrics.task_facts import TaskFacts
 from penstock.plan.physical import HandOver, PhysicalPlan, RunPlan
+from penstock.plan.placement.expressions import with_projections
 from penstock.plan.programs import programs_of
-from penstock.plan.projections import with_projections
 from penstock.program.channel import SINK_LEVEL
 from penstock.program.level import LevelProgram
 from penstock.runtime.task.report import Report

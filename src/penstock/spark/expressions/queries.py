@@ -1,4 +1,4 @@
-"""Whole queries in Spark SQL: a DataFrame of the rows of a query.
+"""Relations in Spark SQL: a DataFrame of the rows of each that is legal there (`plan.placement.legality`).
 
 The columns of every step are called by their positions, so no name of the user is resolved.
 """
@@ -14,54 +14,81 @@ from pyspark.sql import functions as sf
 
 from penstock.connectors.column_positions import by_position, column_name
 from penstock.errors import CallSite
-from penstock.expressions import queries
-from penstock.expressions.steps import ExpressionChain
+from penstock.expressions.facts import spark_type
 from penstock.expressions.tree import Expression, Field, Literal
+from penstock.graph.query_source import QueryRead, WholeQuery, place_of
+from penstock.plan.placement.legality import narrowed
+from penstock.relation.groups import GroupBy, WindowGroupBy, WindowTable
+from penstock.relation.joins import Join, JoinType
+from penstock.relation.ordered import Over, OverCall, Rank, RowNumber, total_order
+from penstock.relation.parts import AggregateCall
+from penstock.relation.tree import Delayed, Filter, Project, Relation, Scan, SqlColumn, Union
 from penstock.spark.expressions.builders import BUILDERS
 from penstock.spark.expressions.constants import constant
 from penstock.spark.expressions.projection import check_session, projected
+from penstock.types.row_order import SortColumn
 
 _HALF_BITS = 32
 _LOW = (1 << _HALF_BITS) - 1
-_SMALL = frozenset({"tinyint", "smallint", "int"})
+_SMALL = frozenset({"TINYINT", "SMALLINT", "INT"})
 _WIDE = "decimal(38,0)"
 
 
 def rows_of_query(
-    query: queries.Query,
-    frames: Sequence[DataFrame],
-    chains: Sequence[ExpressionChain | None],
-    origin: CallSite | None,
+    query: WholeQuery, frames: Sequence[DataFrame], origin: CallSite | None
 ) -> DataFrame:
-    """Return the rows of a query of DataFrames, of which chains select columns first.
+    """Return the rows of a query of DataFrames, which are those of its sources in order.
 
     Raises:
         ConfigError: The session does not raise errors of arithmetic.
     """
     check_session(frames[0].sparkSession, origin)
-    pairs = zip(frames, chains, strict=True)
-    read = [rows if chain is None else projected(rows, chain, origin) for rows, chain in pairs]
-    return computed(query, read)
+    pairs = zip(frames, query.sources, strict=True)
+    read = [
+        rows if each.chain is None else projected(rows, each.chain, origin) for rows, each in pairs
+    ]
+    return _rows(query, query.sources, read)
 
 
-def computed(query: queries.Query, frames: Sequence[DataFrame]) -> DataFrame:
-    """Return the rows of a query.
+def _rows(
+    query: WholeQuery, sources: Sequence[QueryRead], frames: Sequence[DataFrame]
+) -> DataFrame:
+    def scanned(scan: Scan) -> DataFrame:
+        found = query.read(scan)
+        assert not isinstance(found.rows, str), "the plan has seen that it is columns"
+        if isinstance(found.rows, WholeQuery):
+            rows = _rows(found.rows, sources, frames)
+        else:
+            rows = frames[place_of(found.rows, sources)]
+        return rows if found.required is None else _required(scan, found.required, rows)
+
+    return computed(query.relation, scanned)
+
+
+def computed(relation: Relation, rows_of: Callable[[Scan], DataFrame]) -> DataFrame:
+    """Return the rows of a relation, given those of its scans.
 
     Returns:
-        A DataFrame whose columns are called `c0`, `c1`, … and have the types of the query.
+        A DataFrame whose columns are called `c0`, `c1`, … and have the types of the relation.
     """
-    if isinstance(query, queries.QueryInput):
-        return _typed(by_position(frames[query.number]), query)
-    rows = [computed(each, frames) for each in query.inputs]
-    made: DataFrame = _COMPUTED[type(query)](query, *rows)
+    if isinstance(relation, Scan):
+        return _typed(by_position(rows_of(relation)), relation)
+    rows = [computed(each, rows_of) for each in relation.inputs]
+    made: DataFrame = _COMPUTED[type(relation)](relation, *rows)
     return made
 
 
-def _typed(frame: DataFrame, query: queries.Query) -> DataFrame:
-    """Return rows whose columns have the types of a query; Spark may know more, such as a collation."""
-    if [kind for _, kind in frame.dtypes] == list(query.types):
+def _types(columns: Sequence[SqlColumn]) -> list[str]:
+    """Return Spark's names of the types of columns."""
+    return [str(spark_type(each.type)) for each in columns]
+
+
+def _typed(frame: DataFrame, relation: Scan) -> DataFrame:
+    """Return rows whose columns have the types of a table; Spark may know more, such as a collation."""
+    types = _types(relation.columns)
+    if [kind for _, kind in frame.dtypes] == types:
         return frame
-    pairs = zip(frame.columns, query.types, strict=True)
+    pairs = zip(frame.columns, types, strict=True)
     return frame.select(*[sf.col(name).cast(kind).alias(name) for name, kind in pairs])
 
 
@@ -77,77 +104,85 @@ def _built(expression: Expression) -> Column:
     return BUILDERS[expression.function](expression, *map(_built, expression.arguments))
 
 
-def _selected(frame: DataFrame, columns: Sequence[Column], query: queries.Query) -> DataFrame:
-    typed = zip(columns, query.types, strict=True)
+def _selected(frame: DataFrame, columns: Sequence[Column], relation: Relation) -> DataFrame:
+    typed = zip(columns, _types(relation.columns), strict=True)
     made = [each.cast(kind).alias(column_name(at)) for at, (each, kind) in enumerate(typed)]
     return frame.select(*made)
 
 
-def _required(query: queries.Required, rows: DataFrame) -> DataFrame:
-    refused = sf.raise_error(f"a row has no time: {query.name!r} is NULL").cast("boolean")
-    return rows.where(sf.when(_column(query.column).isNull(), refused).otherwise(sf.lit(True)))  # noqa: FBT003
+def _narrowed(expression: Expression) -> Column:
+    return _built(narrowed(expression))
 
 
-def _where(query: queries.WhereOf, rows: DataFrame) -> DataFrame:
-    return rows.where(_built(query.condition))
+def _required(scan: Scan, at: int, rows: DataFrame) -> DataFrame:
+    """Return rows of which one without a value in a column is an error."""
+    known = by_position(rows)
+    name = scan.columns[at].name
+    refused = sf.raise_error(f"a row has no time: {name!r} is NULL").cast("boolean")
+    return known.where(sf.when(_column(at).isNull(), refused).otherwise(sf.lit(True)))  # noqa: FBT003
 
 
-def _select(query: queries.SelectOf, rows: DataFrame) -> DataFrame:
-    return _selected(rows, list(map(_built, query.outputs)), query)
+def _filter(relation: Filter, rows: DataFrame) -> DataFrame:
+    return rows.where(_narrowed(relation.condition))
 
 
-def _group(query: queries.Group, rows: DataFrame) -> DataFrame:
-    kinds = [kind for _, kind in rows.dtypes]
-    keys = [_column(at) for at in range(query.keys)]
-    width = len(query.types)
+def _project(relation: Project, rows: DataFrame) -> DataFrame:
+    return _selected(rows, list(map(_narrowed, relation.outputs)), relation)
+
+
+def _group(relation: GroupBy, rows: DataFrame) -> DataFrame:
+    keys = [_column(at) for at in range(relation.group)]
     made = [
-        _aggregate(each, kinds, None).alias(column_name(at))
-        for at, each in enumerate(query.calls, query.keys)
+        _aggregate(each, None).alias(column_name(at))
+        for at, each in enumerate(relation.calls, relation.group)
     ]
-    if not query.keys:
+    if not relation.group:
         # Of no rows Spark makes a row
         counted = rows.agg(*made, sf.count(sf.lit(1)).alias("rows"))
         found = counted.where(sf.col("rows") > 0)
     else:
         found = rows.groupBy(*keys).agg(*made) if made else rows.select(*keys).distinct()
-    return _selected(found, [_column(at) for at in range(width)], query)
+    return _all(relation, found)
 
 
-Over = Callable[[Column], Column]
+def _all(relation: Relation, rows: DataFrame) -> DataFrame:
+    """Return rows of all columns of a relation, in its types."""
+    return _selected(rows, [_column(at) for at in range(len(relation.columns))], relation)
 
 
-def _aggregate(
-    call: queries.QueryAggregate, kinds: Sequence[str], window: WindowSpec | None
-) -> Column:
+_OverFrame = Callable[[Column], Column]
+
+
+def _aggregate(call: AggregateCall, window: WindowSpec | None) -> Column:
     """Return an aggregate of a group, or of a frame."""
 
     def over(column: Column) -> Column:
         return column if window is None else column.over(window)
 
-    value = sf.lit(1) if call.argument is None else _column(call.argument)
-    kind = "int" if call.argument is None else kinds[call.argument]
+    value = _column(call.arguments[0]) if call.arguments else sf.lit(1)
+    kind, result = call.source.name, str(spark_type(call.result))
     if call.filter is not None:
         value = sf.when(_column(call.filter), value)
-    if call.function == "count":
+    if call.function == "COUNT":
         return over(sf.count_distinct(value) if call.is_distinct else sf.count(value))
     if call.function in _LEAST_OR_GREATEST:
         return over(_LEAST_OR_GREATEST[call.function](value))
-    if kind.startswith("decimal"):
-        return over(sf.sum(value)).cast(call.type)
-    if call.function == "sum":
-        return _total(value, kind, over).cast(call.type)
+    if kind == "DECIMAL":
+        return over(sf.sum(value)).cast(result)
+    if call.function == "SUM":
+        return _total(value, kind, over).cast(result)
     total, count = _total(value, kind, over), over(sf.count(value))
     if kind in _SMALL:
-        return sf.when(count > 0, sf.call_function("div", total, count)).cast(call.type)
+        return sf.when(count > 0, sf.call_function("div", total, count)).cast(result)
     wide = count.cast(_WIDE)
     whole = (total - total % wide) / wide  # the quotient of a division of decimals is rounded
-    return sf.when(count > 0, whole).cast(call.type)
+    return sf.when(count > 0, whole).cast(result)
 
 
-_LEAST_OR_GREATEST: dict[str, Callable[[Column], Column]] = {"min": sf.min, "max": sf.max}
+_LEAST_OR_GREATEST: dict[str, Callable[[Column], Column]] = {"MIN": sf.min, "MAX": sf.max}
 
 
-def _total(value: Column, kind: str, over: Over) -> Column:
+def _total(value: Column, kind: str, over: _OverFrame) -> Column:
     """Return an exact sum: one of 64-bit numbers may leave 64 bits before it comes back, so its halves are added."""
     if kind in _SMALL:
         return over(sf.sum(value.cast("bigint")))
@@ -158,21 +193,30 @@ def _total(value: Column, kind: str, over: Over) -> Column:
     ) + low.cast("decimal(20,0)")
 
 
-def _join(query: queries.JoinOf, left: DataFrame, right: DataFrame) -> DataFrame:
+def _join(relation: Join, left: DataFrame, right: DataFrame) -> DataFrame:
     width = len(left.columns)
     names = [column_name(width + at) for at in range(len(right.columns))]
     other = right.toDF(*names)
-    conditions = list(map(_built, query.conditions))
+    conditions = list(map(_narrowed, relation.conditions))
     on = reduce(Column.__and__, conditions) if conditions else sf.lit(True)  # noqa: FBT003
-    return left.join(other, on, query.matching.value)
+    return left.join(other, on, _MATCHING[relation.type])
 
 
-def _union(query: queries.UnionOf, *parts: DataFrame) -> DataFrame:
-    del query
+_MATCHING = {
+    JoinType.INNER: "inner",
+    JoinType.LEFT: "left_outer",
+    JoinType.RIGHT: "right_outer",
+    JoinType.FULL: "full_outer",
+    JoinType.SEMI: "left_semi",
+    JoinType.ANTI: "left_anti",
+}
+
+
+def _union(_: Union, *parts: DataFrame) -> DataFrame:
     return reduce(DataFrame.unionAll, parts)
 
 
-def _ordered(columns: Sequence[queries.Ordering]) -> list[Column]:
+def _ordered(columns: Sequence[SortColumn]) -> list[Column]:
     return [
         _ORDERS[each.is_descending, each.nulls_first](_column(each.position)) for each in columns
     ]
@@ -191,95 +235,114 @@ def _partition(positions: Sequence[int]) -> WindowSpec:
     return Window.partitionBy(*map(_column, positions))
 
 
-def _first(query: queries.FirstOf, rows: DataFrame) -> DataFrame:
-    window = _partition(query.partition).orderBy(*_ordered(query.order))
+def _orders(relation: Rank | RowNumber | Over) -> tuple[WindowSpec, WindowSpec]:
+    """Return the partition in order of all columns, and in that of ORDER BY."""
+    partition, order = _partition(relation.partition), relation.order
+    width = len(relation.input.columns)
+    by_row = partition.orderBy(*_ordered(total_order(order, width)))
+    return by_row, partition.orderBy(*_ordered(order))
+
+
+def _rank(relation: Rank, rows: DataFrame) -> DataFrame:
+    by_row, _ = _orders(relation)
     number = column_name(len(rows.columns))
-    numbered = rows.withColumn(number, sf.row_number().over(window))
-    found = numbered.where(sf.col(number) <= query.end)
-    if query.start:
-        found = found.where(sf.col(number) > query.start)
-    return _selected(found, [_column(at) for at in range(len(query.types))], query)
+    numbered = rows.withColumn(number, sf.row_number().over(by_row))
+    found = numbered.where(sf.col(number) <= relation.end)
+    if relation.start:
+        found = found.where(sf.col(number) > relation.start)
+    return _all(relation, found)
 
 
-def _over(query: queries.OverOf, rows: DataFrame) -> DataFrame:
-    kinds = [kind for _, kind in rows.dtypes]
+def _row_number(relation: RowNumber, rows: DataFrame) -> DataFrame:
+    by_row, _ = _orders(relation)
+    return _beside(relation, rows, [sf.row_number().over(by_row)])
+
+
+def _over(relation: Over, rows: DataFrame) -> DataFrame:
+    return _beside(relation, rows, [_over_call(relation, each) for each in relation.calls])
+
+
+def _beside(relation: Relation, rows: DataFrame, more: Sequence[Column]) -> DataFrame:
+    """Return rows beside the values of further columns."""
     columns = [_column(at) for at in range(len(rows.columns))]
-    columns += [_over_call(query, call, frame, kinds) for call, frame in query.calls]
-    return _selected(rows, columns, query)
+    return _selected(rows, [*columns, *more], relation)
 
 
-def _over_call(
-    query: queries.OverOf,
-    call: queries.QueryAggregate,
-    frame: queries.FrameOf,
-    kinds: Sequence[str],
-) -> Column:
-    partition = _partition(query.partition)
-    by_row = partition.orderBy(*_ordered(query.order))
-    by_order = partition.orderBy(*_ordered(query.order[: query.ordered] or query.order[:0]))
-    if call.function == "row_number":
+def _over_call(relation: Over, over: OverCall) -> Column:
+    call, frame = over.call, over.frame
+    by_row, by_order = _orders(relation)
+    if call.function == "ROW_NUMBER":
         return sf.row_number().over(by_row)
     if call.function in _RANKS:
         return _RANKS[call.function]().over(by_order)
-    if frame.is_whole or (frame.with_equals and not query.ordered):
-        window = partition.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
-    elif frame.with_equals:
+    if frame.is_whole or not (frame.counts_rows or relation.order):
+        whole = Window.unboundedPreceding, Window.unboundedFollowing
+        return _aggregate(call, _partition(relation.partition).rowsBetween(*whole))
+    if not frame.counts_rows:
         window = by_order.rangeBetween(Window.unboundedPreceding, Window.currentRow)
     else:
         back = Window.unboundedPreceding if frame.preceding is None else -frame.preceding
         window = by_row.rowsBetween(back, Window.currentRow)
-    return _aggregate(call, kinds, window)
+    return _aggregate(call, window)
 
 
-_RANKS: dict[str, Callable[[], Column]] = {"rank": sf.rank, "dense_rank": sf.dense_rank}
+_RANKS: dict[str, Callable[[], Column]] = {"RANK": sf.rank, "DENSE_RANK": sf.dense_rank}
 
 
-def _windows(query: queries.WindowsOf, rows: DataFrame) -> DataFrame:
-    known = rows.where(_column(query.time).isNotNull())
+def _windows(relation: WindowTable, rows: DataFrame) -> DataFrame:
+    spec = relation.spec
+    known = rows.where(_column(spec.time).isNotNull())
     columns = [_column(at) for at in range(len(rows.columns))]
-    if query.step_ms is None:
-        start, end, found = _sessions(query, known)
+    if spec.function == "SESSION":
+        start, end, found = _sessions(relation, known)
     else:
         size, step, offset = (
-            f"{each} milliseconds" for each in (query.size_ms, query.step_ms, query.offset_ms)
+            f"{each} milliseconds" for each in (spec.size_ms, spec.step_ms, spec.offset_ms)
         )
-        window = sf.window(_column(query.time), size, step, offset)
+        window = sf.window(_column(spec.time), size, step, offset)
         found = known.select(*columns, window.alias("window"))
         start, end = sf.col("window.start"), sf.col("window.end")
     last = sf.timestamp_add("MILLISECOND", sf.lit(-1), end)
-    return _selected(found, [*columns, start, end, last], query)
+    return _selected(found, [*columns, start, end, last], relation)
 
 
-def _sessions(query: queries.WindowsOf, rows: DataFrame) -> tuple[Column, Column, DataFrame]:
+def _sessions(relation: WindowTable, rows: DataFrame) -> tuple[Column, Column, DataFrame]:
     """Return begin and end of the session of a row: it begins where the row before is more than a gap away."""
+    gap = relation.spec.size_ms
     epoch = sf.lit("1970-01-01 00:00:00").cast("timestamp_ntz")
-    micros = sf.timestamp_diff("MICROSECOND", epoch, _column(query.time))
+    micros = sf.timestamp_diff("MICROSECOND", epoch, _column(relation.spec.time))
     millis = sf.call_function("div", micros - sf.pmod(micros, sf.lit(1000)), sf.lit(1000))
     timed = rows.withColumn("millis", millis)
-    in_order = _partition(query.partition).orderBy("millis")
+    in_order = _partition(relation.partition).orderBy("millis")
     before = sf.lag("millis").over(in_order)
-    begins = before.isNull() | (sf.col("millis") - before > query.size_ms)
+    begins = before.isNull() | (sf.col("millis") - before > gap)
     marked = timed.withColumn("begins", sf.when(begins, 1).otherwise(0))
     so_far = in_order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     numbered = marked.withColumn("session", sf.sum("begins").over(so_far))
-    session = Window.partitionBy(*map(_column, query.partition), sf.col("session"))
+    session = Window.partitionBy(*map(_column, relation.partition), sf.col("session"))
     found = numbered.withColumn("first", sf.min("millis").over(session)).withColumn(
         "last", sf.max("millis").over(session)
     )
     start = sf.timestamp_add("MILLISECOND", sf.col("first"), epoch)
-    end = sf.timestamp_add("MILLISECOND", sf.col("last") + query.size_ms, epoch)
+    end = sf.timestamp_add("MILLISECOND", sf.col("last") + gap, epoch)
     return start, end, found
 
 
-_COMPUTED: dict[type[queries.Query], Callable[..., Any]] = {
-    queries.Required: _required,
-    queries.WhereOf: _where,
-    queries.SelectOf: _select,
-    queries.Group: _group,
-    queries.JoinOf: _join,
-    queries.UnionOf: _union,
-    queries.FirstOf: _first,
-    queries.OverOf: _over,
-    queries.WindowsOf: _windows,
+def _same(_: Delayed, rows: DataFrame) -> DataFrame:
+    return rows
+
+
+_COMPUTED: dict[type[Relation], Callable[..., Any]] = {
+    Filter: _filter,
+    Project: _project,
+    Union: _union,
+    GroupBy: _group,
+    WindowGroupBy: _group,
+    Join: _join,
+    Rank: _rank,
+    RowNumber: _row_number,
+    Over: _over,
+    WindowTable: _windows,
+    Delayed: _same,
 }
-"""Class of a query to what computes it of the rows of those that it reads."""
+"""Class of a relation to what computes it of the rows of those that it reads."""

@@ -195,7 +195,7 @@ def _query_rows(context: ReadContext, source: int) -> DataFrame:
         assert rows is not None, "the plan has seen that it is columns"
         frame = rows(context, source, part, described)
         frames.append(columns_of(frame, described, node.origin, context.lines_read))
-    made = rows_of_query(query.query, frames, query.chains, node.origin)
+    made = rows_of_query(query.query, frames, node.origin)
     return made.toDF(*query.row_type.get_field_names())
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from penstock.errors import did_you_mean
 from penstock.expressions.tree import Call, Expression, Field
-from penstock.sql.catalogue import SqlColumn
+from penstock.relation.tree import SqlColumn
 from penstock.sql.place import wrong
 from penstock.sql.sqlglot_source import exp
 

@@ -3,42 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.errors import ExpressionError, PenstockError
 from penstock.expressions.row_values import RowValues
-from penstock.expressions.tree import Expression
+from penstock.relation.tree import CorrelateSpec
 from penstock.sql.functions.changes import RowMaker
-from penstock.types import TypeInformation
 from penstock.types.row import Row, values_of_row
-
-
-@dataclass(frozen=True, slots=True)
-class CorrelateSpec:
-    """The function that makes rows of a row.
-
-    Attributes:
-        kind: `array`, `rows` (an array of them), `map`, `call`, or `copies` (a number of rows without columns).
-        arguments: The array or map, or the arguments of the function.
-        with_number: Whether the number of the row, from 1, is the last column.
-        width: Number of columns that it makes.
-        function: The table function of the user.
-        name: Its name.
-        result: Type of what it returns.
-    """
-
-    kind: str
-    arguments: tuple[Expression, ...]
-    with_number: bool = False
-    width: int = 0
-    function: Any = field(default=None, compare=False)
-    name: str = ""
-    result: TypeInformation | None = None
-
-    def __str__(self) -> str:
-        name = self.name if self.kind in {"call", "copies"} else "UNNEST"
-        return f"{name}({', '.join(map(str, self.arguments))})"
 
 
 class CorrelateRows:

@@ -16,8 +16,9 @@ from typing import Any
 from penstock.api.functions.context import RuntimeContext
 from penstock.api.state.descriptors import MapStateDescriptor, expiring
 from penstock.expressions.python.times import millis_of
+from penstock.relation.ordered import Frame, OverCall
+from penstock.relation.parts import AggregateCall
 from penstock.sql.functions.accumulators import ACCUMULATORS, OF_VALUES, Accumulator
-from penstock.sql.functions.aggregate_call import AggregateCall
 from penstock.sql.functions.changes import RowMaker, signed
 from penstock.types import TypeInformation, Types
 from penstock.types.row import Row, RowKind
@@ -26,86 +27,6 @@ from penstock.types.sql_types import FLOATS
 
 Rows = list[tuple[Any, ...]]
 Bounds = list[tuple[int, int]]
-
-
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """The rows that a value depends on, up to the row itself.
-
-    Attributes:
-        counts_rows: Whether `preceding` counts rows; else it is a distance of the first column of the order, and rows that
-            are equal in the order are in one another's frame.
-        preceding: How far back; None is to the begin.
-        is_whole: Whether it is the whole partition, whatever the order.
-    """
-
-    counts_rows: bool
-    preceding: int | None
-    is_whole: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class OverCall:
-    """A function of OVER.
-
-    Attributes:
-        call: The aggregate, or a function of `POSITIONAL`.
-        frame: The rows that it depends on.
-        offset: Of LAG and LEAD.
-        default: Position of the column that LAG and LEAD return where there is no row; None is NULL.
-    """
-
-    call: AggregateCall
-    frame: Frame
-    offset: int = 1
-    default: int | None = None
-
-    @property
-    def is_running(self) -> bool:
-        """True if rows need not be kept for later ones: each adds to what those before it made."""
-        function = self.call.function
-        if function in POSITIONAL and function != "FIRST_VALUE":
-            return function in RANKS
-        return self.frame.preceding is None and not self.frame.is_whole
-
-    def __str__(self) -> str:
-        return f"{self.call} OVER"
-
-
-@dataclass(frozen=True, slots=True)
-class Reach:
-    """The distance that frames reach back, in order of an event time.
-
-    Attributes:
-        rows: How many rows before a row.
-        ms: For how many milliseconds before it; None if no frame is one of time.
-        runs: Whether a function runs on from the begin of the partition.
-    """
-
-    rows: int
-    ms: int | None
-    runs: bool
-
-    @property
-    def is_endless(self) -> bool:
-        """True if something is kept of a partition whatever the watermark is."""
-        return self.runs or bool(self.rows)
-
-
-def reach_of(calls: Sequence[OverCall]) -> Reach:
-    """Return how far the frames of functions reach back."""
-    rows, ms = 0, None
-    for each in calls:
-        frame = each.frame
-        if each.call.function == "LAG":
-            rows = max(rows, each.offset)
-        elif each.is_running or frame.preceding is None:
-            continue
-        elif frame.counts_rows:
-            rows = max(rows, frame.preceding)
-        else:
-            ms = max(ms or 0, frame.preceding)
-    return Reach(rows, ms, any(each.is_running for each in calls))
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,7 +224,7 @@ def _neighbour(direction: int) -> Callable[[OverCall, Rows, Bounds], list[Any]]:
 
 
 def _ranked(over: OverCall, rows: Rows, bounds: Bounds) -> list[int]:
-    number, made = RANKS[over.call.function], []
+    number, made = RANK_OF[over.call.function], []
     first = groups = 0
     for at in range(len(rows)):
         if at and bounds[at][1] != bounds[at - 1][1]:
@@ -312,7 +233,7 @@ def _ranked(over: OverCall, rows: Rows, bounds: Bounds) -> list[int]:
     return made
 
 
-RANKS: dict[str, Callable[[int, int, int], int]] = {
+RANK_OF: dict[str, Callable[[int, int, int], int]] = {
     "ROW_NUMBER": lambda rows, _, at: rows + at + 1,
     "RANK": lambda rows, _, __: rows + 1,
     "DENSE_RANK": lambda _, groups, __: groups + 1,
@@ -320,7 +241,7 @@ RANKS: dict[str, Callable[[int, int, int], int]] = {
 """Function to the number of a row: of the rows and the groups of peers before, and its place among its peers."""
 
 POSITIONAL: dict[str, Callable[[OverCall, Rows, Bounds], list[Any]]] = {
-    **dict.fromkeys(RANKS, _ranked),
+    **dict.fromkeys(RANK_OF, _ranked),
     "LAG": _neighbour(-1),
     "LEAD": _neighbour(1),
     "FIRST_VALUE": lambda over, rows, bounds: [

@@ -25,15 +25,14 @@ from penstock.api.state.descriptors import (
     expiring,
 )
 from penstock.expressions.python.times import millis_of
+from penstock.relation.ordered import OverCall, reach_of
 from penstock.sql.functions.changes import RowMaker
 from penstock.sql.functions.over import (
-    RANKS,
+    RANK_OF,
     FrameAggregate,
-    OverCall,
     OverSpec,
     Rows,
     bounds_of,
-    reach_of,
     values_over,
 )
 from penstock.types import TypeInformation, Types
@@ -54,7 +53,7 @@ class _Running:
         call = over.call
         if call.function == "FIRST_VALUE":
             self.types, self.start = (call.result.type_info,), [None]
-        elif call.function not in RANKS:
+        elif call.function not in RANK_OF:
             self.aggregate = FrameAggregate(call, only_grows=True)
             self.start = list(self.aggregate.parts)
             self.types = self.aggregate.types
@@ -65,7 +64,7 @@ class _Running:
         """Add peers, and return their values."""
         aggregate, count = self.aggregate, len(peers)
         if aggregate is None:
-            number = RANKS.get(self.over.call.function)
+            number = RANK_OF.get(self.over.call.function)
             if number is not None:
                 return [number(rows, groups, at) for at in range(count)]
             if not rows:

@@ -11,7 +11,6 @@ Window columns: `window_start`, `window_end`, and `window_time`, the last millis
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -22,46 +21,13 @@ from penstock.api.state.descriptors import MapStateDescriptor
 from penstock.config.parse import zone_named
 from penstock.expressions.python.times import millis_of, timestamp_of
 from penstock.expressions.python.zones import instant_at, local_of
-from penstock.program.windows import RegularWindows
+from penstock.relation.groups import TableWindows
 from penstock.sql.functions.changes import RowMaker
 from penstock.types import Types
 from penstock.types.records import RowTypeInfo
 from penstock.types.row import Row, values_of_row
 
 _MILLISECOND = timedelta(milliseconds=1)
-
-
-@dataclass(frozen=True, slots=True)
-class TableWindows:
-    """The windows of a table function.
-
-    Attributes:
-        function: `TUMBLE`, `HOP`, `CUMULATE` or `SESSION`.
-        time: Position of the column with the time of a row.
-        is_instant: Whether that is a TIMESTAMP_LTZ.
-        size_ms: Length of a window, of a session the gap.
-        step_ms: Distance of starts (HOP) or of ends (CUMULATE).
-        offset_ms: By which all windows are later.
-        zone: Whose days and hours the windows of a TIMESTAMP_LTZ are.
-    """
-
-    function: str
-    time: int
-    is_instant: bool
-    size_ms: int
-    step_ms: int
-    offset_ms: int = 0
-    zone: str = "UTC"
-
-    @property
-    def regular(self) -> RegularWindows:
-        """The windows, of a function other than `SESSION`."""
-        grows = self.function == "CUMULATE" and self.step_ms < self.size_ms
-        return RegularWindows(self.size_ms, self.step_ms, self.offset_ms, grows=grows)
-
-    def __str__(self) -> str:
-        step = "" if self.step_ms == self.size_ms else f" every {self.step_ms} ms"
-        return f"{self.function} of {self.size_ms} ms{step}"
 
 
 def _moments(spec: TableWindows) -> Callable[[int], datetime]:

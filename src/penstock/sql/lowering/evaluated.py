@@ -10,7 +10,7 @@ from penstock.expressions.tree import Expression
 from penstock.expressions.typing import RecordType, record_type
 from penstock.program.function_calls import BatchSpec
 from penstock.program.operators import MAP_ROWS
-from penstock.sql.catalogue import SqlColumn
+from penstock.relation.tree import SqlColumn
 from penstock.sql.functions.of_columns import ProjectColumns
 from penstock.types import Types
 from penstock.types.batch_forms import arrow_form

@@ -13,13 +13,12 @@ from penstock.expressions.steps import SelectStep
 from penstock.expressions.tree import Expression, Field
 from penstock.program.join import Existence, IntervalSpec, JoinKind, JoinSpec
 from penstock.program.operators import KEYED_REGULAR_JOIN
+from penstock.relation.joins import Join, JoinType, TemporalJoin, TimeOf
+from penstock.relation.tree import Relation, TwoInputs
 from penstock.sql.functions.join_condition import MillisAt, PairCondition
 from penstock.sql.lowering.evaluated import Rows, evaluated, row_type
 from penstock.sql.lowering.keyed import keyed, same_key
 from penstock.sql.lowering.rows import KeyValues
-from penstock.sql.relations.joins import Join, JoinType, TimeOf
-from penstock.sql.relations.ordered import TemporalJoin
-from penstock.sql.relations.tree import SqlRelation, TwoInputs
 from penstock.types import Types
 
 _FIELDS = ("left", "right")
@@ -65,7 +64,7 @@ def _regular_join(lowering: Any, relation: Join) -> Rows:
     return evaluated(pairs, SelectStep(tuple(zip(names, read, strict=True))), "columns")
 
 
-def _fields(side: int, relation: SqlRelation) -> list[columns.Expression]:
+def _fields(side: int, relation: Relation) -> list[columns.Expression]:
     kind = row_type(relation.columns)
     whole = columns.Field(_FIELDS[side], kind)
     return [

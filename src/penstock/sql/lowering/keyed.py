@@ -11,14 +11,14 @@ from penstock.expressions import tree as columns
 from penstock.expressions.steps import SelectStep
 from penstock.program.fold import Promises
 from penstock.program.operators import KEY_BY, KEYED_AGGREGATE, KEYED_CHANGES, KEYED_TOP_N
-from penstock.sql.catalogue import SqlColumn
+from penstock.relation.groups import GroupBy
+from penstock.relation.ordered import Rank, total_order
+from penstock.relation.parts import group_parts
+from penstock.relation.tree import Normalize, Relation, SqlColumn, Union
 from penstock.sql.functions.normalize import NormalizeFunction, NormalizeSpec
-from penstock.sql.functions.parts import group_parts
 from penstock.sql.functions.timed_rank import FirstInTime, WindowRank
 from penstock.sql.lowering.evaluated import Rows, column_types, evaluated, row_type
-from penstock.sql.relations.keyed import GroupBy, Normalize, Rank, Union
-from penstock.sql.relations.tree import SqlRelation
-from penstock.types.row_order import RowOrder, SortColumn
+from penstock.types.row_order import RowOrder
 
 
 def keyed(rows: Rows, selector: Any) -> Any:
@@ -54,7 +54,7 @@ def lower_union(lowering: Any, relation: Union) -> Rows:
     return first.union(*others) if others else first
 
 
-def _renamed(rows: Rows, part: SqlRelation, relation: Union) -> Rows:
+def _renamed(rows: Rows, part: Relation, relation: Union) -> Rows:
     if [each.name for each in part.columns] == [each.name for each in relation.columns]:
         return rows
     pairs = zip(relation.columns, part.columns, strict=True)
@@ -105,17 +105,6 @@ def _merged(lowering: Any, relation: GroupBy, name: str) -> Rows:
         method=None,
         promises=Promises(associative=exact, commutative=exact),
     )
-
-
-def total_order(order: tuple[SortColumn, ...], width: int) -> tuple[SortColumn, ...]:
-    """Return an order in which the columns that it does not have decide last."""
-    ranked = {each.position for each in order}
-    rest = (
-        SortColumn(at, is_descending=False, nulls_first=True)
-        for at in range(width)
-        if at not in ranked
-    )
-    return (*order, *rest)
 
 
 def lower_rank(lowering: Any, relation: Rank) -> Rows:

@@ -12,10 +12,26 @@ from penstock.expressions.functions import because as because_of
 from penstock.expressions.steps import SelectStep, WhereStep
 from penstock.expressions.tree import Expression, Field, named
 from penstock.graph.logical import LogicalGraph
-from penstock.graph.query_source import QueryRead, QuerySource, WholeQuery
+from penstock.graph.query_source import QueryRead, QuerySource, ScanRead, WholeQuery
 from penstock.program.operators import EXPRESSIONS, SOURCE, TIMESTAMPS
 from penstock.program.timestamps import ColumnTimestamps
-from penstock.sql.catalogue import SqlColumn
+from penstock.relation.groups import GroupBy, WindowGroupBy, WindowTable
+from penstock.relation.identity import digest_of
+from penstock.relation.joins import Join, TemporalJoin
+from penstock.relation.ordered import Over, Rank, RowNumber
+from penstock.relation.tree import (
+    Correlate,
+    Delayed,
+    Filter,
+    Normalize,
+    Project,
+    Relation,
+    Scan,
+    SqlColumn,
+    Union,
+    Values,
+    relations_of,
+)
 from penstock.sql.functions.changes import RowMaker
 from penstock.sql.functions.correlate import CorrelateRows
 from penstock.sql.functions.of_columns import calls_of_columns
@@ -28,21 +44,7 @@ from penstock.sql.lowering.evaluated import (
     row_type,
 )
 from penstock.sql.lowering.rows import KeepRows, ProjectRows
-from penstock.sql.lowering.whole_queries import QueryWriter
 from penstock.sql.relations.explain import Placement
-from penstock.sql.relations.identity import digest_of
-from penstock.sql.relations.joins import Join
-from penstock.sql.relations.keyed import (
-    GroupBy,
-    Normalize,
-    Rank,
-    RowNumber,
-    Union,
-    WindowGroupBy,
-)
-from penstock.sql.relations.ordered import Delayed, Over, TemporalJoin
-from penstock.sql.relations.tree import Correlate, Filter, Project, Scan, SqlRelation, Values
-from penstock.sql.relations.windows import WindowTable
 from penstock.types.sql_types import BOOLEAN
 
 _CONDITION = "$condition"
@@ -64,9 +66,7 @@ class Lowering:
         self.ttl_ms = environment.get_configuration().get(STATE_TTL) // _MILLISECOND or None
         mode = environment.get_configuration().get(RUNTIME_MODE)
         self.is_batch = mode is RuntimeExecutionMode.BATCH
-        self._made: dict[int, tuple[SqlRelation, Rows]] = {}
-        is_forgetful = self.ttl_ms is not None
-        self._queries = QueryWriter(self._read, forgets=is_forgetful)
+        self._made: dict[int, tuple[Relation, Rows]] = {}
 
     def placement(self, graph: LogicalGraph | None = None) -> Placement:
         """Return what EXPLAIN tells of the relations."""
@@ -79,11 +79,11 @@ class Lowering:
         found = []
         for key, (_, rows) in self._made.items():
             whole = self.environment.graph.node(rows.node_id).query
-            if whole is not None and any(whole.query is each for each in placed):
+            if whole is not None and any(whole is each for each in placed):
                 found.append(key)
         return Placement(self.ttl_ms, frozenset(found), self.is_batch)
 
-    def stream(self, relation: SqlRelation) -> Rows:
+    def stream(self, relation: Relation) -> Rows:
         """Return the stream of the rows of a relation, whose type has its columns."""
         found = self._made.get(id(relation))
         if found is None:
@@ -92,7 +92,7 @@ class Lowering:
                 self._note_query(relation, found[1])
         return found[1]
 
-    def stateful(self, rows: Rows, relation: SqlRelation) -> Rows:
+    def stateful(self, rows: Rows, relation: Relation) -> Rows:
         """Return the stream of an operator with state, whose uid says what the state was computed from.
 
         Of two operators with the same computation the second one is known by its place.
@@ -102,13 +102,15 @@ class Lowering:
         is_taken = any(each.uid == uid for each in self.environment.graph.nodes())
         return rows if is_taken else rows.uid(uid)
 
-    def _note_query(self, relation: SqlRelation, rows: Rows) -> None:
+    def _note_query(self, relation: Relation, rows: Rows) -> None:
         """Note what Spark SQL may compute in the place of the operators; the planner decides whether it does."""
-        whole = self._queries.whole(relation)
+        scans = (each for each in relations_of(relation) if isinstance(each, Scan))
+        reads = tuple(map(self._read, scans))
+        whole = WholeQuery(relation, reads, forgets=self.ttl_ms is not None)
         self.environment.graph.change(rows.node_id, query=whole)
 
-    def _read(self, scan: Scan) -> tuple[QueryRead | WholeQuery | str, int | None]:
-        """Return what is read of a table; see `QueryWriter`."""
+    def _read(self, scan: Scan) -> ScanRead:
+        """Return the rows of a table as columns, if they are."""
         node, graph = self.environment.graph.node(self.stream(scan).node_id), self.environment.graph
         required = None
         if node.kind == TIMESTAMPS and isinstance(node.watermarking.assigner, ColumnTimestamps):
@@ -116,13 +118,14 @@ class Lowering:
             required = names.index(node.watermarking.assigner.name)
             node = graph.node(node.inputs[0])
         if node.query is not None:
-            return node.query, required
+            return ScanRead(scan, node.query, required)
         chain = None
         if node.kind == EXPRESSIONS:
             chain, node = node.function, graph.node(node.inputs[0])
         if node.kind != SOURCE:
-            return f"table {scan.name!r} is made by {node.name!r}", required
-        return QueryRead(node.name, node.source, node.type_info, chain), required
+            return ScanRead(scan, f"table {scan.name!r} is made by {node.name!r}", required)
+        read = QueryRead(node.name, node.source, node.type_info, chain)
+        return ScanRead(scan, read, required)
 
 
 def _scan(lowering: Lowering, relation: Scan) -> Rows:
@@ -185,11 +188,11 @@ def _project(lowering: Lowering, relation: Project) -> Rows:
     return evaluated(rows, SelectStep(tuple(outputs)), "select")
 
 
-def _names(relation: SqlRelation) -> list[str]:
+def _names(relation: Relation) -> list[str]:
     return [each.name for each in relation.columns]
 
 
-LOWER: Mapping[type[SqlRelation], Callable[[Lowering, Any], Rows]] = {
+LOWER: Mapping[type[Relation], Callable[[Lowering, Any], Rows]] = {
     Scan: _scan,
     Values: _values,
     Correlate: _correlate,

@@ -8,11 +8,11 @@ from typing import Any
 from penstock.config.options import RUNTIME_MODE, RuntimeExecutionMode
 from penstock.program.operators import SOURCE
 from penstock.program.traverse import reachable
+from penstock.relation.tree import Relation
 from penstock.sql.lowering.lower import Lowering
-from penstock.sql.relations.tree import SqlRelation
 
 
-def runs_as_batch(environment: Any, relations: Sequence[SqlRelation]) -> bool:
+def runs_as_batch(environment: Any, relations: Sequence[Relation]) -> bool:
     """Return whether the job of some relations emits final rows: the mode is BATCH, or AUTOMATIC and all tables end."""
     asked = environment.get_configuration().get(RUNTIME_MODE)
     if asked is not RuntimeExecutionMode.AUTOMATIC:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.sql.functions.aggregate_call import AggregateCall
+from penstock.relation.ordered import Frame, Over, OverCall, RowNumber, total_order
+from penstock.relation.parts import AggregateCall
+from penstock.relation.tree import Delayed
 from penstock.sql.functions.late_watermark import LateWatermark
-from penstock.sql.functions.over import Frame, OverCall, OverFunction, OverSpec
+from penstock.sql.functions.over import OverFunction, OverSpec
 from penstock.sql.functions.timed_over import TimedOver
 from penstock.sql.lowering.evaluated import Rows, row_type
-from penstock.sql.lowering.keyed import by_columns, changes_of, total_order
-from penstock.sql.relations.keyed import RowNumber
-from penstock.sql.relations.ordered import Delayed, Over
+from penstock.sql.lowering.keyed import by_columns, changes_of
 from penstock.types.sql_types import BIGINT
 
 _NUMBER = OverCall(

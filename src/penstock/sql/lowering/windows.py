@@ -23,21 +23,20 @@ from penstock.expressions.typing import typed
 from penstock.program.operators import EXPRESSIONS, TIMESTAMPS
 from penstock.program.timestamps import ColumnTimestamps
 from penstock.program.windows import RegularWindows
-from penstock.sql.catalogue import SqlColumn
-from penstock.sql.functions.aggregate_call import AggregateCall
-from penstock.sql.functions.parts import GroupParts, group_parts
-from penstock.sql.functions.windows import (
-    AssignWindows,
-    AtWindowEnd,
-    SessionFunction,
+from penstock.relation.groups import (
+    BOUNDS,
     TableWindows,
+    WindowGroupBy,
+    WindowRows,
+    WindowTable,
+    scanned,
 )
+from penstock.relation.parts import AggregateCall, GroupParts, group_parts
+from penstock.relation.tree import Relation, SqlColumn
+from penstock.sql.functions.windows import AssignWindows, AtWindowEnd, SessionFunction
 from penstock.sql.lowering.evaluated import Rows, column_types, evaluated, row_type
 from penstock.sql.lowering.keyed import by_columns, keyed
 from penstock.sql.relations.conditions import all_of, projected, where
-from penstock.sql.relations.keyed import WindowGroupBy
-from penstock.sql.relations.tree import SqlRelation
-from penstock.sql.relations.windows import BOUNDS, WindowRows, WindowTable, scanned
 from penstock.types.records import RowTypeInfo
 from penstock.types.sql_types import BIGINT, BOOLEAN
 
@@ -178,7 +177,7 @@ def _filtered(
 
 def _selected(
     lowering: Any, found: WindowRows, conditions: list[Expression], selected: _Selected
-) -> SqlRelation:
+) -> Relation:
     """Return the columns of a group without its bounds, and of its arguments, of rows that have a time."""
     table, spec = found.input, found.spec
     if spec is not None and not _has_times(lowering, spec, table):
@@ -193,7 +192,7 @@ def _selected(
     return projected(rows, (first,), (Field(first.name, first.type, 0),))
 
 
-def _has_times(lowering: Any, spec: TableWindows, relation: SqlRelation) -> bool:
+def _has_times(lowering: Any, spec: TableWindows, relation: Relation) -> bool:
     """Return whether no row is without a time: timestamps are read from the column, and that refuses NULL."""
     graph = lowering.environment.graph
     for scan, at in scanned(relation, spec.time):

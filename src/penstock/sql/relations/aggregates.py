@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from penstock.expressions.functions import USER
 from penstock.expressions.tree import Call, Expression, Field, Literal
+from penstock.relation.parts import AggregateCall
 from penstock.sql.binding.binder import Binder, Build
 from penstock.sql.binding.scope import Scope
 from penstock.sql.catalogue import FunctionKind, SqlCatalogue
 from penstock.sql.functions.accumulators import avg_result, sum_result
-from penstock.sql.functions.aggregate_call import AggregateCall
 from penstock.sql.place import unsupported, wrong
 from penstock.sql.sqlglot_source import exp
 from penstock.types.sql_types import (

@@ -21,11 +21,9 @@ from penstock.expressions.tree import (
     shifted,
     with_fields,
 )
-from penstock.sql.catalogue import Changelog, SqlColumn
-from penstock.sql.relations.joins import Join, JoinType, joined
-from penstock.sql.relations.keyed import Rank, RowNumber
-from penstock.sql.relations.ordered import Delayed
-from penstock.sql.relations.tree import Filter, Project, SqlRelation
+from penstock.relation.joins import Join, JoinType, joined
+from penstock.relation.ordered import Rank, RowNumber
+from penstock.relation.tree import Changelog, Delayed, Filter, Project, Relation, SqlColumn
 from penstock.types.sql_types import BOOLEAN
 
 _LEFT_MOVES = {JoinType.INNER, JoinType.LEFT, JoinType.SEMI, JoinType.ANTI}
@@ -47,7 +45,7 @@ def all_of(conditions: Sequence[Expression]) -> Expression | None:
     return found
 
 
-def where(relation: SqlRelation, conditions: Iterable[Expression]) -> SqlRelation:
+def where(relation: Relation, conditions: Iterable[Expression]) -> Relation:
     """Return the rows for which all conditions are true."""
     wanted = [each for condition in conditions for each in conjuncts(condition)]
     wanted = [each for each in wanted if not _is_true(each)]
@@ -68,7 +66,7 @@ def _is_true(condition: Expression) -> bool:
     return isinstance(condition, Literal) and condition.value is True
 
 
-def _filter(relation: SqlRelation, conditions: Sequence[Expression]) -> SqlRelation:
+def _filter(relation: Relation, conditions: Sequence[Expression]) -> Relation:
     condition = all_of(conditions)
     if condition is None:
         return relation
@@ -81,7 +79,7 @@ def _filter(relation: SqlRelation, conditions: Sequence[Expression]) -> SqlRelat
     )
 
 
-def _below_projection(relation: Project, conditions: Sequence[Expression]) -> SqlRelation:
+def _below_projection(relation: Project, conditions: Sequence[Expression]) -> Relation:
     moved: list[Expression] = []
     stay: list[Expression] = []
     for each in conditions:
@@ -96,7 +94,7 @@ def _below_projection(relation: Project, conditions: Sequence[Expression]) -> Sq
     return _filter(made, stay)
 
 
-def _into_join(join: Join, conditions: Sequence[Expression]) -> SqlRelation:
+def _into_join(join: Join, conditions: Sequence[Expression]) -> Relation:
     width = len(join.left.columns)
     lefts, rights, rest = [], [], []
     for each in conditions:
@@ -151,7 +149,7 @@ def _pair(condition: Expression, width: int) -> tuple[Expression, Expression] | 
     return None
 
 
-def _bounded(numbered: RowNumber, conditions: Sequence[Expression]) -> SqlRelation:
+def _bounded(numbered: RowNumber, conditions: Sequence[Expression]) -> Relation:
     """Return the first rows, if a condition bounds their number."""
     number = len(numbered.columns) - 1
     start, end, rest = 0, None, []
@@ -225,8 +223,8 @@ def _bound(condition: Expression, number: int) -> tuple[int, int | None] | None:
 
 
 def projected(
-    relation: SqlRelation, columns: tuple[SqlColumn, ...], outputs: tuple[Expression, ...]
-) -> SqlRelation:
+    relation: Relation, columns: tuple[SqlColumn, ...], outputs: tuple[Expression, ...]
+) -> Relation:
     """Return rows of expressions; a key stays one if all its columns are among them."""
     if isinstance(relation, Project) and _is_composable(relation, outputs):
         made = relation.outputs
@@ -253,7 +251,7 @@ def _is_composable(inside: Project, outputs: tuple[Expression, ...]) -> bool:
     return all(count == 1 or not isinstance(inside.outputs[at], Call) for at, count in uses.items())
 
 
-def _without_number(rank: Rank, outputs: tuple[Expression, ...]) -> SqlRelation:
+def _without_number(rank: Rank, outputs: tuple[Expression, ...]) -> Relation:
     number = len(rank.columns) - 1
     if any(number in columns_of(each) for each in outputs):
         return rank

@@ -12,12 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from penstock.sql.catalogue import Changelog
+from penstock.relation.groups import GroupBy, WindowGroupBy, WindowRows
+from penstock.relation.joins import Join
+from penstock.relation.tree import Changelog, Relation
 from penstock.sql.relations.final import is_final_in_batch
-from penstock.sql.relations.joins import Join
-from penstock.sql.relations.keyed import GroupBy, WindowGroupBy
-from penstock.sql.relations.tree import SqlRelation
-from penstock.sql.relations.windows import WindowRows
 
 _UNITS = (
     (86_400_000, "day"),
@@ -43,13 +41,13 @@ class Placement:
     is_batch: bool = False
 
 
-def explained(relation: SqlRelation, placement: Placement, depth: int = 0) -> str:
+def explained(relation: Relation, placement: Placement, depth: int = 0) -> str:
     """Return a relation and its inputs, one per line: its changelog mode, what it keeps and how long, or that Spark SQL computes it."""
     stateful = {id(each) for each in with_state(relation)}
     return "\n".join(_lines(relation, placement, depth, stateful, in_spark=False))
 
 
-def with_state(relation: SqlRelation) -> Iterator[SqlRelation]:
+def with_state(relation: Relation) -> Iterator[Relation]:
     """Yield a relation and those below it, of the ones that keep state: sessions are kept by the group that they are merged in."""
     if relation.state is not None:
         yield relation
@@ -61,7 +59,7 @@ def with_state(relation: SqlRelation) -> Iterator[SqlRelation]:
 
 
 def _lines(
-    relation: SqlRelation, placement: Placement, depth: int, stateful: set[int], *, in_spark: bool
+    relation: Relation, placement: Placement, depth: int, stateful: set[int], *, in_spark: bool
 ) -> list[str]:
     in_spark = in_spark or id(relation) in placement.in_spark
     kept = ""
@@ -77,7 +75,7 @@ def _lines(
     return lines
 
 
-def _how_long(relation: SqlRelation, ttl_ms: int | None) -> str:
+def _how_long(relation: Relation, ttl_ms: int | None) -> str:
     """Return how long state is kept; what the watermark bounds says so itself."""
     if relation.is_bounded:
         return ""

@@ -9,17 +9,16 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 
-from penstock.sql.catalogue import Changelog
-from penstock.sql.relations.joins import Join
-from penstock.sql.relations.keyed import GroupBy, Normalize, Rank, RowNumber
-from penstock.sql.relations.ordered import Over, TemporalJoin
-from penstock.sql.relations.tree import SqlRelation
+from penstock.relation.groups import GroupBy
+from penstock.relation.joins import Join, TemporalJoin
+from penstock.relation.ordered import Over, Rank, RowNumber
+from penstock.relation.tree import Changelog, Normalize, Relation
 
 _ADDS_UP = (GroupBy, Normalize, Rank, RowNumber, Over)
 """Relations whose operators emit, of all rows of a key, what is left."""
 
 
-def is_final_in_batch(relation: SqlRelation) -> bool:
+def is_final_in_batch(relation: Relation) -> bool:
     """Return whether the rows of a relation are insert-only in a batch job."""
     if relation.is_insert_only or isinstance(relation, _ADDS_UP):
         return True
@@ -30,7 +29,7 @@ def is_final_in_batch(relation: SqlRelation) -> bool:
     return bool(relation.inputs) and all(map(is_final_in_batch, relation.inputs))
 
 
-def final_rows(relation: SqlRelation) -> SqlRelation:
+def final_rows(relation: Relation) -> Relation:
     """Return the rows that are left of a relation when its input has ended; a batch job computes them."""
     if is_final_in_batch(relation):
         return relation

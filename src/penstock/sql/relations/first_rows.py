@@ -12,16 +12,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from penstock.expressions.tree import Field
+from penstock.relation.ordered import Rank
+from penstock.relation.tree import Changelog, Relation, SqlColumn
 from penstock.sql.binding.binder import Binder
 from penstock.sql.binding.operators import BUILDERS
 from penstock.sql.binding.scope import Scope
-from penstock.sql.catalogue import Changelog, SqlCatalogue, SqlColumn
+from penstock.sql.catalogue import SqlCatalogue
 from penstock.sql.place import unsupported, wrong
 from penstock.sql.relations.aggregates import aggregate_nodes
 from penstock.sql.relations.conditions import projected
-from penstock.sql.relations.keyed import Rank
 from penstock.sql.relations.numbered import check_ordered, constant_number, sorted_by
-from penstock.sql.relations.tree import SqlRelation
 from penstock.sql.sqlglot_source import exp
 from penstock.types.row_order import SortColumn
 
@@ -45,10 +45,10 @@ def _reads_input(node: exp.Expr, result: Scope, binder: Binder) -> bool:
 
 def first_rows(
     query: exp.Expr,
-    relation: SqlRelation,
+    relation: Relation,
     catalogue: SqlCatalogue,
     hidden: Sequence[exp.Expr] = (),
-) -> SqlRelation:
+) -> Relation:
     """Return the rows that ORDER BY with LIMIT and OFFSET leave.
 
     Without ORDER BY they are the first ones in order of all columns.

@@ -15,15 +15,15 @@ from penstock.expressions.tree import (
     conjuncts,
     shifted,
 )
+from penstock.relation.joins import JoinType, joined
+from penstock.relation.tree import Relation, SqlColumn, Values
 from penstock.sql.binding.binder import Binder
 from penstock.sql.binding.conditions import compared
 from penstock.sql.binding.conversions import together
 from penstock.sql.binding.operators import BUILDERS
 from penstock.sql.binding.scope import Scope, ScopeTable
-from penstock.sql.catalogue import SqlColumn
 from penstock.sql.place import unsupported, wrong
 from penstock.sql.relations.conditions import all_of, equalities, where
-from penstock.sql.relations.joins import JoinType, joined
 from penstock.sql.relations.table_functions import (
     correlated_rows,
     correlated_table,
@@ -32,7 +32,6 @@ from penstock.sql.relations.table_functions import (
     table_function,
 )
 from penstock.sql.relations.temporal import is_temporal, temporal_join
-from penstock.sql.relations.tree import SqlRelation, Values
 from penstock.sql.sqlglot_source import exp
 from penstock.types.sql_types import BOOLEAN, NULL
 
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
     from penstock.sql.relations.select import QueryTranslator
 
 
-def constant_rows(node: exp.Values, binder: Binder) -> SqlRelation:
+def constant_rows(node: exp.Values, binder: Binder) -> Relation:
     """Return the rows of VALUES.
 
     Raises:
@@ -67,7 +66,7 @@ def constant_rows(node: exp.Values, binder: Binder) -> SqlRelation:
     return Values(rows=tuple(zip(*made, strict=True)), columns=tuple(columns))
 
 
-def one_row() -> SqlRelation:
+def one_row() -> Relation:
     """Return one row, for SELECT without FROM."""
     return Values(rows=((True,),), columns=(SqlColumn("$one", BOOLEAN),))
 
@@ -95,7 +94,7 @@ class FromClause:
         self._translator = translator
         self._outer = outer
 
-    def relation(self, query: exp.Select) -> tuple[SqlRelation, Scope]:
+    def relation(self, query: exp.Select) -> tuple[Relation, Scope]:
         """Return the rows of FROM, and what names of columns mean.
 
         Raises:
@@ -111,7 +110,7 @@ class FromClause:
             relation, scope = self._joined(relation, scope, join)
         return relation, scope
 
-    def _item(self, node: exp.Expr, offset: int) -> tuple[SqlRelation, ScopeTable]:
+    def _item(self, node: exp.Expr, offset: int) -> tuple[Relation, ScopeTable]:
         """Return a table of FROM, and its columns from a position on."""
         relation, name = self._source(node)
         alias = node.args.get("alias")
@@ -130,7 +129,7 @@ class FromClause:
         )
         return relation, ScopeTable(name, columns)
 
-    def _source(self, node: exp.Expr) -> tuple[SqlRelation, str | None]:
+    def _source(self, node: exp.Expr) -> tuple[Relation, str | None]:
         if isinstance(node, exp.Table):
             if is_table_function(node):
                 return table_function(self._translator, node), node.alias or None
@@ -145,7 +144,7 @@ class FromClause:
             return self._translator.values(node), node.alias or None
         raise unsupported(f"{type(node).__name__.upper()} in FROM", node)
 
-    def _joined(self, left: SqlRelation, scope: Scope, join: exp.Join) -> tuple[SqlRelation, Scope]:
+    def _joined(self, left: Relation, scope: Scope, join: exp.Join) -> tuple[Relation, Scope]:
         kind = self._type(join)
         _check_name(scope, join)
         if is_correlated(join.this):
@@ -176,8 +175,8 @@ class FromClause:
         )
 
     def _correlated(
-        self, left: SqlRelation, scope: Scope, kind: JoinType, join: exp.Join
-    ) -> tuple[SqlRelation, Scope]:
+        self, left: Relation, scope: Scope, kind: JoinType, join: exp.Join
+    ) -> tuple[Relation, Scope]:
         if kind not in {JoinType.INNER, JoinType.LEFT}:
             raise unsupported(f"{kind.value} with UNNEST or LATERAL TABLE", join)
         table = correlated_table(join.this, scope, self._translator)
@@ -212,14 +211,14 @@ class FromClause:
 
     def _using(
         self,
-        left: SqlRelation,
-        right: SqlRelation,
+        left: Relation,
+        right: Relation,
         kind: JoinType,
         scope: Scope,
         table: ScopeTable,
         using: list[exp.Expr],
         join: exp.Join,
-    ) -> tuple[SqlRelation, Scope]:
+    ) -> tuple[Relation, Scope]:
         conditions, merged = [], dict(scope.merged)
         other = Scope((table,))
         for each in using:
@@ -259,12 +258,12 @@ def _merged(left: Expression, right: Expression, kind: JoinType) -> Expression:
 
 
 def joined_on(
-    left: SqlRelation,
-    right: SqlRelation,
+    left: Relation,
+    right: Relation,
     kind: JoinType,
     conditions: list[Expression],
     ttls_ms: tuple[int | None, int | None] = (None, None),
-) -> SqlRelation:
+) -> Relation:
     """Return a join; conditions of one side go below it where that is the same."""
     width = len(left.columns)
     pairs, rest = equalities([each for each in conditions if not _holds(each)], width)

@@ -13,10 +13,11 @@ from dataclasses import dataclass, replace
 from itertools import combinations, product
 
 from penstock.expressions.tree import Call, Expression, Field, Literal
+from penstock.relation.groups import GroupBy, aggregated
+from penstock.relation.parts import AggregateCall
+from penstock.relation.tree import Relation, SqlColumn, distinct_names, union
 from penstock.sql.binding.binder import Binder
 from penstock.sql.binding.operators import BUILDERS
-from penstock.sql.catalogue import SqlColumn
-from penstock.sql.functions.aggregate_call import AggregateCall
 from penstock.sql.place import unsupported, wrong
 from penstock.sql.relations.aggregates import (
     BoundAggregate,
@@ -26,8 +27,6 @@ from penstock.sql.relations.aggregates import (
     nodes_of,
 )
 from penstock.sql.relations.conditions import projected
-from penstock.sql.relations.keyed import GroupBy, aggregated, distinct_names, union
-from penstock.sql.relations.tree import SqlRelation
 from penstock.sql.sqlglot_source import exp
 from penstock.types.sql_types import BIGINT, BOOLEAN, INT
 
@@ -56,8 +55,8 @@ class Groups:
 
 
 def grouped(
-    query: exp.Select, relation: SqlRelation, binder: Binder, ttl_ms: int | None
-) -> tuple[SqlRelation, Binder]:
+    query: exp.Select, relation: Relation, binder: Binder, ttl_ms: int | None
+) -> tuple[Relation, Binder]:
     """Return a row per group, and what binds expressions over them; without groups and aggregates the rows as they are.
 
     Raises:
@@ -150,7 +149,7 @@ def _placed(bound: BoundAggregate, read: tuple[Expression, ...], width: int) -> 
     return replace(bound.call, arguments=arguments, filter=condition)
 
 
-def _rows(relation: SqlRelation, groups: Groups, read: tuple[Expression, ...]) -> SqlRelation:
+def _rows(relation: Relation, groups: Groups, read: tuple[Expression, ...]) -> Relation:
     """Return rows of the groups, the number of the set, and what aggregates read."""
     if groups.sets is None:
         inputs = (*groups.scalars, *read)
@@ -168,10 +167,10 @@ def _rows(relation: SqlRelation, groups: Groups, read: tuple[Expression, ...]) -
 
 
 def _selected(
-    relation: SqlRelation,
+    relation: Relation,
     outputs: tuple[Expression, ...],
     named: Sequence[Expression] | None = None,
-) -> SqlRelation:
+) -> Relation:
     """Return rows of expressions, called like the columns that they are or stand for."""
     columns = [
         replace(as_column(each, relation), name=_name(source, at))
@@ -180,7 +179,7 @@ def _selected(
     return projected(relation, distinct_names(columns), outputs)
 
 
-def as_column(scalar: Expression, relation: SqlRelation) -> SqlColumn:
+def as_column(scalar: Expression, relation: Relation) -> SqlColumn:
     """Return the column that an expression makes; what is known of a column of the input stays known."""
     if isinstance(scalar, Field):
         return relation.columns[scalar.position]
@@ -200,7 +199,7 @@ def _free(calls: tuple[object, ...], columns: tuple[SqlColumn, ...]) -> tuple[st
     return tuple(f"{prefix}{at}" for at in range(len(calls)))
 
 
-def _one_column(relation: SqlRelation) -> SqlRelation:
+def _one_column(relation: Relation) -> Relation:
     """Return rows of one column, for COUNT(*) alone: rows need a column."""
     first = relation.columns[0]
     return projected(relation, (first,), (Field(first.name, first.type, 0),))

@@ -6,19 +6,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from penstock.expressions.tree import Expression, Field
+from penstock.relation.ordered import Frame, Over, OverCall, RowNumber
+from penstock.relation.parts import AggregateCall
+from penstock.relation.tree import Changelog, Relation, SqlColumn, distinct_names, in_time
 from penstock.sql.binding.binder import Binder
 from penstock.sql.binding.conversions import converted
 from penstock.sql.binding.intervals import milliseconds
-from penstock.sql.catalogue import Changelog, SqlColumn
 from penstock.sql.functions.accumulators import ACCUMULATORS
-from penstock.sql.functions.aggregate_call import AggregateCall
-from penstock.sql.functions.over import POSITIONAL, Frame, OverCall
+from penstock.sql.functions.over import POSITIONAL
 from penstock.sql.place import unsupported, wrong
 from penstock.sql.relations.aggregates import bound_aggregate, is_aggregate, nodes_of
 from penstock.sql.relations.conditions import projected
-from penstock.sql.relations.keyed import RowNumber, distinct_names
-from penstock.sql.relations.ordered import Over, in_time
-from penstock.sql.relations.tree import SqlRelation
 from penstock.sql.sqlglot_source import exp
 from penstock.types.row_order import SortColumn
 from penstock.types.sql_types import BIGINT
@@ -27,8 +25,8 @@ _UNORDERED = frozenset({"ARRAY", "MAP", "ROW", "ANY"})
 
 
 def with_windows(
-    query: exp.Select, nodes: Sequence[exp.Expr], relation: SqlRelation, binder: Binder
-) -> SqlRelation:
+    query: exp.Select, nodes: Sequence[exp.Expr], relation: Relation, binder: Binder
+) -> Relation:
     """Return rows with the results of the window functions of some expressions as further columns.
 
     The binder then knows them.
@@ -43,9 +41,7 @@ def with_windows(
     return relation
 
 
-def _numbered(
-    node: exp.Window, query: exp.Select, relation: SqlRelation, binder: Binder
-) -> SqlRelation:
+def _numbered(node: exp.Window, query: exp.Select, relation: Relation, binder: Binder) -> Relation:
     window = _definition(node, query)
     relation, partition = with_columns_of(relation, window.args.get("partition_by") or [], binder)
     order = window.args.get("order")
@@ -74,7 +70,7 @@ def _numbered(
 
 
 def _time_of(
-    relation: SqlRelation, sort: tuple[SortColumn, ...], call: OverCall | None = None
+    relation: Relation, sort: tuple[SortColumn, ...], call: OverCall | None = None
 ) -> int | None:
     """Return the event time that rows are in ascending order of, None if a later row may change a value.
 
@@ -87,7 +83,7 @@ def _time_of(
     return at if relation.columns[at].is_time and not is_ahead else None
 
 
-def _plain(relation: SqlRelation, time: int | None) -> list[SqlColumn]:
+def _plain(relation: Relation, time: int | None) -> list[SqlColumn]:
     """Return the columns, of which the time alone stays an event time: rows wait for theirs, and others may have passed."""
     return [
         SqlColumn(each.name, each.type, is_time=at == time)
@@ -97,11 +93,11 @@ def _plain(relation: SqlRelation, time: int | None) -> list[SqlColumn]:
 
 def _row_number(
     node: exp.Window,
-    relation: SqlRelation,
+    relation: Relation,
     partition: tuple[int, ...],
     sort: tuple[SortColumn, ...],
     binder: Binder,
-) -> SqlRelation:
+) -> Relation:
     at, time = len(relation.columns), _time_of(relation, sort)
     columns = distinct_names([*_plain(relation, time), SqlColumn("$number", BIGINT)])
     binder.given[id(node)] = Field(columns[at].name, BIGINT, at)
@@ -125,10 +121,10 @@ def _called(node: exp.Window) -> exp.Expr:
 def over_call(
     node: exp.Window,
     window: exp.Expr,
-    relation: SqlRelation,
+    relation: Relation,
     sort: tuple[SortColumn, ...],
     binder: Binder,
-) -> tuple[SqlRelation, OverCall]:
+) -> tuple[Relation, OverCall]:
     """Bind a function of OVER; the rows get its arguments as columns.
 
     Raises:
@@ -158,8 +154,8 @@ def over_call(
 
 
 def _positional(
-    name: str, inside: exp.Expr, window: exp.Expr, relation: SqlRelation, binder: Binder
-) -> tuple[SqlRelation, OverCall]:
+    name: str, inside: exp.Expr, window: exp.Expr, relation: Relation, binder: Binder
+) -> tuple[Relation, OverCall]:
     given = list(inside.expressions)
     offset, default = 1, None
     whole = Frame(counts_rows=False, preceding=None)
@@ -236,7 +232,7 @@ def frame_of(window: exp.Expr, sort: tuple[SortColumn, ...] | None, node: exp.Ex
     return Frame(counts_rows, constant_number(start, node))
 
 
-def check_ordered(relation: SqlRelation, node: exp.Expr) -> None:
+def check_ordered(relation: Relation, node: exp.Expr) -> None:
     """Refuse to rank rows whose columns have no order.
 
     Raises:
@@ -276,14 +272,14 @@ def _extended(node: exp.Window, named: exp.Expr) -> exp.Expr:
 
 
 def with_columns_of(
-    relation: SqlRelation, nodes: list[exp.Expr], binder: Binder
-) -> tuple[SqlRelation, tuple[int, ...]]:
+    relation: Relation, nodes: list[exp.Expr], binder: Binder
+) -> tuple[Relation, tuple[int, ...]]:
     """Return rows that have some expressions as columns, and the positions of these."""
     made = [binder.scalar(each) for each in nodes]
     return _appended(relation, made)
 
 
-def _appended(relation: SqlRelation, made: list[Expression]) -> tuple[SqlRelation, tuple[int, ...]]:
+def _appended(relation: Relation, made: list[Expression]) -> tuple[Relation, tuple[int, ...]]:
     positions: list[int] = []
     extra: list[Expression] = []
     for each in made:
@@ -301,8 +297,8 @@ def _appended(relation: SqlRelation, made: list[Expression]) -> tuple[SqlRelatio
 
 
 def sorted_by(
-    relation: SqlRelation, order: exp.Expr, binder: Binder
-) -> tuple[SqlRelation, tuple[SortColumn, ...]]:
+    relation: Relation, order: exp.Expr, binder: Binder
+) -> tuple[Relation, tuple[SortColumn, ...]]:
     """Return rows that have what ORDER BY names as columns, and their order."""
     made = [binder.scalar(each.this) for each in order.expressions]
     relation, positions = _appended(relation, made)

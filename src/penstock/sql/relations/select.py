@@ -12,10 +12,12 @@ from datetime import timedelta
 from penstock.config.parse import parse_duration
 from penstock.errors import ConfigError, did_you_mean
 from penstock.expressions.tree import Expression, Field
+from penstock.relation.groups import GroupBy, aggregated
+from penstock.relation.tree import Changelog, Normalize, Relation, Scan, SqlColumn, distinct_names
 from penstock.sql.binding.binder import Binder
 from penstock.sql.binding.operators import BUILDERS
 from penstock.sql.binding.scope import Scope
-from penstock.sql.catalogue import Changelog, SqlCatalogue, SqlColumn, SqlView
+from penstock.sql.catalogue import SqlCatalogue, SqlView
 from penstock.sql.dialect import hints_of, options_of
 from penstock.sql.place import unsupported, wrong
 from penstock.sql.relations.aggregates import GroupBinder
@@ -23,11 +25,9 @@ from penstock.sql.relations.conditions import projected, where
 from penstock.sql.relations.first_rows import first_rows, orders_of_input
 from penstock.sql.relations.from_clause import FromClause, constant_rows
 from penstock.sql.relations.grouping import as_column, grouped
-from penstock.sql.relations.keyed import GroupBy, Normalize, aggregated, distinct_names
 from penstock.sql.relations.numbered import with_windows
 from penstock.sql.relations.set_operations import except_rows, intersected, united
 from penstock.sql.relations.subqueries import is_existence, with_existence, with_scalars
-from penstock.sql.relations.tree import Scan, SqlRelation
 from penstock.sql.sqlglot_source import exp
 from penstock.types.sql_types import NULL
 
@@ -127,7 +127,7 @@ _CLAUSES = frozenset(
 )
 """Arguments of `exp.Select` that are translated."""
 
-_SETS: Mapping[type, Callable[..., SqlRelation]] = {
+_SETS: Mapping[type, Callable[..., Relation]] = {
     exp.Union: united,
     exp.Intersect: intersected,
     exp.Except: except_rows,
@@ -144,11 +144,11 @@ class QueryTranslator:
     def __init__(self, catalogue: SqlCatalogue) -> None:
         """Make a translator."""
         self.catalogue = catalogue
-        self._views: dict[int, SqlRelation] = {}
-        self._scans: dict[tuple[str, ...], SqlRelation] = {}
-        self._named: list[dict[str, SqlRelation]] = []
+        self._views: dict[int, Relation] = {}
+        self._scans: dict[tuple[str, ...], Relation] = {}
+        self._named: list[dict[str, Relation]] = []
 
-    def relation(self, query: exp.Expr, outer: Scope | None = None) -> SqlRelation:
+    def relation(self, query: exp.Expr, outer: Scope | None = None) -> Relation:
         """Return the relation of a query.
 
         Raises:
@@ -163,7 +163,7 @@ class QueryTranslator:
             if known is not None:
                 self._named.pop()
 
-    def _query(self, query: exp.Expr, outer: Scope | None) -> SqlRelation:
+    def _query(self, query: exp.Expr, outer: Scope | None) -> Relation:
         if isinstance(query, exp.Subquery) and not query.alias:
             return self._limited(query, self.relation(query.this, outer))
         if isinstance(query, exp.Select):
@@ -176,10 +176,10 @@ class QueryTranslator:
         sides = (self.relation(query.this, outer), self.relation(query.expression, outer))
         return self._limited(query, combine(sides, query))
 
-    def _common_tables(self, known: exp.Expr) -> dict[str, SqlRelation]:
+    def _common_tables(self, known: exp.Expr) -> dict[str, Relation]:
         if known.args.get("recursive"):
             raise unsupported("WITH RECURSIVE", known)
-        found: dict[str, SqlRelation] = {}
+        found: dict[str, Relation] = {}
         self._named.append(found)
         try:
             for each in known.expressions:
@@ -193,7 +193,7 @@ class QueryTranslator:
             self._named.pop()
         return found
 
-    def _select(self, query: exp.Select, outer: Scope | None) -> SqlRelation:
+    def _select(self, query: exp.Select, outer: Scope | None) -> Relation:
         for name, part in query.args.items():
             if part and name not in _CLAUSES:
                 node = part[0] if isinstance(part, list) else part
@@ -220,7 +220,7 @@ class QueryTranslator:
             check_used(ttls_ms, origin.used_ttls, query)
         return first_rows(query, made, self.catalogue, hidden)
 
-    def _where(self, query: exp.Select, relation: SqlRelation, binder: Binder) -> SqlRelation:
+    def _where(self, query: exp.Select, relation: Relation, binder: Binder) -> Relation:
         clause = query.args.get("where")
         if clause is None:
             return relation
@@ -235,15 +235,15 @@ class QueryTranslator:
                 relation = with_existence(self, each, relation, binder)
         return relation if len(relation.columns) == width else _first_columns(relation, width)
 
-    def _having(self, having: exp.Expr, relation: SqlRelation, binder: Binder) -> SqlRelation:
+    def _having(self, having: exp.Expr, relation: Relation, binder: Binder) -> Relation:
         width = len(relation.columns)
         relation = with_scalars(self, [having.this], relation, binder)
         relation = where(relation, [binder.condition(having.this, "the condition of HAVING")])
         return relation if len(relation.columns) == width else _first_columns(relation, width)
 
     def _selection(
-        self, query: exp.Select, relation: SqlRelation, binder: Binder
-    ) -> tuple[SqlRelation, list[exp.Expr]]:
+        self, query: exp.Select, relation: Relation, binder: Binder
+    ) -> tuple[Relation, list[exp.Expr]]:
         """Return the selected columns, behind them what ORDER BY reads beside these, and its expressions."""
         relation = self._with_values(query, query.expressions, relation, binder)
         columns, outputs = self._selected_columns(query, relation, binder)
@@ -260,15 +260,15 @@ class QueryTranslator:
         self,
         query: exp.Select,
         nodes: Sequence[exp.Expr],
-        relation: SqlRelation,
+        relation: Relation,
         binder: Binder,
-    ) -> SqlRelation:
+    ) -> Relation:
         """Return rows with the window functions and subqueries of expressions as columns, which the binder then knows."""
         relation = with_windows(query, nodes, relation, binder)
         return with_scalars(self, nodes, relation, binder)
 
     def _selected_columns(
-        self, query: exp.Select, relation: SqlRelation, binder: Binder
+        self, query: exp.Select, relation: Relation, binder: Binder
     ) -> tuple[list[SqlColumn], list[Expression]]:
         columns: list[SqlColumn] = []
         outputs: list[Expression] = []
@@ -294,14 +294,14 @@ class QueryTranslator:
         name = node.alias_or_name if isinstance(node, exp.Alias | exp.Column | exp.Dot) else ""
         return [(name, binder.scalar(inside))]
 
-    def _limited(self, query: exp.Expr, relation: SqlRelation) -> SqlRelation:
+    def _limited(self, query: exp.Expr, relation: Relation) -> Relation:
         return first_rows(query, relation, self.catalogue)
 
-    def values(self, node: exp.Values) -> SqlRelation:
+    def values(self, node: exp.Values) -> Relation:
         """Return constant rows."""
         return constant_rows(node, Binder(Scope(), self.catalogue, BUILDERS))
 
-    def table(self, node: exp.Table) -> SqlRelation:
+    def table(self, node: exp.Table) -> Relation:
         """Return the relation of a table or view.
 
         Raises:
@@ -333,7 +333,7 @@ class QueryTranslator:
         self._scans[name] = made
         return made
 
-    def _view(self, view: SqlView, node: exp.Expr) -> SqlRelation:
+    def _view(self, view: SqlView, node: exp.Expr) -> Relation:
         named, self._named = self._named, []
         try:
             return renamed(self.relation(view.query), list(view.columns), node)
@@ -341,7 +341,7 @@ class QueryTranslator:
             self._named = named
 
 
-def scanned(name: str, table: object) -> SqlRelation:
+def scanned(name: str, table: object) -> Relation:
     """Return the rows of a table, with those that an upsert changelog replaces."""
     schema = table.schema  # type: ignore[attr-defined]
     names = [each.name for each in schema.columns]
@@ -361,7 +361,7 @@ def scanned(name: str, table: object) -> SqlRelation:
     )
 
 
-def renamed(relation: SqlRelation, names: list[str], node: exp.Expr) -> SqlRelation:
+def renamed(relation: Relation, names: list[str], node: exp.Expr) -> Relation:
     """Return a relation whose columns have other names; no names leave it as it is.
 
     Raises:
@@ -381,7 +381,7 @@ def renamed(relation: SqlRelation, names: list[str], node: exp.Expr) -> SqlRelat
     return projected(relation, columns, tuple(_column(at, each) for at, each in enumerate(columns)))
 
 
-def _first_columns(relation: SqlRelation, width: int) -> SqlRelation:
+def _first_columns(relation: Relation, width: int) -> Relation:
     kept = relation.columns[:width]
     return projected(relation, kept, tuple(_column(at, each) for at, each in enumerate(kept)))
 

@@ -5,41 +5,39 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from penstock.expressions.tree import Call, Expression, Field, Literal
+from penstock.relation.groups import aggregated
+from penstock.relation.parts import AggregateCall
+from penstock.relation.tree import Correlate, CorrelateSpec, Relation, SqlColumn, union
 from penstock.sql.binding.conversions import converted
-from penstock.sql.catalogue import SqlColumn
-from penstock.sql.functions.aggregate_call import AggregateCall
-from penstock.sql.functions.correlate import CorrelateSpec
 from penstock.sql.place import wrong
 from penstock.sql.relations.conditions import projected, where
-from penstock.sql.relations.keyed import aggregated, union
-from penstock.sql.relations.tree import Correlate, SqlRelation
 from penstock.sql.sqlglot_source import exp
 from penstock.types.sql_types import BIGINT, BOOLEAN, INT, common_type
 
-Sides = tuple[SqlRelation, SqlRelation]
+Sides = tuple[Relation, Relation]
 
 
-def united(sides: Sides, node: exp.Expr) -> SqlRelation:
+def united(sides: Sides, node: exp.Expr) -> Relation:
     """Return the rows of both sides; without ALL each of them once."""
     found = union(_alike(sides, node))
     return found if not node.args.get("distinct") else aggregated(found, len(found.columns), (), ())
 
 
-def intersected(sides: Sides, node: exp.Expr) -> SqlRelation:
+def intersected(sides: Sides, node: exp.Expr) -> Relation:
     """Return the rows that both sides have: with ALL as often as both, else once."""
     if node.args.get("distinct"):
         return _compared(sides, node, "greater")
     return _copied(sides, node, lambda left, right: Call("sql_least", (left, right), kind=BIGINT))
 
 
-def except_rows(sides: Sides, node: exp.Expr) -> SqlRelation:
+def except_rows(sides: Sides, node: exp.Expr) -> Relation:
     """Return the rows that the left side has more often than the right one (ALL), or that only it has, once."""
     if node.args.get("distinct"):
         return _compared(sides, node, "equal")
     return _copied(sides, node, lambda left, right: Call("subtract", (left, right), kind=BIGINT))
 
 
-def _counted(sides: Sides, node: exp.Expr) -> tuple[SqlRelation, Field, Field]:
+def _counted(sides: Sides, node: exp.Expr) -> tuple[Relation, Field, Field]:
     """Return each row once, and the columns that say how often it is on the left and on the right side."""
     left, other = _alike(sides, node)
     width = len(left.columns)
@@ -56,7 +54,7 @@ def _counted(sides: Sides, node: exp.Expr) -> tuple[SqlRelation, Field, Field]:
     return found, Field("$left", BIGINT, width), Field("$right", BIGINT, width + 1)
 
 
-def _compared(sides: Sides, node: exp.Expr, right: str) -> SqlRelation:
+def _compared(sides: Sides, node: exp.Expr, right: str) -> Relation:
     """Return the different rows that are on the left side, and whose number on the right one compares with 0."""
     found, of_left, of_right = _counted(sides, node)
     zero = Literal(0, BIGINT)
@@ -69,7 +67,7 @@ def _compared(sides: Sides, node: exp.Expr, right: str) -> SqlRelation:
 
 def _copied(
     sides: Sides, node: exp.Expr, count: Callable[[Expression, Expression], Expression]
-) -> SqlRelation:
+) -> Relation:
     """Return each row as often as a function of its numbers on both sides says."""
     found, of_left, of_right = _counted(sides, node)
     copies = count(of_left, of_right)
@@ -85,11 +83,11 @@ def _copied(
     return _first(made, of_left.position)
 
 
-def _first(relation: SqlRelation, width: int) -> SqlRelation:
+def _first(relation: Relation, width: int) -> Relation:
     return projected(relation, relation.columns[:width], _all(relation)[:width])
 
 
-def _all(relation: SqlRelation) -> tuple[Expression, ...]:
+def _all(relation: Relation) -> tuple[Expression, ...]:
     return tuple(Field(each.name, each.type, at) for at, each in enumerate(relation.columns))
 
 
@@ -119,7 +117,7 @@ def _alike(sides: Sides, node: exp.Expr) -> Sides:
     return _with_types(left, kinds), _with_types(right, kinds)
 
 
-def _with_types(relation: SqlRelation, kinds: list) -> SqlRelation:  # type: ignore[type-arg]
+def _with_types(relation: Relation, kinds: list) -> Relation:  # type: ignore[type-arg]
     if [each.type for each in relation.columns] == kinds:
         return relation
     pairs = list(zip(relation.columns, kinds, strict=True))

@@ -34,19 +34,19 @@ from penstock.expressions.tree import (
     shifted,
     with_fields,
 )
+from penstock.relation.groups import GroupBy
+from penstock.relation.joins import JoinType
+from penstock.relation.ordered import Rank
+from penstock.relation.parts import AggregateCall
+from penstock.relation.tree import Filter, Project, Relation, SqlColumn
 from penstock.sql.binding.binder import Binder
 from penstock.sql.binding.conditions import compared
 from penstock.sql.binding.operators import BUILDERS
 from penstock.sql.binding.scope import Scope
-from penstock.sql.catalogue import SqlColumn
-from penstock.sql.functions.aggregate_call import AggregateCall
 from penstock.sql.place import unsupported, wrong
 from penstock.sql.relations.aggregates import aggregate_nodes, bound_aggregate, nodes_of
 from penstock.sql.relations.conditions import all_of, where
 from penstock.sql.relations.from_clause import FromClause, joined_on
-from penstock.sql.relations.joins import JoinType
-from penstock.sql.relations.keyed import GroupBy, Rank
-from penstock.sql.relations.tree import Filter, Project, SqlRelation
 from penstock.sql.sqlglot_source import exp
 from penstock.types.sql_types import BOOLEAN
 
@@ -73,8 +73,8 @@ class _Split:
 
 
 def correlated(
-    translator: QueryTranslator, query: exp.Expr, outer: SqlRelation, binder: Binder
-) -> tuple[SqlRelation, list[Expression]]:
+    translator: QueryTranslator, query: exp.Expr, outer: Relation, binder: Binder
+) -> tuple[Relation, list[Expression]]:
     """Return the rows of a subquery, and the conditions between them and the rows around: over the columns of both.
 
     Raises:
@@ -123,14 +123,14 @@ def _is_aggregate(translator: QueryTranslator, query: exp.Select) -> bool:
     return any(aggregate_nodes(each, translator.catalogue) for each in nodes)
 
 
-def n_hidden(relation: SqlRelation) -> int:
+def n_hidden(relation: Relation) -> int:
     """Return how many columns a correlated subquery got behind its own."""
     return sum(each.name.startswith(_PREFIX) for each in relation.columns)
 
 
 def with_correlated_value(
-    translator: QueryTranslator, node: exp.Subquery, relation: SqlRelation, binder: Binder
-) -> SqlRelation | None:
+    translator: QueryTranslator, node: exp.Subquery, relation: Relation, binder: Binder
+) -> Relation | None:
     """Return rows with the value of a correlated subquery, which the binder then knows; None if it is not correlated.
 
     Raises:
@@ -272,8 +272,8 @@ def is_existence(node: exp.Expr) -> bool:
 
 
 def with_existence(
-    translator: QueryTranslator, node: exp.Expr, relation: SqlRelation, binder: Binder
-) -> SqlRelation:
+    translator: QueryTranslator, node: exp.Expr, relation: Relation, binder: Binder
+) -> Relation:
     """Return the rows for which EXISTS or IN is true.
 
     Raises:
@@ -308,13 +308,13 @@ def with_existence(
 
 
 def _with_one_row(
-    relation: SqlRelation,
+    relation: Relation,
     one: _OneRow,
     values: Sequence[Expression],
     node: exp.Expr,
     *,
     is_negated: bool,
-) -> SqlRelation:
+) -> Relation:
     """Return the rows for which the one row of an aggregate is there, and has some values."""
     width = len(relation.columns)
     conditions = [shifted(each, width) for each in one.conditions]
@@ -337,9 +337,9 @@ def _unless_false(condition: Expression) -> Expression:
 def with_scalars(
     translator: QueryTranslator,
     nodes: Sequence[exp.Expr],
-    relation: SqlRelation,
+    relation: Relation,
     binder: Binder,
-) -> SqlRelation:
+) -> Relation:
     """Return rows with the values of the scalar subqueries of some expressions as further columns.
 
     The binder then knows the subqueries as columns.
@@ -400,7 +400,7 @@ class _OneRow:
         return Call("case", (kept, found, Literal(None, found.type)), kind=found.type)
 
 
-def _one_row(relation: SqlRelation) -> _OneRow | None:
+def _one_row(relation: Relation) -> _OneRow | None:
     """Return the aggregate that a relation has the row of, None if it may have several rows."""
     if isinstance(relation, GroupBy) and relation.calls:
         calls = zip(relation.calls, relation.columns, strict=False)

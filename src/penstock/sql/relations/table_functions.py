@@ -6,19 +6,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from penstock.relation.groups import TableWindows, WindowTable
+from penstock.relation.tree import (
+    Correlate,
+    CorrelateSpec,
+    Relation,
+    SqlColumn,
+    distinct_names,
+    in_time,
+)
 from penstock.sql.binding.binder import Binder
 from penstock.sql.binding.intervals import milliseconds
 from penstock.sql.binding.operators import BUILDERS
 from penstock.sql.binding.scope import Scope
 from penstock.sql.binding.zone import session_zone
-from penstock.sql.catalogue import FunctionKind, SqlColumn
-from penstock.sql.functions.correlate import CorrelateSpec
-from penstock.sql.functions.windows import TableWindows
+from penstock.sql.catalogue import FunctionKind
 from penstock.sql.place import unsupported, wrong
-from penstock.sql.relations.keyed import distinct_names
-from penstock.sql.relations.ordered import in_time
-from penstock.sql.relations.tree import Correlate, SqlRelation
-from penstock.sql.relations.windows import WindowTable
 from penstock.sql.sqlglot_source import exp
 from penstock.types.sql_types import BIGINT, SqlType
 
@@ -38,7 +41,7 @@ def is_table_function(node: exp.Expr) -> bool:
     return isinstance(node, exp.Table) and not isinstance(node.this, exp.Identifier)
 
 
-def table_function(translator: QueryTranslator, node: exp.Table) -> SqlRelation:
+def table_function(translator: QueryTranslator, node: exp.Table) -> Relation:
     """Return the rows of a table function of windows.
 
     Raises:
@@ -86,9 +89,7 @@ def table_function(translator: QueryTranslator, node: exp.Table) -> SqlRelation:
     return windowed(relation, spec, partition)
 
 
-def windowed(
-    relation: SqlRelation, spec: TableWindows, partition: tuple[int, ...] = ()
-) -> SqlRelation:
+def windowed(relation: Relation, spec: TableWindows, partition: tuple[int, ...] = ()) -> Relation:
     """Return rows with their windows."""
     kind = relation.columns[spec.time].type
     before = tuple(replace(each, is_time=False, window="") for each in relation.columns)
@@ -125,7 +126,7 @@ def _named(name: str, call: exp.Expr) -> dict[str, exp.Expr]:
     return found
 
 
-def _time(relation: SqlRelation, node: exp.Expr, name: str) -> int:
+def _time(relation: Relation, node: exp.Expr, name: str) -> int:
     is_descriptor = isinstance(node, exp.Anonymous) and node.name.upper() == "DESCRIPTOR"
     if not is_descriptor or len(node.expressions) != 1:
         raise wrong(f"{name} takes DESCRIPTOR(column)", node, hint="Name the column of the time.")
@@ -146,7 +147,7 @@ def _time(relation: SqlRelation, node: exp.Expr, name: str) -> int:
     )
 
 
-def _partition(relation: SqlRelation, argument: exp.Expr) -> tuple[int, ...]:
+def _partition(relation: Relation, argument: exp.Expr) -> tuple[int, ...]:
     names = [each.name for each in relation.columns]
     found = []
     for each in argument.args.get("partition_by") or ():
@@ -250,8 +251,8 @@ def _fields(kind: SqlType) -> list[SqlColumn]:
 
 
 def correlated_rows(
-    relation: SqlRelation, table: CorrelatedTable, *, keeps_unmatched: bool
-) -> SqlRelation:
+    relation: Relation, table: CorrelatedTable, *, keeps_unmatched: bool
+) -> Relation:
     """Return rows, each beside the rows that it makes."""
     columns: Sequence[SqlColumn] = [*relation.columns, *table.columns]
     return Correlate(

@@ -9,14 +9,20 @@ from __future__ import annotations
 from dataclasses import replace
 
 from penstock.expressions.tree import Expression, Field
+from penstock.relation.joins import JoinType, TemporalJoin
+from penstock.relation.ordered import Rank
+from penstock.relation.tree import (
+    Normalize,
+    Project,
+    Relation,
+    Scan,
+    SqlColumn,
+    distinct_names,
+    in_time,
+)
 from penstock.sql.binding.scope import Scope
-from penstock.sql.catalogue import SqlColumn
 from penstock.sql.place import unsupported, wrong
 from penstock.sql.relations.conditions import all_of, equalities
-from penstock.sql.relations.joins import JoinType
-from penstock.sql.relations.keyed import Normalize, Rank, distinct_names
-from penstock.sql.relations.ordered import TemporalJoin, in_time
-from penstock.sql.relations.tree import Project, Scan, SqlRelation
 from penstock.sql.sqlglot_source import exp
 
 
@@ -26,8 +32,8 @@ def is_temporal(node: exp.Expr) -> bool:
 
 
 def versions_of(  # noqa: PLR0911 - one per relation
-    relation: SqlRelation,
-) -> tuple[SqlRelation, frozenset[int]] | None:
+    relation: Relation,
+) -> tuple[Relation, frozenset[int]] | None:
     """Return the changes of a versioned table, and its key; None if it is none."""
     if isinstance(relation, Project):
         if not all(isinstance(each, Field) for each in relation.outputs):
@@ -65,13 +71,13 @@ def versions_of(  # noqa: PLR0911 - one per relation
 
 
 def temporal_join(
-    left: SqlRelation,
-    right: SqlRelation,
+    left: Relation,
+    right: Relation,
     kind: JoinType,
     conditions: list[Expression],
     join: exp.Join,
     scope: Scope,
-) -> SqlRelation:
+) -> Relation:
     """Return a temporal join.
 
     Raises:
@@ -108,9 +114,7 @@ def temporal_join(
     )
 
 
-def _times(
-    left: SqlRelation, versions: SqlRelation, join: exp.Join, scope: Scope
-) -> tuple[int, int]:
+def _times(left: Relation, versions: Relation, join: exp.Join, scope: Scope) -> tuple[int, int]:
     """Return the columns with the times of both sides."""
     moment = scope.resolve(join.this.args["version"].expression)
     times = [at for at, each in enumerate(versions.columns) if each.is_time]
@@ -126,7 +130,7 @@ def _times(
 
 
 def _compared_keys(
-    versions: SqlRelation,
+    versions: Relation,
     key: frozenset[int],
     conditions: list[Expression],
     width: int,

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any
 
 from penstock.graph.endpoints import Sink, Source
-from penstock.sql.catalogue import Changelog, SqlColumn
+from penstock.relation.tree import Changelog, SqlColumn
 from penstock.sql.tables.options import TableOption, TableOptions
 from penstock.types.information import TypeInformation
 from penstock.types.records import RowTypeInfo

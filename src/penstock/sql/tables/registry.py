@@ -9,7 +9,7 @@ from typing import Any
 from penstock.config.parse import INTEGER, STRING
 from penstock.errors import did_you_mean
 from penstock.extras import EXTRAS
-from penstock.sql.catalogue import SqlColumn
+from penstock.relation.tree import SqlColumn
 from penstock.sql.statements import ColumnDefinition, ColumnKind, CreateTable
 from penstock.sql.tables.connectors.datagen import DATAGEN
 from penstock.sql.tables.connectors.filesystem import FILESYSTEM

@@ -19,12 +19,12 @@ from penstock.api.state.descriptors import ListStateDescriptor
 from penstock.api.streams.data_stream import DataStream
 from penstock.expressions.column import col
 from penstock.program.timestamps import ColumnTimestamps
+from penstock.relation.tree import Changelog, Relation, SqlColumn
 from penstock.sql.binding.intervals import milliseconds
-from penstock.sql.catalogue import Changelog, SqlCatalogue, SqlColumn, TableSchema
+from penstock.sql.catalogue import SqlCatalogue, TableSchema
 from penstock.sql.lowering.lower import Lowering
 from penstock.sql.place import unsupported, wrong
 from penstock.sql.relations.select import QueryTranslator
-from penstock.sql.relations.tree import SqlRelation
 from penstock.sql.sqlglot_source import exp
 from penstock.sql.statements import ColumnKind, CreateTable, WatermarkDefinition
 from penstock.sql.tables.definition import Connector, TableDefinition, Takes
@@ -308,7 +308,7 @@ class ConnectorTable:
         if parallelism is not None:
             sink.set_parallelism(parallelism)
 
-    def _relation(self) -> SqlRelation | None:
+    def _relation(self) -> Relation | None:
         """Return the relation of all columns, None if none is computed."""
         columns = self.statement.columns
         if all(column.kind is not ColumnKind.COMPUTED for column in columns):

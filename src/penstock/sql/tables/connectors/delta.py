@@ -5,7 +5,7 @@ from __future__ import annotations
 from penstock.config import parse
 from penstock.connectors.delta.delta_sink import DeltaSink
 from penstock.connectors.delta.delta_source import DeltaSource
-from penstock.sql.catalogue import Changelog
+from penstock.relation.tree import Changelog
 from penstock.sql.tables.definition import (
     Connector,
     TableDefinition,

@@ -7,7 +7,7 @@ from penstock.connectors.files.file_formats import FileFormat
 from penstock.connectors.files.file_naming import BucketAssigner, FileNaming
 from penstock.connectors.files.file_sink import FileSink
 from penstock.connectors.files.file_source import FileSource
-from penstock.sql.catalogue import Changelog
+from penstock.relation.tree import Changelog
 from penstock.sql.tables.definition import (
     Connector,
     TableDefinition,

@@ -1,4 +1,4 @@
-"""Windows of table functions, and the rows of a GROUP BY of windows before they have these.
+"""Groups, windows of table functions, and the rows of a GROUP BY of windows before they have these.
 
     Group by k, window_start, window_end      ┐ what is between is computed over
     Project k, window_start, window_end, n    │ the rows of the table, because
@@ -12,23 +12,95 @@ of aggregates; a group without any row that satisfies it has no result.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from penstock.expressions.tree import Expression, Field, columns_of, with_fields
-from penstock.sql.functions.windows import TableWindows
-from penstock.sql.relations.tree import (
+from penstock.program.windows import RegularWindows
+from penstock.relation.parts import AggregateCall, keeping_values
+from penstock.relation.tree import (
+    Changelog,
     Correlate,
     Filter,
     OneInput,
     Project,
+    Relation,
     Scan,
-    SqlRelation,
+    SqlColumn,
+    Union,
     names_at,
 )
 
 BOUNDS = ("start", "end", "time")
 """Columns of a table function of windows, behind those of its input: as in `SqlColumn.window`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupBy(OneInput):
+    """A row per group; the first columns of its input are the group, and the aggregates read the others.
+
+    Attributes:
+        group: How many columns the group has.
+        calls: The aggregates.
+        ttl_ms: Time after which a group is forgotten, of a hint; None takes that of the job.
+    """
+
+    tag: ClassVar[str] = "GroupBy"
+
+    group: int
+    calls: tuple[AggregateCall, ...]
+    ttl_ms: int | None = None
+
+    @property
+    def form(self) -> int:
+        """Number of the form of its state: that of parts, or of parts with the number of rows."""
+        return 2 if self.input.is_insert_only else 3
+
+    @property
+    def state(self) -> str | None:
+        """The kept state, in words."""
+        of_values = keeping_values(self.calls, is_insert_only=self.input.is_insert_only)
+        more = f", all values of {', '.join(map(str, of_values))}" if of_values else ""
+        return f"an accumulator per group{more}"
+
+    def __str__(self) -> str:
+        by = names_at(self.columns, range(self.group)) or "nothing"
+        named = zip(self.columns[self.group :], self.calls, strict=True)
+        made = ", ".join(f"{column.name}={call}" for column, call in named)
+        return f"Group by {by}: {made}" if made else f"Distinct {by}"
+
+
+@dataclass(frozen=True, slots=True)
+class TableWindows:
+    """The windows of a table function.
+
+    Attributes:
+        function: `TUMBLE`, `HOP`, `CUMULATE` or `SESSION`.
+        time: Position of the column with the time of a row.
+        is_instant: Whether that is a TIMESTAMP_LTZ.
+        size_ms: Length of a window, of a session the gap.
+        step_ms: Distance of starts (HOP) or of ends (CUMULATE).
+        offset_ms: By which all windows are later.
+        zone: Whose days and hours the windows of a TIMESTAMP_LTZ are.
+    """
+
+    function: str
+    time: int
+    is_instant: bool
+    size_ms: int
+    step_ms: int
+    offset_ms: int = 0
+    zone: str = "UTC"
+
+    @property
+    def regular(self) -> RegularWindows:
+        """The windows, of a function other than `SESSION`."""
+        grows = self.function == "CUMULATE" and self.step_ms < self.size_ms
+        return RegularWindows(self.size_ms, self.step_ms, self.offset_ms, grows=grows)
+
+    def __str__(self) -> str:
+        step = "" if self.step_ms == self.size_ms else f" every {self.step_ms} ms"
+        return f"{self.function} of {self.size_ms} ms{step}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +143,7 @@ class WindowRows:
         outputs: Columns of the rows, over those of `input`; of a table function the `BOUNDS` are behind these.
     """
 
-    input: SqlRelation
+    input: Relation
     spec: TableWindows | None
     conditions: tuple[Expression, ...]
     outputs: tuple[Expression, ...]
@@ -89,7 +161,38 @@ class WindowRows:
         return None
 
 
-def window_rows(relation: SqlRelation, group: int) -> WindowRows | str:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowGroupBy(GroupBy):
+    """A row per group of a window, when the window is over."""
+
+    tag: ClassVar[str] = "WindowGroupBy"
+
+    @property
+    def rows(self) -> WindowRows | str:
+        """The rows before they have windows, or why each row gets its windows in Python."""
+        found = window_rows(self.input, self.group)
+        spec = None if isinstance(found, str) else found.spec
+        has_one = spec is None or spec.function == "TUMBLE"
+        if not has_one and any(each.user is not None for each in self.calls):
+            return "a function of the user takes the rows of a window in order of arrival"
+        return found
+
+    @property
+    def state(self) -> str | None:
+        """The kept state, in words."""
+        return "an accumulator per group of the windows that are not over"
+
+    @property
+    def is_bounded(self) -> bool:
+        """True if the watermark says when what it keeps is forgotten."""
+        return True
+
+    def __str__(self) -> str:
+        because = f" (rows in Python: {self.rows})" if isinstance(self.rows, str) else ""
+        return f"Window {GroupBy.__str__(self).lower()}{because}"
+
+
+def window_rows(relation: Relation, group: int) -> WindowRows | str:
     """Return the rows of a GROUP BY, or why they cannot be had before they have windows."""
     outputs: list[Expression] = [Field("", c.type, at) for at, c in enumerate(relation.columns)]
     conditions: list[Expression] = []
@@ -101,7 +204,7 @@ def window_rows(relation: SqlRelation, group: int) -> WindowRows | str:
             conditions = [_read_through(each, relation.outputs) for each in conditions]
         relation = relation.input
     conditions.reverse()
-    if relation.tag == "WindowGroupBy":
+    if isinstance(relation, WindowGroupBy):
         return WindowRows(relation, None, tuple(conditions), tuple(outputs))
     if not isinstance(relation, WindowTable):
         return f"its windows are columns of {relation.tag}"
@@ -132,7 +235,7 @@ def _read_through(scalar: Expression, made: tuple[Expression, ...]) -> Expressio
     return with_fields(scalar, lambda column: made[column.position])
 
 
-def _is_timestamp(relation: SqlRelation, at: int) -> bool:
+def _is_timestamp(relation: Relation, at: int) -> bool:
     """Return whether the values of a column are the timestamps of rows; joins and OVER emit rows at other times."""
     if isinstance(relation, Scan):
         return relation.columns[at].is_time
@@ -141,12 +244,12 @@ def _is_timestamp(relation: SqlRelation, at: int) -> bool:
         return isinstance(made, Field) and _is_timestamp(relation.input, made.position)
     if isinstance(relation, Filter | Correlate):
         return at < len(relation.input.columns) and _is_timestamp(relation.input, at)
-    if relation.tag == "Union":
+    if isinstance(relation, Union):
         return all(_is_timestamp(each, at) for each in relation.inputs)
-    return relation.tag == "WindowGroupBy" and relation.columns[at].window == "time"
+    return isinstance(relation, WindowGroupBy) and relation.columns[at].window == "time"
 
 
-def scanned(relation: SqlRelation, at: int) -> list[tuple[Scan, int]]:
+def scanned(relation: Relation, at: int) -> list[tuple[Scan, int]]:
     """Return the columns of tables that a column of timestamps is read from; see `window_rows`."""
     if isinstance(relation, Scan):
         return [(relation, at)]
@@ -156,5 +259,30 @@ def scanned(relation: SqlRelation, at: int) -> list[tuple[Scan, int]]:
         return scanned(relation.input, made.position)
     if isinstance(relation, Filter | Correlate):
         return scanned(relation.input, at)
-    parts = relation.inputs if relation.tag == "Union" else ()
+    parts = relation.inputs if isinstance(relation, Union) else ()
     return [each for part in parts for each in scanned(part, at)]
+
+
+def aggregated(
+    relation: Relation, group: int, calls: tuple[AggregateCall, ...], names: tuple[str, ...]
+) -> Relation:
+    """Return a row per group."""
+    made = (SqlColumn(name, call.result) for name, call in zip(names, calls, strict=True))
+    kept = relation.columns[:group]
+    keys = frozenset({frozenset(range(group))})
+    if relation.is_insert_only and {"start", "end"} <= {each.window for each in kept}:
+        kept = tuple(replace(each, is_time=each.window == "time") for each in kept)
+        return WindowGroupBy(
+            input=relation, group=group, calls=calls, columns=(*kept, *made), keys=keys
+        )
+    kept = tuple(SqlColumn(each.name, each.type) for each in kept)
+    return GroupBy(
+        input=relation,
+        group=group,
+        calls=calls,
+        columns=(*kept, *made),
+        keys=keys,
+        changelog=Changelog.INSERT_ONLY
+        if not calls and relation.is_insert_only
+        else Changelog.RETRACT,
+    )

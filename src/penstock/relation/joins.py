@@ -1,4 +1,4 @@
-"""Joins of all rows, and of rows whose times are close, which need no row for ever.
+"""Joins of all rows, of rows whose times are close, which need no row for ever, and of versions.
 
 Distances of the event times of a join's rows, from its conditions.
 
@@ -17,10 +17,14 @@ from typing import ClassVar
 
 from penstock.expressions.tree import Call, Expression, Field, Literal, conjuncts
 from penstock.program.join import reaches_ms
-from penstock.sql.catalogue import Changelog, SqlColumn
-from penstock.sql.relations.keyed import distinct_names
-from penstock.sql.relations.ordered import in_time
-from penstock.sql.relations.tree import SqlRelation, TwoInputs
+from penstock.relation.tree import (
+    Changelog,
+    Relation,
+    SqlColumn,
+    TwoInputs,
+    distinct_names,
+    in_time,
+)
 
 _LAST_OF_WINDOW_MS = -1
 """From the end of a window to the greatest time that is in it."""
@@ -78,8 +82,8 @@ class TimeInterval:
 
 
 def interval_of(
-    left: SqlRelation,
-    right: SqlRelation,
+    left: Relation,
+    right: Relation,
     keys: Sequence[tuple[Expression, Expression]],
     condition: Expression | None,
 ) -> TimeInterval | None:
@@ -102,7 +106,7 @@ def interval_of(
     return None
 
 
-def _time_at(relation: SqlRelation, position: int) -> TimeOf | None:
+def _time_at(relation: Relation, position: int) -> TimeOf | None:
     column = relation.columns[position]
     if column.is_time:
         return TimeOf(position, 0)
@@ -191,12 +195,49 @@ class Join(TwoInputs):
         return f"{named} on {self.compared()}"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TemporalJoin(TwoInputs):
+    """Rows, each beside the version of the right row that was valid at its time; the right side has the changes of versions.
+
+    Attributes:
+        left_time: Position of the time of left rows.
+        right_time: Position of the time of right rows.
+        keeps_unmatched: Whether a row without a version stays, beside NULL.
+    """
+
+    tag: ClassVar[str] = "TemporalJoin"
+
+    left_time: int
+    right_time: int
+    keeps_unmatched: bool
+
+    @property
+    def form(self) -> int:
+        """Number of the form of its state: that of as-of joins."""
+        return 2
+
+    @property
+    def state(self) -> str | None:
+        """The kept state, in words."""
+        return "a version per key, and the rows ahead of the watermark"
+
+    @property
+    def is_forgotten(self) -> bool:
+        """True if `table.exec.state.ttl` says when what it keeps is forgotten: a version is kept until the next one."""
+        return False
+
+    def __str__(self) -> str:
+        return (
+            f"{'Left temporal' if self.keeps_unmatched else 'Temporal'} join on {self.compared()}"
+        )
+
+
 _PADDED = {JoinType.LEFT, JoinType.RIGHT, JoinType.FULL}
 
 
 def joined(
-    left: SqlRelation,
-    right: SqlRelation,
+    left: Relation,
+    right: Relation,
     kind: JoinType,
     keys: Sequence[tuple[Expression, Expression]],
     condition: Expression | None,
@@ -235,7 +276,7 @@ def joined(
 
 def _keep_times(
     columns: list[SqlColumn],
-    sides: tuple[SqlRelation, SqlRelation],
+    sides: tuple[Relation, Relation],
     interval: TimeInterval,
     kind: JoinType,
 ) -> None:
@@ -257,7 +298,7 @@ def _keep_times(
             columns[at] = replace(columns[at], is_time=True, lag_ms=interval.reaches_ms[side])
 
 
-def _joined_keys(left: SqlRelation, right: SqlRelation) -> frozenset[frozenset[int]]:
+def _joined_keys(left: Relation, right: Relation) -> frozenset[frozenset[int]]:
     width = len(left.columns)
     return frozenset(
         one | frozenset(at + width for at in other) for one in left.keys for other in right.keys

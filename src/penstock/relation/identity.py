@@ -17,7 +17,7 @@ from typing import Any
 
 from penstock.expressions.functions import USER
 from penstock.expressions.tree import Call, Expression, Field, Literal
-from penstock.sql.relations.tree import Scan, SqlRelation
+from penstock.relation.tree import Relation, Scan
 from penstock.types import TypeInformation
 from penstock.types.sql_types import NULL, SqlType
 
@@ -25,7 +25,7 @@ _DIGITS = 12
 _NO_MEANING = frozenset({"columns", "keys", "changelog", "ttl_ms", "ttls_ms"})
 
 
-def digest_of(relation: SqlRelation) -> str:
+def digest_of(relation: Relation) -> str:
     """Return the digest of a relation and of all below it."""
     text = json.dumps(_facts(relation))
     return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
@@ -48,7 +48,7 @@ def _facts(value: Any) -> Any:  # noqa: PLR0911 - one per class
         told = (
             [each.name, _facts(getattr(value, each.name))]
             for each in fields(value)
-            if each.compare and not (isinstance(value, SqlRelation) and each.name in _NO_MEANING)
+            if each.compare and not (isinstance(value, Relation) and each.name in _NO_MEANING)
             if each.default is MISSING or getattr(value, each.name) != each.default
         )
         return [*_names_of(value), *told]
@@ -75,6 +75,6 @@ def _scalar_facts(value: Expression) -> list[Any]:
 
 def _names_of(value: Any) -> list[Any]:
     """Return the tag of a relation, with the form of its state if that has changed; the class of another value."""
-    if not isinstance(value, SqlRelation):
+    if not isinstance(value, Relation):
         return [type(value).__name__]
     return [value.tag] if value.form == 1 else [value.tag, ["form", value.form]]

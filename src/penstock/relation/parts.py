@@ -9,7 +9,7 @@ its state depends on that. Columns between are named by their positions, so stat
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from penstock.expressions import tree as columns
@@ -18,9 +18,40 @@ from penstock.expressions.functions import USER
 from penstock.expressions.keyed_aggregate import KeyedAggregate, keyed_aggregate
 from penstock.expressions.steps import ExpressionChain, SelectStep
 from penstock.expressions.typing import RecordType, typed
-from penstock.sql.functions.aggregate_call import AggregateCall
 from penstock.types.records import RowTypeInfo
-from penstock.types.sql_types import BIGINT, FLOATS, INT, NUMBERS, WHOLE
+from penstock.types.sql_types import BIGINT, FLOATS, INT, NUMBERS, WHOLE, SqlType
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateCall:
+    """One aggregate.
+
+    Attributes:
+        function: Its name, such as `SUM`; of one of the user `user:` and its name.
+        arguments: Positions of the columns it reads; none is COUNT(*).
+        source: Type of the first argument.
+        result: Type of the result.
+        is_distinct: Whether equal values count once.
+        filter: Position of a condition that rows must satisfy; None is none.
+        separator: Of LISTAGG.
+        user: The function of the user.
+    """
+
+    function: str
+    arguments: tuple[int, ...]
+    source: SqlType
+    result: SqlType
+    is_distinct: bool = False
+    filter: int | None = None
+    separator: str = ","
+    user: Any = field(default=None, compare=False)
+
+    def __str__(self) -> str:
+        inside = ", ".join(f"#{at}" for at in self.arguments) or "*"
+        distinct = "DISTINCT " if self.is_distinct else ""
+        shown = "" if self.filter is None else f" FILTER #{self.filter}"
+        return f"{self.function.removeprefix(USER)}({distinct}{inside}){shown}"
+
 
 _ORDERED = frozenset({*WHOLE, "STRING", "DATE", "TIMESTAMP", "TIMESTAMP_LTZ"})
 """Types whose values are compared in one way everywhere."""

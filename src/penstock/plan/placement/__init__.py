@@ -1,0 +1,1 @@
+"""Placement: which relations and expressions Catalyst, Arrow or Python computes, and why."""

@@ -1,0 +1,246 @@
+"""Legality: the table of relations, aggregates and types that have the same rows in Spark SQL as in operators.
+
+What may mean something else there is computed by operators: floats in sums, keys and orders, because of NaN, of two zeros and of the order
+of additions; functions of the user; state that is forgotten; changes of a table. A condition that may fail is legal directly behind
+what is read only: Spark SQL may compute it before a join, for rows that the join drops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from penstock.expressions.facts import spark_type
+from penstock.expressions.functions import ScalarExecutor, because, can_fail
+from penstock.expressions.tree import Call, Expression, Literal
+from penstock.graph.query_source import WholeQuery
+from penstock.relation.groups import GroupBy, WindowGroupBy, WindowTable
+from penstock.relation.joins import Join
+from penstock.relation.ordered import RANKS, Over, OverCall, Rank, RowNumber
+from penstock.relation.parts import AggregateCall
+from penstock.relation.tree import (
+    Delayed,
+    Filter,
+    Project,
+    Relation,
+    Scan,
+    SqlColumn,
+    Union,
+)
+from penstock.types.sql_types import BOOLEAN, MOST_DIGITS, WHOLE
+
+_EXACT = frozenset({*WHOLE, "STRING", "DATE", "TIMESTAMP", "TIMESTAMP_LTZ"})
+_KEYS = _EXACT | {"BOOLEAN"}
+"""Names of the types by which rows are grouped in one way everywhere."""
+_ORDERED = _KEYS | {"DECIMAL"}
+"""Names of the types that have one order everywhere."""
+
+_AGGREGATES: Mapping[str, frozenset[str]] = {
+    "COUNT": _KEYS,
+    "SUM": frozenset({*WHOLE, "DECIMAL"}),
+    "AVG": frozenset(WHOLE),
+    "MIN": _EXACT | {"DECIMAL"},
+    "MAX": _EXACT | {"DECIMAL"},
+}
+"""Aggregate to the types of values for which Spark SQL has the same result."""
+
+_WITH_DISTINCT = frozenset({"COUNT", "MIN", "MAX"})
+_SUM_DIGITS = 10
+"""Digits that Spark SQL adds to those of decimals whose sum it computes."""
+
+
+def other_rows(query: WholeQuery) -> str | None:
+    """Return why Spark SQL may have other rows than operators, None if it has the same."""
+    for relation, of_query in query.relations():
+        legal = _OTHER_ROWS.get(type(relation))
+        if of_query.forgets and relation.state is not None:
+            return "state is forgotten after table.exec.state.ttl"
+        if legal is None:
+            return f"{relation} has no counterpart in Spark SQL"
+        why: str | None = legal(relation, of_query)
+        if why is not None:
+            return why
+    return None
+
+
+def is_projection(query: WholeQuery) -> bool:
+    """Return whether a query is conditions and selections of one source that Arrow computes, too.
+
+    Then they are operators of columns, which `place_expressions` places.
+    """
+    for relation, of_query in query.relations():
+        if isinstance(relation, Scan):
+            if of_query.read(relation).required is not None:
+                return False
+        elif not isinstance(relation, _OF_ONE_SOURCE) or any(
+            because(narrowed(each), ScalarExecutor.ARROW) for each in _expressions(relation)
+        ):
+            return False
+    return True
+
+
+def narrowed(scalar: Expression) -> Expression:
+    """Return an expression with `lower_ascii` for LOWER that is compared with constants of ASCII, and `regexp_misses` for a test of REGEXP_EXTRACT."""
+    if not isinstance(scalar, Call):
+        return scalar
+    arguments = tuple(map(narrowed, scalar.arguments))
+    inside = {each.function: each for each in arguments if isinstance(each, Call)}
+    if scalar.function == "is_null" and "regexp_extract" in inside:
+        return replace(inside["regexp_extract"], function="regexp_misses", kind=BOOLEAN)
+    texts = [each.value for each in arguments if isinstance(each, Literal)]
+    texts += scalar.parameters if scalar.function == "isin" else ()
+    is_ascii = bool(texts) and all(type(each) is str and each.isascii() for each in texts)
+    if is_ascii and "lower" in inside and scalar.function in {"equal", "not_equal", "isin"}:
+        lower = replace(inside["lower"], function="lower_ascii")
+        arguments = tuple(lower if each is inside["lower"] else each for each in arguments)
+    return replace(scalar, arguments=arguments)
+
+
+_OF_ONE_SOURCE = (Scan, Filter, Project, Delayed)
+
+
+def _expressions(relation: Relation) -> tuple[Expression, ...]:
+    if isinstance(relation, Filter):
+        return (relation.condition,)
+    return relation.outputs if isinstance(relation, Project) else ()
+
+
+def _first(reasons: Iterable[str | None]) -> str | None:
+    return next((each for each in reasons if each is not None), None)
+
+
+def _wrong_types(columns: Sequence[SqlColumn]) -> str | None:
+    """Return the first column of whose type Spark SQL has not the same values."""
+    wrong = (each for each in columns if spark_type(each.type) is None)
+    return _first(f"the column {each.name!r} is {each.type}" for each in wrong)
+
+
+def _others_than(kinds: frozenset[str], columns: Iterable[SqlColumn], what: str) -> str | None:
+    """Return the first column that has none of some types."""
+    wrong = (each for each in columns if each.type.name not in kinds)
+    return _first(f"{what} {each.name!r} is {each.type}" for each in wrong)
+
+
+def _wrong_scalars(scalars: Iterable[Expression]) -> str | None:
+    found = _first(because(narrowed(each), ScalarExecutor.SPARK_SQL) for each in scalars)
+    return None if found is None else f"{found} may be something else in Spark SQL"
+
+
+def _scan(relation: Scan, query: WholeQuery) -> str | None:
+    rows = query.read(relation).rows
+    if isinstance(rows, str):
+        return rows
+    if isinstance(rows, WholeQuery):
+        return None
+    if not relation.is_insert_only:
+        return f"table {relation.name!r} has changes"
+    if any(each.type.name == "DECIMAL" for each in relation.columns):
+        return f"table {relation.name!r} has a column of DECIMAL"
+    return _wrong_types(relation.columns)
+
+
+def _filter(relation: Filter, query: WholeQuery) -> str | None:
+    wrong = _wrong_scalars([relation.condition])
+    if wrong is not None or not can_fail(narrowed(relation.condition)):
+        return wrong
+    behind = (each for each, _ in query.relations(relation.input))
+    is_first = all(isinstance(each, _OF_ONE_SOURCE) for each in behind)
+    return None if is_first else f"the condition {relation.condition} may fail"
+
+
+def _project(relation: Project, _: WholeQuery) -> str | None:
+    return _wrong_types(relation.columns) or _wrong_scalars(relation.outputs)
+
+
+def _group(relation: GroupBy, _: WholeQuery) -> str | None:
+    if relation.ttl_ms is not None:
+        return "a hint says when groups are forgotten"
+    return (
+        _others_than(_KEYS, relation.input.columns[: relation.group], "the group")
+        or _first(map(_aggregate, relation.calls))
+        or _wrong_types(relation.columns)
+    )
+
+
+def _aggregate(call: AggregateCall) -> str | None:
+    if spark_type(call.result) is not None and _is_same(call):
+        return None
+    of = f" of {call.source}" if call.arguments else ""
+    return f"{call.function}{of} may be something else in Spark SQL"
+
+
+def _is_same(call: AggregateCall) -> bool:
+    kinds, source = _AGGREGATES.get(call.function), call.source
+    if kinds is None or call.user is not None or len(call.arguments) > 1:
+        return False
+    if call.is_distinct and call.function not in _WITH_DISTINCT:
+        return False
+    if not call.arguments:
+        return True
+    if call.function == "SUM" and source.name == "DECIMAL":
+        return source.precision + _SUM_DIGITS <= MOST_DIGITS
+    return source.name in kinds
+
+
+def _join(relation: Join, _: WholeQuery) -> str | None:
+    if relation.ttls_ms != (None, None):
+        return "a hint says when rows are forgotten"
+    keys = (*relation.left_keys, *relation.right_keys)
+    failing = filter(can_fail, map(narrowed, relation.conditions))
+    return (
+        _first(f"the key {e} is {e.type}" for e in keys if e.type.name not in _ORDERED)
+        or _wrong_scalars(relation.conditions)
+        or _wrong_types(relation.columns)
+        or _first(f"the condition {each} may fail" for each in failing)
+    )
+
+
+def _in_order(relation: Rank | RowNumber | Over, _: WholeQuery) -> str | None:
+    return _others_than(_ORDERED, relation.input.columns, "in an order") or _wrong_types(
+        relation.columns
+    )
+
+
+def _over(relation: Over, query: WholeQuery) -> str | None:
+    return _first(map(_over_call, relation.calls)) or _in_order(relation, query)
+
+
+def _over_call(over: OverCall) -> str | None:
+    call, frame = over.call, over.frame
+    if call.function in RANKS:
+        return None
+    if call.is_distinct or call.filter is not None:
+        return f"{over} has DISTINCT or FILTER"
+    if not frame.counts_rows and not frame.is_whole and frame.preceding is not None:
+        return "a frame of RANGE has a distance"
+    return _aggregate(call)
+
+
+def _windows(relation: WindowTable, _: WholeQuery) -> str | None:
+    spec = relation.spec
+    if spec.function == "CUMULATE" or spec.is_instant or spec.step_ms > spec.size_ms:
+        return f"the windows {spec}"
+    partition = (relation.input.columns[at] for at in relation.partition)
+    return _wrong_types(relation.columns) or _others_than(_KEYS, partition, "the partition")
+
+
+def _same(_: Relation, __: WholeQuery) -> None:
+    return None
+
+
+_OTHER_ROWS: Mapping[type[Relation], Callable[[Any, WholeQuery], str | None]] = {
+    Scan: _scan,
+    Filter: _filter,
+    Project: _project,
+    Union: _same,
+    GroupBy: _group,
+    WindowGroupBy: _group,
+    Join: _join,
+    Rank: _in_order,
+    RowNumber: _in_order,
+    Over: _over,
+    WindowTable: _windows,
+    Delayed: _same,
+}
+"""Class of a relation to why Spark SQL has other rows than its operators, given the rows of its inputs. Others have no counterpart."""

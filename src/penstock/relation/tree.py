@@ -1,0 +1,411 @@
+"""The tree of relations: what a query asks for, as frozen values with types, keys and changelog modes.
+
+Each relation knows its columns, by which sets of columns its rows are unique, and how its rows change. SQL binds its statements to
+them, its lowering makes operators of them, Spark SQL computes those that have the same rows there, and EXPLAIN shows them.
+Expressions in them read columns by position.
+
+    Filter #2 > 10 [insert-only]
+      Scan orders [insert-only]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import Any, ClassVar
+
+from penstock.expressions.tree import Call, Expression, Field, shifted
+from penstock.types.information import TypeInformation
+from penstock.types.sql_types import BOOLEAN, SqlType
+
+
+class Changelog(Enum):
+    """Effect of the rows of a stream on earlier ones: Flink's changelog modes."""
+
+    INSERT_ONLY = "insert-only"
+    """Every row is `+I`: nothing is taken back."""
+
+    UPSERT = "upsert"
+    """A row of a key replaces the one before; `-D` removes it, and may have no more than the key."""
+
+    RETRACT = "retract"
+    """A row that changes is first taken back as it was, by `-U` or `-D`."""
+
+
+@dataclass(frozen=True, slots=True)
+class SqlColumn:
+    """A column of a table or of a relation.
+
+    Attributes:
+        name: As statements write it.
+        type: Its type.
+        is_time: Whether it is the event time of the rows: their timestamps are its values, and watermarks
+            are about it.
+        window: Which bound of the window of the row it is, `start` or `end`; empty if none.
+        lag_ms: How many milliseconds behind the watermark the event time may be: a join keeps rows back.
+    """
+
+    name: str
+    type: SqlType
+    is_time: bool = False
+    window: str = ""
+    lag_ms: int = 0
+
+
+Key = frozenset[int]
+"""Positions of columns by which rows are unique."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relation:
+    """Base of relations.
+
+    Attributes:
+        columns: In order.
+        keys: Sets of columns by which rows are unique; empty if none are known.
+        changelog: How rows change those before.
+        tag: Name of the relation in the identity of its state; fixed, whatever the class is called.
+    """
+
+    tag: ClassVar[str]
+
+    columns: tuple[SqlColumn, ...]
+    keys: frozenset[Key] = frozenset()
+    changelog: Changelog = Changelog.INSERT_ONLY
+
+    @property
+    def inputs(self) -> tuple[Relation, ...]:
+        """The relations it reads."""
+        return ()
+
+    @property
+    def form(self) -> int:
+        """Number of the form of its state. A change of what the operator stores raises it.
+
+        So a savepoint with the earlier form is refused by name.
+        """
+        return 1
+
+    @property
+    def state(self) -> str | None:
+        """The kept state, in words; None without state."""
+        return None
+
+    @property
+    def is_bounded(self) -> bool:
+        """True if the watermark says when what it keeps is forgotten."""
+        return False
+
+    @property
+    def is_forgotten(self) -> bool:
+        """True if `table.exec.state.ttl` says when what it keeps is forgotten."""
+        return not self.is_bounded
+
+    @property
+    def is_insert_only(self) -> bool:
+        """True if nothing is taken back."""
+        return self.changelog is Changelog.INSERT_ONLY
+
+    def __str__(self) -> str:
+        return type(self).__name__
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scan(Relation):
+    """The rows of a table.
+
+    Attributes:
+        name: Of the table.
+        table: What makes its stream.
+    """
+
+    tag: ClassVar[str] = "Scan"
+
+    name: str
+    table: Any = field(compare=False)
+
+    def __str__(self) -> str:
+        return f"Scan {self.name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Values(Relation):
+    """Constant rows.
+
+    Attributes:
+        rows: Values of each row.
+    """
+
+    tag: ClassVar[str] = "Values"
+
+    rows: tuple[tuple[Any, ...], ...]
+
+    def __str__(self) -> str:
+        return f"Values {len(self.rows)} rows"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OneInput(Relation):
+    """Base of relations of the rows of one other.
+
+    Attributes:
+        input: The rows.
+    """
+
+    input: Relation
+
+    @property
+    def inputs(self) -> tuple[Relation, ...]:
+        """The relations it reads."""
+        return (self.input,)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TwoInputs(Relation):
+    """Base of joins.
+
+    Attributes:
+        left: The left side.
+        right: The right side.
+        left_keys: Expressions of the left side.
+        right_keys: Expressions of the right side that must be equal to them, and not NULL.
+        condition: What rows must satisfy in addition, over the columns of both; None is nothing.
+    """
+
+    left: Relation
+    right: Relation
+    left_keys: tuple[Expression, ...]
+    right_keys: tuple[Expression, ...]
+    condition: Expression | None
+
+    @property
+    def inputs(self) -> tuple[Relation, ...]:
+        """The relations it reads."""
+        return (self.left, self.right)
+
+    @property
+    def conditions(self) -> tuple[Expression, ...]:
+        """All that pairs must satisfy, over the columns of both sides."""
+        width = len(self.left.columns)
+        equal = (
+            Call("equal", (left, shifted(right, width)), kind=BOOLEAN)
+            for left, right in zip(self.left_keys, self.right_keys, strict=True)
+        )
+        return (*equal, *(() if self.condition is None else (self.condition,)))
+
+    def compared(self) -> str:
+        """Return what is compared, as text."""
+        pairs = zip(self.left_keys, self.right_keys, strict=True)
+        on = " and ".join(f"{left} = {right}" for left, right in pairs) or "all rows"
+        return on if self.condition is None else f"{on} where {self.condition}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter(OneInput):
+    """The rows for which a condition is true.
+
+    Attributes:
+        condition: Of type BOOLEAN.
+    """
+
+    tag: ClassVar[str] = "Filter"
+
+    condition: Expression
+
+    def __str__(self) -> str:
+        return f"Filter {self.condition}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Project(OneInput):
+    """Rows of expressions.
+
+    Attributes:
+        outputs: An expression per column.
+    """
+
+    tag: ClassVar[str] = "Project"
+
+    outputs: tuple[Expression, ...]
+
+    def __str__(self) -> str:
+        def shown(column: SqlColumn, made: Expression) -> str:
+            is_same = isinstance(made, Field) and str(made) == column.name
+            return column.name if is_same else f"{column.name}={made}"
+
+        pairs = zip(self.columns, self.outputs, strict=True)
+        return f"Project {', '.join(shown(*pair) for pair in pairs)}"
+
+
+@dataclass(frozen=True, slots=True)
+class CorrelateSpec:
+    """The function that makes rows of a row.
+
+    Attributes:
+        kind: `array`, `rows` (an array of them), `map`, `call`, or `copies` (a number of rows without columns).
+        arguments: The array or map, or the arguments of the function.
+        with_number: Whether the number of the row, from 1, is the last column.
+        width: Number of columns that it makes.
+        function: The table function of the user.
+        name: Its name.
+        result: Type of what it returns.
+    """
+
+    kind: str
+    arguments: tuple[Expression, ...]
+    with_number: bool = False
+    width: int = 0
+    function: Any = field(default=None, compare=False)
+    name: str = ""
+    result: TypeInformation | None = None
+
+    def __str__(self) -> str:
+        name = self.name if self.kind in {"call", "copies"} else "UNNEST"
+        return f"{name}({', '.join(map(str, self.arguments))})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Correlate(OneInput):
+    """Rows, each beside the rows that it makes.
+
+    Attributes:
+        spec: What makes rows of a row.
+        keeps_unmatched: Whether a row of which none is made stays, beside NULL.
+    """
+
+    tag: ClassVar[str] = "Correlate"
+
+    spec: CorrelateSpec
+    keeps_unmatched: bool
+
+    def __str__(self) -> str:
+        return f"{'Left correlate' if self.keeps_unmatched else 'Correlate'} {self.spec}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Union(Relation):
+    """All rows of some relations of the same types.
+
+    Attributes:
+        parts: The relations.
+    """
+
+    tag: ClassVar[str] = "Union"
+
+    parts: tuple[Relation, ...]
+
+    @property
+    def inputs(self) -> tuple[Relation, ...]:
+        """The relations it reads."""
+        return self.parts
+
+    def __str__(self) -> str:
+        return "Union all"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Normalize(OneInput):
+    """An upsert changelog with the rows that it replaces: what a join or an aggregation needs.
+
+    Attributes:
+        key: Positions of the columns of the key.
+    """
+
+    tag: ClassVar[str] = "Normalize"
+
+    key: tuple[int, ...]
+
+    @property
+    def state(self) -> str | None:
+        """The kept state, in words."""
+        return "the last row of each key"
+
+    def __str__(self) -> str:
+        return f"Normalize by {names_at(self.columns, self.key)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delayed(OneInput):
+    """The same rows, with watermarks that stay behind until no row is late.
+
+    Attributes:
+        lag_ms: How far they stay behind.
+    """
+
+    tag: ClassVar[str] = "Delayed"
+
+    lag_ms: int
+
+    def __str__(self) -> str:
+        return f"Watermark {self.lag_ms} ms behind"
+
+
+def relations_of(relation: Relation) -> Iterator[Relation]:
+    """Yield the relations below one, each behind those that it reads and once, and then itself."""
+    todo, known = [relation], set[int]()
+    while todo:
+        current = todo[-1]
+        waiting = [each for each in current.inputs if id(each) not in known]
+        if waiting:
+            todo += reversed(waiting)
+            continue
+        todo.pop()
+        if id(current) not in known:
+            known.add(id(current))
+            yield current
+
+
+def names_at(columns: Sequence[SqlColumn], positions: Sequence[int]) -> str:
+    """Return the names of the columns at some positions, as text."""
+    return ", ".join(columns[at].name for at in positions)
+
+
+def distinct_names(columns: Sequence[SqlColumn]) -> tuple[SqlColumn, ...]:
+    """Return columns, of which those of equal names get a number, as in Flink: `a`, `a0`, `a1`."""
+    found: list[SqlColumn] = []
+    taken = set()
+    for each in columns:
+        name, number = each.name, 0
+        while name in taken:
+            name, number = f"{each.name}{number}", number + 1
+        taken.add(name)
+        found.append(replace(each, name=name))
+    return tuple(found)
+
+
+def union(parts: tuple[Relation, ...]) -> Union:
+    """Return all rows of some relations, with the columns of the first."""
+    is_insert_only = all(each.is_insert_only for each in parts)
+    columns = tuple(
+        SqlColumn(
+            of_first.name,
+            of_first.type,
+            is_time=all(part.columns[at].is_time for part in parts),
+            window=of_first.window
+            if all(part.columns[at].window == of_first.window for part in parts)
+            else "",
+            lag_ms=max(part.columns[at].lag_ms for part in parts),
+        )
+        for at, of_first in enumerate(parts[0].columns)
+    )
+    return Union(
+        parts=parts,
+        columns=columns,
+        changelog=Changelog.INSERT_ONLY if is_insert_only else Changelog.RETRACT,
+    )
+
+
+def in_time(relation: Relation, position: int) -> Relation:
+    """Return rows of which none is behind the watermark with any of its event times, if one of them is to be used."""
+    if not relation.columns[position].lag_ms:
+        return relation
+    lag_ms = max(each.lag_ms for each in relation.columns)
+    columns = tuple(replace(each, lag_ms=0) for each in relation.columns)
+    return Delayed(
+        input=relation,
+        lag_ms=lag_ms,
+        columns=columns,
+        keys=relation.keys,
+        changelog=relation.changelog,
+    )
