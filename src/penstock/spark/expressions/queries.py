@@ -116,7 +116,7 @@ def _narrowed(expression: Expression) -> Column:
 
 def _required(scan: Scan, at: int, rows: DataFrame) -> DataFrame:
     """Return rows of which one without a value in a column is an error."""
-    known = by_position(rows)
+    known: DataFrame = by_position(rows)
     name = scan.columns[at].name
     refused = sf.raise_error(f"a row has no time: {name!r} is NULL").cast("boolean")
     return known.where(sf.when(_column(at).isNull(), refused).otherwise(sf.lit(True)))  # noqa: FBT003

@@ -129,7 +129,8 @@ class Lowering:
 
 
 def _scan(lowering: Lowering, relation: Scan) -> Rows:
-    return relation.table.make_stream(lowering.environment, relation.name)
+    rows: Rows = relation.table.make_stream(lowering.environment, relation.name)
+    return rows
 
 
 def _values(lowering: Lowering, relation: Values) -> Rows:

@@ -348,7 +348,7 @@ def scanned(name: str, table: object) -> Relation:
     key = tuple(names.index(each) for each in schema.primary_key)
     found = Scan(
         name=name,
-        table=table,  # type: ignore[arg-type]
+        table=table,
         columns=schema.columns,
         keys=frozenset({frozenset(key)}) if key else frozenset(),
         changelog=schema.changelog,
