@@ -207,7 +207,14 @@ def test_aggregates_of_one_column_share_their_parts() -> None:
 def test_every_aggregate_names_its_parts() -> None:
     """Parts of one name are of one expression, and no two aggregates mean other things by one name."""
     made: dict[str, Any] = {}
-    given = {"approx_quantile": (0.5,), "exact_variance": (1,), "exact_stddev": (1,)}
+    given: dict[str, tuple[Any, ...]] = {
+        "approx_quantile": (0.5,),
+        "exact_variance": (1,),
+        "exact_stddev": (1,),
+        "user": ("mean", None, Types.LONG()),
+        "distinct": ("exact_sum",),
+        "of_values": ("min",),
+    }
     for how in AGGREGATES:
         each = AggregateExpression(how, Field("n"), given.get(how, ()))
         chain, function = keyed_aggregate(ROW, ("k",), {"a": each})

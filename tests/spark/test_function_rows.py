@@ -54,8 +54,8 @@ def test_spark_sql_has_the_meaning_of_python_where_it_may_compute(session: Spark
         part = made[start : start + PER_JOB]
         expected = [values_in_python(each) for each in part]
         outputs = [where(list(good), each) for each, good in zip(part, expected, strict=True)]
-        columns = tuple(SqlColumn("", each.type) for each in (NUMBER, *part))
-        query = Project(input=read, outputs=(NUMBER, *outputs), columns=columns)
+        made_of = tuple(SqlColumn("", each.type) for each in (NUMBER, *part))
+        query = Project(input=read, outputs=(NUMBER, *outputs), columns=made_of)
         found = computed(query, lambda _: frame).toArrow().combine_chunks().to_batches()[0]
         places, *columns = columns_to_lists(found)
         for each, good, values in zip(part, expected, columns, strict=True):
