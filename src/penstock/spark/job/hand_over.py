@@ -14,9 +14,6 @@ from penstock.filesystem.stored_path import JobPath
 from penstock.plan.physical import HandOver
 from penstock.runtime.task.report import Report
 
-EVERY_GROUP = -1
-"""Key group of rows that every subtask gets."""
-
 
 def describe_hand_over(report: Report, state_files: dict[str, str]) -> dict[str, Any]:
     """Return the record of the ending run."""
