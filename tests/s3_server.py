@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from penstock.filesystem.s3_settings import S3Settings
+from penstock.filesystem.store_settings import S3Settings
 
 SECRET = "s3cr3t-and-long-enough"  # noqa: S105 - of nobody
 

@@ -12,10 +12,7 @@ from penstock.extras import EXTRAS
 SYSTEMS = frozenset(extra.name for extra in EXTRAS.values() if extra.sources or extra.sinks)
 """Folders of connectors: each is a row of the table of extras, and knows no other one."""
 
-_OF_SYSTEMS = frozenset(
-    {"client_library", "delivery", "epoch_marks", "files", "local_path"}
-    | {"os_errors", "python", "rows", "staged"}
-)
+_OF_SYSTEMS = frozenset({"client_library", "files", "local_path", "python", "rows", "staged"})
 _BASE = frozenset({"distribution", "errors", "extras", "failpoint", "user_failure"})
 
 MAY_IMPORT: dict[str, frozenset[str]] = {
@@ -201,19 +198,13 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
     "connectors": {
         "absent": frozenset(),
         "client_library": frozenset(),
-        "column_positions": frozenset(),
-        "delivery": frozenset(),
-        "epoch_marks": frozenset({"os_errors"}),
         "local_path": frozenset(),
-        "os_errors": frozenset(),
         "rows": frozenset(),
-        "staged": frozenset({"os_errors"}),
-        "spool": frozenset({"staged"}),
-        "cache": frozenset({"os_errors", "staged"}),
-        "blocking_result": frozenset({"cache", "os_errors"}),
-        "spark_source": frozenset({"column_positions"}),
-        "python": frozenset({"os_errors", "spool"}),
-        "files": frozenset({"local_path", "os_errors", "python", "rows"}),
+        "spark_source": frozenset(),
+        "staged": frozenset({"local_path"}),
+        "cache": frozenset({"local_path", "staged"}),
+        "python": frozenset({"local_path", "staged"}),
+        "files": frozenset({"local_path", "python", "rows", "staged"}),
         **dict.fromkeys(SYSTEMS, _OF_SYSTEMS),
     },
     "plan": {

@@ -19,8 +19,7 @@ import pytest
 
 from penstock.connectors.files import staged_files
 from penstock.connectors.files.file_formats import FileFormat
-from penstock.connectors.files.file_naming import BucketAssigner
-from penstock.connectors.files.file_policies import RollingPolicy
+from penstock.connectors.files.file_naming import BucketAssigner, RollingPolicy
 from penstock.connectors.files.file_sink import FileSink
 from penstock.connectors.files.partitions import bucket_of
 from penstock.datastream import StreamExecutionEnvironment

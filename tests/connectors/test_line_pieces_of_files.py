@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.connectors.files.lines import pieces
+from penstock.connectors.files.lines import decoder
 
 MARK = "\ufeff".encode()
 
@@ -32,7 +32,7 @@ def lines_of(data: bytes, start: int, end: int) -> list[bytes]:
 
 def read(path: Path, start: int, end: int) -> list[bytes]:
     return [
-        line for block in pieces.blocks_of(str(path), start, end) for line in block.split(b"\n")
+        line for block in decoder.blocks_of(str(path), start, end) for line in block.split(b"\n")
     ]
 
 
@@ -46,8 +46,8 @@ def texts() -> Iterator[bytes]:
 def test_every_cut_of_every_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int, look: int
 ) -> None:
-    monkeypatch.setattr(pieces, "_BLOCK", block)
-    monkeypatch.setattr(pieces, "_LOOK", look)
+    monkeypatch.setattr(decoder, "_BLOCK", block)
+    monkeypatch.setattr(decoder, "_LOOK", look)
     path = tmp_path / "a"
     for data in texts():
         path.write_bytes(data)

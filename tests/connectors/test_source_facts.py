@@ -11,16 +11,15 @@ import pyarrow as pa
 import pytest
 
 import penstock
-from penstock.connectors.blocking_result import ResultSource
-from penstock.connectors.cache import CacheSource
+from penstock.connectors.cache import CacheSource, ResultSource
 from penstock.connectors.delta.delta_source import DeltaSource
 from penstock.connectors.files.file_source import FileSource
-from penstock.connectors.kafka.deserializing import ValueDeserializer
+from penstock.connectors.kafka.client import KafkaProperties
 from penstock.connectors.kafka.flink_kafka import FlinkKafkaConsumer
 from penstock.connectors.kafka.kafka_source import KafkaSource
-from penstock.connectors.kafka.properties import KafkaProperties
+from penstock.connectors.kafka.record_serialization import ValueDeserializer
 from penstock.connectors.kafka.topics import KafkaTopics
-from penstock.connectors.postgres.address import PostgresAddress
+from penstock.connectors.postgres.client import PostgresAddress
 from penstock.connectors.postgres.postgres_source import PostgresSource
 from penstock.connectors.postgres.values import TableName
 from penstock.connectors.python.collection import CollectionSource, RecordedSource

@@ -1,4 +1,4 @@
-"""Values brought to the driver: collect, print and the spool files under both."""
+"""Values brought to the driver: collect, print and the staged files under both."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from penstock.connectors import spool
+from penstock.connectors import staged
 from penstock.connectors.python import collect_sink
 from penstock.connectors.python.collect_sink import CollectSink
 from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.connectors.python.print_sink import PrintSink
-from penstock.connectors.spool import spool_directory
-from penstock.connectors.staged import KeptBytes, StagedBytesWriter
+from penstock.connectors.staged import KeptBytes, StagedBytesWriter, spool_directory
 from penstock.errors import SinkError
 from penstock.filesystem.stored_path import mounted
 from penstock.graph.endpoints import Sink, SinkContext
@@ -74,7 +73,7 @@ def test_collect_delivers_every_value_once_in_order(
     committer = sink.create_committer(make_context())
     committer.recover()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(spool, "CHUNK_VALUES", 4)
+        patch.setattr(staged, "CHUNK_VALUES", 4)
         patch.setattr(StagedBytesWriter, "most_kept_bytes", kept)
         prepared = [
             handle
@@ -84,9 +83,9 @@ def test_collect_delivers_every_value_once_in_order(
     committer.commit("live-0", prepared)
     assert collected.values == [v for batches in tasks for batch in batches for v in batch]
     assert max(map(len, collected.chunks), default=0) <= 4
-    staged = [len(handle.content) for handle in prepared if isinstance(handle, KeptBytes)]
-    assert max(staged, default=0) <= kept
-    assert kept or not staged
+    sizes = [len(handle.content) for handle in prepared if isinstance(handle, KeptBytes)]
+    assert max(sizes, default=0) <= kept
+    assert kept or not sizes
     assert spool_files(make_context()) == []
 
 

@@ -20,8 +20,7 @@ from hypothesis import strategies as st
 
 from penstock.connectors.files import staged_files
 from penstock.connectors.files.file_formats import FileFormat
-from penstock.connectors.files.file_naming import BucketAssigner
-from penstock.connectors.files.file_policies import RollingPolicy
+from penstock.connectors.files.file_naming import BucketAssigner, RollingPolicy
 from penstock.connectors.files.file_sink import FileSink
 from penstock.types.arrow import arrow_columns, arrow_schema
 from penstock.types.information import TypeInformation

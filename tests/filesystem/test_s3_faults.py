@@ -7,8 +7,8 @@ import base64
 import pytest
 
 from penstock.filesystem.object_path import ObjectPath
-from penstock.filesystem.s3_settings import S3Settings, settings_of_hadoop
 from penstock.filesystem.s3_store import S3Store, s3_client
+from penstock.filesystem.store_settings import S3Settings, settings_of_hadoop
 from tests.s3_server import SECRET, FaultProxy, settings_of
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from penstock.filesystem.object_file import PART_BYTES, UploadFile
 from penstock.filesystem.object_path import ObjectPath
 from penstock.filesystem.object_store import ObjectStore
+from penstock.filesystem.stored_path import PART_BYTES, UploadFile
 from tests.azure_server import azurite
 from tests.filesystem.conftest import Servers
 from tests.memory_store import MemoryStore

@@ -11,10 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from penstock.filesystem.object_file import PART_BYTES
 from penstock.filesystem.object_path import ObjectPath
 from penstock.filesystem.s3_store import S3Store
-from penstock.filesystem.stored_path import JobPath, StoredPath
+from penstock.filesystem.stored_path import PART_BYTES, JobPath, StoredPath
 from penstock.wire.atomic_file import (
     create_directory,
     put_exclusively,

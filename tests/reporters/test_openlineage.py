@@ -21,8 +21,8 @@ from penstock import extras
 from penstock.common import Configuration, Types, WatermarkStrategy
 from penstock.connectors.kafka.kafka_sink import KafkaSink
 from penstock.connectors.kafka.kafka_source import KafkaSource
-from penstock.connectors.kafka.offsets import KafkaOffsetsInitializer
 from penstock.connectors.kafka.record_serialization import KafkaRecordSerializationSchema
+from penstock.connectors.kafka.values import KafkaOffsetsInitializer
 from penstock.connectors.postgres.postgres_sink import PostgresSink
 from penstock.connectors.postgres.postgres_source import PostgresSource
 from penstock.connectors.redis.redis_sink import RedisSink

@@ -20,10 +20,10 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from penstock.common import Row, Types, WatermarkStrategy
-from penstock.connectors.column_positions import by_position
 from penstock.connectors.files.file_formats import FileFormat
 from penstock.connectors.files.file_naming import BucketAssigner
 from penstock.connectors.python.function_sink import DiscardingSink
+from penstock.connectors.spark_source import by_position
 from penstock.datastream import StreamExecutionEnvironment, col, when
 from penstock.datastream.connectors import FileSink, FileSource, HybridSource
 from penstock.errors import ConfigError, PenstockError

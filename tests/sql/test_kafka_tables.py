@@ -12,8 +12,8 @@ import pytest
 from benchmarks.answers.coded_join_rows import expected
 from benchmarks.inputs.binlog import ORDERS, REFUNDS
 from penstock.common import Row, RowKind
-from penstock.connectors.kafka.deserializing import RecordDeserializer
 from penstock.connectors.kafka.kafka_source import KafkaSource
+from penstock.connectors.kafka.record_serialization import RecordDeserializer
 from penstock.connectors.kafka.values import KafkaRecord
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.errors import SqlError

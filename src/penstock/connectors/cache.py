@@ -1,27 +1,201 @@
-"""Files for the records of a stream, between the jobs of one program: `DataStream.cache`.
+"""Files for the records of a stream: between the jobs of one program (`DataStream.cache`), and between regions of a job.
 
 A cache file is a sequence of blocks, each the pickle (protocol 5) of a list of `BLOCK_RECORDS`
 records, the last of fewer. Its handle has the offset of each block, so a reader of record `n`
-starts at block `n // BLOCK_RECORDS`.
+starts at block `n // BLOCK_RECORDS`. The driver and all workers must see the directory under the
+same name.
 
-Workers write and read the files, so the driver and all workers must see the directory under the
-same name; on a single host any directory will do.
+An operator that emits only at the end of its input may be connected with an unbounded stream. Then
+the planner divides the job in two regions (FLIP-331 §5.3): the first one ends with a `ResultSink`, the second one
+begins with a `ResultSource`. The results are (record, timestamp or None) pairs in cache files below
+`<checkpoint directory>/results/<sink>`; `files.json` beside them names the committed files. They stay
+there, since a restart reads them again.
 """
 
 from __future__ import annotations
 
+import json
 import pickle
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
+from penstock.connectors.local_path import sink_errors
 from penstock.connectors.staged import PickledFileWriter
 from penstock.errors import SourceError
 from penstock.filesystem.stored_path import JobPath
 from penstock.graph.endpoints import Committer, Sink, SinkContext, SinkWriter, Source, SplitSource
+from penstock.types import Types
 from penstock.types.information import TypeInformation
 from penstock.types.record_form import record_form
+from penstock.wire.atomic_file import write_atomically
+from penstock.wire.elements import MIN_TIMESTAMP
+
+_FILES = "files.json"
+
+
+def _directory(scratch: JobPath, result: str) -> JobPath:
+    return scratch / "results" / result
+
+
+# FLIP-331, rule 8.
+@dataclass(frozen=True, slots=True)
+class ResultSink(Sink):
+    """Writes (record, timestamp) pairs into files.
+
+    Attributes:
+        result: Names the result within the job; safe in a file name.
+    """
+
+    result: str
+
+    kind: ClassVar[str] = "result"
+    may_stage_in_store: ClassVar[bool] = True
+
+    def create_writer(self, context: SinkContext) -> SinkWriter:
+        """Return a writer of one file."""
+        return open_cache_file(_directory(context.scratch, self.result), context)
+
+    def create_committer(self, context: SinkContext) -> Committer:
+        """Return a committer that records the committed files."""
+        return _ResultCommitter(_directory(context.scratch, self.result), context)
+
+    def describe(self) -> str:
+        """Return a phrase for plans."""
+        return "kept for the live part of the job"
+
+
+class _ResultCommitter(Committer):
+    """Records the files of the only epoch, and deletes all others."""
+
+    def __init__(self, directory: JobPath, context: SinkContext) -> None:
+        self._directory = directory
+        self._context = context
+
+    def recover(self) -> None:
+        with sink_errors(self._directory, "keep results", self._context.origin):
+            self._directory.mkdir(parents=True, exist_ok=True)
+            kept = {file.path.name for file in _named_files(self._directory) or ()}
+            for left_over in self._directory.iterdir():
+                if left_over.name not in {*kept, _FILES}:
+                    left_over.unlink()
+
+    def commit(self, epoch: str, committables: Sequence[Any]) -> None:
+        if _named_files(self._directory) is not None:
+            return  # the epoch was computed again; `recover` deletes the new files
+        files: list[CacheFile] = sorted(committables, key=lambda file: file.subtask)
+        named = [
+            {
+                "path": file.path.name,
+                "subtask": file.subtask,
+                "record_count": file.record_count,
+                "offsets": file.offsets,
+            }
+            for file in files
+        ]
+        with sink_errors(self._directory, "keep results", self._context.origin):
+            may_commit = self._context.may_commit
+            write_atomically(self._directory / _FILES, json.dumps(named).encode(), may_commit)
+
+
+def _named_files(directory: JobPath) -> tuple[CacheFile, ...] | None:
+    """Return the committed files, None before the commit."""
+    path = directory / _FILES
+    if not path.exists():
+        return None
+    return tuple(
+        CacheFile(
+            directory / file["path"],
+            file["subtask"],
+            file["record_count"],
+            tuple(file["offsets"]),
+        )
+        for file in json.loads(path.read_bytes())
+    )
+
+
+# FLIP-331, rule 5.
+@dataclass(frozen=True, slots=True)
+class ResultSource(SplitSource):
+    """Reads the files of a `ResultSink`.
+
+    Attributes:
+        result: Names the result within the job.
+        producer: Name of the operator that emitted the results.
+        type_info: Type of the records.
+        files: The files; None before they are committed.
+        values: The pairs, of a run in this process, which writes no files.
+    """
+
+    result: str
+    producer: str
+    type_info: TypeInformation[Any]
+    files: tuple[CacheFile, ...] | None = None
+    values: tuple[tuple[Any, int | None], ...] | None = None
+
+    kind: ClassVar[str] = "result"
+    makes_records_anew: ClassVar[bool] = True
+    is_internal: ClassVar[bool] = True
+    gives_results: ClassVar[bool] = True
+    has_declared_form: ClassVar[bool] = True
+
+    @property
+    def is_bounded(self) -> bool:
+        """True if the source ends; the results of a bounded region always do."""
+        return True
+
+    def get_produced_type(self) -> TypeInformation[Any]:
+        """Return the type of the operator's results."""
+        return self.type_info
+
+    def found_in(self, scratch: JobPath) -> ResultSource:
+        """Return the source with the committed files of a checkpoint directory."""
+        return replace(self, files=_named_files(_directory(scratch, self.result)))
+
+    def splits(self, parallelism: int) -> Sequence[tuple[int, int | None]]:
+        """Return one split per file, and an empty one if there is none."""
+        if self.values is not None:
+            return [(0, len(self.values))]
+        return self._cached().splits(parallelism)
+
+    def read(self, split: int, start: int, end: int) -> Sequence[Any]:
+        """Return the records of a range."""
+        return [value for value, _ in self._pairs(split, start, end)]
+
+    def read_timestamped(
+        self, split: int, start: int, end: int
+    ) -> tuple[Sequence[Any], Sequence[int] | None]:
+        """Return the records of a range and their timestamps."""
+        pairs = self._pairs(split, start, end)
+        values = [value for value, _ in pairs]
+        if all(stamp is None for _, stamp in pairs):
+            return values, None
+        return values, [MIN_TIMESTAMP if stamp is None else stamp for _, stamp in pairs]
+
+    def describe(self) -> str:
+        """Return the operator that emitted the results."""
+        return f"the results of {self.producer}"
+
+    def _pairs(self, split: int, start: int, end: int) -> Sequence[tuple[Any, int | None]]:
+        if self.values is not None:
+            return self.values[start:end]
+        return self._cached().read(split, start, end)
+
+    def _cached(self) -> CacheSource:
+        if self.files is None:
+            raise SourceError(
+                f"the results of {self.producer!r} are not in the checkpoint directory",
+                hint="Start from a savepoint that was taken after they had been read, or read "
+                "the input again in a new checkpoint directory.",
+            )
+        return CacheSource(-1, Types.PICKLED_BYTE_ARRAY(), self.files)
+
+
+def with_stored_result(part: Source, kept: Callable[[ResultSource], ResultSource]) -> Source:
+    """Return a source of results with its committed files; any other source unchanged."""
+    return kept(part) if isinstance(part, ResultSource) else part
+
 
 BLOCK_RECORDS = 2048
 """Records in a block."""

@@ -22,7 +22,7 @@ from uuid import uuid4
 
 from penstock.filesystem.object_path import S3, ObjectPath
 from penstock.filesystem.object_store import ObjectStore, Upload, UploadPart, check_installed
-from penstock.filesystem.s3_settings import S3Settings
+from penstock.filesystem.store_settings import S3Settings
 
 _ATTEMPTS = 10
 _CONNECT_SECONDS = 10.0

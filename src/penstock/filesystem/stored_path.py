@@ -1,4 +1,4 @@
-"""Names below the directory of a job, whose files are objects of a store.
+"""Objects of a store as paths and as files: written as a file or by an upload, read as a file.
 
 A `StoredPath` has the methods of `pathlib.Path` that mean the same for objects: names, reading, removing. What means
 something else, above all writing, is in functions that take either (`penstock.wire.atomic_file`, `job_files`). A
@@ -8,15 +8,14 @@ directory is there while something is below it, so making one does nothing.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
-from penstock.filesystem.object_file import open_object
 from penstock.filesystem.object_path import ObjectPath
-from penstock.filesystem.object_store import ObjectStore
+from penstock.filesystem.object_store import ObjectStore, Upload, UploadPart
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,3 +123,199 @@ def mounted(path: JobPath) -> Path:
     """Return a path that is on a mounted file system, because what uses it is refused for jobs in a store."""
     assert isinstance(path, Path), f"{path} is in a store"
     return path
+
+
+PART_BYTES = 8 << 20
+"""Size of a part; parts of large objects are larger, since an object has at most 10,000 of them."""
+
+_PARTS_OF_ONE_SIZE = 1_000
+
+
+class UploadFile(io.RawIOBase):
+    """Sends what is written to it. At most one part is in memory.
+
+    Attributes:
+        upload: The upload.
+        parts: The parts that the store has.
+    """
+
+    def __init__(self, store: ObjectStore, upload: Upload) -> None:
+        super().__init__()
+        self.upload = upload
+        self.parts: list[UploadPart] = []
+        self._store = store
+        self._buffer = bytearray()
+        self._sent = 0
+
+    def writable(self) -> bool:
+        """Return True."""
+        return True
+
+    def tell(self) -> int:
+        """Return the number of bytes that were written."""
+        return self._sent + len(self._buffer)
+
+    def write(self, data: Any) -> int:
+        """Append bytes.
+
+        Raises:
+            OSError: A part could not be sent.
+        """
+        before = len(self._buffer)
+        self._buffer += data
+        written = len(self._buffer) - before
+        size = max(PART_BYTES, self._sent // _PARTS_OF_ONE_SIZE)
+        if len(self._buffer) >= size:
+            self._send()
+        return written
+
+    def finish(self) -> tuple[UploadPart, ...]:
+        """Send the last part, and return all.
+
+        Raises:
+            OSError: It could not be sent.
+        """
+        if self._buffer or not self.parts:
+            self._send()
+        return tuple(self.parts)
+
+    def abort(self) -> None:
+        """Drop the upload.
+
+        Raises:
+            OSError: The store did not.
+        """
+        self._buffer.clear()
+        self._store.abort_upload(self.upload)
+
+    def _send(self) -> None:
+        data = bytes(self._buffer)
+        self.parts.append(self._store.upload_part(self.upload, len(self.parts) + 1, data))
+        self._sent += len(data)
+        self._buffer.clear()
+
+
+READ_BYTES = 1 << 20
+"""Size of what a reader asks for at once."""
+
+
+class ObjectFile(io.RawIOBase):
+    """Writes an object of a name that nobody else uses. It is there, whole, after `finish`.
+
+    A small one is put, a large one is an upload; at most one part of it is in memory.
+    """
+
+    def __init__(self, store: ObjectStore, path: ObjectPath) -> None:
+        super().__init__()
+        self._store = store
+        self._path = path
+        self._buffer = bytearray()
+        self._upload: UploadFile | None = None
+        self._is_over = False
+
+    def writable(self) -> bool:
+        """Return True."""
+        return True
+
+    def tell(self) -> int:
+        """Return the number of bytes that were written."""
+        return len(self._buffer) if self._upload is None else self._upload.tell()
+
+    def write(self, data: Any) -> int:
+        """Append bytes.
+
+        Raises:
+            OSError: A part could not be sent.
+        """
+        if self._upload is not None:
+            return self._upload.write(data)
+        before = len(self._buffer)
+        self._buffer += data
+        written = len(self._buffer) - before
+        if len(self._buffer) >= PART_BYTES:
+            self._upload = UploadFile(self._store, self._store.begin_upload(self._path))
+            self._upload.write(self._buffer)
+            self._buffer.clear()
+        return written
+
+    def finish(self) -> None:
+        """Make the object.
+
+        Raises:
+            OSError: The store refused, or cannot be reached.
+        """
+        self._is_over = True
+        if self._upload is None:
+            self._store.write(self._path, bytes(self._buffer))
+            return
+        parts = self._upload.finish()
+        self._complete(self._upload, parts)
+
+    def abort(self) -> None:
+        """Drop what was written.
+
+        Raises:
+            OSError: The store did not.
+        """
+        if not self._is_over and self._upload is not None:
+            self._upload.abort()
+        self._is_over = True
+
+    def _complete(self, sent: UploadFile, parts: Sequence[UploadPart]) -> None:
+        try:
+            self._store.complete_upload(sent.upload, parts)
+        except FileNotFoundError:
+            # The answer to the first attempt to complete it was lost, or somebody has dropped the upload.
+            if self._store.size_of(self._path) != sent.tell():
+                raise
+
+
+class ObjectReader(io.RawIOBase):
+    """Reads an object in ranges; wrapped in a buffer by `open_object`."""
+
+    def __init__(self, store: ObjectStore, path: ObjectPath, size: int) -> None:
+        super().__init__()
+        self._store = store
+        self._path = path
+        self._size = size
+        self._at = 0
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def seekable(self) -> bool:
+        """Return True."""
+        return True
+
+    def tell(self) -> int:
+        """Return the position."""
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Move to a position."""
+        begin = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
+        self._at = max(begin + offset, 0)
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        """Read into a buffer; return the number of bytes."""
+        size = min(len(buffer), self._size - self._at)
+        if size <= 0:
+            return 0
+        data = self._store.read_range(self._path, self._at, size)
+        buffer[: len(data)] = data
+        self._at += len(data)
+        return len(data)
+
+
+def open_object(store: ObjectStore, path: ObjectPath) -> io.BufferedReader:
+    """Return a reader of an object, which may seek.
+
+    Raises:
+        FileNotFoundError: There is none.
+    """
+    size = store.size_of(path)
+    if size is None:
+        raise FileNotFoundError(2, "there is no such object", str(path))
+    return io.BufferedReader(ObjectReader(store, path, size), READ_BYTES)

@@ -23,10 +23,9 @@ import pyarrow.parquet as pq
 
 from penstock.errors import DecodeError, SavepointError
 from penstock.failpoint import failpoint
-from penstock.filesystem.object_file import PART_BYTES, UploadFile
 from penstock.filesystem.object_path import ObjectPath
 from penstock.filesystem.object_store import ObjectStore
-from penstock.filesystem.stored_path import JobPath
+from penstock.filesystem.stored_path import PART_BYTES, JobPath, UploadFile
 from penstock.wire.atomic_file import (
     PRIVATE_DIRECTORY,
     create_directory,

@@ -12,7 +12,7 @@ from typing import Any
 from penstock.api.environment.environment import StreamExecutionEnvironment
 from penstock.api.streams.data_stream import DataStream
 from penstock.config.configuration import job_parameters
-from penstock.connectors.blocking_result import ResultSink, with_stored_result
+from penstock.connectors.cache import ResultSink, with_stored_result
 from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.plan.phases.backlog import decide_cuts, snapshot_parts, with_cuts, with_snapshot
 from penstock.plan.physical import HandOver, PhysicalPlan, RunPlan

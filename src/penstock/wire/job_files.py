@@ -15,8 +15,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from penstock.filesystem.object_file import ObjectFile
-from penstock.filesystem.stored_path import JobPath, StoredPath
+from penstock.filesystem.stored_path import JobPath, ObjectFile, StoredPath
 from penstock.wire.atomic_file import open_private
 
 

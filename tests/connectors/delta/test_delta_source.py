@@ -21,7 +21,7 @@ import pytest
 
 from examples.delta.totals import build
 from penstock.common import Types, WatermarkStrategy
-from penstock.connectors.delta import file_rows
+from penstock.connectors.delta import delta_source
 from penstock.connectors.delta.table_log import log_of
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.connectors import DiscardingSink, HybridSource
@@ -37,7 +37,7 @@ FEED = {"delta.enableChangeDataFeed": "true"}
 @pytest.fixture(autouse=True)
 def _closed() -> Iterator[None]:
     yield
-    file_rows.close_files()
+    delta_source.close_files()
     log_of.cache_clear()
 
 

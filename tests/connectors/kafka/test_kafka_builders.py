@@ -14,7 +14,7 @@ import pytest
 from penstock.common import SimpleStringSchema, WatermarkStrategy
 from penstock.connectors.client_library import HIDDEN
 from penstock.connectors.kafka import client, readers
-from penstock.connectors.kafka.properties import KafkaProperties
+from penstock.connectors.kafka.client import KafkaProperties
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.connectors.kafka import (
     KafkaOffsetsInitializer,

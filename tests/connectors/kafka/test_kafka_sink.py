@@ -21,7 +21,7 @@ import pytest
 from examples.kafka.broker import BrokerProcess
 from penstock import failpoint
 from penstock.common import SimpleStringSchema
-from penstock.connectors.kafka import kafka_committer, producers, staged_records
+from penstock.connectors.kafka import kafka_committer, producers
 from penstock.connectors.kafka.kafka_committer import EpochTransactions
 from penstock.connectors.rows.serialization import ByteArraySchema
 from penstock.datastream.connectors.kafka import (
@@ -529,7 +529,7 @@ def test_a_refusal_of_the_brokers_is_told_at_once_and_the_epoch_goes_on_later(
     topic = small_topic(kafka, 2_000)
     sink = sink_of(kafka, topic)
     committer = started(sink, context)
-    monkeypatch.setattr(staged_records, "check_sizes", lambda *_: None)
+    monkeypatch.setattr(producers, "check_sizes", lambda *_: None)
     handles = staged(sink, context, "x" * 5_000)
     begun = time.monotonic()
     with pytest.raises(SinkError, match="MSG_SIZE_TOO_LARGE") as error:

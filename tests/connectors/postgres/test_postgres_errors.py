@@ -15,8 +15,7 @@ import pytest
 from examples.postgres.server import PostgresServer, program
 from penstock import failpoint
 from penstock.connectors.postgres import changes, client, postgres_source, slots
-from penstock.connectors.postgres.address import PostgresAddress
-from penstock.connectors.postgres.client import close_sessions
+from penstock.connectors.postgres.client import PostgresAddress, close_sessions
 from penstock.connectors.postgres.deserializing import ChangeFunction
 from penstock.datastream.connectors.postgres import Change, PostgresSource
 from penstock.errors import ArgumentError, JobFailedError, MissingConnectorError, SourceError

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from penstock.common import RowKind, Types
-from penstock.connectors.postgres import publications
+from penstock.connectors.postgres import slots
 from penstock.datastream.connectors.postgres import Change, PostgresSource
 from penstock.errors import PenstockError, SourceError, TypeMismatchError
 from penstock.testing import Schedule, run_in_process
@@ -111,7 +111,7 @@ def test_a_declared_column_of_another_type_is_told(postgres: Database) -> None:
 def test_a_table_that_is_renamed_is_told(
     postgres: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(publications, "_LOOK_SECONDS", 1e9)  # the change comes before the next look
+    monkeypatch.setattr(slots, "_LOOK_SECONDS", 1e9)  # the change comes before the next look
     with pytest.raises(SourceError, match=r"table public\.u is in publication") as told:
         rows_of(postgres, "alter table t rename to u", "insert into u values (2, 20)")
     assert "rename" in told.value.hint
@@ -129,7 +129,7 @@ NOT_PUBLISHED = {
 def test_a_table_whose_changes_do_not_come_any_more_is_told(
     postgres: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
 ) -> None:
-    monkeypatch.setattr(publications, "_LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(slots, "_LOOK_SECONDS", 0.0)
     postgres.run(TABLE, "create table other (id int primary key)")
     named, slot = PostgresSource.builder().set_dsn(postgres.dsn), postgres.slot()
     source = named.set_tables("t", "other").set_slot(slot).build()

@@ -12,7 +12,7 @@ import pytest
 from penstock import failpoint
 from penstock.common import Row, RowKind
 from penstock.connectors.postgres import client
-from penstock.connectors.postgres.statements import TableWrites
+from penstock.connectors.postgres.staged_rows import TableWrites
 from penstock.datastream.connectors import DeliveryGuarantee
 from penstock.datastream.connectors.postgres import PostgresSink
 from penstock.errors import ArgumentError, JobFailedError, JobFencedError, SinkError

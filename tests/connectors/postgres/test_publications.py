@@ -10,7 +10,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from penstock.connectors.postgres import publications, slots
+from penstock.connectors.postgres import slots
 from penstock.datastream.connectors.postgres import PostgresSource
 from penstock.errors import ArgumentError, SourceError
 from tests.connectors.postgres.test_postgres_source import Taken
@@ -26,7 +26,7 @@ def builder(db: Database, *tables: str) -> Any:
 
 @pytest.fixture(autouse=True)
 def _always_looks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(publications, "_LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(slots, "_LOOK_SECONDS", 0.0)
 
 
 PUT_BACK = [

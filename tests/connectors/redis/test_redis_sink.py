@@ -18,8 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from examples.redis.server import RedisProcess
-from penstock.connectors.redis import staged_writes
-from penstock.connectors.redis.staged_writes import RecordWrites
+from penstock.connectors.redis import redis_sink
+from penstock.connectors.redis.redis_sink import RecordWrites
 from penstock.datastream.connectors import Committer, SinkContext
 from penstock.datastream.connectors.redis import RedisSink
 from penstock.errors import ArgumentError, JobFencedError, SinkError
@@ -236,7 +236,7 @@ def test_pieces_are_the_writes_and_as_long_as_they_may_be(
 ) -> None:
     writes = [RecordWrites(key=lambda r: r[0], fields=lambda r: r[1]).write_of(r) for r in records]
     longest = max([most, *(len(each or b"") for each in writes)])
-    found = list(staged_writes.pieces(b"".join(each or b"" for each in writes), most))
+    found = list(redis_sink.pieces(b"".join(each or b"" for each in writes), most))
     assert b"".join(found) == b"".join(each or b"" for each in writes)
     assert all(0 < len(each) <= longest for each in found)
 

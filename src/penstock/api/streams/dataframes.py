@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.api.environment.job import PlanReady
 from penstock.config.options import PLAN_ONLY, TARGET
-from penstock.connectors.column_positions import chosen
 from penstock.connectors.files.file_sink import FileSink
 from penstock.connectors.local_path import local_path
 from penstock.connectors.python.function_sink import DiscardingSink
-from penstock.connectors.spark_source import SparkSource
+from penstock.connectors.spark_source import SparkSource, chosen
 from penstock.errors import ArgumentError, CallSite, GraphError, did_you_mean
 from penstock.plan.physical import PhysicalPlan
 from penstock.plan.planner import SUBJECT, dataframe_decision, job_because

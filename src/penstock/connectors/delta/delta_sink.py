@@ -21,17 +21,17 @@ import pyarrow as pa
 import pyarrow.compute
 import pyarrow.parquet
 
-from penstock.connectors.delta.library import check_installed, delta_errors, library
 from penstock.connectors.delta.staged_tables import (
     DELETED,
     StagedTable,
     StagedTableWriter,
     staging_of,
+    table_schema,
+    unkept_rules,
 )
-from penstock.connectors.delta.table_types import table_schema, unkept_rules
-from penstock.connectors.epoch_marks import EpochMark, EpochMarks
-from penstock.connectors.local_path import local_path
-from penstock.connectors.os_errors import sink_errors
+from penstock.connectors.delta.table_log import check_installed, delta_errors, library
+from penstock.connectors.local_path import local_path, sink_errors
+from penstock.connectors.staged import EpochMark, EpochMarks
 from penstock.errors import ArgumentError, CallSite, SinkError
 from penstock.failpoint import failpoint
 from penstock.graph.dataset import Dataset, files_at

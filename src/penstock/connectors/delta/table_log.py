@@ -1,4 +1,4 @@
-"""The log of a table, as one process knows it.
+"""The log of a Delta table, as one process knows it, and the library `deltalake`, which is imported when a table is opened.
 
     _delta_log/00000000000000000012.json     what version 12 added and removed
     _delta_log/00000000000000000010.checkpoint.parquet     all that there was at version 10
@@ -6,11 +6,7 @@
 Old `.json` files are deleted when a checkpoint follows (`delta.logRetentionDuration`, 30 days), and files that no version
 has any more when somebody vacuums the table (`delta.deletedFileRetentionDuration`, 7 days).
 
-The files that actions of a log name, in a fixed order.
-
-One file of a table's log: what a version added and removed, as the Delta protocol writes it.
-
-It is read here and not by the library, because the library tells what a table has at a version, and not in a
+A version is read here and not by the library, because the library gives what a table has at a version, and not in a
 fixed order what a version brought; the source must read the same rows at the same positions every time.
 """
 
@@ -19,7 +15,8 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -30,7 +27,6 @@ import pyarrow as pa
 import pyarrow.compute
 import pyarrow.parquet
 
-from penstock.connectors.delta.library import delta_errors, library
 from penstock.connectors.delta.values import (
     MOST_ROWS,
     DataFile,
@@ -39,7 +35,43 @@ from penstock.connectors.delta.values import (
     VersionRows,
 )
 from penstock.connectors.local_path import local_path
-from penstock.errors import SourceError
+from penstock.errors import CallSite, PenstockError, SourceError
+from penstock.extras import EXTRAS
+from penstock.user_failure import raise_interrupt
+
+_LIBRARY = EXTRAS["delta"]
+check_installed, library = _LIBRARY.check_installed, _LIBRARY.load
+
+
+@contextmanager
+def delta_errors(
+    made: type[PenstockError], directory: Path, doing: str, origin: CallSite | None = None
+) -> Iterator[None]:
+    """Turn a failure of the library, or of the file system, into one of ours.
+
+    The library raises bare `Exception` for failures of its core, so nothing narrower can be caught.
+
+    Raises:
+        PenstockError: The block raised.
+    """
+    try:
+        yield
+    except PenstockError:
+        raise
+    except BaseException as cause:
+        raise_interrupt(cause)
+        raise made(
+            f"cannot {doing} the Delta table {directory}: {_first_line(cause)}",
+            hint="Check the path, and that nothing but Delta writers changes what is in it. The job goes "
+            "on where it was.",
+            origin=origin,
+        ) from cause
+
+
+def _first_line(cause: BaseException) -> str:
+    """Return the first line of a message; behind it the library gives frames of its own."""
+    lines = str(cause).strip().splitlines()
+    return lines[0] if lines else type(cause).__name__
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 from penstock.connectors.files.file_formats import SPECS, FileFormat
 from penstock.connectors.files.staged_files import Layout, StagedFile, StagedFileWriter
-from penstock.connectors.os_errors import sink_errors
+from penstock.connectors.local_path import sink_errors
 from penstock.errors import ArgumentError, CallSite, DecodeError, SinkError
 from penstock.failpoint import failpoint
 from penstock.graph.endpoints import Committer, Sink, SinkContext, SinkWriter

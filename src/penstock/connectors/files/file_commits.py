@@ -9,7 +9,7 @@ is neither staged nor visible is lost.
 Manifests are numbered in the order of their commits, and all but the last two are deleted:
 the engine commits an epoch again only if no later one was committed.
 
-Files that are to be merged are renamed to a place that readers do not see; see `hidden_output`.
+Files that are to be merged are renamed to a place that readers do not see; see `file_merger`.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from pathlib import Path
 from typing import Any
 
 from penstock.connectors.files.file_compaction import FileCompaction
+from penstock.connectors.files.file_merger import HiddenOutput
 from penstock.connectors.files.file_naming import FileNaming
 from penstock.connectors.files.hidden_files import HiddenFile
-from penstock.connectors.files.hidden_output import HiddenOutput
 from penstock.connectors.files.staged_files import Layout, SmallFile, StagedFile
-from penstock.connectors.os_errors import sink_errors
+from penstock.connectors.local_path import sink_errors
 from penstock.errors import DecodeError, SinkError
 from penstock.failpoint import failpoint
 from penstock.graph.endpoints import Committer, SinkContext

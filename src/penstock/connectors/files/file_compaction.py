@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from penstock.connectors.files.file_formats import FileFormat
-from penstock.connectors.files.file_policies import DEFAULT_PART_BYTES
+from penstock.connectors.files.file_naming import DEFAULT_PART_BYTES
 from penstock.errors import ArgumentError
 from penstock.filesystem.object_path import ObjectPath
 from penstock.types import Duration

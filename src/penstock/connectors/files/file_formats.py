@@ -11,12 +11,13 @@ import pyarrow as pa
 
 from penstock.connectors.files.file_writers import (
     CsvRecordFile,
+    JsonRowFile,
     LineRecordFile,
     ParquetRecordFile,
     RecordFile,
+    is_whole_column,
     is_written_of_column,
 )
-from penstock.connectors.files.writable_columns import JsonRowFile, is_whole_column
 from penstock.connectors.python.print_sink import text_form
 from penstock.errors import ArgumentError, CallSite, GraphError
 from penstock.graph.endpoints import SinkContext
@@ -24,7 +25,7 @@ from penstock.types.arrow import arrow_schema
 from penstock.types.infer import described
 from penstock.types.information import TypeInformation
 from penstock.types.records import RowTypeInfo, TupleTypeInfo
-from penstock.wire.text.any_json import json_text
+from penstock.wire.text.json_tree import json_text
 
 
 class FileFormat(Enum):

@@ -15,8 +15,13 @@ from penstock.connectors.files.file_compaction import (
     FileCompactStrategy,
 )
 from penstock.connectors.files.file_formats import SPECS, FileFormat
-from penstock.connectors.files.file_naming import BucketAssigner, FileNaming, OutputFileConfig
-from penstock.connectors.files.file_policies import DefaultRollingPolicy, RollingPolicy
+from penstock.connectors.files.file_naming import (
+    BucketAssigner,
+    DefaultRollingPolicy,
+    FileNaming,
+    OutputFileConfig,
+    RollingPolicy,
+)
 from penstock.connectors.files.object_commits import UploadedFileCommitter
 from penstock.connectors.files.partitions import division_of
 from penstock.connectors.files.sequence_column import sequence_column_name, sequenced_type

@@ -1,4 +1,4 @@
-"""Staged files. They are invisible to readers until their epoch is committed.
+"""Staged files, one per bucket of a task and the next one when it is large: invisible until their epoch is committed.
 
 Layout below the directory of a sink:
 
@@ -9,22 +9,255 @@ Layout below the directory of a sink:
     _penstock/<job_id>/<sink_id>/commits/<epoch>.done mark: the manifest is executed
     _penstock/<job_id>/<sink_id>/hidden/…             committed files that are to be merged, see `hidden_files`
 
-Spark and most other readers skip names that start with an underscore.
+Spark and most other readers skip names that start with an underscore. Files of object stores are in `uploaded_files`.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+import uuid
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, BinaryIO, Generic, TypeVar
 
-from penstock.connectors.files.file_formats import FileFormat
+import pyarrow as pa
+
+from penstock.connectors.files.file_formats import SPECS, FileFormat
 from penstock.connectors.files.file_naming import FileNaming
-from penstock.connectors.files.part_files import OpenRecords, PartFile, PartFileWriter
-from penstock.graph.endpoints import SinkContext
+from penstock.connectors.files.file_writers import RecordFile, columns_of_files
+from penstock.connectors.files.partitions import division_of
+from penstock.connectors.files.sequence_column import SequenceColumn
+from penstock.connectors.local_path import sink_errors
+from penstock.failpoint import failpoint
+from penstock.filesystem.object_path import ObjectPath
+from penstock.graph.endpoints import SinkContext, SinkWriter
 from penstock.wire.atomic_file import sync_directory
+
+OpenRecords = Callable[[BinaryIO, SinkContext], RecordFile]
+
+C = TypeVar("C")
+"""Committable of a finished file."""
+
+_SLICE_RECORDS = 8192
+"""Records after which the size of a file is looked at."""
+
+
+class PartFile(ABC, Generic[C]):
+    """A file that a task is writing. `finish` or `discard` is the last call.
+
+    Attributes:
+        file: Where the bytes go.
+        record_count: Records that were written.
+    """
+
+    def __init__(self, file: BinaryIO, open_records: OpenRecords, context: SinkContext) -> None:
+        self.file = file
+        self.record_count = 0
+        self._records: RecordFile | None = None
+        self._records = open_records(self.file, context)
+
+    @abstractmethod
+    def settle(self) -> C:
+        """Make the bytes durable, close the file and return its committable."""
+
+    @abstractmethod
+    def drop(self) -> None:
+        """Delete the file."""
+
+    def write(self, values: list[Any]) -> None:
+        """Append records."""
+        assert self._records is not None, "it is open"
+        self._records.write(values)
+        self.record_count += len(values)
+
+    def write_columns(self, batch: pa.RecordBatch) -> None:
+        """Append rows that are columns."""
+        assert self._records is not None, "it is open"
+        self._records.write_columns(batch)
+        self.record_count += batch.num_rows
+
+    @property
+    def byte_count(self) -> int:
+        """Size of the file, about."""
+        assert self._records is not None, "it is open"
+        return self.file.tell() + self._records.buffered_bytes
+
+    def finish(self) -> C:
+        """Write what is buffered, and return the committable."""
+        assert self._records is not None, "it is open"
+        self._records.finish()
+        return self.settle()
+
+    def discard(self) -> None:
+        """Delete the file with all that is in it."""
+        if self._records is not None:
+            self._records.discard()
+        self.drop()
+
+
+class PartFileWriter(SinkWriter, Generic[C]):
+    """Writes the records of one task into files.
+
+    Args:
+        directory: Directory of the sink.
+        file_format: Format of the files.
+        context: Context of the writer.
+        naming: What files are called.
+        part_size_bytes: Size from which on the next file begins; None is without limit.
+        sequence_column: Name of the column with the numbers of rows; None is without one.
+    """
+
+    def __init__(
+        self,
+        directory: Path | ObjectPath,
+        file_format: FileFormat,
+        context: SinkContext,
+        naming: FileNaming,
+        part_size_bytes: int | None,
+        sequence_column: str | None,
+    ) -> None:
+        self._directory = directory
+        self._naming = naming
+        self._spec = SPECS[file_format]
+        self._context = context
+        self._columns = columns_of_files(context.type_info, self._spec.writes_column)
+        self._part_size_bytes = part_size_bytes
+        self._sequence = (
+            None if sequence_column is None else SequenceColumn(sequence_column, context)
+        )
+        if self._sequence is not None:
+            self._context = context = replace(context, type_info=self._sequence.type_info)
+        columns = naming.buckets.columns
+        self._division = (
+            division_of(context.type_info, columns, context.origin) if columns else None
+        )
+        if self._division is not None:
+            self._context = replace(context, type_info=self._division.inside)
+        self._open: dict[str | None, PartFile[C]] = {}
+        self._finished: list[C] = []
+
+    @property
+    @abstractmethod
+    def most_open(self) -> int:
+        """Greatest number of buckets with an open file at the same time; of more, the oldest file ends."""
+
+    @abstractmethod
+    def begin(
+        self, staged_name: str, open_records: OpenRecords, context: SinkContext
+    ) -> PartFile[C]:
+        """Create a file."""
+
+    @abstractmethod
+    def make_durable(self) -> None:
+        """Called when all files are finished, of which there is one at least."""
+
+    @abstractmethod
+    def drop(self, finished: Sequence[C]) -> None:
+        """Delete finished files."""
+
+    def write(self, values: list[Any]) -> None:
+        """Append `values`.
+
+        Raises:
+            SinkError: The file system refused, or a record has no form in this format.
+            TypeMismatchError: A record does not have the declared type.
+        """
+        if not values:
+            return
+        size = len(values) if self._part_size_bytes is None else _SLICE_RECORDS
+        with self._os_errors("write"):
+            failpoint("sink.write")
+            for start in range(0, len(values), size):
+                part = values[start : start + size]
+                if self._sequence is not None:
+                    part = self._sequence.numbered(part)
+                for bucket, records in self._divided(part):
+                    self._write(bucket, records)
+
+    def write_columns(self, batch: pa.RecordBatch) -> bool:
+        """Append the rows of an Arrow batch, if its files have a form for columns of these types.
+
+        Raises:
+            SinkError: The file system refused, or a row has no form in this format.
+        """
+        rows = None if self._columns is None else self._columns.declared(batch)
+        if rows is None:
+            return False
+        size = max(1, rows.num_rows) if self._part_size_bytes is None else _SLICE_RECORDS
+        with self._os_errors("write"):
+            failpoint("sink.write")
+            for start in range(0, rows.num_rows, size):
+                part = rows.slice(start, size)
+                if self._sequence is not None:
+                    part = self._sequence.numbered_columns(part)
+                for bucket, some in self._divided_columns(part):
+                    self._write(bucket, some)
+        return True
+
+    def prepare_commit(self) -> list[Any]:
+        """Close the files durably; returns no handle if there were no records.
+
+        Raises:
+            SinkError: The file system refused, or a buffered record cannot be written.
+        """
+        with self._os_errors("finish a file"):
+            for bucket in list(self._open):
+                self._finish(bucket)
+            if self._finished:
+                self.make_durable()
+        return list(self._finished)
+
+    def abort(self) -> None:
+        """Remove the files.
+
+        Raises:
+            SinkError: The file system refused.
+        """
+        with self._os_errors("remove a staged file"):
+            while self._open:
+                self._open.popitem()[1].discard()
+            self.drop(self._finished)
+
+    def _divided(self, values: list[Any]) -> Iterable[tuple[str | None, list[Any]]]:
+        if self._division is None:
+            return [(None, values)]
+        return self._division.divided(values, self._context.origin).items()
+
+    def _divided_columns(
+        self, batch: pa.RecordBatch
+    ) -> Iterable[tuple[str | None, pa.RecordBatch]]:
+        if self._division is None:
+            return [(None, batch)]
+        return self._division.divided_columns(batch, self._context.origin)
+
+    def _write(self, bucket: str | None, values: list[Any] | pa.RecordBatch) -> None:
+        file = self._open.get(bucket)
+        if file is None:
+            if len(self._open) >= self.most_open:
+                self._finish(next(iter(self._open)))
+            file = self._open[bucket] = self._begun(bucket)
+        if isinstance(values, list):
+            file.write(values)
+        else:
+            file.write_columns(values)
+        if self._part_size_bytes is not None and file.byte_count >= self._part_size_bytes:
+            self._finish(bucket)
+
+    def _begun(self, bucket: str | None) -> PartFile[C]:
+        name = self._naming.staged_name(uuid.uuid4().hex, self._spec.extension, bucket)
+        return self.begin(name, self._spec.open, self._context)
+
+    def _finish(self, bucket: str | None) -> None:
+        self._finished.append(self._open[bucket].finish())
+        del self._open[bucket]
+
+    def _os_errors(self, doing: str) -> AbstractContextManager[None]:
+        return sink_errors(self._directory, doing, self._context.origin)
+
 
 _MOST_OPEN = 64
 """Buckets of one task that have an open file; of more, the oldest file ends."""

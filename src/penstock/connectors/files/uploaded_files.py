@@ -22,10 +22,10 @@ from typing import BinaryIO, cast
 
 from penstock.connectors.files.file_formats import FileFormat
 from penstock.connectors.files.file_naming import FileNaming
-from penstock.connectors.files.part_files import OpenRecords, PartFile, PartFileWriter
-from penstock.filesystem.object_file import UploadFile
+from penstock.connectors.files.staged_files import OpenRecords, PartFile, PartFileWriter
 from penstock.filesystem.object_path import ObjectPath
 from penstock.filesystem.object_store import Upload, UploadPart
+from penstock.filesystem.stored_path import UploadFile
 from penstock.filesystem.stores import store_of
 from penstock.graph.endpoints import SinkContext
 

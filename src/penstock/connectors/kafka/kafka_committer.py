@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from penstock.connectors.epoch_marks import EpochFile
 from penstock.connectors.kafka.client import (
+    GROUP,
+    KafkaProperties,
     error_code,
     is_refusal,
     is_transient,
@@ -20,12 +21,16 @@ from penstock.connectors.kafka.client import (
     library,
     patiently,
 )
-from penstock.connectors.kafka.producers import give, limit_of, new_producer
-from penstock.connectors.kafka.properties import GROUP, KafkaProperties
+from penstock.connectors.kafka.producers import (
+    directory_of,
+    give,
+    limit_of,
+    new_producer,
+    staging_of,
+)
 from penstock.connectors.kafka.readers import new_consumer
 from penstock.connectors.kafka.record_serialization import OutgoingRecord
-from penstock.connectors.kafka.staged_records import directory_of, staging_of
-from penstock.connectors.staged import Staged, StagingDirectory
+from penstock.connectors.staged import EpochFile, Staged, StagingDirectory
 from penstock.errors import CallSite, JobFencedError, SinkError
 from penstock.failpoint import failpoint
 from penstock.graph.endpoints import Committer, SinkContext

@@ -7,23 +7,29 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from penstock.connectors.client_library import OfThisProcess
-from penstock.connectors.delivery import DeliveryGuarantee
-from penstock.connectors.kafka.client import check_installed, kafka_errors, words_of_kafka
+from penstock.connectors.kafka.client import (
+    SERVERS,
+    KafkaProperties,
+    check_installed,
+    kafka_errors,
+    words_of_kafka,
+)
 from penstock.connectors.kafka.kafka_committer import KafkaCommitter
-from penstock.connectors.kafka.producers import give, new_producer
-from penstock.connectors.kafka.properties import SERVERS, KafkaProperties
+from penstock.connectors.kafka.producers import (
+    RecordSerializer,
+    StagedRecordWriter,
+    give,
+    new_producer,
+    outgoing,
+    with_epoch,
+)
 from penstock.connectors.kafka.record_serialization import (
     KafkaRecordSerializationSchema,
     RecordFunction,
 )
-from penstock.connectors.kafka.staged_records import (
-    RecordSerializer,
-    StagedRecordWriter,
-    outgoing,
-    with_epoch,
-)
 from penstock.connectors.kafka.values import KafkaRecord
 from penstock.connectors.python.function_sink import NothingCommitter
+from penstock.connectors.staged import DeliveryGuarantee
 from penstock.errors import ArgumentError, SinkError
 from penstock.graph.dataset import Dataset
 from penstock.graph.endpoints import Committer, Sink, SinkContext, SinkWriter

@@ -7,18 +7,18 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from penstock.connectors.kafka.client import kafka_errors
-from penstock.connectors.kafka.deserializing import MessageDeserializer, deserialized
+from penstock.connectors.kafka.client import COMMITS_OFFSETS, GROUP, KafkaProperties, kafka_errors
 from penstock.connectors.kafka.kafka_source_builder import KafkaSourceBuilder
-from penstock.connectors.kafka.offsets import (
+from penstock.connectors.kafka.readers import take_range
+from penstock.connectors.kafka.record_serialization import MessageDeserializer, deserialized
+from penstock.connectors.kafka.topics import ClusterView, KafkaTopics, view_of
+from penstock.connectors.kafka.values import (
+    KafkaMalformedRecords,
     KafkaOffsetResetStrategy,
     KafkaOffsetsInitializer,
+    KafkaTopicPartition,
     OffsetsKind,
 )
-from penstock.connectors.kafka.properties import COMMITS_OFFSETS, GROUP, KafkaProperties
-from penstock.connectors.kafka.readers import take_range
-from penstock.connectors.kafka.topics import ClusterView, KafkaTopics, view_of
-from penstock.connectors.kafka.values import KafkaMalformedRecords, KafkaTopicPartition
 from penstock.errors import SourceError
 from penstock.graph.dataset import Dataset
 from penstock.graph.log_source import LogSource

@@ -6,23 +6,26 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Generic, TypeVar
 
-from penstock.connectors.kafka.client import check_installed
-from penstock.connectors.kafka.deserializing import (
+from penstock.connectors.kafka.client import (
+    CLIENT_ID_PREFIX,
+    GROUP,
+    SERVERS,
+    KafkaProperties,
+    check_installed,
+)
+from penstock.connectors.kafka.record_serialization import (
     MessageDeserializer,
     RecordDeserializer,
     ValueDeserializer,
 )
-from penstock.connectors.kafka.offsets import (
-    KafkaOffsetsInitializer,
-    OffsetsKind,
-    checked_initializer,
-)
-from penstock.connectors.kafka.properties import CLIENT_ID_PREFIX, GROUP, SERVERS, KafkaProperties
 from penstock.connectors.kafka.topics import KafkaTopics
 from penstock.connectors.kafka.values import (
     KafkaMalformedRecords,
+    KafkaOffsetsInitializer,
     KafkaRecord,
     KafkaTopicPartition,
+    OffsetsKind,
+    checked_initializer,
 )
 from penstock.connectors.rows.serialization import DeserializationSchema
 from penstock.errors import ArgumentError

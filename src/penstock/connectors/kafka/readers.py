@@ -20,12 +20,14 @@ from typing import Any
 
 from penstock.connectors.client_library import OfThisProcess
 from penstock.connectors.kafka.client import (
+    CLIENT_ID_PREFIX,
+    GROUP,
+    KafkaProperties,
     error_code,
     is_transient,
     library,
     words_of_kafka,
 )
-from penstock.connectors.kafka.properties import CLIENT_ID_PREFIX, GROUP, KafkaProperties
 from penstock.connectors.kafka.values import KafkaTopicPartition
 from penstock.errors import SourceError
 

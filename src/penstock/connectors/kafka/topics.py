@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.connectors.client_library import OfThisProcess
-from penstock.connectors.kafka.client import library, patiently
-from penstock.connectors.kafka.properties import DISCOVERY_MS, KafkaProperties
+from penstock.connectors.kafka.client import DISCOVERY_MS, KafkaProperties, library, patiently
 from penstock.connectors.kafka.readers import new_consumer
 from penstock.connectors.kafka.values import KafkaTopicPartition
 from penstock.errors import SourceError, did_you_mean

@@ -1,12 +1,163 @@
-"""Values of Kafka: records, partitions, and what is done about records that cannot be read."""
+"""Values of Kafka: records, partitions, where reading begins and ends, and the choice about unreadable records."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
 from penstock.errors import ArgumentError
+
+
+class KafkaOffsetResetStrategy(Enum):
+    """Beginning of reading without an offset, or if records at it are gone.
+
+    Example:
+        >>> KafkaOffsetResetStrategy("earliest").name
+        'EARLIEST'
+    """
+
+    LATEST = "latest"
+    """Behind the last record that there is when the job starts."""
+
+    EARLIEST = "earliest"
+    """At the first record that there is."""
+
+    NONE = "none"
+    """Nowhere: the job fails."""
+
+
+class OffsetsKind(Enum):
+    """Kind of offset that an initializer requests."""
+
+    EARLIEST = "earliest"
+    LATEST = "latest"
+    TIMESTAMP = "timestamp"
+    OFFSETS = "offsets"
+    COMMITTED = "committed"
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaOffsetsInitializer:
+    """The offset of each partition at which reading begins or ends, decided when the job starts.
+
+    Partitions that appear later are read from their first record. A job that is started again, or from a
+    savepoint, goes on where it was.
+
+    Attributes:
+        kind: What it asks for.
+        timestamp_ms: Time, in epoch milliseconds, if it asks for one.
+        offsets_of: Partitions and their offsets, if it has some.
+        strategy: What holds where there is no offset.
+
+    Example:
+        >>> KafkaOffsetsInitializer.offsets({KafkaTopicPartition("orders", 0): 7}).strategy.name
+        'EARLIEST'
+        >>> reset = KafkaOffsetResetStrategy.LATEST
+        >>> KafkaOffsetsInitializer.committed_offsets(reset).strategy.name
+        'LATEST'
+    """
+
+    kind: OffsetsKind
+    timestamp_ms: int = 0
+    offsets_of: tuple[tuple[KafkaTopicPartition, int], ...] = ()
+    strategy: KafkaOffsetResetStrategy = KafkaOffsetResetStrategy.NONE
+
+    @staticmethod
+    def committed_offsets(
+        offset_reset_strategy: KafkaOffsetResetStrategy = KafkaOffsetResetStrategy.NONE,
+    ) -> KafkaOffsetsInitializer:
+        """Return the offsets that the consumer group has committed.
+
+        Args:
+            offset_reset_strategy: Where to begin in a partition without one.
+
+        Raises:
+            ArgumentError: It is no strategy.
+        """
+        strategy = _checked(offset_reset_strategy)
+        return KafkaOffsetsInitializer(OffsetsKind.COMMITTED, strategy=strategy)
+
+    @staticmethod
+    def timestamp(timestamp: int) -> KafkaOffsetsInitializer:
+        """Return the first offset whose record is not before a time, else the end of the partition.
+
+        Args:
+            timestamp: In epoch milliseconds.
+
+        Raises:
+            ArgumentError: It is no int from 0.
+        """
+        if type(timestamp) is not int or timestamp < 0:
+            raise ArgumentError.here(
+                f"offsets are asked for by the timestamp {timestamp!r}",
+                hint="Pass epoch milliseconds as an int.",
+            )
+        return KafkaOffsetsInitializer(OffsetsKind.TIMESTAMP, timestamp)
+
+    @staticmethod
+    def earliest() -> KafkaOffsetsInitializer:
+        """Return the first offset of each partition."""
+        return KafkaOffsetsInitializer(OffsetsKind.EARLIEST)
+
+    @staticmethod
+    def latest() -> KafkaOffsetsInitializer:
+        """Return the offset behind the last record of each partition."""
+        return KafkaOffsetsInitializer(OffsetsKind.LATEST)
+
+    @staticmethod
+    def offsets(
+        offsets: Mapping[KafkaTopicPartition, int],
+        offset_reset_strategy: KafkaOffsetResetStrategy = KafkaOffsetResetStrategy.EARLIEST,
+    ) -> KafkaOffsetsInitializer:
+        """Return given offsets.
+
+        Args:
+            offsets: Partition to offset.
+            offset_reset_strategy: Where to begin in other partitions, and where an offset is gone.
+
+        Raises:
+            ArgumentError: A partition or an offset is none, or the strategy is no strategy.
+        """
+        pairs = list(offsets.items())
+        wrong = [
+            (partition, at)
+            for partition, at in pairs
+            if not isinstance(partition, KafkaTopicPartition) or type(at) is not int or at < 0
+        ]
+        if wrong:
+            raise ArgumentError.here(
+                f"these are no partitions with offsets: {wrong}",
+                hint="Pass {KafkaTopicPartition(topic, number): offset}, with offsets from 0.",
+            )
+        return KafkaOffsetsInitializer(
+            OffsetsKind.OFFSETS,
+            offsets_of=tuple(sorted(pairs)),
+            strategy=_checked(offset_reset_strategy),
+        )
+
+
+def checked_initializer(value: object, method: str) -> KafkaOffsetsInitializer:
+    """Return an initializer.
+
+    Raises:
+        ArgumentError: It is none.
+    """
+    if isinstance(value, KafkaOffsetsInitializer):
+        return value
+    raise ArgumentError.here(
+        f"{method} got {value!r}", hint="Pass what a method of KafkaOffsetsInitializer returns."
+    )
+
+
+def _checked(strategy: KafkaOffsetResetStrategy) -> KafkaOffsetResetStrategy:
+    if isinstance(strategy, KafkaOffsetResetStrategy):
+        return strategy
+    raise ArgumentError.here(
+        f"the strategy is {strategy!r}", hint="Pass a KafkaOffsetResetStrategy, such as EARLIEST."
+    )
+
 
 Headers = tuple[tuple[str, bytes | None], ...]
 """Names and values, in order; a name may be there several times."""

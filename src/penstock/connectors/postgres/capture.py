@@ -23,10 +23,8 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
-from penstock.connectors.postgres.address import PostgresAddress, library
-from penstock.connectors.postgres.beyond import ERROR
-from penstock.connectors.postgres.client import new_session
-from penstock.connectors.postgres.column_values import loaded_columns
+from penstock.connectors.postgres.beyond import ERROR, loaded_columns
+from penstock.connectors.postgres.client import PostgresAddress, library, new_session
 from penstock.connectors.postgres.values import Column, SourceTable, TableName, TableRows
 from penstock.failpoint import failpoint
 

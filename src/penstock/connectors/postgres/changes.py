@@ -27,9 +27,8 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from penstock.connectors.postgres.address import PostgresAddress, library
-from penstock.connectors.postgres.beyond import ERROR
-from penstock.connectors.postgres.column_values import base_types
+from penstock.connectors.postgres.beyond import ERROR, base_types
+from penstock.connectors.postgres.client import PostgresAddress, library
 from penstock.connectors.postgres.slots import slot_state
 from penstock.connectors.postgres.table_reader import (
     OPS,

@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass
 from string import ascii_lowercase, ascii_uppercase
 
-from penstock.connectors.postgres.address import PostgresAddress
+from penstock.connectors.postgres.client import PostgresAddress
 from penstock.connectors.postgres.postgres_sink import PostgresSink
-from penstock.connectors.postgres.statements import TableWrites
+from penstock.connectors.postgres.staged_rows import TableWrites
 from penstock.connectors.postgres.values import TableName
 from penstock.errors import ArgumentError
 from penstock.types.information import TypeInformation

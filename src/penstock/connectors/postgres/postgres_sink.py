@@ -19,12 +19,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
-from penstock.connectors.delivery import DeliveryGuarantee
-from penstock.connectors.epoch_marks import EpochMark, EpochMarks
-from penstock.connectors.postgres.address import PostgresAddress, check_installed, library
-from penstock.connectors.postgres.client import new_session, patiently, postgres_errors
-from penstock.connectors.postgres.staged_rows import StagedRows, StagedRowWriter, stage_prefix
-from penstock.connectors.postgres.statements import (
+from penstock.connectors.postgres.client import (
+    PostgresAddress,
+    check_installed,
+    library,
+    new_session,
+    patiently,
+    postgres_errors,
+)
+from penstock.connectors.postgres.staged_rows import (
     HAS_MARKS,
     IS_MARKED,
     MARK,
@@ -34,10 +37,14 @@ from penstock.connectors.postgres.statements import (
     SET_UP,
     STAGED,
     UNMARK,
+    StagedRows,
+    StagedRowWriter,
     TableWrites,
     drop_stage,
+    stage_prefix,
 )
 from penstock.connectors.postgres.values import TableName, quoted
+from penstock.connectors.staged import DeliveryGuarantee, EpochMark, EpochMarks
 from penstock.errors import ArgumentError, JobFencedError, SinkError
 from penstock.failpoint import failpoint
 from penstock.graph.dataset import Dataset

@@ -10,40 +10,39 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-from penstock.connectors.postgres.address import PostgresAddress, library
 from penstock.connectors.postgres.beyond import ERROR
 from penstock.connectors.postgres.capture import Capture, captured_rows
 from penstock.connectors.postgres.changes import ChangeReader
 from penstock.connectors.postgres.client import (
     PATIENCE_SECONDS,
+    PostgresAddress,
+    library,
     patiently,
     postgres_errors,
     session,
 )
 from penstock.connectors.postgres.deserializing import ChangeDeserializer, PlainChanges
 from penstock.connectors.postgres.postgres_source_builder import PostgresSourceBuilder
-from penstock.connectors.postgres.publications import (
-    KINDS,
-    check_kinds,
-    check_unchanged,
-    known_id,
-    make_publication,
-    publication_of,
-    split_id,
-    table_oids,
-)
 from penstock.connectors.postgres.slots import (
+    KINDS,
     advance,
+    check_kinds,
     check_server,
+    check_unchanged,
     drop_hint,
     drop_publication,
     drop_slot,
     has_publication,
     has_slot,
     in_use,
+    known_id,
+    make_publication,
+    publication_of,
     slot_state,
     snapshot_now,
     snapshot_of_slot,
+    split_id,
+    table_oids,
 )
 from penstock.connectors.postgres.tables import published, table_of
 from penstock.connectors.postgres.values import Run, SourceTable, TableName, TableRows, quoted

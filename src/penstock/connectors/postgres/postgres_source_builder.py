@@ -6,15 +6,15 @@ import re
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-from penstock.connectors.postgres.address import PostgresAddress, check_installed
 from penstock.connectors.postgres.beyond import ERROR, POLICIES
+from penstock.connectors.postgres.client import PostgresAddress, check_installed
 from penstock.connectors.postgres.deserializing import (
     ChangeDeserializer,
     ChangeFunction,
     PlainChanges,
     Upserts,
 )
-from penstock.connectors.postgres.publications import KINDS
+from penstock.connectors.postgres.slots import KINDS
 from penstock.connectors.postgres.values import Change, TableName
 from penstock.errors import ArgumentError
 from penstock.types.information import TypeInformation

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
-from penstock.connectors.postgres.beyond import ERROR
-from penstock.connectors.postgres.column_values import Load, loaded_row, loader
+from penstock.connectors.postgres.beyond import ERROR, Load, loaded_row, loader
 from penstock.connectors.postgres.values import Change, Column, TableName, TableRows
 from penstock.types.row import RowKind
 

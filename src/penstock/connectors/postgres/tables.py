@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from penstock.connectors.postgres.column_values import base_types
+from penstock.connectors.postgres.beyond import base_types
 from penstock.connectors.postgres.values import Column, SourceTable, TableName, quoted
 from penstock.errors import SourceError
 

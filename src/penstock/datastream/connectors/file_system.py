@@ -4,11 +4,9 @@ from penstock.connectors.files.file_compaction import FileCompactor, FileCompact
 from penstock.connectors.files.file_formats import FileFormat
 from penstock.connectors.files.file_naming import (
     BucketAssigner,
-    OutputFileConfig,
-)
-from penstock.connectors.files.file_policies import (
     DefaultRollingPolicy,
     OnCheckpointRollingPolicy,
+    OutputFileConfig,
     RollingPolicy,
 )
 from penstock.connectors.files.file_sink import FileSink, FileSinkBuilder

@@ -1,12 +1,10 @@
 """The names of `pyflink.datastream.connectors.kafka`, and what there is beyond them."""
 
 from penstock.connectors.absent import OLD_PLACES, absent
-from penstock.connectors.delivery import DeliveryGuarantee
 from penstock.connectors.kafka.flink_kafka import FlinkKafkaConsumer, FlinkKafkaProducer, Semantic
 from penstock.connectors.kafka.kafka_sink import KafkaSink, KafkaSinkBuilder
 from penstock.connectors.kafka.kafka_source import KafkaSource
 from penstock.connectors.kafka.kafka_source_builder import KafkaSourceBuilder
-from penstock.connectors.kafka.offsets import KafkaOffsetResetStrategy, KafkaOffsetsInitializer
 from penstock.connectors.kafka.record_serialization import (
     KafkaRecordSerializationSchema,
     KafkaRecordSerializationSchemaBuilder,
@@ -14,9 +12,12 @@ from penstock.connectors.kafka.record_serialization import (
 )
 from penstock.connectors.kafka.values import (
     KafkaMalformedRecords,
+    KafkaOffsetResetStrategy,
+    KafkaOffsetsInitializer,
     KafkaRecord,
     KafkaTopicPartition,
 )
+from penstock.connectors.staged import DeliveryGuarantee
 from penstock.datastream.kafka_dead_letters import KafkaDeadLetter, KafkaDeadLetters
 
 __all__ = [

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from penstock.config.options import RuntimeExecutionMode
-from penstock.connectors.blocking_result import ResultSink, ResultSource
+from penstock.connectors.cache import ResultSink, ResultSource
 from penstock.graph.logical import GeneratedUid, LogicalGraph, Node
 from penstock.plan.phases.edges import sources_of
 from penstock.plan.phases.operator_traits import attributes_of

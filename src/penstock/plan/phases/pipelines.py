@@ -20,7 +20,7 @@ from typing import cast
 from urllib.parse import quote
 
 from penstock.config.options import RuntimeExecutionMode
-from penstock.connectors.blocking_result import ResultSink, ResultSource
+from penstock.connectors.cache import ResultSink, ResultSource
 from penstock.graph.hybrid import parts_of
 from penstock.plan.phases.bounded_region import region_sources
 from penstock.plan.phases.edges import sources_of

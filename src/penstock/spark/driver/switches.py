@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import TimestampType
 
-from penstock.connectors.column_positions import by_position, chosen, column_name
+from penstock.connectors.spark_source import by_position, chosen, column_name
 from penstock.errors import CallSite, SourceError
 from penstock.graph.source import Source
 from penstock.graph.source_switch import (

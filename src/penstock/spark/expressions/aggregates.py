@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
-from penstock.connectors.column_positions import by_plain_name, by_position, column_name
+from penstock.connectors.spark_source import by_plain_name, by_position, column_name
 from penstock.errors import CallSite
 from penstock.expressions.keyed_aggregate import TALLY, KeyedAggregate
 from penstock.expressions.kinds import name_of

@@ -9,7 +9,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import ArrayType, MapType, StructType
 
-from penstock.connectors.column_positions import by_plain_name, column_name
+from penstock.connectors.spark_source import by_plain_name, column_name
 from penstock.errors import CallSite, ConfigError
 from penstock.expressions.steps import ExpressionChain, SelectStep, Step, WhereStep
 from penstock.expressions.tree import Expression, Field, Literal, fields_of

@@ -12,7 +12,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as sf
 
-from penstock.connectors.column_positions import by_position, column_name
+from penstock.connectors.spark_source import by_position, column_name
 from penstock.errors import CallSite
 from penstock.expressions.facts import spark_type
 from penstock.expressions.tree import Expression, Field, Literal

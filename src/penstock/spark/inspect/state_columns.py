@@ -32,7 +32,7 @@ from penstock.state.schema.stored_form import plain_codec
 from penstock.types import PickledBytesTypeInfo, RowTypeInfo, TypeInformation, Types
 from penstock.types.arrow import arrow_columns, arrow_type
 from penstock.types.value_serializer import StoredForm
-from penstock.wire.text.any_json import json_text
+from penstock.wire.text.json_tree import json_text
 
 _KEY_TYPES: dict[str, TypeInformation] = {
     "text": Types.STRING(),

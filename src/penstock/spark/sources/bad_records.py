@@ -18,8 +18,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import DataType, StringType, StructField, StructType
 
-from penstock.connectors.column_positions import by_position, column_name
 from penstock.connectors.files.file_source import FileSource
+from penstock.connectors.spark_source import by_position, column_name
 from penstock.errors import PenstockError, SourceError
 from penstock.spark.failures.crashed_workers import with_operators
 from penstock.spark.failures.known_failures import failed_file, java_causes

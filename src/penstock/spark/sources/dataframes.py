@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from penstock.config.configuration import Configuration
-from penstock.connectors.column_positions import case_twins
+from penstock.connectors.spark_source import case_twins
 from penstock.errors import CallSite, SourceError
 from penstock.expressions.keyed_aggregate import KeyedAggregate
 from penstock.expressions.steps import ExpressionChain

@@ -11,8 +11,7 @@ from typing import Any, ClassVar, Protocol
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from penstock.connectors.column_positions import by_position
-from penstock.connectors.spark_source import SparkSource
+from penstock.connectors.spark_source import SparkSource, by_position
 from penstock.filesystem.stored_path import mounted
 from penstock.spark.sources.file_paths import escaped, load_path, uri_of
 from penstock.spark.sources.listing.file_log import PinnedFile

@@ -26,8 +26,8 @@ from pyspark.sql.types import (
     TimeType,
 )
 
-from penstock.connectors.column_positions import by_position, column_name
 from penstock.connectors.files.file_source import FileSource
+from penstock.connectors.spark_source import by_position, column_name
 from penstock.spark.sources.file_options import reader_options
 
 _WHOLE = "^(0|-?[1-9][0-9]*)$"

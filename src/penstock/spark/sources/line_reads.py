@@ -21,9 +21,9 @@ from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
-from penstock.connectors.column_positions import column_name
 from penstock.connectors.files.file_source import FileSource
 from penstock.connectors.files.lines.decoder import LineDecoder
+from penstock.connectors.spark_source import column_name
 from penstock.errors import CallSite
 from penstock.spark.sources.file_options import reader_options
 from penstock.spark.sources.file_paths import load_path, local_file, plain

@@ -21,8 +21,8 @@ from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
-from penstock.connectors.column_positions import by_position, column_name
 from penstock.connectors.files.file_source import FileSource
+from penstock.connectors.spark_source import by_position, column_name
 from penstock.spark.sources.file_options import reader_options
 from penstock.spark.sources.file_paths import load_path, plain
 

@@ -20,8 +20,8 @@ from pyspark.accumulators import Accumulator
 from pyspark.sql import DataFrame
 from pyspark.sql import types as sql
 
-from penstock.connectors.column_positions import by_position
 from penstock.connectors.files.lines.decoder import LineDecoder
+from penstock.connectors.spark_source import by_position
 from penstock.errors import SourceError
 from penstock.expressions.keyed_aggregate import KeyedAggregate
 from penstock.expressions.paned import by_pane

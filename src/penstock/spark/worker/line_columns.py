@@ -11,8 +11,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.connectors.column_positions import column_name
 from penstock.connectors.files.lines.decoder import LineDecoder
+from penstock.connectors.spark_source import column_name
 from penstock.spark.failures.translation import carrying
 from penstock.types import Instant, RowTypeInfo
 from penstock.types.arrow import arrow_columns

@@ -6,7 +6,7 @@ Every door that reads or writes text asks it, and what Spark reads is compared w
 from penstock.wire.text.csv_codec import CsvCodec, CsvLines, csv_codec, csv_lines
 from penstock.wire.text.json_codec import JsonCodec, json_codec, of_json
 from penstock.wire.text.json_tree import JsonNumber, parse_json
-from penstock.wire.text.rules import CsvForm, TextError, TextRules, shown, text_of
+from penstock.wire.text.scalars import CsvForm, TextError, TextRules, shown, text_of
 
 __all__ = [
     "CsvCodec",

@@ -15,8 +15,16 @@ from penstock.errors import ArgumentError
 from penstock.types import RowTypeInfo, TupleTypeInfo, TypeInformation
 from penstock.types.row import row_factory
 from penstock.wire.text.json_codec import LISTS
-from penstock.wire.text.rules import CsvForm, TextError, TextRules, check_characters, text_of
-from penstock.wire.text.scalars import reader, scalar_of, writer
+from penstock.wire.text.scalars import (
+    CsvForm,
+    TextError,
+    TextRules,
+    check_characters,
+    reader,
+    scalar_of,
+    text_of,
+    writer,
+)
 
 Field = tuple[str, bool]
 """Text of a field, and whether it had quotes."""

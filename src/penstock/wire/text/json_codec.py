@@ -24,10 +24,8 @@ from penstock.types import (
 )
 from penstock.types.containers import BasicArrayTypeInfo, ObjectArrayTypeInfo
 from penstock.types.row import row_factory
-from penstock.wire.text.any_json import json_text
-from penstock.wire.text.json_tree import JsonNumber, SpannedDict, SpannedList, parse_json
-from penstock.wire.text.rules import TextError, TextRules
-from penstock.wire.text.scalars import reader, scalar_of, writer
+from penstock.wire.text.json_tree import JsonNumber, SpannedDict, SpannedList, json_text, parse_json
+from penstock.wire.text.scalars import TextError, TextRules, reader, scalar_of, writer
 
 Read = Callable[[Any], Any]
 Write = Callable[[Any], str]

@@ -1,9 +1,17 @@
-"""Records of lines: the columns of a batch where Arrow reads it as declared, else record by record.
+r"""Records of lines: the columns of a batch where Arrow reads it as declared, else record by record.
 
     line BINARY, file STRING, start LONG, NULL     ──▶  a batch of columns, or records; an error with file and line
     NULL,        file STRING, start LONG, end LONG ──▶  the same of all the lines of a piece, which are read here
 
-The lines of a piece of a file are adjacent, in their order. A piece that begins at byte 0 begins with the header.
+The lines of a piece of a file are adjacent, in their order. A piece that begins at byte 0 begins with the header. It has
+the lines that begin behind its first byte, up to the one that begins at its end; the first piece of a file has its first
+line, too. That is how Hadoop cuts files. A line ends with `\n`, `\r\n` or `\r`, and is read with `\n` in their place.
+
+A file is read whole if a record may have several lines (`multiLine`). Each record comes with the number of its first line;
+what is no record comes as one, too: its decoder has the error.
+
+    a,"x\r\ny"\r\nb,z     ──▶  (1, a,"x\r\ny")  (3, b,z)
+    [{"a": 1},\n{"a": 2}]  ──▶  (1, {"a": 1})  (2, {"a": 2})
 """
 
 from __future__ import annotations
@@ -13,23 +21,182 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import tzinfo
 from itertools import islice, pairwise
-from typing import Any
+from typing import Any, BinaryIO
 from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.connectors.files.lines.columns import fast_columns
+from penstock.connectors.files.lines.columns import fast_columns, joined
 from penstock.connectors.files.lines.form import LineForm, local_name, names_of_path, record_reader
-from penstock.connectors.files.lines.patterns import joined
-from penstock.connectors.files.lines.pieces import blocks_of
-from penstock.connectors.files.lines.whole import whole_records
 from penstock.errors import CallSite, SourceError
 from penstock.types.arrow import arrow_columns, arrow_schema
 from penstock.types.information import RowTypeInfo, TypeInformation
 from penstock.types.row import row_factory
-from penstock.wire.text import TextError, TextRules, csv_codec
+from penstock.wire.text import CsvForm, TextError, TextRules, csv_codec
 from penstock.wire.text.csv_codec import CsvSyntax
+
+Record = tuple[int, bytes]
+_MARK = "\ufeff".encode()
+_OPENING, _CLOSING = frozenset({b"[", b"{"}), frozenset({b"]", b"}"})
+_no_blank = re.compile(rb"[^ \t\r\n]").search
+_json_marks = re.compile(rb'"(?:[^"\\]|\\.)*+"|[][{},]', re.DOTALL).finditer
+
+
+def whole_records(format_name: str, form: CsvForm) -> Callable[[bytes], Iterator[Record]]:
+    """Return the function from the bytes of a file to its records."""
+    find = _json_records if format_name == "json" else _csv_finder(form)
+    return lambda data: _numbered(data.removeprefix(_MARK), find)
+
+
+def _numbered(data: bytes, find: Callable[[bytes], Iterator[tuple[int, int]]]) -> Iterator[Record]:
+    number, counted = 1, 0
+    for begin, end in find(data):
+        number += _line_ends(data, counted, begin)
+        counted = begin
+        yield number, data[begin:end]
+
+
+def _line_ends(data: bytes, begin: int, end: int) -> int:
+    """Return how many lines end in a part of a file; a return before a line feed is one end with it."""
+    returns = data.count(b"\r", begin, end)
+    return data.count(b"\n", begin, end) + (
+        returns and returns - data.count(b"\r\n", begin, end + 1)
+    )
+
+
+def _csv_finder(form: CsvForm) -> Callable[[bytes], Iterator[tuple[int, int]]]:
+    """Return the function that finds the records of CSV: a line end inside quotes is text."""
+    between = re.escape(form.delimiter.encode())
+    bare = b"[^" + between + rb"\r\n]*+"
+    cell = bare
+    if form.quote is not None:
+        quote = re.escape(form.quote.encode())
+        inside = b"(?:[^" + quote + b"]++|" + quote * 2 + b")*+"
+        cell = b"(?:" + quote + inside + quote + b")?+" + bare
+    record = re.compile(cell + b"(?:" + between + cell + b")*+", re.DOTALL)
+    line_end = re.compile(rb"\r\n|\n|\r|\Z")
+
+    def find(data: bytes) -> Iterator[tuple[int, int]]:
+        at, size = 0, len(data)
+        while at < size:
+            found = record.match(data, at)
+            assert found is not None, "an empty record matches everywhere"
+            yield at, found.end()
+            ended = line_end.match(data, found.end())
+            assert ended is not None, "a record goes on to it"
+            at = ended.end()
+
+    return find
+
+
+def _json_records(data: bytes) -> Iterator[tuple[int, int]]:
+    """Yield the objects of a file, one after the other or in arrays."""
+    for begin, end in _values(data):
+        if data[begin : begin + 1] == b"[" and data[end - 1 : end] == b"]":
+            yield from _elements(data, begin, end)
+        else:
+            yield begin, end
+
+
+def _values(data: bytes) -> Iterator[tuple[int, int]]:
+    """Yield arrays and objects that are inside of no other, and what is between them with the one behind it."""
+    depth, begin = 0, _next(data, 0)
+    for found in _json_marks(data, begin):
+        mark = found[0]
+        depth += (mark in _OPENING) - (mark in _CLOSING)
+        if depth < 0:
+            break
+        if depth == 0 and mark in _CLOSING:
+            yield begin, found.end()
+            begin = _next(data, found.end())
+    if begin < len(data):
+        yield begin, len(data)
+
+
+def _elements(data: bytes, begin: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield the elements of an array; one that is missing is the mark behind it."""
+    depth, at = 0, _next(data, begin + 1)
+    for found in _json_marks(data, begin, end):
+        mark = found[0]
+        depth += (mark in _OPENING) - (mark in _CLOSING)
+        if depth == 1 and mark == b",":
+            yield at, max(at + 1, found.start())
+            at = _next(data, found.end())
+    is_empty = at == end - 1 and data[begin + 1 : at].strip() == b""
+    if not is_empty:
+        yield at, max(at + 1, end - 1)
+
+
+def _next(data: bytes, at: int) -> int:
+    """Return the position of the first byte from a position on that is no blank."""
+    found = _no_blank(data, at)
+    return len(data) if found is None else found.start()
+
+
+_BLOCK = 512 << 10
+"""Bytes that are read at once: the lines of a block are some ten thousand, as Spark has in an Arrow batch."""
+
+_LOOK = 4 << 10
+_line_end = re.compile(rb"\r\n|\n|\r").search
+
+
+def blocks_of(name: str, start: int, end: int) -> Iterator[bytes]:
+    r"""Yield the lines of a piece of a file, many at once, with `\n` between them.
+
+    Args:
+        name: Name of the file.
+        start: First byte of the piece.
+        end: First byte behind it.
+
+    Raises:
+        OSError: The file cannot be read.
+    """
+    with open(name, "rb", buffering=0) as file:  # noqa: PTH123 - a path as the file system has it
+        first = _behind_line(file, start) if start else _behind_mark(file)
+        left = _behind_line(file, end) - first
+        file.seek(first)
+        rest = b""
+        # The block grows with a line that is longer, so that no byte is copied more than some times.
+        while left > 0:
+            read = file.read(min(max(_BLOCK, len(rest)), left))
+            if not read:
+                raise OSError(f"it has {left} bytes less than when it was listed")
+            left -= len(read)
+            data = rest + read
+            cut = _behind_last_line(data) if left else len(data)
+            rest = data[cut:]
+            if cut:
+                yield _with_line_feeds(data[:cut])
+
+
+def _behind_mark(file: BinaryIO) -> int:
+    return len(_MARK) if file.read(len(_MARK)) == _MARK else 0
+
+
+def _behind_line(file: BinaryIO, start: int) -> int:
+    """Return the first byte behind the line that a byte is in."""
+    file.seek(start)
+    at = start
+    while block := file.read(_LOOK):
+        found = _line_end(block)
+        if found is not None:
+            is_cut = found[0] == b"\r" and found.end() == len(block)
+            return at + found.end() + (is_cut and file.read(1) == b"\n")
+        at += len(block)
+    return at
+
+
+def _behind_last_line(data: bytes) -> int:
+    """Return the number of bytes up to the end of the last line; a return at the very end may be half of one."""
+    return max(data.rfind(b"\n"), data.rfind(b"\r", 0, len(data) - 1)) + 1
+
+
+def _with_line_feeds(data: bytes) -> bytes:
+    if b"\r" in data:
+        data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    return data.removesuffix(b"\n")
+
 
 _RECORDS = 8192
 """Records of a file that is read whole, at a time."""

@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from penstock.config.options import MISSING_COLUMNS
-from penstock.connectors.column_positions import by_position
+from penstock.connectors.spark_source import by_position
 from penstock.errors import SourceError
 from penstock.graph.endpoints import Source
 from penstock.spark.live.epochs.epoch_job import EpochJob, FileRows, Stage, arrow_schema_of

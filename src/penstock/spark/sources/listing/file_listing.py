@@ -11,8 +11,8 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from penstock.connectors.column_positions import chosen
 from penstock.connectors.files.file_source import FileSource
+from penstock.connectors.spark_source import chosen
 from penstock.errors import SourceError
 from penstock.spark.failures.translation import translate
 from penstock.spark.sources.file_paths import (

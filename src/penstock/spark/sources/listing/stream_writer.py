@@ -40,7 +40,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
-from penstock.connectors.column_positions import by_position
+from penstock.connectors.spark_source import by_position
 from penstock.errors import DecodeError, JobMismatchError, StateError
 from penstock.failpoint import failpoint
 from penstock.spark.failures.translation import translate

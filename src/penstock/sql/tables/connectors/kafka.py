@@ -6,12 +6,15 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from penstock.config import parse
-from penstock.connectors.delivery import DeliveryGuarantee
 from penstock.connectors.kafka.kafka_sink import KafkaSink
 from penstock.connectors.kafka.kafka_source import KafkaSource
 from penstock.connectors.kafka.kafka_source_builder import KafkaSourceBuilder
-from penstock.connectors.kafka.offsets import KafkaOffsetResetStrategy, KafkaOffsetsInitializer
-from penstock.connectors.kafka.values import KafkaTopicPartition
+from penstock.connectors.kafka.values import (
+    KafkaOffsetResetStrategy,
+    KafkaOffsetsInitializer,
+    KafkaTopicPartition,
+)
+from penstock.connectors.staged import DeliveryGuarantee
 from penstock.graph.hybrid import HybridSource
 from penstock.graph.source_switch import SourceSwitch
 from penstock.sql.tables.connectors import kafka_options as known
