@@ -24,8 +24,8 @@ import pickle
 import struct
 import uuid
 import zlib
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from io import SEEK_END, BytesIO
@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 
 from penstock.connectors.local_path import sink_errors
-from penstock.errors import DecodeError, PenstockError, SinkError
+from penstock.errors import CallSite, DecodeError, PenstockError, SinkError
 from penstock.failpoint import failpoint
 from penstock.filesystem.stored_path import JobPath
 from penstock.graph.endpoints import Committer, SinkContext, SinkWriter
@@ -199,6 +199,54 @@ class ChunkWriter(PickledFileWriter):
         return _LENGTH.pack(len(data))
 
 
+SHARED = "Keep the {} on a file system that the driver and all workers share."
+
+
+def wrong_size(
+    path: JobPath, found: int, wrote: int, hint: str, origin: CallSite | None
+) -> SinkError:
+    """Return the error of a staged file that is not as its task has left it."""
+    problem = f"staged file {path} has {found} bytes; its task wrote {wrote}"
+    return SinkError(problem, hint=hint, origin=origin)
+
+
+@contextmanager
+def damaged_record(
+    record: str, unknown: str, origin: CallSite | None, kind: str = "file"
+) -> Iterator[None]:
+    """Turn a `DecodeError` in the block into the error of a record without which something is not known.
+
+    Raises:
+        SinkError: The block raised a `DecodeError`, which becomes the cause.
+    """
+    try:
+        yield
+    except DecodeError as cause:
+        raise SinkError(
+            f"the record of {record} cannot be read: {cause.problem}",
+            hint=f"Restore the {kind} from a copy. Without it nobody knows {unknown}.",
+            origin=origin,
+        ) from cause
+
+
+def own_directory(system: str, context: SinkContext) -> Path:
+    """Return the directory of what a sink of a system keeps with the job."""
+    return context.mounted_scratch / system / context.sink_id
+
+
+def make_empty(directory: JobPath) -> None:
+    """Make a staging directory, and remove what an earlier driver left in it."""
+    create_directory(directory)
+    for left_over in list(directory.iterdir()):
+        left_over.unlink()
+
+
+def remove_files(directory: JobPath, handles: Iterable[Any]) -> None:
+    """Remove the files of handles, as far as they are there."""
+    for each in handles:
+        (directory / each.name).unlink(missing_ok=True)
+
+
 class StagingDirectory:
     """The directory in which the tasks of a sink stage, as its committer uses it."""
 
@@ -215,9 +263,7 @@ class StagingDirectory:
             SinkError: The directory cannot be written.
         """
         with self._errors(f"prepare for staging {self._content}"):
-            create_directory(self.path)
-            for left_over in self.path.iterdir():
-                left_over.unlink()
+            make_empty(self.path)
 
     def contents(self, staged: Sequence[Staged]) -> Iterator[bytes]:
         """Yield what was staged, by subtask.
@@ -249,9 +295,7 @@ class StagingDirectory:
             SinkError: One cannot be removed.
         """
         with self._errors(f"remove staged {self._content}"):
-            for each in staged:
-                if isinstance(each, BytesInFile):
-                    (self.path / each.name).unlink(missing_ok=True)
+            remove_files(self.path, [each for each in staged if isinstance(each, BytesInFile)])
 
     def _open(self, staged: Staged) -> BinaryIO:
         if isinstance(staged, KeptBytes):
@@ -262,10 +306,9 @@ class StagingDirectory:
             file.seek(0)
             return file
         file.close()
-        raise SinkError(
-            f"staged file {self.path / staged.name} has {found} bytes; its task wrote {staged.size_bytes}",
-            hint="Keep the checkpoint directory on a file system that the driver and all workers share.",
-            origin=self._context.origin,
+        path, origin = self.path / staged.name, self._context.origin
+        raise wrong_size(
+            path, found, staged.size_bytes, SHARED.format("checkpoint directory"), origin
         )
 
     def _errors(self, doing: str) -> AbstractContextManager[None]:
@@ -296,9 +339,12 @@ class EpochFile:
         path: Where it is.
     """
 
-    def __init__(self, directory: Path, context: SinkContext) -> None:
-        """Name the file."""
+    def __init__(
+        self, directory: Path, context: SinkContext, unknown: str = "which epochs are visible"
+    ) -> None:
+        """Name the file, and what is not known without it."""
         self.path = directory / "epoch.json"
+        self._unknown = unknown
         self._context = context
 
     def read(self) -> dict[str, Any] | None:
@@ -307,17 +353,15 @@ class EpochFile:
         Raises:
             SinkError: The file is damaged, or cannot be read.
         """
-        with sink_errors(self.path.parent, "read the last epoch", self._context.origin):
+        origin = self._context.origin
+        with (
+            sink_errors(self.path.parent, "read the last epoch", origin),
+            damaged_record("the last epoch", self._unknown, origin),
+        ):
             try:
                 return read_verified(self.path)
             except FileNotFoundError:
                 return None
-            except DecodeError as cause:
-                raise SinkError(
-                    f"the record of the last epoch cannot be read: {cause.problem}",
-                    hint="Restore the file from a copy. Without it nobody knows which epochs are visible.",
-                    origin=self._context.origin,
-                ) from cause
 
     def record(self, *, number: int, epoch: str, **further: Any) -> None:
         """Record an epoch that is decided now.
@@ -356,8 +400,7 @@ class EpochMarks:
     """The marks of one sink.
 
     Args:
-        system: What keeps the mark; failpoints begin with it.
-        directory: Directory of the sink in the job's directory.
+        system: What keeps the mark; failpoints, and the directory of the sink, begin with it.
         context: Where the committer runs.
         visible: Asks the system for its mark; None if it has none.
     """
@@ -365,12 +408,11 @@ class EpochMarks:
     def __init__(
         self,
         system: str,
-        directory: Path,
         context: SinkContext,
         visible: Callable[[], int | None],
     ) -> None:
         self._system = system
-        self._file = EpochFile(directory, context)
+        self._file = EpochFile(own_directory(system, context), context)
         self._context = context
         self._ask = visible
 

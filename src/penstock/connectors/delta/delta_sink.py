@@ -31,13 +31,20 @@ from penstock.connectors.delta.staged_tables import (
 )
 from penstock.connectors.delta.table_log import check_installed, delta_errors, library
 from penstock.connectors.local_path import local_path, sink_errors
-from penstock.connectors.staged import EpochMark, EpochMarks
+from penstock.connectors.staged import (
+    SHARED,
+    EpochMark,
+    EpochMarks,
+    make_empty,
+    remove_files,
+    wrong_size,
+)
 from penstock.errors import ArgumentError, CallSite, SinkError
 from penstock.failpoint import failpoint
 from penstock.graph.dataset import Dataset, files_at
 from penstock.graph.endpoints import Committer, Sink, SinkContext, SinkWriter
 from penstock.types.information import TypeInformation
-from penstock.wire.atomic_file import create_directory, sync_directory
+from penstock.wire.atomic_file import sync_directory
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +77,8 @@ class DeltaCommitter(Committer):
         self._context = context
         self._staging = staging_of(form.directory, context)
         self._app = f"penstock-{context.job_id}-{context.sink_id}"
-        own = context.mounted_scratch / "delta" / context.sink_id
         self._compared: Any = None
-        self._marks = EpochMarks("delta", own, context, self._visible)
+        self._marks = EpochMarks("delta", context, self._visible)
 
     def recover(self) -> None:
         """Make the table if there is none, check it, and drop staged files.
@@ -82,9 +88,7 @@ class DeltaCommitter(Committer):
         """
         directory, origin = self._form.directory, self._context.origin
         with sink_errors(directory, "prepare for staging", origin):
-            create_directory(self._staging)
-            for left_over in list(self._staging.iterdir()):
-                left_over.unlink()
+            make_empty(self._staging)
         with delta_errors(SinkError, directory, "make", origin):
             if not library().DeltaTable.is_deltatable(str(directory)):
                 self._context.may_commit()
@@ -109,8 +113,7 @@ class DeltaCommitter(Committer):
         write = self._merge if self._form.keys else self._append
         self._marks.commit(epoch, partial(write, staged) if staged else None)
         with sink_errors(self._form.directory, "remove staged files", self._context.origin):
-            for each in staged:
-                (self._staging / each.name).unlink(missing_ok=True)
+            remove_files(self._staging, staged)
 
     def _append(self, staged: list[StagedTable], mark: EpochMark) -> None:
         directory = self._form.directory
@@ -243,11 +246,8 @@ class DeltaCommitter(Committer):
     def _check_size(self, path: Path, staged: StagedTable) -> None:
         found = path.stat().st_size
         if found != staged.size_bytes:
-            raise SinkError(
-                f"staged file {path} has {found} bytes; its task wrote {staged.size_bytes}",
-                hint="Keep the table on a file system that the driver and all workers share.",
-                origin=self._context.origin,
-            )
+            origin = self._context.origin
+            raise wrong_size(path, found, staged.size_bytes, SHARED.format("table"), origin)
 
     def _errors(self, mark: EpochMark) -> Any:
         doing = f"commit epoch {mark.epoch} of sink {self._context.name!r} to"

@@ -6,11 +6,10 @@ is moved within one file system.
 
 from __future__ import annotations
 
-import contextlib
-import os
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -18,20 +17,19 @@ import pyarrow as pa
 
 from penstock.connectors.files.file_formats import SPECS, FileFormat
 from penstock.connectors.files.file_writers import (
-    ParquetBatchFile,
+    ParquetRecordFile,
     columns_of_files,
     is_whole_column,
     record_batch,
 )
 from penstock.connectors.files.partitions import partition_text
-from penstock.connectors.local_path import sink_errors
+from penstock.connectors.files.staged_files import LocalPartFile, MountedFiles
 from penstock.errors import CallSite, GraphError, SinkError
 from penstock.failpoint import failpoint
-from penstock.graph.endpoints import SinkContext, SinkWriter
+from penstock.graph.endpoints import SinkContext
 from penstock.types.arrow import arrow_schema
 from penstock.types.information import TypeInformation
 from penstock.types.row import Row, RowKind
-from penstock.wire.atomic_file import sync_directory
 
 _REFUSED_CHARACTERS = frozenset(" ,;{}()\n\t=")
 """Characters refused in names of columns without column mapping."""
@@ -164,36 +162,7 @@ def staging_of(directory: Path, context: SinkContext) -> Path:
     return directory / "_penstock" / context.job_id / context.sink_id / "staging"
 
 
-class _StagedFile:
-    """A file that is being written."""
-
-    def __init__(self, directory: Path, schema: pa.Schema) -> None:
-        self.path = directory / f"part-{uuid.uuid4()}.parquet"
-        self.file: BinaryIO = self.path.open("xb")
-        self.rows = ParquetBatchFile(self.file, schema)
-        self.row_count = 0
-
-    def append(self, batch: pa.RecordBatch) -> None:
-        self.rows.append(batch)
-        self.row_count += batch.num_rows
-
-    def finish(self, subtask: int, number: int, partition: Partition) -> StagedTable:
-        self.rows.finish()
-        self.file.flush()
-        os.fsync(self.file.fileno())
-        size = self.file.tell()
-        self.file.close()
-        return StagedTable(self.path.name, subtask, number, self.row_count, size, partition)
-
-    def discard(self) -> None:
-        self.rows.discard()
-        self.path.unlink(missing_ok=True)
-        # Closing flushes, which fails if the disk is full; the bytes are deleted anyway.
-        with contextlib.suppress(OSError):
-            self.file.close()
-
-
-class StagedTableWriter(SinkWriter):
+class StagedTableWriter(MountedFiles[Partition, StagedTable]):
     """Writes the rows of one task: a file per partition, made on its first row.
 
     Args:
@@ -210,15 +179,12 @@ class StagedTableWriter(SinkWriter):
         partition_by: tuple[str, ...],
         keys: tuple[str, ...],
     ) -> None:
-        self._directory = directory
+        super().__init__(directory, context)
         self._staging = staging_of(directory, context)
-        self._context = context
         # A merge writes the files anew.
         self._partition_by = () if keys else partition_by
         self._keys = keys
         self._columns = columns_of_files(context.type_info, is_whole_column)
-        self._open: dict[Partition, _StagedFile] = {}
-        self._finished: list[StagedTable] = []
 
     def write(self, values: list[Any]) -> None:
         """Append rows; those of a changelog delete if they are merged.
@@ -249,35 +215,11 @@ class StagedTableWriter(SinkWriter):
         if self._keys:
             self._check_keys(batch)
             batch = batch.append_column(DELETED, pa.array(deleted, pa.bool_()))
-        with sink_errors(self._directory, "write", self._context.origin):
+        with self._os_errors("write"):
             failpoint("delta.write")
             for partition, rows in self._divided(batch):
-                self._file(partition, rows.schema).append(rows)
-
-    def prepare_commit(self) -> list[Any]:
-        """Close the files durably, and return their handles.
-
-        Raises:
-            SinkError: The file system refused.
-        """
-        with sink_errors(self._directory, "finish a file", self._context.origin):
-            for partition in list(self._open):
-                self._finish(partition)
-            if self._finished:
-                sync_directory(self._staging)
-        return list(self._finished)
-
-    def abort(self) -> None:
-        """Remove the files.
-
-        Raises:
-            SinkError: The file system refused.
-        """
-        with sink_errors(self._directory, "remove a staged file", self._context.origin):
-            while self._open:
-                self._open.popitem()[1].discard()
-            for staged in self._finished:
-                (self._staging / staged.name).unlink(missing_ok=True)
+                begun = partial(self._begun, partition, rows.schema)
+                self._file(partition, begun).write_columns(rows)
 
     def _split_kinds(self, values: list[Any]) -> tuple[list[Any], list[bool]]:
         """Return the records that are written, and which of them delete."""
@@ -327,16 +269,14 @@ class StagedTableWriter(SinkWriter):
             for name, value in zip(self._partition_by, key, strict=True)
         )
 
-    def _file(self, partition: Partition, schema: pa.Schema) -> _StagedFile:
-        found = self._open.get(partition)
-        if found is None:
-            if len(self._open) >= _MOST_OPEN:
-                self._finish(next(iter(self._open)))
-            found = self._open[partition] = _StagedFile(self._staging, schema)
-        return found
+    def _begun(self, partition: Partition, schema: pa.Schema) -> LocalPartFile[StagedTable]:
+        def handle(name: str, row_count: int, size_bytes: int) -> StagedTable:
+            number = len(self._finished)
+            subtask = self._context.subtask
+            return StagedTable(name, subtask, number, row_count, size_bytes, partition)
 
-    def _finish(self, partition: Partition) -> None:
-        number = len(self._finished)
-        file = self._open[partition]
-        self._finished.append(file.finish(self._context.subtask, number, partition))
-        del self._open[partition]
+        def opened(file: BinaryIO, context: SinkContext) -> ParquetRecordFile:
+            return ParquetRecordFile(file, context, schema)
+
+        path = self._staging / f"part-{uuid.uuid4()}.parquet"
+        return LocalPartFile(path, opened, self._context, handle)

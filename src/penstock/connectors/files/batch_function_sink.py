@@ -19,12 +19,12 @@ from typing import Any, ClassVar
 from penstock.connectors.files.file_formats import SPECS, FileFormat
 from penstock.connectors.files.staged_files import Layout, StagedFile, StagedFileWriter
 from penstock.connectors.local_path import sink_errors
-from penstock.errors import ArgumentError, CallSite, DecodeError, SinkError
+from penstock.connectors.staged import SHARED, EpochFile, make_empty, remove_files
+from penstock.errors import ArgumentError, CallSite, SinkError
 from penstock.failpoint import failpoint
 from penstock.graph.endpoints import Committer, Sink, SinkContext, SinkWriter
 from penstock.types.information import TypeInformation
 from penstock.user_failure import failing_as
-from penstock.wire.atomic_file import create_directory, read_verified, write_verified
 
 READER = "penstock.spark.sources.dataframes:read_staged"
 """Name of the function that makes the DataFrame. A name, because layers below must not import the layers above them."""
@@ -136,34 +136,28 @@ class _BatchFunctionCommitter(Committer):
         self._function = function
         self._context = context
         self._layout = Layout(_directory(context), context.job_id, context.sink_id)
-
-    @property
-    def _file(self) -> Path:
-        return self._layout.private / "epoch.json"
+        self._file = EpochFile(self._layout.private, context, "which batches were written")
 
     def recover(self) -> None:
         context, staging = self._context, self._layout.staging
         with sink_errors(staging, "prepare for staging", context.origin):
-            create_directory(staging)
-            for left_over in staging.iterdir():
-                left_over.unlink()
+            make_empty(staging)
 
     def commit(self, epoch: str, committables: Sequence[Any]) -> None:
         staged: list[StagedFile] = list(committables)
         if staged:
-            known = self._recorded()
+            known = self._file.read() or {"number": 0, "epoch": "", "is_done": True}
             if known["epoch"] != epoch:
                 known = {"number": known["number"] + 1, "epoch": epoch, "is_done": False}
-                self._record(known)
+                self._file.record(**known)
                 failpoint("batches.numbered")
             if not known["is_done"]:
                 self._call(known["number"], staged)
                 failpoint("batches.called")
-                self._record({**known, "is_done": True})
+                self._file.record(**{**known, "is_done": True})
                 failpoint("batches.recorded")
         with sink_errors(self._layout.staging, "remove staged rows", self._context.origin):
-            for file in staged:
-                (self._layout.staging / file.name).unlink(missing_ok=True)
+            remove_files(self._layout.staging, staged)
 
     def _call(self, number: int, staged: list[StagedFile]) -> None:
         context = self._context
@@ -172,7 +166,7 @@ class _BatchFunctionCommitter(Committer):
         if lost:
             raise SinkError(
                 f"the staged file {lost[0]} is gone",
-                hint="Keep the checkpoint directory on a file system that the driver and all workers share.",
+                hint=SHARED.format("checkpoint directory"),
                 origin=context.origin,
             )
         context.may_commit()
@@ -180,23 +174,6 @@ class _BatchFunctionCommitter(Committer):
         with failing_as(SinkError, failed, context.origin, hint=_HINT):
             frame = resolve_name(READER)(files, context.type_info, context.origin)
             self._function(frame, BatchEpoch(f"{context.job_id}-{context.sink_id}", number))
-
-    def _recorded(self) -> dict[str, Any]:
-        with sink_errors(self._file.parent, "read the last epoch", self._context.origin):
-            try:
-                return read_verified(self._file)
-            except FileNotFoundError:
-                return {"number": 0, "epoch": "", "is_done": True}
-            except DecodeError as cause:
-                raise SinkError(
-                    f"the record of the last epoch cannot be read: {cause.problem}",
-                    hint="Restore the file from a copy. Without it nobody knows which batches were written.",
-                    origin=self._context.origin,
-                ) from cause
-
-    def _record(self, payload: dict[str, Any]) -> None:
-        with sink_errors(self._file.parent, "record an epoch", self._context.origin):
-            write_verified(self._file, payload, may_replace=self._context.may_commit)
 
 
 def _directory(context: SinkContext) -> Path:

@@ -27,7 +27,8 @@ from penstock.connectors.files.file_naming import FileNaming
 from penstock.connectors.files.hidden_files import HiddenFile
 from penstock.connectors.files.staged_files import Layout, SmallFile, StagedFile
 from penstock.connectors.local_path import sink_errors
-from penstock.errors import DecodeError, SinkError
+from penstock.connectors.staged import damaged_record
+from penstock.errors import SinkError
 from penstock.failpoint import failpoint
 from penstock.graph.endpoints import Committer, SinkContext
 from penstock.wire.atomic_file import (
@@ -251,15 +252,9 @@ class StagedFileCommitter(Committer):
         return sorted(found, key=lambda manifest: manifest.sequence)
 
     def _read(self, path: Path) -> Manifest:
-        try:
+        unknown = f"which files of epoch {path.stem} are output; deleting it writes the epoch again"
+        with damaged_record("a commit", unknown, self._origin):
             payload = read_verified(path)
-        except DecodeError as cause:
-            raise SinkError(
-                f"the record of a commit cannot be read: {cause.problem}",
-                hint="Restore the file from a copy. Without it nobody knows which files of "
-                f"epoch {path.stem} are output; deleting it writes the epoch again.",
-                origin=self._origin,
-            ) from cause
         hidden = frozenset(payload.get("hidden", ()))
         return Manifest(payload["epoch"], payload["sequence"], tuple(payload["names"]), hidden)
 

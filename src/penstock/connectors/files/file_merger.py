@@ -36,7 +36,7 @@ from penstock.connectors.files.file_formats import SPECS, FileFormat
 from penstock.connectors.files.file_writers import ROW_GROUP_ROWS, ParquetBatchFile
 from penstock.connectors.files.hidden_files import UNPUBLISHED, HiddenFile, HiddenFiles
 from penstock.connectors.files.staged_files import Layout
-from penstock.errors import DecodeError, SinkError
+from penstock.connectors.staged import damaged_record
 from penstock.failpoint import failpoint
 from penstock.graph.endpoints import SinkContext
 from penstock.wire.atomic_file import (
@@ -165,15 +165,9 @@ class HiddenOutput:
         self._is_open = False
 
     def _finish(self, manifest: Path) -> None:
-        try:
+        unknown = "whether the merged file is output, or the files it was made of"
+        with damaged_record("a merge", unknown, self._origin):
             self._merger.finish(manifest)
-        except DecodeError as cause:
-            raise SinkError(
-                f"the record of a merge cannot be read: {cause.problem}",
-                hint="Restore the file from a copy. Without it nobody knows whether the merged file is output, or "
-                "the files it was made of.",
-                origin=self._origin,
-            ) from cause
 
     def _unmark(self) -> None:
         self._mark.unlink(missing_ok=True)

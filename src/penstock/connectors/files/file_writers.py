@@ -100,8 +100,10 @@ class ParquetBatchFile:
 class ParquetRecordFile(ParquetBatchFile, RecordFile):
     """Writes records as columns of their declared type."""
 
-    def __init__(self, file: BinaryIO, context: SinkContext) -> None:
-        super().__init__(file, arrow_schema(context.type_info))
+    def __init__(
+        self, file: BinaryIO, context: SinkContext, schema: pa.Schema | None = None
+    ) -> None:
+        super().__init__(file, arrow_schema(context.type_info) if schema is None else schema)
         self._context = context
 
     def write(self, values: list[Any]) -> None:

@@ -29,7 +29,8 @@ from penstock.connectors.files.file_commits import KEPT_MANIFESTS
 from penstock.connectors.files.file_naming import FileNaming
 from penstock.connectors.files.uploaded_files import ObjectLayout, UploadedFile
 from penstock.connectors.local_path import sink_errors
-from penstock.errors import DecodeError, JobFencedError, SinkError
+from penstock.connectors.staged import damaged_record
+from penstock.errors import JobFencedError, SinkError
 from penstock.failpoint import failpoint
 from penstock.filesystem.object_path import ObjectPath
 from penstock.filesystem.object_store import ObjectStore, UploadPart
@@ -251,15 +252,9 @@ class UploadedFileCommitter(Committer):
         """Take a number, once, and finish what earlier drivers have decided. Return the number."""
         if self._number is not None:
             return self._number
-        try:
-            found: TakenOver = take_over(self._store, self._layout, self._may_commit)
-        except DecodeError as cause:
-            raise SinkError(
-                f"the record of a commit cannot be read: {cause.problem}",
-                hint="Restore the object from a copy. Without it nobody knows which files of its epoch "
-                "are output; deleting it writes the epoch again.",
-                origin=self._origin,
-            ) from cause
+        unknown = "which files of its epoch are output; deleting it writes the epoch again"
+        with damaged_record("a commit", unknown, self._origin, "object"):
+            found = take_over(self._store, self._layout, self._may_commit)
         self._manifests = list(found.manifests)
         self._done = set(found.done)
         for manifest in self._manifests:

@@ -21,8 +21,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, Generic, TypeVar
+from typing import Any, BinaryIO, ClassVar, Generic, TypeVar
 
 import pyarrow as pa
 
@@ -32,6 +33,7 @@ from penstock.connectors.files.file_writers import RecordFile, columns_of_files
 from penstock.connectors.files.partitions import division_of
 from penstock.connectors.files.sequence_column import SequenceColumn
 from penstock.connectors.local_path import sink_errors
+from penstock.connectors.staged import remove_files
 from penstock.failpoint import failpoint
 from penstock.filesystem.object_path import ObjectPath
 from penstock.graph.endpoints import SinkContext, SinkWriter
@@ -41,6 +43,9 @@ OpenRecords = Callable[[BinaryIO, SinkContext], RecordFile]
 
 C = TypeVar("C")
 """Committable of a finished file."""
+
+K = TypeVar("K")
+P = TypeVar("P", Path, ObjectPath)
 
 _SLICE_RECORDS = 8192
 """Records after which the size of a file is looked at."""
@@ -99,8 +104,85 @@ class PartFile(ABC, Generic[C]):
         self.drop()
 
 
-class PartFileWriter(SinkWriter, Generic[C]):
-    """Writes the records of one task into files.
+class PartFiles(SinkWriter, Generic[K, C]):
+    """The files that a task is writing, one per key; of too many, the oldest ends."""
+
+    most_open: ClassVar[int]
+    """Greatest number of files that are open at the same time."""
+
+    def __init__(self, directory: Path | ObjectPath, context: SinkContext) -> None:
+        """Write below the directory of a sink, in the task of `context`."""
+        self._directory = directory
+        self._context = context
+        self._open: dict[K, PartFile[C]] = {}
+        self._finished: list[C] = []
+
+    @abstractmethod
+    def make_durable(self) -> None:
+        """Called when all files are finished, of which there is one at least."""
+
+    @abstractmethod
+    def drop(self, finished: Sequence[C]) -> None:
+        """Delete finished files."""
+
+    def prepare_commit(self) -> list[Any]:
+        """Close the files durably; returns no handle if there were no records.
+
+        Raises:
+            SinkError: The file system refused, or a buffered record cannot be written.
+        """
+        with self._os_errors("finish a file"):
+            for key in list(self._open):
+                self._finish(key)
+            if self._finished:
+                self.make_durable()
+        return list(self._finished)
+
+    def abort(self) -> None:
+        """Remove the files.
+
+        Raises:
+            SinkError: The file system refused.
+        """
+        with self._os_errors("remove a staged file"):
+            while self._open:
+                self._open.popitem()[1].discard()
+            self.drop(self._finished)
+
+    def _file(self, key: K, begun: Callable[[], PartFile[C]]) -> PartFile[C]:
+        """Return the open file of a key, which `begun` creates."""
+        file = self._open.get(key)
+        if file is None:
+            if len(self._open) >= self.most_open:
+                self._finish(next(iter(self._open)))
+            file = self._open[key] = begun()
+        return file
+
+    def _finish(self, key: K) -> None:
+        self._finished.append(self._open[key].finish())
+        del self._open[key]
+
+    def _os_errors(self, doing: str) -> AbstractContextManager[None]:
+        return sink_errors(self._directory, doing, self._context.origin)
+
+
+class MountedFiles(PartFiles[K, C]):
+    """Files in a staging directory of a mounted file system."""
+
+    most_open = 64
+    _staging: Path
+
+    def make_durable(self) -> None:
+        """Sync the names of the files."""
+        sync_directory(self._staging)
+
+    def drop(self, finished: Sequence[Any]) -> None:
+        """Remove files."""
+        remove_files(self._staging, finished)
+
+
+class PartFileWriter(PartFiles[str | None, C]):
+    """Writes the records of one task into files, one per bucket.
 
     Args:
         directory: Directory of the sink.
@@ -116,14 +198,13 @@ class PartFileWriter(SinkWriter, Generic[C]):
         directory: Path | ObjectPath,
         file_format: FileFormat,
         context: SinkContext,
-        naming: FileNaming,
-        part_size_bytes: int | None,
-        sequence_column: str | None,
+        naming: FileNaming = FileNaming(),  # noqa: B008 - a frozen value
+        part_size_bytes: int | None = None,
+        sequence_column: str | None = None,
     ) -> None:
-        self._directory = directory
+        super().__init__(directory, context)
         self._naming = naming
         self._spec = SPECS[file_format]
-        self._context = context
         self._columns = columns_of_files(context.type_info, self._spec.writes_column)
         self._part_size_bytes = part_size_bytes
         self._sequence = (
@@ -137,27 +218,12 @@ class PartFileWriter(SinkWriter, Generic[C]):
         )
         if self._division is not None:
             self._context = replace(context, type_info=self._division.inside)
-        self._open: dict[str | None, PartFile[C]] = {}
-        self._finished: list[C] = []
-
-    @property
-    @abstractmethod
-    def most_open(self) -> int:
-        """Greatest number of buckets with an open file at the same time; of more, the oldest file ends."""
 
     @abstractmethod
     def begin(
         self, staged_name: str, open_records: OpenRecords, context: SinkContext
     ) -> PartFile[C]:
         """Create a file."""
-
-    @abstractmethod
-    def make_durable(self) -> None:
-        """Called when all files are finished, of which there is one at least."""
-
-    @abstractmethod
-    def drop(self, finished: Sequence[C]) -> None:
-        """Delete finished files."""
 
     def write(self, values: list[Any]) -> None:
         """Append `values`.
@@ -198,30 +264,6 @@ class PartFileWriter(SinkWriter, Generic[C]):
                     self._write(bucket, some)
         return True
 
-    def prepare_commit(self) -> list[Any]:
-        """Close the files durably; returns no handle if there were no records.
-
-        Raises:
-            SinkError: The file system refused, or a buffered record cannot be written.
-        """
-        with self._os_errors("finish a file"):
-            for bucket in list(self._open):
-                self._finish(bucket)
-            if self._finished:
-                self.make_durable()
-        return list(self._finished)
-
-    def abort(self) -> None:
-        """Remove the files.
-
-        Raises:
-            SinkError: The file system refused.
-        """
-        with self._os_errors("remove a staged file"):
-            while self._open:
-                self._open.popitem()[1].discard()
-            self.drop(self._finished)
-
     def _divided(self, values: list[Any]) -> Iterable[tuple[str | None, list[Any]]]:
         if self._division is None:
             return [(None, values)]
@@ -235,11 +277,7 @@ class PartFileWriter(SinkWriter, Generic[C]):
         return self._division.divided_columns(batch, self._context.origin)
 
     def _write(self, bucket: str | None, values: list[Any] | pa.RecordBatch) -> None:
-        file = self._open.get(bucket)
-        if file is None:
-            if len(self._open) >= self.most_open:
-                self._finish(next(iter(self._open)))
-            file = self._open[bucket] = self._begun(bucket)
+        file = self._file(bucket, partial(self._begun, bucket))
         if isinstance(values, list):
             file.write(values)
         else:
@@ -250,17 +288,6 @@ class PartFileWriter(SinkWriter, Generic[C]):
     def _begun(self, bucket: str | None) -> PartFile[C]:
         name = self._naming.staged_name(uuid.uuid4().hex, self._spec.extension, bucket)
         return self.begin(name, self._spec.open, self._context)
-
-    def _finish(self, bucket: str | None) -> None:
-        self._finished.append(self._open[bucket].finish())
-        del self._open[bucket]
-
-    def _os_errors(self, doing: str) -> AbstractContextManager[None]:
-        return sink_errors(self._directory, doing, self._context.origin)
-
-
-_MOST_OPEN = 64
-"""Buckets of one task that have an open file; of more, the oldest file ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,18 +312,29 @@ class SmallFile(StagedFile):
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
-    """The paths of the files of one sink of one job."""
+class SinkLayout(Generic[P]):
+    """The paths of one sink of one job."""
 
-    directory: Path
+    directory: P
     job_id: str
     sink_id: str
     naming: FileNaming = FileNaming()  # noqa: RUF009 - a frozen value
 
     @property
-    def private(self) -> Path:
-        """Directory of all files of the sink that are not output."""
+    def private(self) -> P:
+        """Directory of all that is not output."""
         return self.directory / "_penstock" / self.job_id / self.sink_id
+
+    @property
+    def commits(self) -> P:
+        """Directory of manifests and marks."""
+        return self.private / "commits"
+
+
+class Layout(SinkLayout[Path]):
+    """The paths of a sink on a mounted file system."""
+
+    __slots__ = ()
 
     @property
     def staging(self) -> Path:
@@ -307,11 +345,6 @@ class Layout:
     def hidden(self) -> Path:
         """Directory of committed files that are to be merged."""
         return self.private / "hidden"
-
-    @property
-    def commits(self) -> Path:
-        """Directory of the manifests of the latest epochs."""
-        return self.private / "commits"
 
     def manifest(self, epoch: str) -> Path:
         """Return the file whose existence decides `epoch`."""
@@ -327,48 +360,38 @@ class Layout:
         return self.naming.visible_name(middle, staged_name)
 
 
-class _LocalPartFile(PartFile[StagedFile]):
-    """A file in the staging directory; smaller than a size, it is a `SmallFile`."""
+class LocalPartFile(PartFile[C]):
+    """A file in the staging directory, and what makes its handle of its name, records and bytes."""
 
     def __init__(
         self,
         path: Path,
         open_records: OpenRecords,
         context: SinkContext,
-        small_below_bytes: int | None,
+        handle: Callable[[str, int, int], C],
     ) -> None:
         self._path = path
-        self._small_below_bytes = small_below_bytes
+        self._handle = handle
         super().__init__(path.open("xb"), open_records, context)
 
-    def settle(self) -> StagedFile:
+    def settle(self) -> C:
+        """Sync and close the file, and return its handle."""
         self.file.flush()
         os.fsync(self.file.fileno())
         byte_count = self.file.tell()
         self.file.close()
-        small_below = self._small_below_bytes
-        made = SmallFile if small_below is not None and byte_count < small_below else StagedFile
-        return made(self._path.name, self.record_count, byte_count)
+        return self._handle(self._path.name, self.record_count, byte_count)
 
     def drop(self) -> None:
+        """Delete the file."""
         self._path.unlink(missing_ok=True)
         # Closing flushes, which fails if the disk is full; the bytes are deleted anyway.
         with contextlib.suppress(OSError):
             self.file.close()
 
 
-class StagedFileWriter(PartFileWriter[StagedFile]):
-    """Writes the records of one task into staged files.
-
-    Args:
-        directory: Directory of the sink.
-        file_format: Format of the files.
-        context: Context of the writer.
-        naming: What files are called.
-        part_size_bytes: Size from which on the next file begins; None is without limit.
-        sequence_column: Name of the column with the numbers of rows; None is without one.
-        small_below_bytes: Size below which a file is to be merged with others; None is never.
-    """
+class StagedFileWriter(MountedFiles[str | None, StagedFile], PartFileWriter[StagedFile]):
+    """Writes the records of one task into staged files; one that is smaller than a size is a `SmallFile`."""
 
     def __init__(
         self,
@@ -381,26 +404,16 @@ class StagedFileWriter(PartFileWriter[StagedFile]):
         small_below_bytes: int | None = None,
     ) -> None:
         super().__init__(directory, file_format, context, naming, part_size_bytes, sequence_column)
-        self._layout = Layout(directory, context.job_id, context.sink_id, naming)
+        self._staging = Layout(directory, context.job_id, context.sink_id, naming).staging
         self._small_below_bytes = small_below_bytes
-
-    @property
-    def most_open(self) -> int:
-        """Greatest number of buckets with an open file at the same time."""
-        return _MOST_OPEN
 
     def begin(
         self, staged_name: str, open_records: OpenRecords, context: SinkContext
     ) -> PartFile[StagedFile]:
         """Create a file in the staging directory."""
-        path = self._layout.staging / staged_name
-        return _LocalPartFile(path, open_records, context, self._small_below_bytes)
+        return LocalPartFile(self._staging / staged_name, open_records, context, self._handle)
 
-    def make_durable(self) -> None:
-        """Sync the names of the files."""
-        sync_directory(self._layout.staging)
-
-    def drop(self, finished: Sequence[StagedFile]) -> None:
-        """Remove files."""
-        for staged in finished:
-            (self._layout.staging / staged.name).unlink(missing_ok=True)
+    def _handle(self, name: str, record_count: int, byte_count: int) -> StagedFile:
+        small_below = self._small_below_bytes
+        made = SmallFile if small_below is not None and byte_count < small_below else StagedFile
+        return made(name, record_count, byte_count)

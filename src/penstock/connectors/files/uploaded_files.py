@@ -18,19 +18,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import BinaryIO, cast
 
-from penstock.connectors.files.file_formats import FileFormat
-from penstock.connectors.files.file_naming import FileNaming
-from penstock.connectors.files.staged_files import OpenRecords, PartFile, PartFileWriter
+from penstock.connectors.files.staged_files import OpenRecords, PartFile, PartFileWriter, SinkLayout
 from penstock.filesystem.object_path import ObjectPath
-from penstock.filesystem.object_store import Upload, UploadPart
+from penstock.filesystem.object_store import ObjectStore, Upload, UploadPart
 from penstock.filesystem.stored_path import UploadFile
 from penstock.filesystem.stores import store_of
 from penstock.graph.endpoints import SinkContext
-
-_MOST_OPEN = 16
-"""Buckets of one task that have an open file: each has a part of an upload in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,24 +48,10 @@ class UploadedFile:
     byte_count: int
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectLayout:
+class ObjectLayout(SinkLayout[ObjectPath]):
     """The names of the objects of one sink of one job."""
 
-    directory: ObjectPath
-    job_id: str
-    sink_id: str
-    naming: FileNaming = FileNaming()  # noqa: RUF009 - a frozen value
-
-    @property
-    def private(self) -> ObjectPath:
-        """Prefix of all objects of the sink that are not output."""
-        return self.directory / f"_penstock/{self.job_id}/{self.sink_id}"
-
-    @property
-    def commits(self) -> ObjectPath:
-        """Prefix of manifests and marks."""
-        return self.private / "commits"
+    __slots__ = ()
 
     @property
     def drivers(self) -> ObjectPath:
@@ -116,34 +98,20 @@ class _ObjectPartFile(PartFile[UploadedFile]):
 
 
 class UploadedFileWriter(PartFileWriter[UploadedFile]):
-    """Sends the records of one task to an object store.
+    """Sends the records of one task to an object store."""
 
-    Args:
-        directory: Directory of the sink.
-        file_format: Format of the files.
-        context: Context of the writer.
-        naming: What files are called.
-        part_size_bytes: Size from which on the next file begins; None is without limit.
-        sequence_column: Name of the column with the numbers of rows; None is without one.
-    """
+    most_open = 16
+    """Each open file has a part of an upload in memory."""
 
-    def __init__(
-        self,
-        directory: ObjectPath,
-        file_format: FileFormat,
-        context: SinkContext,
-        naming: FileNaming,
-        part_size_bytes: int | None,
-        sequence_column: str | None,
-    ) -> None:
-        super().__init__(directory, file_format, context, naming, part_size_bytes, sequence_column)
-        self._layout = ObjectLayout(directory, context.job_id, context.sink_id, naming)
-        self._store = store_of(directory, context.object_settings)
+    @cached_property
+    def _layout(self) -> ObjectLayout:
+        assert isinstance(self._directory, ObjectPath), "its files are objects"
+        context = self._context
+        return ObjectLayout(self._directory, context.job_id, context.sink_id, self._naming)
 
-    @property
-    def most_open(self) -> int:
-        """Greatest number of buckets with an open file at the same time."""
-        return _MOST_OPEN
+    @cached_property
+    def _store(self) -> ObjectStore:
+        return store_of(self._layout.directory, self._context.object_settings)
 
     def begin(
         self, staged_name: str, open_records: OpenRecords, context: SinkContext

@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -22,7 +21,6 @@ from penstock.connectors.kafka.client import (
     patiently,
 )
 from penstock.connectors.kafka.producers import (
-    directory_of,
     give,
     limit_of,
     new_producer,
@@ -30,7 +28,7 @@ from penstock.connectors.kafka.producers import (
 )
 from penstock.connectors.kafka.readers import new_consumer
 from penstock.connectors.kafka.record_serialization import OutgoingRecord
-from penstock.connectors.staged import EpochFile, Staged, StagingDirectory
+from penstock.connectors.staged import EpochFile, EpochMark, Staged, StagingDirectory, own_directory
 from penstock.errors import CallSite, JobFencedError, SinkError
 from penstock.failpoint import failpoint
 from penstock.graph.endpoints import Committer, SinkContext
@@ -48,19 +46,6 @@ _MOST_BATCH_BYTES = 1_000_000
 _FENCED = frozenset({"_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"})
 
 Chunks = Callable[[], Iterator[list[OutgoingRecord]]]
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """The mark of the sink in its consumer group.
-
-    Attributes:
-        number: Number of the last epoch that is visible.
-        epoch: Its name.
-    """
-
-    number: int
-    epoch: str
 
 
 class EpochTransactions:
@@ -106,7 +91,7 @@ class EpochTransactions:
             )
             self._producer = made
 
-    def last(self, topic: str) -> Mark | None:
+    def last(self, topic: str) -> EpochMark | None:
         """Return the last epoch that is visible, None if there is none."""
         self.open(topic)
         place = library().TopicPartition(topic, 0)
@@ -116,10 +101,10 @@ class EpochTransactions:
         )
         if found.error is not None:
             raise library().KafkaException(found.error)
-        return Mark(found.offset, found.metadata or "") if found.offset >= 0 else None
+        return EpochMark(found.offset, found.metadata or "") if found.offset >= 0 else None
 
     def commit(
-        self, mark: Mark, topic: str, chunks: Chunks, may_commit: Callable[[], None]
+        self, mark: EpochMark, topic: str, chunks: Chunks, may_commit: Callable[[], None]
     ) -> None:
         """Make records visible, and the mark with them.
 
@@ -171,7 +156,7 @@ class EpochTransactions:
                 self._drop()
         return self._producer is not None
 
-    def _is_visible(self, mark: Mark, topic: str, may_commit: Callable[[], None]) -> bool:
+    def _is_visible(self, mark: EpochMark, topic: str, may_commit: Callable[[], None]) -> bool:
         """Return whether an epoch is visible, with a new producer.
 
         Raises:
@@ -205,7 +190,7 @@ class EpochTransactions:
 
     def _transaction(
         self,
-        mark: Mark,
+        mark: EpochMark,
         topic: str,
         chunks: Iterable[list[OutgoingRecord]],
         may_commit: Callable[[], None],
@@ -291,14 +276,14 @@ class KafkaCommitter(Committer):
     ) -> None:
         """Begin without a connection."""
         self._context = context
-        self._file = EpochFile(directory_of(context), context)
+        self._file = EpochFile(own_directory("kafka", context), context)
         self._staging = StagingDirectory(staging_of(context), "records", context)
         self._properties = properties
         self._name = f"{prefix}-{context.job_id}-{context.sink_id}"
         self._topic = topic
         self._transactions = EpochTransactions(properties, self._name, context.origin)
-        self._decided: Mark | None = None
-        self._visible: Mark | None = None
+        self._decided: EpochMark | None = None
+        self._visible: EpochMark | None = None
         self._marked_seconds = 0.0
 
     def recover(self) -> None:
@@ -335,14 +320,14 @@ class KafkaCommitter(Committer):
             return
         topic = self._topic or self._first_topic(staged)
         visible = 0 if self._visible is None else self._visible.number
-        decided = Mark(visible + 1, epoch)
+        decided = EpochMark(visible + 1, epoch)
         if decided != self._decided:
             self._file.record(number=decided.number, epoch=epoch, topic=topic)
             self._decided, self._topic = decided, topic
             failpoint("kafka.decided")
         self._write(decided, staged)
 
-    def _write(self, mark: Mark, staged: list[Staged]) -> None:
+    def _write(self, mark: EpochMark, staged: list[Staged]) -> None:
         assert self._topic is not None, "there are records"
 
         self._context.may_commit()
@@ -373,13 +358,13 @@ class KafkaCommitter(Committer):
             raise self._lost(decided, visible)
         self._marked_seconds = time.monotonic()
 
-    def _recorded(self) -> Mark | None:
+    def _recorded(self) -> EpochMark | None:
         """Return the newest epoch that had records, None if there was none."""
         recorded = self._file.read()
         if recorded is None:
             return None
         self._topic = recorded["topic"]
-        return Mark(recorded["number"], recorded["epoch"])
+        return EpochMark(recorded["number"], recorded["epoch"])
 
     def _first_topic(self, staged: list[Staged]) -> str:
         first: str = next(self._staging.chunks(staged))[0][0]

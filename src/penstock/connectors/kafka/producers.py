@@ -15,7 +15,7 @@ from penstock.connectors.kafka.record_serialization import (
     OutgoingRecord,
     RecordFunction,
 )
-from penstock.connectors.staged import ChunkWriter
+from penstock.connectors.staged import ChunkWriter, own_directory
 from penstock.errors import PenstockError, SinkError
 from penstock.graph.endpoints import SinkContext
 from penstock.user_failure import refusal_of, short
@@ -28,14 +28,9 @@ EPOCH_HEADER = "penstock-epoch"
 _CHUNK_RECORDS = 2048
 
 
-def directory_of(context: SinkContext) -> Path:
-    """Return the directory of what a sink keeps with the job."""
-    return context.mounted_scratch / "kafka" / context.sink_id
-
-
 def staging_of(context: SinkContext) -> Path:
     """Return the directory of the staged records of a sink."""
-    return directory_of(context) / "staged"
+    return own_directory("kafka", context) / "staged"
 
 
 def with_epoch(records: list[OutgoingRecord], context: SinkContext) -> list[OutgoingRecord]:

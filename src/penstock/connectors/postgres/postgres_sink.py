@@ -64,8 +64,7 @@ class PostgresCommitter(Committer):
         self._owner = uuid.uuid4().hex
         self._connection: Any = None
         self._is_owner = False
-        directory = context.mounted_scratch / "postgres" / context.sink_id
-        self._marks = EpochMarks("postgres", directory, context, self._visible)
+        self._marks = EpochMarks("postgres", context, self._visible)
 
     def recover(self) -> None:
         """Take over from earlier drivers, drop what they have staged, and check the table.

@@ -34,6 +34,7 @@ from penstock.connectors.staged import (
     Staged,
     StagedBytesWriter,
     StagingDirectory,
+    own_directory,
 )
 from penstock.errors import ArgumentError, PenstockError, SinkError
 from penstock.failpoint import failpoint
@@ -134,14 +135,9 @@ def _bytes_of(value: Any) -> bytes:
     raise TypeError(msg)
 
 
-def directory_of(context: SinkContext) -> Path:
-    """Return the directory of what a sink keeps with the job."""
-    return context.mounted_scratch / "redis" / context.sink_id
-
-
 def staging_of(context: SinkContext) -> Path:
     """Return the directory of the staged writes of a sink."""
-    return directory_of(context) / "staged"
+    return own_directory("redis", context) / "staged"
 
 
 class StagedWriteWriter(StagedBytesWriter):
@@ -297,7 +293,7 @@ class RedisCommitter(Committer):
         self._key = f"penstock:epoch:{context.job_id}:{context.sink_id}"
         self._compared: int | None = None
         self._staging = StagingDirectory(staging_of(context), "records", context)
-        self._marks = EpochMarks("redis", directory_of(context), context, self._visible)
+        self._marks = EpochMarks("redis", context, self._visible)
 
     def recover(self) -> None:
         """Check the mark, and drop staged writes.
