@@ -1,9 +1,12 @@
-"""Clients of servers that are kept in a process, and not used in one that was forked from it."""
+"""Clients of servers: kept in a process and not used in one that was forked from it, and what their builders need."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any
+
+from penstock.errors import ArgumentError
 
 HIDDEN = "******"
 """Text in place of a secret of a client."""
@@ -21,3 +24,16 @@ class OfThisProcess(dict[Any, Any]):
     def _abandon(self) -> None:
         _abandoned.extend(self.values())
         self.clear()
+
+
+def check_set(builder: str, needed: Mapping[str, tuple[object, str]]) -> None:
+    """Check what a builder needs: its name to the value and the method that sets it.
+
+    Raises:
+        ArgumentError: A value is missing.
+    """
+    for what, (value, method) in needed.items():
+        if not value:
+            raise ArgumentError.here(
+                f"the builder of {builder} does not know {what}", hint=f"Call {method} first."
+            )

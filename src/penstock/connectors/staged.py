@@ -237,7 +237,8 @@ def own_directory(system: str, context: SinkContext) -> Path:
 def make_empty(directory: JobPath) -> None:
     """Make a staging directory, and remove what an earlier driver left in it."""
     create_directory(directory)
-    for left_over in list(directory.iterdir()):
+    found: list[JobPath] = list(directory.iterdir())
+    for left_over in found:
         left_over.unlink()
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from penstock.connectors.client_library import OfThisProcess
+from penstock.connectors.client_library import OfThisProcess, check_set
 from penstock.connectors.kafka.client import (
     SERVERS,
     KafkaProperties,
@@ -239,16 +239,12 @@ class KafkaSinkBuilder:
             MissingConnectorError: The package `confluent-kafka` is not installed.
         """
         check_installed("KafkaSink")
-        missing = {
-            "brokers": (self._properties.get(SERVERS), "set_bootstrap_servers"),
-            "records of Kafka": (self._serializer, "set_record_serializer"),
+        servers = self._properties.get(SERVERS)
+        needed = {
+            "brokers": (servers is not None, "set_bootstrap_servers"),
+            "records of Kafka": (self._serializer is not None, "set_record_serializer"),
         }
-        for what, (value, method) in missing.items():
-            if value is None:
-                raise ArgumentError.here(
-                    f"the builder of a Kafka sink does not know {what}",
-                    hint=f"Call {method} first.",
-                )
+        check_set("a Kafka sink", needed)
         assert self._serializer is not None, "it was checked"
         return KafkaSink(self._properties, self._serializer, self._guarantee, self._prefix)
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Generic, TypeVar
 
+from penstock.connectors.client_library import check_set
 from penstock.connectors.kafka.client import (
     CLIENT_ID_PREFIX,
     GROUP,
@@ -327,8 +328,5 @@ class KafkaSourceBuilder(Generic[S]):
         return self
 
     def _needed(self, value: Any, what: str, method: str) -> Any:
-        if value:
-            return value
-        raise ArgumentError.here(
-            f"the builder of a Kafka source does not know {what}", hint=f"Call {method} first."
-        )
+        check_set("a Kafka source", {what: (value, method)})
+        return value

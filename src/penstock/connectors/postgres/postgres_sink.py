@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
+from penstock.connectors.client_library import check_set
 from penstock.connectors.postgres.client import (
     PostgresAddress,
     check_installed,
@@ -305,17 +306,12 @@ class PostgresSinkBuilder:
         Raises:
             ArgumentError: Something that it needs was not set, or a key is no column.
         """
-        missing = {
+        needed = {
             "the database": (self._address, "set_dsn"),
             "its table": (self._table, "set_table"),
             "its columns": (self._columns, "set_columns"),
         }
-        for what, (value, method) in missing.items():
-            if not value:
-                raise ArgumentError.here(
-                    f"the builder of a PostgreSQL sink does not know {what}",
-                    hint=f"Call {method} first.",
-                )
+        check_set("a PostgreSQL sink", needed)
         if not {*self._keys} <= {*self._columns}:
             raise ArgumentError.here(
                 f"the keys {list(self._keys)} are not all among the columns {list(self._columns)}",

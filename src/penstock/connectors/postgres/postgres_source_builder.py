@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
+from penstock.connectors.client_library import check_set
 from penstock.connectors.postgres.beyond import ERROR, POLICIES
 from penstock.connectors.postgres.client import PostgresAddress, check_installed
 from penstock.connectors.postgres.deserializing import (
@@ -269,17 +270,12 @@ class PostgresSourceBuilder(Generic[S]):
         Raises:
             ArgumentError: Something that it needs was not set, or upserts are of several tables.
         """
-        missing = {
+        needed = {
             "the database": (self._address, "set_dsn"),
             "its tables": (self._tables, "set_tables"),
             "the name of its replication slot": (self._slot or self._is_once, "set_slot"),
         }
-        for what, (value, method) in missing.items():
-            if not value:
-                raise ArgumentError.here(
-                    f"the builder of a PostgreSQL source does not know {what}",
-                    hint=f"Call {method} first.",
-                )
+        check_set("a PostgreSQL source", needed)
         if isinstance(self._deserializer, Upserts) and len(self._tables) > 1:
             raise ArgumentError.here(
                 f"upserts are of one table, and the source reads {len(self._tables)}",
