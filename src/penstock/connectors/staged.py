@@ -398,13 +398,7 @@ class EpochMark:
 
 
 class EpochMarks:
-    """The marks of one sink.
-
-    Args:
-        system: What keeps the mark; failpoints, and the directory of the sink, begin with it.
-        context: Where the committer runs.
-        visible: Asks the system for its mark; None if it has none.
-    """
+    """The marks of one sink; failpoints, and the directory of the sink, begin with the name of its system."""
 
     def __init__(
         self,
@@ -487,12 +481,7 @@ def spool_directory(context: SinkContext) -> JobPath:
 
 
 class SpoolWriter(ChunkWriter):
-    """Pickles values into one spool file, made on the first value.
-
-    Args:
-        context: Context of the writer.
-        convert: Converts each list of values before it is pickled; None does not convert.
-    """
+    """Pickles values into one spool file, made on the first value."""
 
     doing = "spool values"
     file_kind = "spool"
@@ -519,10 +508,7 @@ class SpoolWriter(ChunkWriter):
 class SpoolCommitter(Committer):
     """Delivers spooled values in the driver, by subtask and then in order of writing.
 
-    Args:
-        context: Where the committer runs.
-        deliver: Called with one chunk after the other. Its exceptions fail the commit; the
-            epoch then counts as delivered for this committer.
+    An exception of what gets them fails the commit; the epoch then counts as delivered for this committer.
     """
 
     def __init__(self, context: SinkContext, deliver: Callable[[list[Any]], None]) -> None:

@@ -65,12 +65,7 @@ class TableForm:
 
 
 class DeltaCommitter(Committer):
-    """Adds or merges staged files, each epoch as one version.
-
-    Args:
-        form: The table.
-        context: Where it runs.
-    """
+    """Adds or merges staged files, each epoch as one version."""
 
     def __init__(self, form: TableForm, context: SinkContext) -> None:
         self._form = form

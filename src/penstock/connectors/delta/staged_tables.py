@@ -163,14 +163,7 @@ def staging_of(directory: Path, context: SinkContext) -> Path:
 
 
 class StagedTableWriter(MountedFiles[Partition, StagedTable]):
-    """Writes the rows of one task: a file per partition, made on its first row.
-
-    Args:
-        directory: The table.
-        context: Context of the writer.
-        partition_by: Columns by which files are divided.
-        keys: Columns by which rows are merged; empty if they are appended.
-    """
+    """Writes the rows of one task: a file per partition, made on its first row."""
 
     def __init__(
         self,

@@ -51,13 +51,7 @@ _AS_THEY_ARE = FileCompaction(FileCompactStrategy(), FileCompactor.identical_fil
 
 
 class HiddenOutput:
-    """Hidden output of a committer of staged files; it calls from one thread.
-
-    Args:
-        layout: Paths of the sink.
-        context: Context of the committer.
-        compaction: When and how files are merged; None shows what an earlier driver has hidden.
-    """
+    """Hidden output of a committer of staged files; it calls from one thread."""
 
     def __init__(
         self, layout: Layout, context: SinkContext, compaction: FileCompaction | None
@@ -315,12 +309,6 @@ class FileMerger:
     """The threads that merge the hidden files of one sink.
 
     `start` is the first call; `stop` may be followed by another `start`. The other calls come from one thread.
-
-    Args:
-        layout: Paths of the sink.
-        hidden: Its hidden files.
-        compaction: When and how they are merged.
-        may_commit: Raises if another driver has taken the job over.
     """
 
     def __init__(

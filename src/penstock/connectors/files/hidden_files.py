@@ -87,12 +87,7 @@ class HiddenFile:
 
 
 class HiddenFiles:
-    """The directory of the hidden files of one sink that this driver owns.
-
-    Args:
-        layout: Paths of the sink.
-        may_commit: Raises if another driver has taken the job over.
-    """
+    """The directory of the hidden files of one sink that this driver owns."""
 
     def __init__(self, layout: Layout, may_commit: Callable[[], None]) -> None:
         self._root = layout.hidden

@@ -182,16 +182,7 @@ class MountedFiles(PartFiles[K, C]):
 
 
 class PartFileWriter(PartFiles[str | None, C]):
-    """Writes the records of one task into files, one per bucket.
-
-    Args:
-        directory: Directory of the sink.
-        file_format: Format of the files.
-        context: Context of the writer.
-        naming: What files are called.
-        part_size_bytes: Size from which on the next file begins; None is without limit.
-        sequence_column: Name of the column with the numbers of rows; None is without one.
-    """
+    """Writes the records of one task into files, one per bucket."""
 
     def __init__(
         self,

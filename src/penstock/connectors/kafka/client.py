@@ -21,7 +21,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from penstock.config.configuration import is_secret
 from penstock.connectors.client_library import HIDDEN
@@ -253,3 +253,31 @@ def patiently(call: Callable[[], T], seconds: float) -> T:
             if not is_transient(cause.args[0]) or time.monotonic() >= until:
                 raise
         time.sleep(_PAUSE_SECONDS)
+
+
+class KafkaClientBuilder:
+    """The part that builders of a source and a sink have in common: the properties of the clients."""
+
+    def __init__(self) -> None:
+        self._properties = KafkaProperties()
+
+    def set_bootstrap_servers(self, bootstrap_servers: str) -> Self:
+        """Set the brokers that clients connect to first.
+
+        Args:
+            bootstrap_servers: `host:port`, several with commas between them.
+        """
+        return self.set_property(SERVERS, bootstrap_servers)
+
+    def set_property(self, key: str, value: str) -> Self:
+        """Set a property of the clients; see the page about Kafka for those with another meaning here.
+
+        Args:
+            key: Its name in librdkafka, which is mostly the one in Java.
+            value: Its value.
+
+        Raises:
+            ArgumentError: The name or the value is no text.
+        """
+        self._properties = self._properties.with_property(key, value)
+        return self

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from penstock.connectors.client_library import OfThisProcess, check_set
 from penstock.connectors.kafka.client import (
     SERVERS,
+    KafkaClientBuilder,
     KafkaProperties,
     check_installed,
     kafka_errors,
@@ -134,7 +135,7 @@ class DirectWriter(SinkWriter):
 _PREFIX = "penstock"
 
 
-class KafkaSinkBuilder:
+class KafkaSinkBuilder(KafkaClientBuilder):
     """Builds a `KafkaSink`, as PyFlink's builder does.
 
     Example:
@@ -147,18 +148,10 @@ class KafkaSinkBuilder:
     """
 
     def __init__(self) -> None:
-        self._properties = KafkaProperties()
+        super().__init__()
         self._serializer: RecordSerializer | None = None
         self._guarantee = DeliveryGuarantee.NONE
         self._prefix = _PREFIX
-
-    def set_bootstrap_servers(self, bootstrap_servers: str) -> KafkaSinkBuilder:
-        """Set the brokers that clients connect to first.
-
-        Args:
-            bootstrap_servers: `host:port`, several with commas between them.
-        """
-        return self.set_property(SERVERS, bootstrap_servers)
 
     def set_delivery_guarantee(self, delivery_guarantee: DeliveryGuarantee) -> KafkaSinkBuilder:
         """Set what is promised of each record; the default is nothing, as in Flink.
@@ -216,19 +209,6 @@ class KafkaSinkBuilder:
                 hint="Pass KafkaRecordSerializationSchema.builder()….build(), or a function that returns a "
                 "KafkaRecord.",
             )
-        return self
-
-    def set_property(self, key: str, value: str) -> KafkaSinkBuilder:
-        """Set a property of the clients; see the page about Kafka for those with another meaning here.
-
-        Args:
-            key: Its name in librdkafka, which is mostly the one in Java.
-            value: Its value.
-
-        Raises:
-            ArgumentError: The name or the value is no text.
-        """
-        self._properties = self._properties.with_property(key, value)
         return self
 
     def build(self) -> KafkaSink:

@@ -11,7 +11,7 @@ from penstock.connectors.kafka.client import (
     CLIENT_ID_PREFIX,
     GROUP,
     SERVERS,
-    KafkaProperties,
+    KafkaClientBuilder,
     check_installed,
 )
 from penstock.connectors.kafka.record_serialization import (
@@ -36,7 +36,7 @@ from penstock.types.types import Types
 S = TypeVar("S")
 
 
-class KafkaSourceBuilder(Generic[S]):
+class KafkaSourceBuilder(KafkaClientBuilder, Generic[S]):
     """Builds a `KafkaSource`, as PyFlink's builder does.
 
     Example:
@@ -67,21 +67,13 @@ class KafkaSourceBuilder(Generic[S]):
             make: Makes the source.
         """
         self._make = make
-        self._properties = KafkaProperties()
+        super().__init__()
         self._topics: KafkaTopics | None = None
         self._starting = KafkaOffsetsInitializer.earliest()
         self._stopping: KafkaOffsetsInitializer | None = None
         self._deserializer: MessageDeserializer | None = None
         self._malformed = KafkaMalformedRecords.FAIL
         self._records_per_second: int | None = None
-
-    def set_bootstrap_servers(self, bootstrap_servers: str) -> KafkaSourceBuilder[S]:
-        """Set the brokers that clients connect to first.
-
-        Args:
-            bootstrap_servers: `host:port`, several with commas between them.
-        """
-        return self.set_property(SERVERS, bootstrap_servers)
 
     def set_group_id(self, group_id: str) -> KafkaSourceBuilder[S]:
         """Set the consumer group, for which offsets are committed after each epoch.
@@ -267,19 +259,6 @@ class KafkaSourceBuilder(Generic[S]):
             prefix: The beginning.
         """
         return self.set_property(CLIENT_ID_PREFIX, prefix)
-
-    def set_property(self, key: str, value: str) -> KafkaSourceBuilder[S]:
-        """Set a property of the clients; see the page about Kafka for those with another meaning here.
-
-        Args:
-            key: Its name in librdkafka, which is mostly the one in Java.
-            value: Its value.
-
-        Raises:
-            ArgumentError: The name or the value is no text.
-        """
-        self._properties = self._properties.with_property(key, value)
-        return self
 
     def set_properties(self, props: Mapping[str, str]) -> KafkaSourceBuilder[S]:
         """Set properties of the clients.

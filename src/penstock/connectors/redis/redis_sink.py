@@ -276,13 +276,7 @@ return #writes
 
 
 class RedisCommitter(Committer):
-    """Makes staged writes visible, each epoch in one script.
-
-    Args:
-        address: The server.
-        most_entries: About how many entries a stream keeps; None is all.
-        context: Where it runs.
-    """
+    """Makes staged writes visible, each epoch in one script."""
 
     def __init__(
         self, address: RedisAddress, most_entries: int | None, context: SinkContext

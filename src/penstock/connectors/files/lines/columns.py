@@ -156,12 +156,7 @@ FastColumns = Callable[[pa.BinaryArray, int], Any]
 
 
 def fast_columns(form: LineForm, type_info: RowTypeInfo) -> FastColumns | None:
-    """Return the function from lines to columns; None if a field needs its records.
-
-    Args:
-        form: The form of the lines.
-        type_info: The fields that are in the lines.
-    """
+    """Return the function from lines to columns; None if a field needs its records."""
     is_csv = form.format == "csv"
     kinds = [_kind(each, is_flat=is_csv) for each in type_info.field_types]
     if None in kinds or not kinds or form.encoding != "utf-8":
