@@ -124,7 +124,7 @@ def test_lines_have_the_other_fields(tmp_path: Path, make_context: MakeContext) 
 def test_many_buckets_are_not_all_open(
     tmp_path: Path, make_context: MakeContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(staged_files, "_MOST_OPEN", 3)
+    monkeypatch.setattr(staged_files.MountedFiles, "most_open", 3)
     values = [(f"c{n % 7}", n, DAY) for n in range(70)]
     batches = [values[start : start + 5] for start in range(0, 70, 5)]
     out = tmp_path / "out"

@@ -155,7 +155,7 @@ def test_rows_are_in_the_same_buckets_with_the_same_numbers(
         return builder.build().with_sequence_column("seq") if numbered else builder.build()
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(staged_files, "_MOST_OPEN", most_open)
+        patch.setattr(staged_files.MountedFiles, "most_open", most_open)
         directory = tmp_path_factory.mktemp("out")
         found = same_files(make, make_context(row_type(PARTED)), batches, directory)
     lines = [line for files in found.values() for file in files for line in file.splitlines()]

@@ -245,7 +245,7 @@ def test_every_partition_value_is_read_back(path: Path, make_context: MakeContex
 def test_many_partitions_are_not_all_open(
     path: Path, context: SinkContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("penstock.connectors.delta.staged_tables._MOST_OPEN", 3)
+    monkeypatch.setattr("penstock.connectors.files.staged_files.MountedFiles.most_open", 3)
     sink = DeltaSink.append(path, partition_by=["key"])
     committer = started(sink, context)
     values = [(f"k{n % 7}", n) for n in range(70)]

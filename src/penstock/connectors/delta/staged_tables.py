@@ -129,7 +129,6 @@ def unkept_rules(table: Any) -> list[str]:
 
 
 DELETED = "_penstock_deleted"
-_MOST_OPEN = 64
 _INSERTS = frozenset({RowKind.INSERT, RowKind.UPDATE_AFTER})
 
 Partition = tuple[tuple[str, str | None], ...]
