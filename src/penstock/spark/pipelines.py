@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 
 from penstock.api.environment.job import RunSummary
-from penstock.connectors.blocking_result import with_stored_result
+from penstock.connectors.cache import with_stored_result
 from penstock.errors import JobCancelledError
 from penstock.events.job_events import DONE, STOPPED, Resumed, RunFinished, RunStarted
 from penstock.filesystem.stored_path import JobPath
