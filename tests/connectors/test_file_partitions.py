@@ -21,10 +21,11 @@ from penstock.connectors.files import staged_files
 from penstock.connectors.files.file_formats import FileFormat
 from penstock.connectors.files.file_naming import BucketAssigner, RollingPolicy
 from penstock.connectors.files.file_sink import FileSink
-from penstock.connectors.files.partitions import bucket_of
+from penstock.connectors.files.partitions import bucket_of, division_of
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.errors import ArgumentError, GraphError, SinkError, TypeMismatchError
 from penstock.graph.endpoints import SinkContext
+from penstock.types.arrow import arrow_columns, arrow_schema
 from penstock.types.information import TypeInformation
 from penstock.types.row import Row
 from penstock.types.types import Types
@@ -32,6 +33,7 @@ from tests.connectors.conftest import MakeContext
 
 ROW = Types.ROW_NAMED(["country", "n", "day"], [Types.STRING(), Types.LONG(), Types.SQL_DATE()])
 DAY = dt.date(2026, 1, 31)
+NULL = "__HIVE_DEFAULT_PARTITION__"
 TEXTS = [
     "DE",
     "a/b",
@@ -99,6 +101,24 @@ def test_paths_are_those_of_spark() -> None:
     )
     assert bucket_of(("c",), (None,), None) == "c=__HIVE_DEFAULT_PARTITION__"
     assert bucket_of(("a/b",), (-3,), None) == "a%2Fb=-3"
+
+
+def test_a_text_that_is_the_directory_of_null_is_in_its_one_file() -> None:
+    division = division_of(ROW, ("country",), None)
+    rows: list[Any] = [
+        Row(country=each, n=n, day=DAY) for n, each in enumerate((None, "DE", NULL, None))
+    ]
+    columns = pa.RecordBatch.from_arrays(
+        arrow_columns(ROW, [list(row) for row in rows]), schema=arrow_schema(ROW)
+    )
+    found = [
+        (bucket, made.column("n").to_pylist())
+        for bucket, made in division.divided_columns(columns, None)
+    ]
+    assert found == [(f"country={NULL}", [0, 2, 3]), ("country=DE", [1])]
+    of_records = division.divided(rows, None)
+    assert [bucket for bucket, _ in found] == list(of_records)
+    assert [len(made) for _, made in found] == list(map(len, of_records.values()))
 
 
 def test_lines_have_the_other_fields(tmp_path: Path, make_context: MakeContext) -> None:

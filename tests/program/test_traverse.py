@@ -26,7 +26,7 @@ EDGES = {"inputs", "chained_to", "fed_operators", "producer"}
 NO_WALKS = {
     "plan/compat/function_digest.py": "what a function refers to: values, with an identity but no hash",
     "plan/phases/edges.py": "takes levels off the end of a list",
-    "plan/projections.py": "takes levels off the end of a list",
+    "plan/placement/expressions.py": "takes levels off the end of a list",
     "program/traverse.py": "the walks themselves",
 }
 """Files with a loop that looks like a walk, and what it is."""

@@ -96,6 +96,7 @@ MADE_BY_US = {
     "EpochMarks",
     "EpochTransactions",
     "FileMerger",
+    "LocalPartFile",
     "FormatSpec",
     "FunctionSink",
     "Gauge",

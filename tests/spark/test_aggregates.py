@@ -52,8 +52,13 @@ LIVE: list[dict[str, Any]] = [
 ]
 
 
-ONCE = ("q50_whole", "q90_small", "distinct_text", "distinct_money", "distinct_at")
+ONCE = (
+    *("q50_whole", "q90_small", "distinct_text", "distinct_money", "distinct_at"),
+    *("different_whole", "least_text", "least_at", "joined_text"),
+)
 """Aggregates whose parts count values, which Spark SQL does once per program."""
+
+COUNTING = {"approx_quantile", "count_distinct", "distinct", "of_values"}
 
 
 def is_projected(each: AggregateExpression) -> bool:
@@ -70,8 +75,7 @@ def test_spark_sql_merges_as_the_reference_does(
     aggregates = {
         name: each
         for name, each in EXACT.items()
-        if name == counted
-        or (each.how not in {"approx_quantile", "count_distinct"} and is_projected(each))
+        if name == counted or (each.how not in COUNTING and is_projected(each))
     }
     assert len(aggregates) > 20
     chain, function = keyed_aggregate(ROW, ("k",), aggregates)

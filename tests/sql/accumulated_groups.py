@@ -333,7 +333,7 @@ def _spec(relation: Any, ttl_ms: int | None, *, is_insert_only: bool) -> GroupSp
 def on_accumulators(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Compute groups, of windows too, by the oracle."""
     with monkeypatch.context() as patched:
-        patched.setattr(keyed, "_merged", _grouped)
+        patched.setattr(keyed, "merged_groups", _grouped)
         patched.setattr(WindowGroupBy, "rows", "asked for")
-        patched.setattr(windows, "_row_by_row", _in_windows)
+        patched.setattr(windows, "grouped_row_by_row", _in_windows)
         yield

@@ -67,7 +67,11 @@ class GraphBuilder:
         return tuple(self._nodes.values())
 
     def logical_graph(self, sink: int | None = None) -> LogicalGraph:
-        """Return everything that leads to a sink, or to the one with an id."""
+        """Return everything that leads to a sink.
+
+        Args:
+            sink: Id of the only sink that counts; None is all.
+        """
         nodes = self._nodes
         if sink is not None:
             others = {key for key, node in nodes.items() if node.kind == SINK} - {sink}

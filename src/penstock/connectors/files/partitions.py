@@ -82,9 +82,13 @@ class Division:
             _, groups = np.unique(codes, return_inverse=True)
         by_group = np.argsort(groups, kind="stable")
         parts = np.split(by_group, np.cumsum(np.bincount(groups))[:-1])
+        buckets: dict[str, list[Any]] = {}
         for rows in sorted(parts, key=operator.itemgetter(0)):
             key = [column[int(rows[0])].as_py() for column in chosen]
-            yield bucket_of(self.columns, key, origin), inside.take(pa.array(rows))
+            buckets.setdefault(bucket_of(self.columns, key, origin), []).append(rows)
+        # The text of the directory of NULL is a value, too, and has the same directory.
+        for bucket, found in buckets.items():
+            yield bucket, inside.take(pa.array(np.sort(np.concatenate(found))))
 
 
 def division_of(

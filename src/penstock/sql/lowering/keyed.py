@@ -77,10 +77,11 @@ def lower_normalize(lowering: Any, relation: Normalize) -> Rows:
 def lower_aggregate(lowering: Any, relation: GroupBy) -> Rows:
     """Return the changes of groups, whose parts are merged wherever rows are."""
     name = "group by" if relation.calls else "distinct"
-    return lowering.stateful(_merged(lowering, relation, name), relation)  # type: ignore[no-any-return]
+    return lowering.stateful(merged_groups(lowering, relation, name), relation)  # type: ignore[no-any-return]
 
 
-def _merged(lowering: Any, relation: GroupBy, name: str) -> Rows:
+def merged_groups(lowering: Any, relation: GroupBy, name: str) -> Rows:
+    """Return the changes of groups, before the operator has its uid."""
     rows = lowering.stream(relation.input)
     kind = row_type(relation.columns)
     found = group_parts(

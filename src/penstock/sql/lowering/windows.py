@@ -69,7 +69,7 @@ def lower_window_group(lowering: Any, relation: WindowGroupBy) -> Rows:
     """Return the stream of the groups of windows."""
     found = relation.rows
     if not isinstance(found, WindowRows):
-        made = _row_by_row(lowering, relation)
+        made = grouped_row_by_row(lowering, relation)
         return lowering.stateful(made.name("window group by"), relation)  # type: ignore[no-any-return]
     is_filtered = found.has_sessions and bool(found.conditions)
     made = _merged(lowering, relation, found, is_filtered=is_filtered)
@@ -87,7 +87,7 @@ def _of_any_row(rows: Rows, made: tuple[SqlColumn, ...]) -> Rows:
     return evaluated(kept, SelectStep(tuple(fields)), "select")
 
 
-def _row_by_row(lowering: Any, relation: WindowGroupBy) -> Rows:
+def grouped_row_by_row(lowering: Any, relation: WindowGroupBy) -> Rows:
     """Return groups of rows that have windows: each has the last millisecond of its window as its time."""
     inside = relation.input.columns
     bounds = (at for at in range(relation.group) if inside[at].window == "end")
