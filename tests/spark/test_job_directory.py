@@ -152,6 +152,7 @@ def test_a_directory_of_before_the_first_release_is_refused(tmp_path, missing):
 
 
 UNPICKLED: dict[str, str] = {
+    "expressions/arrow/calls.py": "calls of functions of the user, which tasks of the job packed, or its state",
     "connectors/cache.py": "files of cache(), in a directory of mkdtemp, which is 0700",
     "connectors/staged.py": "staged records of this job, below its directory, which is 0700",
     "runtime/task/live_subtask.py": "memory of a subtask, out of the log of its state",
