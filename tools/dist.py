@@ -15,7 +15,7 @@ import tarfile
 import tempfile
 from pathlib import Path
 
-from penstock.distribution import DISTRIBUTION
+from penstock.extras import DISTRIBUTION
 from penstock.version import __version__
 
 ROOT = Path(__file__).parents[1]

@@ -13,14 +13,13 @@ SYSTEMS = frozenset(extra.name for extra in EXTRAS.values() if extra.sources or 
 """Folders of connectors: each is a row of the table of extras, and knows no other one."""
 
 _OF_SYSTEMS = frozenset({"client_library", "files", "local_path", "python", "rows", "staged"})
-_BASE = frozenset({"distribution", "errors", "extras", "failpoint", "user_failure"})
+_BASE = frozenset({"errors", "extras", "failpoint", "user_failure"})
 
 MAY_IMPORT: dict[str, frozenset[str]] = {
     "__init__": frozenset({"version"}),
     "version": frozenset(),
-    "distribution": frozenset({"version"}),
     "errors": frozenset(),
-    "extras": frozenset({"errors"}),
+    "extras": frozenset({"errors", "version"}),
     "failpoint": frozenset({"errors"}),
     "user_failure": frozenset({"errors"}),
     "config": _BASE,

@@ -1,8 +1,10 @@
-"""The extras: a row for each, with the packages that it installs and, of a system, its sources, sinks and SQL tables.
+"""The distribution, and its extras: a row for each, with its packages and, of a system, its sources, sinks and SQL tables.
 
 A module of an extra is imported when it is needed, so `import penstock` costs nothing more, and a missing one is an
 error that names the command which installs it. A connector is a folder in `connectors` and a row here: the pages, the
 connectors of CREATE TABLE and `penstock.datastream.connectors` read the row.
+
+The import is `penstock`; the distribution has another name, because the index has a package of that name.
 """
 
 from __future__ import annotations
@@ -14,6 +16,25 @@ from pkgutil import resolve_name
 from typing import Any
 
 from penstock.errors import EnvironmentSetupError, MissingConnectorError, PenstockError
+from penstock.version import __version__
+
+ON_INDEX = False
+"""True if an index has a release. Until then every command installs the wheel that `make dist` builds."""
+
+DISTRIBUTION = "penstock-spark"
+"""Argument of `pip install`."""
+
+
+def install_command(extra: str = "") -> str:
+    """Return the command that installs this package, in a checkout as long as there is no release.
+
+    Examples:
+        >>> install_command("kafka")
+        "pip install 'dist/penstock_spark-0.1.0-py3-none-any.whl[kafka]'"
+    """
+    wheel = f"dist/{DISTRIBUTION.replace('-', '_')}-{__version__}-py3-none-any.whl"
+    named = DISTRIBUTION if ON_INDEX else wheel
+    return f"pip install '{named}{f'[{extra}]' if extra else ''}'"
 
 
 @dataclass(frozen=True, slots=True)

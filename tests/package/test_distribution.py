@@ -21,8 +21,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from penstock.distribution import DISTRIBUTION, install_command
-from penstock.extras import EXTRAS
+from penstock.extras import DISTRIBUTION, EXTRAS, install_command
 from penstock.version import __version__
 from tools.dist import REQUIREMENT, build
 
@@ -151,7 +150,7 @@ def test_the_name_stands_in_one_place():
     spelled = [
         path.relative_to(PACKAGE).as_posix()
         for path in PACKAGE.rglob("*")
-        if path.suffix in {".py", ".template"} and path.name != "distribution.py"
+        if path.suffix in {".py", ".template"} and path.name != "extras.py"
         if re.search(r"pip install '?penstock|penstock\[", path.read_text())
     ]
     assert spelled == []

@@ -11,8 +11,8 @@ import typer
 from rich.console import Console
 
 from penstock.cli.failures import exit_status
-from penstock.distribution import DISTRIBUTION
 from penstock.errors import PenstockError
+from penstock.extras import DISTRIBUTION
 from penstock.version import __version__
 
 _TEMPLATE = ".template"

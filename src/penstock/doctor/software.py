@@ -9,10 +9,9 @@ import sys
 from importlib import metadata
 from pathlib import Path
 
-from penstock.distribution import DISTRIBUTION, install_command
 from penstock.doctor.finding import Finding, Situation, fail, ok, warn
 from penstock.errors import EnvironmentSetupError
-from penstock.extras import EXTRAS
+from penstock.extras import DISTRIBUTION, EXTRAS, install_command
 from penstock.spark.session.java_runtime import find_java
 from penstock.version import __version__
 

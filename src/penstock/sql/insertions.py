@@ -13,8 +13,7 @@ from penstock.relation.ordered import unique_by
 from penstock.relation.tree import Changelog, Project, Relation, SqlColumn
 from penstock.sql.binding.conversions import converted
 from penstock.sql.catalogue import SqlCatalogue, SqlTable, SqlView, TableSchema
-from penstock.sql.lowering.lower import Lowering
-from penstock.sql.lowering.modes import runs_as_batch
+from penstock.sql.lowering.lower import Lowering, runs_as_batch
 from penstock.sql.place import TextPlace
 from penstock.sql.relations.explain import explained
 from penstock.sql.relations.final import final_rows

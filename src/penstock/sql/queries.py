@@ -11,8 +11,7 @@ from penstock.relation.tree import Relation
 from penstock.sql.binding.zone import in_zone_of
 from penstock.sql.catalogue import SqlCatalogue
 from penstock.sql.grammar import parse_query
-from penstock.sql.lowering.lower import Lowering
-from penstock.sql.lowering.modes import runs_as_batch
+from penstock.sql.lowering.lower import Lowering, runs_as_batch
 from penstock.sql.relations.final import final_rows
 from penstock.sql.relations.select import QueryTranslator
 from penstock.sql.streams import StreamCatalogue, StreamTable

@@ -1,4 +1,4 @@
-"""The builder of every function of expressions: from the columns of its arguments to a Spark column."""
+"""The builder of every function of expressions: from the columns of its arguments to a Spark column; and constants."""
 
 from __future__ import annotations
 
@@ -20,12 +20,27 @@ from penstock.expressions.facts import (
     spark_type,
 )
 from penstock.expressions.functions import can_fail
+from penstock.expressions.kinds import DECIMAL, name_of
 from penstock.expressions.tree import Call, Expression, Literal
 from penstock.spark.expressions import numbers, scalars
-from penstock.spark.expressions.constants import constant
 from penstock.spark.expressions.numbers import Builder
-from penstock.spark.expressions.scalars import cast
+from penstock.spark.expressions.scalars import SQL_TYPES, cast
 from penstock.types.sql_types import SqlType, as_decimal
+
+_TIMES = frozenset({"SqlDate", "SqlTimestamp", "TimestampLtz"})
+
+
+def constant(literal: Literal) -> Column:
+    """Build a constant of a basic type."""
+    name, value = name_of(literal), literal.value
+    # a decimal of SQL has the digits of its type
+    kind = spark_type(literal.kind) if isinstance(literal.kind, SqlType) else SQL_TYPES[name]
+    assert kind is not None, "queries have the type"
+    if value is None:
+        return sf.lit(None).cast(kind)
+    if name in _TIMES:
+        return scalars.constant(name, value)
+    return sf.lit(f"{value:f}" if name == DECIMAL else value).cast(kind)
 
 
 def _plain(function: Callable[..., Column]) -> Builder:

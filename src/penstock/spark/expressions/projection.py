@@ -14,8 +14,7 @@ from penstock.errors import CallSite, ConfigError
 from penstock.expressions.steps import ExpressionChain, SelectStep, Step, WhereStep
 from penstock.expressions.tree import Expression, Field, Literal, fields_of
 from penstock.expressions.typing import RecordType
-from penstock.spark.expressions.builders import BUILDERS
-from penstock.spark.expressions.constants import constant
+from penstock.spark.expressions.builders import BUILDERS, constant
 from penstock.spark.expressions.scalars import SQL_TYPES
 from penstock.types.arrow import arrow_schema
 from penstock.types.base import TypeInformation

@@ -23,8 +23,7 @@ from penstock.relation.joins import Join, JoinType
 from penstock.relation.ordered import Over, OverCall, Rank, RowNumber, total_order
 from penstock.relation.parts import AggregateCall
 from penstock.relation.tree import Delayed, Filter, Project, Relation, Scan, SqlColumn, Union
-from penstock.spark.expressions.builders import BUILDERS
-from penstock.spark.expressions.constants import constant
+from penstock.spark.expressions.builders import BUILDERS, constant
 from penstock.spark.expressions.projection import check_session, projected
 from penstock.types.row_order import SortColumn
 

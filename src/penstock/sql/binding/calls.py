@@ -14,8 +14,8 @@ from penstock.expressions.python.times import MILLIS, MONTHS, PARTS
 from penstock.expressions.tree import Call, Expression, Literal
 from penstock.sql.advice import WINDOW_FUNCTIONS
 from penstock.sql.binding import conversions as types
-from penstock.sql.binding.arithmetic import arithmetic
 from penstock.sql.binding.binder import Binder
+from penstock.sql.binding.conversions import arithmetic
 from penstock.sql.binding.intervals import shifted
 from penstock.sql.binding.zone import session_zone
 from penstock.sql.catalogue import FunctionKind

@@ -1,25 +1,29 @@
-"""The casts that give values the type that they have in common (`types.sql_types.common_type`).
+"""The casts that give values the type that they have in common (`types.sql_types.common_type`), and arithmetic as Flink types it.
 
 A text that is a constant becomes a date or time where it is compared with one. Nothing else is converted silently.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 
 from penstock.errors import ExpressionError
 from penstock.expressions.python.casts import cast
 from penstock.expressions.row_values import value_of
-from penstock.expressions.tree import Call, Expression, Literal
+from penstock.expressions.tree import OF_SQL, Call, Expression, Literal
 from penstock.sql.binding.zone import zone_parameters
 from penstock.sql.place import wrong
 from penstock.sql.sqlglot_source import exp
 from penstock.types.sql_types import (
     FLOATS,
+    INT,
+    NULL,
+    NUMBERS,
     TIMESTAMP,
     TIMESTAMPS,
     SqlType,
+    as_decimal,
     common_type,
     decimal,
 )
@@ -125,3 +129,28 @@ def remainder_type(left: SqlType, right: SqlType) -> SqlType:
 def is_float(kind: SqlType) -> bool:
     """Return whether values are binary floating-point numbers."""
     return kind.name in FLOATS
+
+
+def arithmetic(
+    name: str,
+    decimal_type: Callable[[SqlType, SqlType], SqlType],
+    operands: tuple[Expression, Expression],
+    node: exp.Expr,
+) -> Expression:
+    """Return an arithmetic operation on numbers.
+
+    Raises:
+        SqlError: An operand is no number.
+    """
+    what = name.removeprefix(OF_SQL)
+    for each in operands:
+        if each.type.name not in NUMBERS and each.type != NULL:
+            raise wrong(f"{what} got {each.type}, no number", node, hint="CAST it to a number.")
+    (left, right), kind = together(operands, node, what)
+    if kind == NULL:
+        return Literal(None, INT)
+    if kind.name != "DECIMAL":
+        return folded(Call(name, (left, right), kind=kind))
+    one, other = (as_decimal(each.type) if each.type != NULL else kind for each in operands)
+    left, right = converted(operands[0], one), converted(operands[1], other)
+    return folded(Call(name, (left, right), kind=decimal_type(one, other)))

@@ -10,9 +10,9 @@ from penstock.expressions.python.times import FLOORED, PARTS
 from penstock.expressions.tree import Call, Expression, Literal
 from penstock.sql.binding import conditions
 from penstock.sql.binding import conversions as types
-from penstock.sql.binding.arithmetic import arithmetic
 from penstock.sql.binding.binder import Binder, Build
 from penstock.sql.binding.calls import anonymous, call_named
+from penstock.sql.binding.conversions import arithmetic
 from penstock.sql.binding.intervals import is_interval, shifted_by
 from penstock.sql.binding.scope import member
 from penstock.sql.place import unsupported, wrong

@@ -1,8 +1,8 @@
-"""The table of relations: which operators compute each of them."""
+"""The table of relations: which operators compute each of them, and whether their job emits final rows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -15,6 +15,7 @@ from penstock.graph.logical import LogicalGraph
 from penstock.graph.query_source import QueryRead, QuerySource, ScanRead, WholeQuery
 from penstock.program.operators import EXPRESSIONS, SOURCE, TIMESTAMPS
 from penstock.program.timestamps import ColumnTimestamps
+from penstock.program.traverse import reachable
 from penstock.relation.groups import GroupBy, WindowGroupBy, WindowTable
 from penstock.relation.identity import digest_of
 from penstock.relation.joins import Join, TemporalJoin
@@ -212,3 +213,16 @@ LOWER: Mapping[type[Relation], Callable[[Lowering, Any], Rows]] = {
     Delayed: ordered.lower_delayed,
 }
 """Class of a relation to what makes its stream."""
+
+
+def runs_as_batch(environment: Any, relations: Sequence[Relation]) -> bool:
+    """Return whether the job of some relations emits final rows: the mode is BATCH, or AUTOMATIC and all tables end."""
+    asked = environment.get_configuration().get(RUNTIME_MODE)
+    if asked is not RuntimeExecutionMode.AUTOMATIC:
+        return asked is RuntimeExecutionMode.BATCH
+    graph = environment.graph
+    with graph.draft():
+        lowering = Lowering(environment)
+        made = [lowering.stream(each).node_id for each in relations]
+        read = map(graph.node, reachable(made, lambda key: graph.node(key).inputs))
+        return all(node.source.is_bounded for node in read if node.kind == SOURCE)
