@@ -27,7 +27,6 @@ WITH_EXAMPLES = (
     "penstock.api.streams.",
     "penstock.api.windows.window_rules.",
     "penstock.api.windows.windowed_stream.",
-    "penstock.api.windows.windowed_stream.",
     "penstock.testing.",
 )
 """Modules of the environment, of stream handles and of testing: each method has an example."""

@@ -1,9 +1,9 @@
-"""SQL's aggregates as aggregates of columns: which have parts, and the selection, merge and results of a group.
+"""SQL's aggregates as aggregates of columns: the selection, merge and results of a group.
 
     row ──arguments──▶ k0, a1, a2 ──parts──▶ k0, low(a1), high(a1), count(a2) ──merge, results──▶ a row of the group
 
-An aggregate has parts or has not because of its name and its types alone, never because of where it is computed: the form of
-its state depends on that. Columns between are named by their positions, so state does not depend on the names in the query.
+An aggregate has its parts because of its name, its types and whether rows are taken back, never because of where it is computed:
+the form of its state depends on that. Columns between are named by their positions, so state does not depend on the names in the query.
 """
 
 from __future__ import annotations

@@ -88,7 +88,8 @@ class Division:
             buckets.setdefault(bucket_of(self.columns, key, origin), []).append(rows)
         # The text of the directory of NULL is a value, too, and has the same directory.
         for bucket, found in buckets.items():
-            yield bucket, inside.take(pa.array(np.sort(np.concatenate(found))))
+            rows = found[0] if len(found) == 1 else np.sort(np.concatenate(found))
+            yield bucket, inside.take(pa.array(rows))
 
 
 def division_of(

@@ -83,10 +83,11 @@ class KeptValues:
             for number, counts in enumerate(came):
                 table = None if groups is None else of_group[groups[number]]
                 key = None if table is None else keys[number]
-                known = dict(table.items(key)) if is_read and table is not None else {}
-                earlier.append(known)
+                if is_read:
+                    known = {} if table is None else dict(table.items(key))
+                    earlier.append(known)
+                    later.append(_added(known, counts or {}))
                 net.append(_applied(table, key, counts or {}))
-                later.append(_added(known, counts or {}))
             changed = self._with(changed, at, net)
             stored = self._with(stored, at, [None] * len(net))
         if self._derived is not None:

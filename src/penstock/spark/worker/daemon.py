@@ -27,9 +27,7 @@ PRELOADED = (
     "pyspark.worker",
     "pyspark.sql.pandas.serializers",
     "penstock.spark.worker.level_tasks",
-    "penstock.spark.worker.level_tasks",
     "penstock.spark.worker.sink_task",
-    "penstock.spark.live.epochs.epoch_tasks",
     "penstock.spark.live.epochs.epoch_tasks",
     "penstock.spark.live.epochs.epoch_stages",
 )
