@@ -25,9 +25,9 @@ from pyspark.sql import SparkSession
 from penstock.common import Configuration, Types, WatermarkStrategy
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.connectors import DiscardingSink, FileSource, SparkSource
-from penstock.events.job_events import JobEvent, MicroBatch
-from penstock.events.listeners import JobListener, also_listening
 from penstock.graph.source import Source
+from penstock.observe.events.job_events import JobEvent, MicroBatch
+from penstock.observe.events.listeners import JobListener, also_listening
 from penstock.spark.session.factory import get_session
 
 FILES = 40

@@ -61,17 +61,18 @@ def forbidden_imports(
 
     Args:
         root: The package's directory; its name is the import name.
-        may_import: Top-level member to the members it may import; one that is absent may import
-            none but itself.
+        may_import: Top-level member to the members, or folders of members (`a.b`), that it may
+            import; one that is absent may import none but itself.
         third_party: Guarded distribution to the members that may import it.
     """
     found: list[Finding] = []
     for module in modules(root):
         siblings = {*may_import.get(module.owner, ()), module.owner}
         for line, name in _imported(module, root.name):
-            top, _, below = name.partition(".")
+            top, *below = name.split(".")
             if top == root.name:
-                allowed = not below or below.partition(".")[0] in siblings
+                read = {".".join(below[:1]), ".".join(below[:2])}
+                allowed = not below or not siblings.isdisjoint(read)
             else:
                 allowed = module.owner in third_party.get(top, (module.owner,))
             if not allowed:

@@ -26,13 +26,13 @@ NOTHING_IS_RAISED = {
 REPLACED = {
     # What a process has counted or remembers, of tests before
     "api/test_ignored_settings.py::_logged",
-    "events/test_listeners.py::_lasting",
+    "observe/events/test_listeners.py::_lasting",
     "runtime/test_collector.py::_growth",
     "runtime/test_collector.py::_micro_batches",
     "runtime/test_collector.py::_tasks",
     "spark/test_page.py::_servers",
-    "ui/test_changes.py::_servers",
-    "ui/test_server.py::_servers",
+    "observe/ui/test_changes.py::_servers",
+    "observe/ui/test_server.py::_servers",
     # A system that fails, or is another one
     "connectors/postgres/test_postgres_errors.py::_remove",
     "runtime/test_spill_store.py::_is_put",

@@ -53,7 +53,7 @@ HANDLES = {
 `KeyedStream`, whose `map` returns a `DataStream`. Only annotations: no import that is executed."""
 
 QUERIES = {"from_clause", "select", "subqueries", "table_functions"}
-"""Files of `sql/relations` whose annotations name one another: a query has tables, which may be queries."""
+"""Files of `sql/query_binding` whose annotations name one another: a query has tables, which may be queries."""
 
 FACADES = ("common", "datastream", "testing")
 """Packages whose every module a program may import."""
@@ -146,7 +146,7 @@ def test_only_annotations_of_streams_name_one_another():
     every = circles(import_graph(ROOT, for_types=True))
     assert {name for circle in every for name in circle} == {
         *(f"penstock.api.{name}" for name in HANDLES),
-        *(f"penstock.sql.relations.{name}" for name in QUERIES),
+        *(f"penstock.sql.query_binding.{name}" for name in QUERIES),
     }
 
 

@@ -45,7 +45,7 @@ SYSTEM = "the machine: processes, installed packages, sockets"
 OWN = "the arm for mounted files; the other one is in the same function, or beside it"
 
 TOUCHING: dict[str, str] = {
-    "events/event_files.py": OWN,
+    "observe/events/event_files.py": OWN,
     "graph/endpoints.py": OWN,
     "spark/driver/snapshots.py": OWN,
     "spark/job/job_directory.py": OWN,
@@ -76,7 +76,7 @@ TOUCHING: dict[str, str] = {
     "testing/log_kit.py": SCRATCH,
     "connectors/delta/delta_sink.py": MOUNTED,
     "connectors/delta/staged_tables.py": MOUNTED,
-    "connectors/staged.py": MOUNTED,
+    "connectors/epoch_marks.py": MOUNTED,
     "connectors/files/batch_function_sink.py": MOUNTED,
     "connectors/kafka/producers.py": MOUNTED,
     "connectors/postgres/capture.py": MOUNTED,

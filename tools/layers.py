@@ -12,7 +12,9 @@ from penstock.extras import EXTRAS
 SYSTEMS = frozenset(extra.name for extra in EXTRAS.values() if extra.sources or extra.sinks)
 """Folders of connectors: each is a row of the table of extras, and knows no other one."""
 
-_OF_SYSTEMS = frozenset({"client_library", "files", "local_path", "python", "rows", "staged"})
+_OF_SYSTEMS = frozenset(
+    {"client_library", "epoch_marks", "files", "local_path", "python", "rows", "staged"}
+)
 _BASE = frozenset({"errors", "extras", "failpoint", "user_failure"})
 
 MAY_IMPORT: dict[str, frozenset[str]] = {
@@ -24,10 +26,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "user_failure": frozenset({"errors"}),
     "config": _BASE,
     "metrics": _BASE,
-    "events": _BASE | {"filesystem", "metrics", "wire"},
-    "notebook": _BASE | {"events"},
-    "ui": _BASE | {"config", "events"},
-    "reporters": _BASE | {"config", "events", "ui", "version"},
+    "observe": _BASE | {"config", "filesystem", "metrics", "version", "wire"},
     "types": _BASE,
     "filesystem": _BASE,
     "wire": _BASE | {"filesystem", "types"},
@@ -36,7 +35,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "program": _BASE | {"expressions", "state", "wire", "types"},
     "relation": _BASE | {"expressions", "program", "types"},
     "graph": _BASE
-    | {"expressions", "program", "relation", "types", "config", "filesystem", "notebook"},
+    | {"expressions", "program", "relation", "types", "config", "filesystem", "observe.notebook"},
     "connectors": _BASE | {"graph", "program", "types", "config", "filesystem", "wire"},
     "plan": _BASE
     | {
@@ -48,7 +47,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
         "expressions",
         "relation",
         "wire",
-        "notebook",
+        "observe.notebook",
         "version",
     },
     "runtime": _BASE | {"expressions", "program", "state", "wire", "types", "metrics"},
@@ -59,7 +58,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
         "expressions",
         "graph",
         "metrics",
-        "notebook",
+        "observe.notebook",
         "plan",
         "program",
         "state",
@@ -90,41 +89,35 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
         "api",
         "config",
         "connectors",
-        "events",
         "expressions",
         "filesystem",
         "graph",
         "metrics",
-        "notebook",
+        "observe",
         "plan",
         "program",
         "relation",
-        "reporters",
         "runtime",
         "state",
         "types",
-        "ui",
         "version",
         "wire",
     },
     "inspection": _BASE | {"spark"},
-    "doctor": _BASE | {"filesystem", "spark", "version"},
     "cli": _BASE
     | {
         "api",
         "config",
-        "doctor",
-        "events",
         "filesystem",
         "metrics",
+        "observe",
         "plan",
         "spark",
-        "ui",
         "version",
     },
     "__main__": frozenset({"cli"}),
 }
-"""Package (or top-level module) to the siblings it may import; itself is always allowed."""
+"""Package (or top-level module) to the siblings it may import; itself is always allowed. `a.b` allows one folder of a sibling."""
 
 STREAMS = frozenset({"environment", "streams", "windows"})
 """Folders of `api` whose annotations name one another: `key_by` of a `DataStream` returns a
@@ -173,6 +166,12 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
         "joins": frozenset({"tree"}),
         "identity": frozenset({"tree"}),
     },
+    "observe": {
+        "events": frozenset(),
+        "notebook": frozenset({"events"}),
+        "ui": frozenset({"events"}),
+        "reporters": frozenset({"events", "ui"}),
+    },
     "wire": {
         "atomic_file": frozenset(),
         "elements": frozenset(),
@@ -201,9 +200,11 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
         "rows": frozenset(),
         "spark_source": frozenset(),
         "staged": frozenset({"local_path"}),
+        "spool": frozenset({"staged"}),
+        "epoch_marks": frozenset({"local_path"}),
         "cache": frozenset({"local_path", "staged"}),
-        "python": frozenset({"local_path", "staged"}),
-        "files": frozenset({"local_path", "python", "rows", "staged"}),
+        "python": frozenset({"local_path", "spool", "staged"}),
+        "files": frozenset({"epoch_marks", "local_path", "python", "rows", "staged"}),
         **dict.fromkeys(SYSTEMS, _OF_SYSTEMS),
     },
     "plan": {
@@ -267,7 +268,7 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
             }
         ),
         # What workers import: it knows nothing of sqlglot.
-        "binding": frozenset(
+        "scalar_binding": frozenset(
             {
                 "advice",
                 "catalogue",
@@ -276,9 +277,9 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
                 "type_names",
             }
         ),
-        "relations": frozenset(
+        "query_binding": frozenset(
             {
-                "binding",
+                "scalar_binding",
                 "catalogue",
                 "dialect",
                 "functions",
@@ -288,36 +289,36 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
             }
         ),
         "functions": frozenset(),
-        "lowering": frozenset({"catalogue", "functions", "place", "relations"}),
+        "lowering": frozenset({"catalogue", "functions", "place", "query_binding"}),
         "streams": frozenset({"catalogue"}),
         "udf": frozenset({"catalogue", "grammar"}),
         "tables": frozenset(
             {
-                "binding",
+                "scalar_binding",
                 "catalogue",
                 "functions",
                 "lowering",
                 "place",
-                "relations",
+                "query_binding",
                 "sqlglot_source",
                 "statements",
             }
         ),
-        "results": frozenset({"catalogue", "relations", "tables"}),
+        "results": frozenset({"catalogue", "query_binding", "tables"}),
         "insertions": frozenset(
             {
-                "binding",
+                "scalar_binding",
                 "catalogue",
                 "lowering",
                 "place",
-                "relations",
+                "query_binding",
                 "statements",
                 "tables",
             }
         ),
         "session": frozenset(
             {
-                "binding",
+                "scalar_binding",
                 "catalogue",
                 "grammar",
                 "insertions",
@@ -331,12 +332,12 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
         ),
         "queries": frozenset(
             {
-                "binding",
+                "scalar_binding",
                 "catalogue",
                 "grammar",
                 "lowering",
                 "place",
-                "relations",
+                "query_binding",
                 "statements",
                 "streams",
             }
@@ -391,10 +392,10 @@ THIRD_PARTY: dict[str, frozenset[str]] = {
     "deltalake": frozenset({"connectors"}),
     "psycopg": frozenset({"connectors"}),
     "redis": frozenset({"connectors"}),
-    "starlette": frozenset({"ui"}),
-    "uvicorn": frozenset({"ui"}),
-    "prometheus_client": frozenset({"ui"}),
-    "graphlay": frozenset({"ui"}),
+    "starlette": frozenset({"observe"}),
+    "uvicorn": frozenset({"observe"}),
+    "prometheus_client": frozenset({"observe"}),
+    "graphlay": frozenset({"observe"}),
     "sqlglot": frozenset({"sql"}),
     "duckdb": frozenset(),
     "pandas": frozenset(),

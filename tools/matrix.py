@@ -29,7 +29,7 @@ PINNED_SPARK = (4, 3)
 """The one of `requirements/runtime.txt`."""
 
 WITHOUT_SPARK = (
-    *("tests/api", "tests/cli", "tests/doctor", "tests/serde", "tests/state"),
+    *("tests/api", "tests/cli", "tests/serde", "tests/state"),
     *("tests/testing", "tests/types"),
 )
 WITH_SPARK = (
@@ -45,7 +45,7 @@ WITH_SPARK = (
 """Both kinds of run, savepoints, workers with files, executors of their own: what depends on Spark and pickles."""
 OF_LIBRARIES = (
     *("tests/connectors", "tests/expressions", "tests/filesystem"),
-    *("tests/notebook", "tests/reporters", "tests/sql", "tests/ui"),
+    *("tests/observe/notebook", "tests/observe/reporters", "tests/observe/ui", "tests/sql"),
 )
 """What calls the libraries of Penstock and of its extras; the systems are real."""
 
@@ -89,7 +89,7 @@ class Pair:
 
 
 def pairs() -> list[Pair]:
-    """Return all pairs. Those that have passed are `TESTED` in `penstock/doctor/software.py`, for `penstock doctor`."""
+    """Return all pairs. Those that have passed are `TESTED` in `penstock/cli/doctor/software.py`, for `penstock doctor`."""
     lowest, newest = Pair(PYTHONS[0], SPARKS[0], "lowest"), Pair(PYTHONS[-1], SPARKS[-1], "newest")
     return [*(Pair(python, spark) for python in PYTHONS for spark in SPARKS), lowest, newest]
 

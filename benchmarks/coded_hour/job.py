@@ -16,8 +16,8 @@ from benchmarks.systems.launch import CHECKOUT
 from examples.binlog_functions import ORDER, REFUND
 from penstock.common import Row, RowKind
 from penstock.datastream import StreamExecutionEnvironment
-from penstock.events.job_events import JobEvent, MetricsReported, MicroBatch
-from penstock.events.listeners import JobListener, add_listener
+from penstock.observe.events.job_events import JobEvent, MetricsReported, MicroBatch
+from penstock.observe.events.listeners import JobListener, add_listener
 
 HEARD = "heard.json"
 """In the output: what the job has said of itself last."""

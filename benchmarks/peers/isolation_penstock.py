@@ -22,8 +22,8 @@ from benchmarks.systems.serve import serve
 from penstock.common import Configuration, WatermarkStrategy
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.connectors import DataGeneratorSource, DiscardingSink, HybridSource
-from penstock.events.job_events import JobEvent, RunFinished, RunStarted
-from penstock.events.listeners import JobListener, set_listeners
+from penstock.observe.events.job_events import JobEvent, RunFinished, RunStarted
+from penstock.observe.events.listeners import JobListener, set_listeners
 
 HISTORY = "history-records"
 """Parameter: records of the other pipeline."""

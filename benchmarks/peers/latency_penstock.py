@@ -10,7 +10,7 @@ from benchmarks.systems.penstock_latency import PenstockLatency
 from benchmarks.systems.serve import serve
 from penstock.common import Configuration, WatermarkStrategy
 from penstock.datastream import DataStream, StreamExecutionEnvironment
-from penstock.events.listeners import set_listeners
+from penstock.observe.events.listeners import set_listeners
 
 _NO_TIME = WatermarkStrategy.no_watermarks()
 

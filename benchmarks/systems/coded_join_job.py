@@ -30,8 +30,8 @@ from penstock.common import Configuration, JobStatus, Row, RowKind, Types, Water
 from penstock.config.options import ENABLE_CODED_ROWDATA
 from penstock.datastream import JoinedRows, StreamExecutionEnvironment
 from penstock.datastream.connectors import DiscardingSink, FileSource
-from penstock.events.job_events import JobEvent, MetricsReported, MicroBatch
-from penstock.events.listeners import JobListener, set_listeners
+from penstock.observe.events.job_events import JobEvent, MetricsReported, MicroBatch
+from penstock.observe.events.listeners import JobListener, set_listeners
 
 INPUT = "input"
 """Among the options: the directory with the tables."""

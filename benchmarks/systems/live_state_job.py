@@ -21,11 +21,11 @@ from penstock.datastream import (
 )
 from penstock.datastream.connectors import FileSource
 from penstock.errors import JobCancelledError
-from penstock.events.job_events import JobEvent, MetricsReported, MicroBatch
-from penstock.events.listeners import JobListener, set_listeners
 from penstock.metrics.job_metrics import SECONDS_PREFIX
 from penstock.metrics.profile import JobProfile
-from penstock.ui.server import announced_to
+from penstock.observe.events.job_events import JobEvent, MetricsReported, MicroBatch
+from penstock.observe.events.listeners import JobListener, set_listeners
+from penstock.observe.ui.server import announced_to
 
 RECORD = Types.ROW_NAMED(["key", "value"], [Types.LONG(), Types.LONG()])
 

@@ -18,7 +18,7 @@ from benchmarks.systems.serve import serve
 from penstock.common import Configuration
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.connectors import DiscardingSink, FileSink, Sink
-from penstock.events.listeners import set_listeners
+from penstock.observe.events.listeners import set_listeners
 
 INPUT, NAMES = "input", "queries"
 """Among the options: the directory of the tables, and the names of the queries."""

@@ -17,10 +17,10 @@ from benchmarks.systems.serve import serve
 from benchmarks.systems.watcher import Watcher
 from penstock.common import Configuration
 from penstock.datastream import StreamExecutionEnvironment
-from penstock.events.job_events import JobEvent, MicroBatch, Switched
-from penstock.events.listeners import JobListener, set_listeners
 from penstock.metrics.profile import JobProfile
-from penstock.ui.server import announced_to
+from penstock.observe.events.job_events import JobEvent, MicroBatch, Switched
+from penstock.observe.events.listeners import JobListener, set_listeners
+from penstock.observe.ui.server import announced_to
 
 HAND_OVER = "switch_seconds"
 """Told by jobs with a switch: from the end of the batch run to the start of the live query."""

@@ -26,8 +26,8 @@ from benchmarks.systems.serve import serve
 from penstock.common import Configuration, JobStatus, Types, WatermarkStrategy
 from penstock.datastream import DataStream, StreamExecutionEnvironment
 from penstock.datastream.connectors.postgres import PostgresSource
-from penstock.events.job_events import JobEvent, MicroBatch
-from penstock.events.listeners import JobListener, set_listeners
+from penstock.observe.events.job_events import JobEvent, MicroBatch
+from penstock.observe.events.listeners import JobListener, set_listeners
 
 COUNT = Types.TUPLE([Types.LONG(), Types.LONG()])
 """A key, and how often it was seen."""

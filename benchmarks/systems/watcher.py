@@ -15,7 +15,7 @@ import urllib.request
 from typing import Any
 
 from penstock.config.reporter_options import UI_PORT
-from penstock.ui.server import UiServer
+from penstock.observe.ui.server import UiServer
 
 WATCHED: dict[str, Any] = {UI_PORT.key: "0"}
 """Settings of a job that is watched."""

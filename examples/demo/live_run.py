@@ -12,7 +12,7 @@ from examples.demo.story import Story, StoryListener
 from penstock.common import Configuration, JobClient, JobStatus
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.connectors import FileSource, HybridSource
-from penstock.events.listeners import also_listening
+from penstock.observe.events.listeners import also_listening
 
 STALL_SECONDS = 300.0
 """Without any event for so long, the job is given up."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from threading import Event
 from typing import Any
 
-from penstock.events.job_events import JobEvent, MicroBatch, RunFinished, Switched
-from penstock.events.listeners import JobListener
+from penstock.observe.events.job_events import JobEvent, MicroBatch, RunFinished, Switched
+from penstock.observe.events.listeners import JobListener
 
 
 @dataclass(slots=True)

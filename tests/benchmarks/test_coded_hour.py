@@ -18,7 +18,7 @@ from benchmarks.coded_hour.samples import JobSampler, cpu_seconds, disk_bytes
 from benchmarks.inputs.binlog import ORDERS
 from benchmarks.soak.driver import Drivers
 from penstock.common import Row, RowKind
-from penstock.events.job_events import MetricsReported, MicroBatch
+from penstock.observe.events.job_events import MetricsReported, MicroBatch
 
 TOP = Path(__file__).parents[2]
 RECORD = TOP / "benchmarks" / "results" / "coded-hour" / "minutes-60.jsonl"

@@ -20,7 +20,7 @@ from benchmarks.reporting.figures import FIGURES
 from benchmarks.reporting.judging import Latency
 from benchmarks.systems.latency_system import RATE
 from benchmarks.systems.launch import PEERS
-from penstock.events.job_events import JobEvent, RunFinished, RunStarted
+from penstock.observe.events.job_events import JobEvent, RunFinished, RunStarted
 
 PROGRAM = PROGRAMS["isolation"]
 OPTIONS = {HISTORY_RECORDS: 7, RATE: 1}

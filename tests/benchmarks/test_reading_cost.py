@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from benchmarks.reading_cost import FILES, KEYS, Arrived, write_files
-from penstock.events.job_events import MicroBatch
+from penstock.observe.events.job_events import MicroBatch
 
 
 def test_every_record_is_in_one_of_the_files(tmp_path: Path) -> None:

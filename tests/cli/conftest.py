@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from penstock.cli.main import command_line
 from penstock.config.configuration import process_overrides, set_process_overrides
-from penstock.events.listeners import LogListener, set_listeners
+from penstock.observe.events.listeners import LogListener, set_listeners
 
 
 @pytest.fixture(autouse=True)

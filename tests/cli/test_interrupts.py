@@ -19,8 +19,8 @@ SOURCE = Path(penstock.__file__).parent.parent
 WAITS = """
 import time
 from penstock.datastream import StreamExecutionEnvironment
-from penstock.events.job_events import MicroBatch, RunStarted
-from penstock.events.listeners import publish
+from penstock.observe.events.job_events import MicroBatch, RunStarted
+from penstock.observe.events.listeners import publish
 
 def build():
     env = StreamExecutionEnvironment.get_execution_environment()

@@ -13,7 +13,8 @@ import pytest
 from rich.console import Console
 
 from penstock.cli.progress import DisplayAwareStream, PlainProgress, TerminalProgress, job_progress
-from penstock.events.job_events import (
+from penstock.metrics.values import CounterValue
+from penstock.observe.events.job_events import (
     BatchProgress,
     JobEnded,
     MetricsReported,
@@ -24,8 +25,7 @@ from penstock.events.job_events import (
     RunStarted,
     Switched,
 )
-from penstock.events.listeners import JobEvents, publish
-from penstock.metrics.values import CounterValue
+from penstock.observe.events.listeners import JobEvents, publish
 
 HISTORY = RunStarted("history", "batch", "flights", bounded=True)
 HISTORY_DONE = RunFinished("history", "batch", 4_000_000, 3.2)

@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from penstock.events.event_files import EventFiles
-from penstock.events.event_json import to_line
-from penstock.events.job_events import (
+from penstock.metrics.values import CounterValue, GaugeValue
+from penstock.observe.events.event_files import EventFiles
+from penstock.observe.events.event_json import to_line
+from penstock.observe.events.job_events import (
     BatchProgress,
     JobEnded,
     JobStarted,
@@ -27,7 +28,6 @@ from penstock.events.job_events import (
     RunStarted,
     Switched,
 )
-from penstock.metrics.values import CounterValue, GaugeValue
 from penstock.wire.atomic_file import write_verified
 
 ERROR = {"code": "USER_FUNCTION", "problem": "it raised", "hint": "correct it", "origin": "j.py:3"}
@@ -337,8 +337,8 @@ def _no_handlers():
 def test_log_lines_as_json(penstock, program):
     path = program("""
         import logging
-        from penstock.events.job_events import RunStarted
-        from penstock.events.listeners import JobEvents
+        from penstock.observe.events.job_events import RunStarted
+        from penstock.observe.events.listeners import JobEvents
 
         JobEvents("9f", "visits").publish(RunStarted("live", "live", "numbers", False))
         logging.getLogger("penstock.other").warning("look %s", "here")

@@ -18,12 +18,12 @@ import pytest
 from penstock.cli.job_observer import JobObserver
 from penstock.cli.ui import _ShownJob
 from penstock.errors import JobDirectoryError
-from penstock.events.event_files import EventFiles
-from penstock.events.event_json import to_line
-from penstock.events.job_events import JobEnded, JobEvent, JobStarted, RunStarted
+from penstock.observe.events.event_files import EventFiles
+from penstock.observe.events.event_json import to_line
+from penstock.observe.events.job_events import JobEnded, JobEvent, JobStarted, RunStarted
+from penstock.observe.ui.job_controls import JobAction
 from penstock.spark.job.job_lock import JobLock
 from penstock.spark.savepoints.savepoint_requests import SavepointRequests
-from penstock.ui.job_controls import JobAction
 from penstock.wire.atomic_file import write_verified
 
 WHOSE: dict[str, Any] = {"job_id": "9f", "job_name": "visits", "at_ms": 1_000}

@@ -16,7 +16,8 @@ from penstock.connectors.python import collect_sink
 from penstock.connectors.python.collect_sink import CollectSink
 from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.connectors.python.print_sink import PrintSink
-from penstock.connectors.staged import KeptBytes, StagedBytesWriter, spool_directory
+from penstock.connectors.spool import spool_directory
+from penstock.connectors.staged import KeptBytes, StagedBytesWriter
 from penstock.errors import SinkError
 from penstock.filesystem.stored_path import mounted
 from penstock.graph.endpoints import Sink, SinkContext

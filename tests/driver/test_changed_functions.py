@@ -14,7 +14,7 @@ from penstock.cli.plan import planned_by
 from penstock.common import Configuration
 from penstock.config.configuration import process_overrides, set_process_overrides
 from penstock.datastream.connectors import CollectionSource
-from penstock.events.job_events import FunctionChanged, JobEvent
+from penstock.observe.events.job_events import FunctionChanged, JobEvent
 from penstock.plan.compat import function_digest
 from penstock.plan.compat.function_digest import changed_functions, function_digests, job_digest
 from penstock.plan.physical import PhysicalPlan

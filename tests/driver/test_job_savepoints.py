@@ -11,9 +11,9 @@ import pytest
 
 from penstock.common import Configuration
 from penstock.errors import SavepointError
-from penstock.events.job_events import SavepointFailed, SavepointTaken
 from penstock.filesystem.object_path import ObjectPath
 from penstock.filesystem.stored_path import JobPath
+from penstock.observe.events.job_events import SavepointFailed, SavepointTaken
 from penstock.plan.physical import PipelinePlan, RunPlan
 from penstock.program.run_settings import RunKind
 from penstock.spark.job.observed_job import ObservedJob

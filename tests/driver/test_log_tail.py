@@ -13,8 +13,8 @@ import pytest
 
 from penstock.datastream.connectors import LogSplit
 from penstock.errors import JobCancelledError, SourceError
-from penstock.events.job_events import ConfirmFailed, JobEvent
-from penstock.events.listeners import JobEvents, JobListener, also_listening
+from penstock.observe.events.job_events import ConfirmFailed, JobEvent
+from penstock.observe.events.listeners import JobEvents, JobListener, also_listening
 from penstock.spark.driver.confirmations import Confirmations, ends_read
 from penstock.spark.driver.run_context import until_cancelled
 from penstock.spark.live.epochs.epoch_journal import EpochPositions, PlannedEpoch

@@ -17,8 +17,8 @@ pytestmark = pytest.mark.spark
 
 ENDLESS = """\
 import os, signal
-from penstock.events.job_events import MicroBatch
-from penstock.events.listeners import JobListener, also_listening
+from penstock.observe.events.job_events import MicroBatch
+from penstock.observe.events.listeners import JobListener, also_listening
 
 class Interrupt(JobListener):
     def on_event(self, event):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from examples.demo.story import Story, StoryListener
-from penstock.events.job_events import (
+from penstock.observe.events.job_events import (
     BatchProgress,
     MicroBatch,
     Resumed,

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 import penstock.failpoint
-from penstock.events.event_files import EventFiles
-from penstock.events.job_events import JobEnded, JobStarted, RunFinished
+from penstock.observe.events.event_files import EventFiles
+from penstock.observe.events.job_events import JobEnded, JobStarted, RunFinished
 from tests.faults.drivers import SECONDS
 from tests.faults.in_process import Attempts
 from tests.faults.processes import full_disk, wait_for

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import penstock.datastream.connectors as connectors_module
+from penstock.cli.doctor.software import extras
 from penstock.datastream import StreamExecutionEnvironment
-from penstock.doctor.software import extras
 from penstock.errors import MissingConnectorError, SqlError
 from penstock.extras import EXTRAS, Endpoint, Extra
 from penstock.plan.explain.outline import nodes_of

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.doctor.software import LEAST_SPARK, TESTED
+from penstock.cli.doctor.software import LEAST_SPARK, TESTED
 from tools.matrix import (
     OF_LIBRARIES,
     PINNED_SPARK,

@@ -14,7 +14,7 @@ from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.formats.csv import CsvRowDeserializationSchema
 from penstock.datastream.formats.json import JsonRowDeserializationSchema
 from penstock.errors import ConfigError, DecodeError, SourceError
-from penstock.sql.binding.zone import in_zone_of
+from penstock.sql.scalar_binding.zone import in_zone_of
 from penstock.sql.tables.formats.table import FORMATS
 from penstock.sql.tables.options import TableOptions
 from penstock.types.sql_types import of_type_info

@@ -20,12 +20,12 @@ from penstock.datastream import StreamExecutionEnvironment, col
 from penstock.datastream.connectors import FileSource, HybridSource, NumberSequenceSource
 from penstock.datastream.window import TumblingEventTimeWindows
 from penstock.errors import PenstockError
-from penstock.events.job_events import JobEvent, RunFinished
-from penstock.events.listeners import JobListener, also_listening
 from penstock.expressions.aggregates import AggregateExpression
 from penstock.expressions.arrow.merging import ColumnMerge
 from penstock.expressions.arrow.records import ChainEvaluation
 from penstock.expressions.keyed_aggregate import keyed_aggregate
+from penstock.observe.events.job_events import JobEvent, RunFinished
+from penstock.observe.events.listeners import JobListener, also_listening
 from penstock.spark.expressions.aggregates import merged
 from penstock.spark.expressions.projection import projected
 from penstock.types.arrow import arrow_columns, arrow_schema

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from penstock.events.job_events import JobEvent, Restarting, RunStarted
-from penstock.events.listeners import JobListener, also_listening
+from penstock.observe.events.job_events import JobEvent, Restarting, RunStarted
+from penstock.observe.events.listeners import JobListener, also_listening
 from tests.spark.conftest import Environment, Failures
 from tests.spark.jobs import enriched
 from tests.spark.test_clients import written

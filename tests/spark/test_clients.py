@@ -24,8 +24,8 @@ from penstock.datastream.connectors import (
     SparkSource,
 )
 from penstock.errors import PenstockError
-from penstock.events.job_events import JobEnded, JobEvent, MicroBatch
-from penstock.events.listeners import JobListener, also_listening
+from penstock.observe.events.job_events import JobEnded, JobEvent, MicroBatch
+from penstock.observe.events.listeners import JobListener, also_listening
 from penstock.spark.session.job_settings import query_settings
 from penstock.wire.canonical.key_groups import KeyGroups, subtask_of
 from tests.spark.conftest import Environment

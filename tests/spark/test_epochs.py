@@ -12,8 +12,8 @@ import pytest
 from penstock.common import Types
 from penstock.datastream import KeyedProcessFunction
 from penstock.datastream.connectors import DataGeneratorSource, FileSink
-from penstock.events.job_events import JobEvent, MicroBatch, Repeating, Restarting
-from penstock.events.listeners import JobListener, also_listening
+from penstock.observe.events.job_events import JobEvent, MicroBatch, Repeating, Restarting
+from penstock.observe.events.listeners import JobListener, also_listening
 from penstock.spark.live.epochs import epoch_run
 from penstock.state.log.epoch_log import EpochLog
 from penstock.state.log.epoch_record import EPOCHS

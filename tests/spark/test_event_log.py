@@ -19,8 +19,8 @@ from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream.connectors import CollectionSource, FileSink, HybridSource
 from penstock.datastream.window import TumblingEventTimeWindows
 from penstock.errors import PenstockError
-from penstock.events.event_files import EventFiles
-from penstock.events.job_events import (
+from penstock.observe.events.event_files import EventFiles
+from penstock.observe.events.job_events import (
     JobEnded,
     JobEvent,
     JobStarted,
@@ -31,7 +31,7 @@ from penstock.events.job_events import (
     RunStarted,
     Switched,
 )
-from penstock.events.listeners import JobListener, also_listening
+from penstock.observe.events.listeners import JobListener, also_listening
 from tests.spark.conftest import Environment
 
 NUMBERS = list(range(40))

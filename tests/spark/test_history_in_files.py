@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 from penstock.cli.main import command_line
 from penstock.datastream.connectors import DiscardingSink, FileSink
-from penstock.events.job_events import MicroBatch
-from penstock.events.listeners import also_listening
+from penstock.observe.events.job_events import MicroBatch
+from penstock.observe.events.listeners import also_listening
 from penstock.state.savepoint import read_savepoint
 from penstock.wire.atomic_file import read_verified
 from tests.spark.conftest import Environment, Failures

@@ -20,8 +20,8 @@ from penstock.common import Row, Types, WatermarkStrategy
 from penstock.connectors.spark_source import SparkSource
 from penstock.datastream.connectors import FileSink, FileSource, HybridSource, NumberSequenceSource
 from penstock.errors import SourceError
-from penstock.events.job_events import MicroBatch, Restarting
-from penstock.events.listeners import also_listening
+from penstock.observe.events.job_events import MicroBatch, Restarting
+from penstock.observe.events.listeners import also_listening
 from penstock.spark.live.epochs.epoch_files import EpochFiles
 from penstock.spark.sources.listing.file_log import FileLog, PinnedFile
 from tests.spark.conftest import Environment

@@ -20,9 +20,9 @@ from penstock.common import Types, WatermarkStrategy
 from penstock.datastream import MapFunction, StreamExecutionEnvironment
 from penstock.datastream.connectors import FileSink, HybridSource
 from penstock.errors import SourceError
-from penstock.events.job_events import ConfirmFailed, MicroBatch
-from penstock.events.listeners import also_listening
 from penstock.graph.source import Source
+from penstock.observe.events.job_events import ConfirmFailed, MicroBatch
+from penstock.observe.events.listeners import also_listening
 from penstock.state.savepoint import read_savepoint
 from tests.log_world import AppendedLog
 from tests.spark.conftest import Environment, Failures

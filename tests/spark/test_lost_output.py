@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.events.job_events import JobEvent, Repeating
-from penstock.events.listeners import JobEvents, JobListener, also_listening
+from penstock.observe.events.job_events import JobEvent, Repeating
+from penstock.observe.events.listeners import JobEvents, JobListener, also_listening
 from penstock.spark.driver.lost_output import MOST_IN_A_ROW, LostOutput
 
 SPARK_SAID = (

@@ -11,10 +11,10 @@ from penstock.common import WatermarkStrategy
 from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream import MapFunction
 from penstock.datastream.connectors import CollectionSource, DataGeneratorSource, HybridSource
-from penstock.events.job_events import JobEvent, MetricsReported
-from penstock.events.listeners import JobListener, also_listening
 from penstock.metrics import DistributionValue
 from penstock.metrics.values import CounterValue
+from penstock.observe.events.job_events import JobEvent, MetricsReported
+from penstock.observe.events.listeners import JobListener, also_listening
 from tests.spark.conftest import Environment
 
 NUMBERS = list(range(40))

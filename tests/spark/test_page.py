@@ -13,10 +13,10 @@ from penstock.api.environment.job import JobClient, JobStatus
 from penstock.common import WatermarkStrategy
 from penstock.datastream.connectors import DataGeneratorSource, DiscardingSink
 from penstock.errors import JobCancelledError
-from penstock.ui import server
-from penstock.ui.server import CONTROLS, UiServer
+from penstock.observe.ui import server
+from penstock.observe.ui.server import CONTROLS, UiServer
+from tests.observe.ui.watched_page import watched_page
 from tests.spark.conftest import Environment
-from tests.ui.watched_page import watched_page
 
 TOKEN = "a-token-of-this-test"  # noqa: S105 - of a server that lives for a test
 SETTINGS = {"ui.port": "0", "ui.token": TOKEN, "execution.live.max-records-per-batch": 40}

@@ -15,8 +15,8 @@ from penstock.api.environment.job import JobStatus
 from penstock.datastream import WatermarkStrategy
 from penstock.datastream.connectors import DataGeneratorSource, DiscardingSink
 from penstock.errors import PenstockError
-from penstock.events.job_events import JobEvent, MicroBatch, Restarting, RunFinished
-from penstock.events.listeners import JobListener, also_listening
+from penstock.observe.events.job_events import JobEvent, MicroBatch, Restarting, RunFinished
+from penstock.observe.events.listeners import JobListener, also_listening
 from penstock.spark.inspect.state_reader import read_state_names
 from penstock.state.savepoint import read_savepoint
 from penstock.wire.atomic_file import read_verified

@@ -12,8 +12,8 @@ import pytest
 
 from penstock.common import Types, WatermarkStrategy
 from penstock.datastream.connectors import FileSource
-from penstock.events.job_events import BatchProgress, JobEvent, MicroBatch
-from penstock.events.listeners import JobListener, also_listening
+from penstock.observe.events.job_events import BatchProgress, JobEvent, MicroBatch
+from penstock.observe.events.listeners import JobListener, also_listening
 from tests.spark.conftest import Environment
 
 

@@ -15,8 +15,8 @@ from penstock.datastream.connectors import DataGeneratorSource, FileSink
 from penstock.datastream.functions import KeyedProcessFunction
 from penstock.datastream.state import ValueStateDescriptor
 from penstock.errors import PenstockError
-from penstock.events.job_events import JobEvent, Restarting
-from penstock.events.listeners import JobListener, also_listening
+from penstock.observe.events.job_events import JobEvent, Restarting
+from penstock.observe.events.listeners import JobListener, also_listening
 from tests.spark.conftest import Environment
 
 COUNT = 120

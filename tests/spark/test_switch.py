@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 
 from penstock.common import TypeInformation, Types, WatermarkStrategy
 from penstock.datastream.connectors import CollectionSource, FileSink, HybridSource
-from penstock.events.job_events import JobEvent, Restarting, RunStarted
-from penstock.events.listeners import JobListener, also_listening
 from penstock.graph.endpoints import SplitSource
+from penstock.observe.events.job_events import JobEvent, Restarting, RunStarted
+from penstock.observe.events.listeners import JobListener, also_listening
 from tests.spark.conftest import Environment, Failures
 
 PAIR = Types.TUPLE([Types.LONG(), Types.LONG()])

@@ -17,7 +17,7 @@ from penstock.expressions.row_values import RowValues
 from penstock.expressions.tree import Call, Expression, parts_of
 from penstock.plan.placement.legality import narrowed
 from penstock.relation.tree import SqlColumn
-from penstock.sql.binding.scope import Scope
+from penstock.sql.scalar_binding.scope import Scope
 from penstock.types import sql_types as sql
 from tests.expressions.generated import VALUES
 from tests.sql.flink_answers.penstock_answers import bound

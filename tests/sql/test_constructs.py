@@ -15,14 +15,14 @@ from penstock.expressions.functions import FUNCTIONS as COMPUTED
 from penstock.expressions.functions import LOGIC
 from penstock.expressions.row_values import _SPECIAL
 from penstock.relation.tree import Relation, SqlColumn
-from penstock.sql.binding.binder import Binder
-from penstock.sql.binding.calls import rules
-from penstock.sql.binding.operators import BUILDERS
-from penstock.sql.binding.scope import Scope
 from penstock.sql.grammar import parse_query
 from penstock.sql.lowering.lower import LOWER
-from penstock.sql.relations.aggregates import _RESULTS
-from penstock.sql.relations.select import _CLAUSES, QueryTranslator
+from penstock.sql.query_binding.aggregates import _RESULTS
+from penstock.sql.query_binding.select import _CLAUSES, QueryTranslator
+from penstock.sql.scalar_binding.binder import Binder
+from penstock.sql.scalar_binding.calls import rules
+from penstock.sql.scalar_binding.operators import BUILDERS
+from penstock.sql.scalar_binding.scope import Scope
 from penstock.sql.sqlglot_source import exp
 from penstock.sql.streams import StreamCatalogue, StreamTable
 from penstock.types.sql_types import INT

@@ -13,12 +13,12 @@ import pytest
 from penstock.common import Configuration, Row, Types
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.errors import SqlError
-from penstock.sql.binding.calls import AGGREGATES
-from penstock.sql.binding.operators import BUILDERS
 from penstock.sql.grammar import parse_query
 from penstock.sql.queries import relation_of
-from penstock.sql.relations.aggregates import _OTHER_NAMES, _RESULTS, UNORDERED
-from penstock.sql.relations.select import QueryTranslator
+from penstock.sql.query_binding.aggregates import _OTHER_NAMES, _RESULTS, UNORDERED
+from penstock.sql.query_binding.select import QueryTranslator
+from penstock.sql.scalar_binding.calls import AGGREGATES
+from penstock.sql.scalar_binding.operators import BUILDERS
 from penstock.sql.sqlglot_source import exp
 from penstock.sql.streams import StreamCatalogue, StreamTable
 from penstock.sql.text_parser import OF_DIALECT, PARTS, check_parts

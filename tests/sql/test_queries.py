@@ -15,7 +15,7 @@ from penstock.sql.catalogue import FunctionKind, SqlFunction
 from penstock.sql.grammar import parse_query
 from penstock.sql.lowering.lower import Lowering
 from penstock.sql.queries import relation_of
-from penstock.sql.relations.select import QueryTranslator
+from penstock.sql.query_binding.select import QueryTranslator
 from penstock.sql.streams import StreamCatalogue, StreamTable
 from penstock.testing import Schedule, collect
 from penstock.types.sql_types import BIGINT, INT

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from penstock.events.job_events import JobStarted, MicroBatch, RunFinished, Switched
-from penstock.events.job_view import JobView
+from penstock.observe.events.job_events import JobStarted, MicroBatch, RunFinished, Switched
+from penstock.observe.events.job_view import JobView
 from tools.support.recorded_job import RECORDED, recorded
 
 NOW_MS = 1_800_000_000_000

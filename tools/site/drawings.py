@@ -197,7 +197,8 @@ def layers() -> str:
 
 
 def _height(package: str) -> int:
-    return 1 + max(map(_height, MAY_IMPORT.get(package, ())), default=-1)
+    below = {name.partition(".")[0] for name in MAY_IMPORT.get(package, ())}
+    return 1 + max(map(_height, below), default=-1)
 
 
 def _guarded(package: str) -> set[str]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from penstock.events.grafana import dashboard
-from penstock.events.metric_table import METRICS
+from penstock.observe.events.grafana import dashboard
+from penstock.observe.events.metric_table import METRICS
 
 DOCS = Path(__file__).parents[2] / "docs"
 BEGIN, END = "<!-- metrics: begin -->\n", "<!-- metrics: end -->\n"

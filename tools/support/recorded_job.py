@@ -23,9 +23,9 @@ import pyarrow.parquet as pq
 from penstock.common import Configuration, Types, WatermarkStrategy
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.connectors import DiscardingSink, FileSource, HybridSource
-from penstock.events.event_files import DIRECTORY, LATEST
-from penstock.events.event_json import from_line, to_line
-from penstock.events.job_events import JobEvent, JobStarted, MicroBatch
+from penstock.observe.events.event_files import DIRECTORY, LATEST
+from penstock.observe.events.event_json import from_line, to_line
+from penstock.observe.events.job_events import JobEvent, JobStarted, MicroBatch
 
 RECORDED = Path(__file__).with_name("recorded_job.jsonl")
 

@@ -15,11 +15,11 @@ from pathlib import Path
 
 from playwright.sync_api import BrowserContext, Page
 
-from penstock.events.job_events import JobEvent, MetricsReported, MicroBatch
-from penstock.events.job_view import JobView
-from penstock.ui.access import own_names
-from penstock.ui.job_controls import Answer, JobAction, JobControls
-from penstock.ui.server import UiServer
+from penstock.observe.events.job_events import JobEvent, MetricsReported, MicroBatch
+from penstock.observe.events.job_view import JobView
+from penstock.observe.ui.access import own_names
+from penstock.observe.ui.job_controls import Answer, JobAction, JobControls
+from penstock.observe.ui.server import UiServer
 from tools.support.browser import browser, installed_browser
 from tools.support.recorded_job import recorded
 from tools.support.shown_jobs import WHOSE, story

@@ -11,7 +11,9 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from penstock.events.job_events import (
+from penstock.metrics.job_metrics import COMBINED_IN, COMBINED_OUT, RECORDS_OUT, WATERMARK
+from penstock.metrics.values import CounterValue, GaugeValue, MetricValue
+from penstock.observe.events.job_events import (
     BatchProgress,
     JobEvent,
     JobStarted,
@@ -23,9 +25,7 @@ from penstock.events.job_events import (
     SavepointTaken,
     Switched,
 )
-from penstock.events.job_view import JobView
-from penstock.metrics.job_metrics import COMBINED_IN, COMBINED_OUT, RECORDS_OUT, WATERMARK
-from penstock.metrics.values import CounterValue, GaugeValue, MetricValue
+from penstock.observe.events.job_view import JobView
 
 WHOSE: dict[str, Any] = {"job_id": "5f0c2a9e41d7b836", "job_name": "delays"}
 

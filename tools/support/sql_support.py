@@ -12,13 +12,13 @@ from pathlib import Path
 
 from penstock.api.environment.environment import StreamExecutionEnvironment
 from penstock.errors import SqlError
-from penstock.sql.binding.calls import UNPREDICTABLE
 from penstock.sql.functions.accumulators import ACCUMULATORS
 from penstock.sql.functions.over import POSITIONAL
 from penstock.sql.grammar import parse_query
 from penstock.sql.insertions import SqlJob
-from penstock.sql.relations.aggregates import _OTHER_NAMES, _RESULTS
-from penstock.sql.relations.explain import with_state
+from penstock.sql.query_binding.aggregates import _OTHER_NAMES, _RESULTS
+from penstock.sql.query_binding.explain import with_state
+from penstock.sql.scalar_binding.calls import UNPREDICTABLE
 
 PAGE = Path(__file__).parents[2] / "docs" / "sql.md"
 _BLOCK = re.compile(r"(<!-- support -->\n).*?(<!-- /support -->)", re.DOTALL)

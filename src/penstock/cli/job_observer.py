@@ -8,13 +8,13 @@ from typing import Any
 
 from penstock.api.environment.job import CompletableFuture
 from penstock.errors import JobDirectoryError, SavepointError
-from penstock.events.event_files import EventFiles, events_in
-from penstock.events.job_view import LOST, OVER, JobView
-from penstock.events.status_json import status_json
 from penstock.filesystem.stored_path import JobPath
+from penstock.observe.events.event_files import EventFiles, events_in
+from penstock.observe.events.job_view import LOST, OVER, JobView
+from penstock.observe.events.status_json import status_json
+from penstock.observe.ui.job_controls import JobAction, JobControl
 from penstock.spark.job.observed_job import ObservedJob
 from penstock.spark.savepoints.savepoint_requests import SavepointFutures, no_live_run
-from penstock.ui.job_controls import JobAction, JobControl
 
 
 @dataclass(slots=True)

@@ -46,7 +46,7 @@ COMMANDS: tuple[Command, ...] = (
         "savepoint", "savepoint", "savepoint", "penstock savepoint /data/checkpoints/visits --stop"
     ),
     Command("drop", "drop", "drop", "penstock drop job.py /data/checkpoints/visits --yes"),
-    Command("doctor", "doctor", "doctor", "penstock doctor --directory /data/checkpoints"),
+    Command("doctor", "doctor.command", "doctor", "penstock doctor --directory /data/checkpoints"),
     Command("prepare", "prepare", "prepare", "penstock prepare"),
     Command("init", "init", "init", "penstock init spent"),
     Command("port", "port", "port", "penstock port job.py --diff"),

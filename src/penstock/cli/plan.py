@@ -28,14 +28,14 @@ from penstock.cli.script import (
 from penstock.config.configuration import set_process_overrides
 from penstock.config.options import TARGET, RuntimeExecutionMode
 from penstock.errors import ArgumentError, PenstockError
-from penstock.events.sentences import changed_function
+from penstock.observe.events.sentences import changed_function
+from penstock.observe.ui.graph_layout import layout_of
 from penstock.plan.compat.function_digest import changed_functions
 from penstock.plan.explain.estimate import estimate, render_estimate
 from penstock.plan.explain.outline import describe_unnamed_state, edges_of, nodes_of
 from penstock.plan.explain.render import render_mermaid, render_text
 from penstock.plan.physical import PhysicalPlan
 from penstock.spark.driver.changed_functions import recorded_functions
-from penstock.ui.graph_layout import layout_of
 
 _STYLE = """
 svg { background: #fff; font: 13px system-ui, sans-serif; }

@@ -23,7 +23,7 @@ from rich.text import Text
 
 from penstock.config.parse import DURATION
 from penstock.errors import ConfigError
-from penstock.events.job_events import (
+from penstock.observe.events.job_events import (
     BatchProgress,
     JobEnded,
     JobEvent,
@@ -34,8 +34,8 @@ from penstock.events.job_events import (
     RunFinished,
     RunStarted,
 )
-from penstock.events.listeners import JobListener, LogListener, set_listeners
-from penstock.events.sentences import metric_parts, records, sentence
+from penstock.observe.events.listeners import JobListener, LogListener, set_listeners
+from penstock.observe.events.sentences import metric_parts, records, sentence
 
 
 def duration(option: str, text: str) -> timedelta:

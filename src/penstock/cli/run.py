@@ -24,9 +24,9 @@ from penstock.cli.script import (
 from penstock.config.configuration import Configuration, set_process_overrides
 from penstock.config.options import LOGGING_FORMAT
 from penstock.config.reporter_options import UI_PORT
-from penstock.events.event_json import log_as_json
+from penstock.observe.events.event_json import log_as_json
+from penstock.observe.ui.server import UiServer, announced_to
 from penstock.plan.explain.render import render_text
-from penstock.ui.server import UiServer, announced_to
 
 RUN_PORT = 8470
 """The port of `penstock run --ui`."""

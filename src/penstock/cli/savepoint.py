@@ -15,7 +15,7 @@ from rich.text import Text
 from penstock.cli.failures import exit_status
 from penstock.cli.progress import duration
 from penstock.errors import SavepointError
-from penstock.events.sentences import human_duration, unnamed_state
+from penstock.observe.events.sentences import human_duration, unnamed_state
 from penstock.spark.job.mounted_path import savepoint_place
 from penstock.spark.job.observed_job import ObservedJob
 from penstock.spark.savepoints.offline_savepoint import take_offline

@@ -17,8 +17,8 @@ from rich.text import Text
 from penstock.cli.failures import exit_status
 from penstock.cli.job_observer import JobObserver
 from penstock.cli.progress import duration
-from penstock.events.job_view import LOST, OVER
-from penstock.events.sentences import human_bytes, human_duration, instant, rate, records
+from penstock.observe.events.job_view import LOST, OVER
+from penstock.observe.events.sentences import human_bytes, human_duration, instant, rate, records
 
 _STYLES = {"RUNNING": "green", "FINISHED": "green", "FAILED": "bold red", LOST: "bold red"}
 _DRIVER_WORDS = {LOST: "its driver was killed; start the same command again to go on"}

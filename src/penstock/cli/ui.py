@@ -14,10 +14,10 @@ from penstock.cli.failures import exit_status
 from penstock.cli.job_observer import JobObserver, JobRequests
 from penstock.cli.run import RUN_PORT
 from penstock.cli.status import JobDir, Verbose
-from penstock.events.job_view import LOST, OVER, JobView
-from penstock.ui.access import own_names
-from penstock.ui.job_controls import JobControls
-from penstock.ui.server import UiServer
+from penstock.observe.events.job_view import LOST, OVER, JobView
+from penstock.observe.ui.access import own_names
+from penstock.observe.ui.job_controls import JobControls
+from penstock.observe.ui.server import UiServer
 
 
 class _ShownJob:

@@ -1,21 +1,8 @@
-"""Staged data of a task for its epoch: the bytes, their handles, and the mark that makes their epoch visible once.
+"""Staged data of a task for its epoch: the bytes, and their handles.
 
 A few bytes stay with the handle, more are a file of the job. Handles are in the record of the epoch. So what stays with one is
 as durable as the record, and neither makes nor syncs a file. A file is synced before its handle is given: an epoch that is
 recorded is not computed again, not even after a loss of power.
-
-Some systems keep one number with what they write. The driver writes the records of an epoch and its mark in one step, so
-the system itself gives the visible epoch. `epoch.json` in the job's directory has the one that was decided last:
-
-    the mark is that of the decided epoch      it is visible
-    the mark is the number before              it was decided, and nothing of it is visible
-    anything else                              the mark was lost, or is of somebody else
-
-A mark has the checksum of the epoch's name in its lower 32 bits, so that the number of another epoch, which a
-driver wrote that was replaced in the meantime, is not taken for this one.
-
-A spool moves values from tasks to the driver. Delivery is exactly once while the driver runs. If a driver ends between
-delivering an epoch and recording it, the resumed job delivers that epoch again.
 """
 
 from __future__ import annotations
@@ -23,27 +10,21 @@ from __future__ import annotations
 import pickle
 import struct
 import uuid
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from enum import Enum
 from io import SEEK_END, BytesIO
-from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 
 from penstock.connectors.local_path import sink_errors
-from penstock.errors import CallSite, DecodeError, PenstockError, SinkError
-from penstock.failpoint import failpoint
+from penstock.errors import CallSite, PenstockError, SinkError
 from penstock.filesystem.stored_path import JobPath
-from penstock.graph.endpoints import Committer, SinkContext, SinkWriter
-from penstock.types.record_form import RecordForm, record_form
+from penstock.graph.endpoints import SinkContext, SinkWriter
+from penstock.types.record_form import RecordForm
 from penstock.user_failure import raise_interrupt, words_of
 from penstock.wire.atomic_file import (
     create_directory,
-    read_verified,
     sync_directory,
-    write_verified,
 )
 from penstock.wire.job_files import NewFile, new_file
 
@@ -210,30 +191,6 @@ def wrong_size(
     return SinkError(problem, hint=hint, origin=origin)
 
 
-@contextmanager
-def damaged_record(
-    record: str, unknown: str, origin: CallSite | None, kind: str = "file"
-) -> Iterator[None]:
-    """Turn a `DecodeError` in the block into the error of a record without which something is not known.
-
-    Raises:
-        SinkError: The block raised a `DecodeError`, which becomes the cause.
-    """
-    try:
-        yield
-    except DecodeError as cause:
-        raise SinkError(
-            f"the record of {record} cannot be read: {cause.problem}",
-            hint=f"Restore the {kind} from a copy. Without it nobody knows {unknown}.",
-            origin=origin,
-        ) from cause
-
-
-def own_directory(system: str, context: SinkContext) -> Path:
-    """Return the directory of what a sink of a system keeps with the job."""
-    return context.mounted_scratch / system / context.sink_id
-
-
 def make_empty(directory: JobPath) -> None:
     """Make a staging directory, and remove what an earlier driver left in it."""
     create_directory(directory)
@@ -318,223 +275,3 @@ class StagingDirectory:
 
 def _by_subtask(staged: Sequence[Staged]) -> list[Staged]:
     return sorted(staged, key=lambda handle: handle.subtask)
-
-
-class DeliveryGuarantee(Enum):
-    """The guarantee of a sink whose tasks fail and are repeated."""
-
-    EXACTLY_ONCE = "exactly-once"
-    """Each record is visible once: a `Sink` with a committer, such as `FileSink`."""
-
-    AT_LEAST_ONCE = "at-least-once"
-    """Each record is written once or more: a function passed to `add_sink`."""
-
-    NONE = "none"
-    """No guarantee."""
-
-
-class EpochFile:
-    """`epoch.json` of one sink.
-
-    Attributes:
-        path: Where it is.
-    """
-
-    def __init__(
-        self, directory: Path, context: SinkContext, unknown: str = "which epochs are visible"
-    ) -> None:
-        """Name the file, and what is not known without it."""
-        self.path = directory / "epoch.json"
-        self._unknown = unknown
-        self._context = context
-
-    def read(self) -> dict[str, Any] | None:
-        """Return what was recorded last, None if nothing was.
-
-        Raises:
-            SinkError: The file is damaged, or cannot be read.
-        """
-        origin = self._context.origin
-        with (
-            sink_errors(self.path.parent, "read the last epoch", origin),
-            damaged_record("the last epoch", self._unknown, origin),
-        ):
-            try:
-                return read_verified(self.path)
-            except FileNotFoundError:
-                return None
-
-    def record(self, *, number: int, epoch: str, **further: Any) -> None:
-        """Record an epoch that is decided now.
-
-        Raises:
-            SinkError: The directory cannot be written.
-            JobFencedError: Another driver has taken over.
-        """
-        payload = {"number": number, "epoch": epoch, **further}
-        with sink_errors(self.path.parent, f"record epoch {epoch}", self._context.origin):
-            write_verified(self.path, payload, may_replace=self._context.may_commit)
-
-
-_NAME_BITS = 32
-
-
-@dataclass(frozen=True, slots=True)
-class EpochMark:
-    """An epoch that had records.
-
-    Attributes:
-        number: Its number among those of the sink, from 1.
-        epoch: Its name.
-    """
-
-    number: int
-    epoch: str
-
-    @property
-    def value(self) -> int:
-        """The value stored in the system: it rises with the number."""
-        return self.number << _NAME_BITS | zlib.crc32(self.epoch.encode())
-
-
-class EpochMarks:
-    """The marks of one sink; failpoints, and the directory of the sink, begin with the name of its system."""
-
-    def __init__(
-        self,
-        system: str,
-        context: SinkContext,
-        visible: Callable[[], int | None],
-    ) -> None:
-        self._system = system
-        self._file = EpochFile(own_directory(system, context), context)
-        self._context = context
-        self._ask = visible
-
-    def recover(self) -> None:
-        """Check that the marks can be.
-
-        Raises:
-            SinkError: The mark is gone, or the directory cannot be written.
-        """
-        directory = self._file.path.parent
-        with sink_errors(directory, "prepare for marks", self._context.origin):
-            create_directory(directory)
-        self._compared()
-
-    def commit(self, epoch: str, write: Callable[[EpochMark], None] | None) -> None:
-        """Write an epoch, unless it is visible.
-
-        Raises:
-            SinkError: The mark is gone, or the directory cannot be written.
-        """
-        decided, visible = self._compared()
-        if decided is not None and decided.epoch == epoch and decided.value == visible:
-            return
-        if write is None:
-            return
-        number = (visible or 0) >> _NAME_BITS
-        mark = EpochMark(number + 1, epoch)
-        if mark != decided:
-            self._file.record(number=mark.number, epoch=epoch)
-        failpoint(f"{self._system}.decided")
-        self._context.may_commit()
-        write(mark)
-        failpoint(f"{self._system}.committed")
-
-    def _compared(self) -> tuple[EpochMark | None, int | None]:
-        """Return what was decided last, and the mark.
-
-        Raises:
-            SinkError: They do not belong together.
-        """
-        decided, visible = self._decided(), self._ask()
-        number = 0 if decided is None else decided.number
-        is_last = visible == (None if decided is None else decided.value)
-        is_before = number > 0 and (visible or 0) >> _NAME_BITS == number - 1
-        if not is_last and not is_before:
-            raise self._lost(number, visible)
-        return decided, visible
-
-    def _decided(self) -> EpochMark | None:
-        recorded = self._file.read()
-        return None if recorded is None else EpochMark(recorded["number"], recorded["epoch"])
-
-    def _lost(self, number: int, visible: int | None) -> SinkError:
-        found = "has none" if visible is None else f"says {visible >> _NAME_BITS}"
-        return SinkError(
-            f"{self._file.path} says that the sink {self._context.name!r} is at its epoch number {number}, and "
-            f"{self._system} {found}, or has one of another driver",
-            hint="What the sink writes to was replaced or restored, or the job's directory is an older copy. "
-            "Find out which epochs are there, then start from a savepoint in a new checkpoint directory.",
-            origin=self._context.origin,
-        )
-
-
-CHUNK_VALUES = 2048
-"""Greatest number of values in a chunk."""
-
-
-def spool_directory(context: SinkContext) -> JobPath:
-    """Return the directory of the spool files of a sink."""
-    return context.scratch / "spool" / context.sink_id
-
-
-class SpoolWriter(ChunkWriter):
-    """Pickles values into one spool file, made on the first value."""
-
-    doing = "spool values"
-    file_kind = "spool"
-    refusal = "values of sink {} cannot be brought to the driver"
-
-    def __init__(
-        self, context: SinkContext, convert: Callable[[list[Any]], list[Any]] | None = None
-    ) -> None:
-        super().__init__(spool_directory(context), context)
-        self._convert = convert
-        self._form = record_form(context.type_info) if convert is None else None
-
-    def write(self, values: list[Any]) -> None:
-        """Append `values`; they may be changed afterwards.
-
-        Raises:
-            SinkError: A value cannot be pickled, or the file system refused.
-        """
-        for start in range(0, len(values), CHUNK_VALUES):
-            chunk = values[start : start + CHUNK_VALUES]
-            self._append_values(self._convert(chunk) if self._convert else chunk)
-
-
-class SpoolCommitter(Committer):
-    """Delivers spooled values in the driver, by subtask and then in order of writing.
-
-    An exception of what gets them fails the commit; the epoch then counts as delivered for this committer.
-    """
-
-    def __init__(self, context: SinkContext, deliver: Callable[[list[Any]], None]) -> None:
-        self._staging = StagingDirectory(spool_directory(context), "values", context)
-        self._deliver = deliver
-        self._delivered_epoch: str | None = None
-
-    def recover(self) -> None:
-        """Delete spool files that were not delivered.
-
-        Raises:
-            SinkError: The scratch directory cannot be created or written.
-        """
-        self._staging.prepare()
-
-    def commit(self, epoch: str, committables: Sequence[Any]) -> None:
-        """Deliver the values of `epoch` unless this committer did before.
-
-        Raises:
-            SinkError: A spool file is missing or damaged.
-        """
-        repeated = epoch == self._delivered_epoch
-        self._delivered_epoch = epoch
-        try:
-            if not repeated:
-                for chunk in self._staging.chunks(committables):
-                    self._deliver(chunk)
-        finally:
-            self._staging.remove(committables)

@@ -12,7 +12,7 @@ from penstock.config.options import RuntimeExecutionMode
 from penstock.errors import CallSite
 from penstock.graph.endpoints import Sink, Source
 from penstock.graph.logical import LogicalGraph
-from penstock.notebook.card import Card, CardTable, ShownAsCard
+from penstock.observe.notebook.card import Card, CardTable, ShownAsCard
 from penstock.program.channel import ChannelSpec
 from penstock.program.fold import FoldPlan
 from penstock.program.level import Copies, OperatorSpec

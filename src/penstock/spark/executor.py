@@ -11,13 +11,13 @@ from pyspark.sql import SparkSession
 from penstock.api.environment.job import JobClient
 from penstock.config.configuration import Configuration
 from penstock.config.options import CHECKPOINT_DIR, JOB_NAME, LOGGING_FORMAT
-from penstock.events.event_json import log_as_json
-from penstock.events.listeners import JobEvents, Registration
-from penstock.notebook.live_job import live_job
+from penstock.observe.events.event_json import log_as_json
+from penstock.observe.events.listeners import JobEvents, Registration
+from penstock.observe.notebook.live_job import live_job
+from penstock.observe.reporters.start import start_reporters
 from penstock.plan.phases.pipelines import is_written_beside
 from penstock.plan.physical import PhysicalPlan
 from penstock.plan.placement.expressions import computes_in_spark
-from penstock.reporters.start import start_reporters
 from penstock.spark.job.event_log import event_log_of, job_started
 from penstock.spark.job.job_directory import JobDirectory
 from penstock.spark.job.mounted_path import checkpoint_path

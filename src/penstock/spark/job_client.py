@@ -21,11 +21,13 @@ from penstock.errors import (
     SourceError,
     StateMigrationError,
 )
-from penstock.events.job_events import JobEnded, JobStarted, Restarting, Resumed
-from penstock.events.listeners import JobEvents
 from penstock.failpoint import failpoint
 from penstock.graph.backlog_end import Cut
-from penstock.notebook.card import Card, ShownAsCard
+from penstock.observe.events.job_events import JobEnded, JobStarted, Restarting, Resumed
+from penstock.observe.events.listeners import JobEvents
+from penstock.observe.notebook.card import Card, ShownAsCard
+from penstock.observe.ui.job_controls import JobAction, JobControl, in_thread
+from penstock.observe.ui.server import CONTROLS
 from penstock.plan.phases.backlog import decide_cuts, with_cuts
 from penstock.plan.physical import PhysicalPlan, RunPlan
 from penstock.program.run_settings import RunKind
@@ -47,8 +49,6 @@ from penstock.spark.session.settings import object_settings
 from penstock.spark.sources.dataframes import check_sources
 from penstock.spark.sources.file_paths import has_glob, local_path
 from penstock.spark.sources.table import files_of
-from penstock.ui.job_controls import JobAction, JobControl, in_thread
-from penstock.ui.server import CONTROLS
 
 _GO_ON = "start from it in a new checkpoint directory, with execution.state-recovery.path"
 

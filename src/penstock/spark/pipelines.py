@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from penstock.api.environment.job import RunSummary
 from penstock.connectors.cache import with_stored_result
 from penstock.errors import JobCancelledError
-from penstock.events.job_events import DONE, STOPPED, Resumed, RunFinished, RunStarted
 from penstock.filesystem.stored_path import JobPath
 from penstock.metrics.job_metrics import late_records
+from penstock.observe.events.job_events import DONE, STOPPED, Resumed, RunFinished, RunStarted
 from penstock.plan.phases.bounded_region import RESULTS_RUN
 from penstock.plan.physical import HandOver, RunPlan
 from penstock.program.run_settings import RunKind

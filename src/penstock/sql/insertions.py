@@ -11,13 +11,13 @@ from penstock.errors import SqlError, did_you_mean
 from penstock.expressions.tree import Expression, Field, Literal
 from penstock.relation.ordered import unique_by
 from penstock.relation.tree import Changelog, Project, Relation, SqlColumn
-from penstock.sql.binding.conversions import converted
 from penstock.sql.catalogue import SqlCatalogue, SqlTable, SqlView, TableSchema
 from penstock.sql.lowering.lower import Lowering, runs_as_batch
 from penstock.sql.place import TextPlace
-from penstock.sql.relations.explain import explained
-from penstock.sql.relations.final import final_rows
-from penstock.sql.relations.select import QueryTranslator
+from penstock.sql.query_binding.explain import explained
+from penstock.sql.query_binding.final import final_rows
+from penstock.sql.query_binding.select import QueryTranslator
+from penstock.sql.scalar_binding.conversions import converted
 from penstock.sql.statements import Insert, Name, Select, StatementSet
 from penstock.sql.tables.table import ConnectorTable
 from penstock.types.row import Row

@@ -8,12 +8,12 @@ from typing import Any
 from penstock.api.streams.data_stream import DataStream
 from penstock.errors import ArgumentError
 from penstock.relation.tree import Relation
-from penstock.sql.binding.zone import in_zone_of
 from penstock.sql.catalogue import SqlCatalogue
 from penstock.sql.grammar import parse_query
 from penstock.sql.lowering.lower import Lowering, runs_as_batch
-from penstock.sql.relations.final import final_rows
-from penstock.sql.relations.select import QueryTranslator
+from penstock.sql.query_binding.final import final_rows
+from penstock.sql.query_binding.select import QueryTranslator
+from penstock.sql.scalar_binding.zone import in_zone_of
 from penstock.sql.streams import StreamCatalogue, StreamTable
 from penstock.types.row import Row
 

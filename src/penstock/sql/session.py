@@ -16,12 +16,12 @@ from penstock.api.streams.data_stream import DataStream
 from penstock.config.configuration import HIDDEN, is_secret
 from penstock.errors import ArgumentError, ConfigError, SqlError, did_you_mean
 from penstock.relation.tree import Changelog
-from penstock.sql.binding.zone import in_zone_of
 from penstock.sql.catalogue import SqlFunction, SqlTable, SqlView
 from penstock.sql.grammar import ends_statement, parse_script
 from penstock.sql.insertions import SqlJob
 from penstock.sql.place import TextPlace
 from penstock.sql.results import SqlResult, described, text_of_table
+from penstock.sql.scalar_binding.zone import in_zone_of
 from penstock.sql.statements import (
     CreateFunction,
     CreateTable,

@@ -13,8 +13,8 @@ from itertools import pairwise
 from penstock.common import Configuration, Types, WatermarkStrategy
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.connectors import DataGeneratorSource, DiscardingSink, HybridSource
-from penstock.events.job_events import JobEvent, MicroBatch, RunFinished, RunStarted
-from penstock.events.listeners import JobListener, also_listening
+from penstock.observe.events.job_events import JobEvent, MicroBatch, RunFinished, RunStarted
+from penstock.observe.events.listeners import JobListener, also_listening
 
 HISTORY = 10_000_000
 NO_TIME = WatermarkStrategy.no_watermarks()

@@ -19,12 +19,12 @@ from penstock.expressions.arrow.evaluation import Batch, evaluation
 from penstock.expressions.row_values import RowValues, value_of
 from penstock.expressions.tree import Expression, Field, named
 from penstock.relation.tree import SqlColumn
-from penstock.sql.binding.binder import Binder
-from penstock.sql.binding.conversions import cast_call, converted
-from penstock.sql.binding.operators import BUILDERS
-from penstock.sql.binding.scope import Scope
-from penstock.sql.binding.zone import LOCAL_TIME_ZONE, in_zone_of
 from penstock.sql.grammar import parse_query
+from penstock.sql.scalar_binding.binder import Binder
+from penstock.sql.scalar_binding.conversions import cast_call, converted
+from penstock.sql.scalar_binding.operators import BUILDERS
+from penstock.sql.scalar_binding.scope import Scope
+from penstock.sql.scalar_binding.zone import LOCAL_TIME_ZONE, in_zone_of
 from penstock.sql.streams import StreamCatalogue
 from penstock.types.arrow import arrow_array, columns_to_lists
 from penstock.types.sql_types import INT, STRING, SqlType, row

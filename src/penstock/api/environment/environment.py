@@ -22,7 +22,7 @@ from penstock.config.options import JOB_NAME
 from penstock.connectors.python.collection import CollectionSource
 from penstock.errors import ArgumentError, CallSite
 from penstock.graph.endpoints import Source
-from penstock.notebook.card import Card, CardTable, ShownAsCard
+from penstock.observe.notebook.card import Card, CardTable, ShownAsCard
 from penstock.plan.explain.render import render_text
 from penstock.plan.options import plan_options
 from penstock.plan.physical import PhysicalPlan

@@ -13,7 +13,7 @@ from typing import Any, Generic, NoReturn, Protocol, TypeVar
 from penstock.config.configuration import Configuration
 from penstock.config.options import TARGET
 from penstock.metrics.job_metrics import is_named, result_named
-from penstock.notebook.card import Card, CardTable, ShownAsCard
+from penstock.observe.notebook.card import Card, CardTable, ShownAsCard
 from penstock.plan.physical import PhysicalPlan
 
 T = TypeVar("T")

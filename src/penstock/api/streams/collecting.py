@@ -32,8 +32,8 @@ from penstock.connectors.python import collect_sink
 from penstock.connectors.python.collect_sink import CollectSink
 from penstock.errors import ArgumentError, CallSite, GraphError
 from penstock.graph.logical import Node
-from penstock.notebook.card import Card, CardTable
-from penstock.notebook.live_job import display_of_notebook, unseen
+from penstock.observe.notebook.card import Card, CardTable
+from penstock.observe.notebook.live_job import display_of_notebook, unseen
 from penstock.plan.planner import plan_job
 from penstock.program.operators import SINK, SOURCE
 from penstock.types.row import Row

@@ -11,7 +11,7 @@ from penstock.api.streams.operator_settings import OperatorSettings
 from penstock.errors import ArgumentError, CallSite, GraphError
 from penstock.expressions.steps import ExpressionChain
 from penstock.graph.logical import Node
-from penstock.notebook.card import Card, ShownAsCard
+from penstock.observe.notebook.card import Card, ShownAsCard
 from penstock.program.operator_kind import OperatorKind
 from penstock.program.operators import KEY_BY
 from penstock.types import TupleTypeInfo, TypeInformation, Types

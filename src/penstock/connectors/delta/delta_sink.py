@@ -30,15 +30,9 @@ from penstock.connectors.delta.staged_tables import (
     unkept_rules,
 )
 from penstock.connectors.delta.table_log import check_installed, delta_errors, library
+from penstock.connectors.epoch_marks import EpochMark, EpochMarks
 from penstock.connectors.local_path import local_path, sink_errors
-from penstock.connectors.staged import (
-    SHARED,
-    EpochMark,
-    EpochMarks,
-    make_empty,
-    remove_files,
-    wrong_size,
-)
+from penstock.connectors.staged import SHARED, make_empty, remove_files, wrong_size
 from penstock.errors import ArgumentError, CallSite, SinkError
 from penstock.failpoint import failpoint
 from penstock.graph.dataset import Dataset, files_at

@@ -16,10 +16,11 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, ClassVar
 
+from penstock.connectors.epoch_marks import EpochFile
 from penstock.connectors.files.file_formats import SPECS, FileFormat
 from penstock.connectors.files.staged_files import Layout, StagedFile, StagedFileWriter
 from penstock.connectors.local_path import sink_errors
-from penstock.connectors.staged import SHARED, EpochFile, make_empty, remove_files
+from penstock.connectors.staged import SHARED, make_empty, remove_files
 from penstock.errors import ArgumentError, CallSite, SinkError
 from penstock.failpoint import failpoint
 from penstock.graph.endpoints import Committer, Sink, SinkContext, SinkWriter

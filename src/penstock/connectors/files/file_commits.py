@@ -21,13 +21,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from penstock.connectors.epoch_marks import damaged_record
 from penstock.connectors.files.file_compaction import FileCompaction
 from penstock.connectors.files.file_merger import HiddenOutput
 from penstock.connectors.files.file_naming import FileNaming
 from penstock.connectors.files.hidden_files import HiddenFile
 from penstock.connectors.files.staged_files import Layout, SmallFile, StagedFile
 from penstock.connectors.local_path import sink_errors
-from penstock.connectors.staged import damaged_record
 from penstock.errors import SinkError
 from penstock.failpoint import failpoint
 from penstock.graph.endpoints import Committer, SinkContext

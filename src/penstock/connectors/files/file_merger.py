@@ -27,6 +27,7 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 import pyarrow.parquet
 
+from penstock.connectors.epoch_marks import damaged_record
 from penstock.connectors.files.file_compaction import (
     FileCompaction,
     FileCompactor,
@@ -36,7 +37,6 @@ from penstock.connectors.files.file_formats import SPECS, FileFormat
 from penstock.connectors.files.file_writers import ROW_GROUP_ROWS, ParquetBatchFile
 from penstock.connectors.files.hidden_files import UNPUBLISHED, HiddenFile, HiddenFiles
 from penstock.connectors.files.staged_files import Layout
-from penstock.connectors.staged import damaged_record
 from penstock.failpoint import failpoint
 from penstock.graph.endpoints import SinkContext
 from penstock.wire.atomic_file import (

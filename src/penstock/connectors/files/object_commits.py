@@ -25,11 +25,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
+from penstock.connectors.epoch_marks import damaged_record
 from penstock.connectors.files.file_commits import KEPT_MANIFESTS
 from penstock.connectors.files.file_naming import FileNaming
 from penstock.connectors.files.uploaded_files import ObjectLayout, UploadedFile
 from penstock.connectors.local_path import sink_errors
-from penstock.connectors.staged import damaged_record
 from penstock.errors import JobFencedError, SinkError
 from penstock.failpoint import failpoint
 from penstock.filesystem.object_path import ObjectPath

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import ClassVar
 
+from penstock.connectors.epoch_marks import DeliveryGuarantee
 from penstock.connectors.kafka.client import COMMITS_OFFSETS
 from penstock.connectors.kafka.kafka_sink import KafkaSink
 from penstock.connectors.kafka.kafka_source import KafkaSource
 from penstock.connectors.kafka.record_serialization import KafkaRecordSerializationSchema
 from penstock.connectors.kafka.values import KafkaOffsetResetStrategy, KafkaOffsetsInitializer
 from penstock.connectors.rows.serialization import DeserializationSchema, SerializationSchema
-from penstock.connectors.staged import DeliveryGuarantee
 from penstock.errors import ArgumentError
 
 

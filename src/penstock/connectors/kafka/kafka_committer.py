@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
 
+from penstock.connectors.epoch_marks import EpochFile, EpochMark, own_directory
 from penstock.connectors.kafka.client import (
     GROUP,
     KafkaProperties,
@@ -28,7 +29,7 @@ from penstock.connectors.kafka.producers import (
 )
 from penstock.connectors.kafka.readers import new_consumer
 from penstock.connectors.kafka.record_serialization import OutgoingRecord
-from penstock.connectors.staged import EpochFile, EpochMark, Staged, StagingDirectory, own_directory
+from penstock.connectors.staged import Staged, StagingDirectory
 from penstock.errors import CallSite, JobFencedError, SinkError
 from penstock.failpoint import failpoint
 from penstock.graph.endpoints import Committer, SinkContext

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from penstock.connectors.client_library import OfThisProcess, check_set
+from penstock.connectors.epoch_marks import DeliveryGuarantee
 from penstock.connectors.kafka.client import (
     SERVERS,
     KafkaClientBuilder,
@@ -30,7 +31,6 @@ from penstock.connectors.kafka.record_serialization import (
 )
 from penstock.connectors.kafka.values import KafkaRecord
 from penstock.connectors.python.function_sink import NothingCommitter
-from penstock.connectors.staged import DeliveryGuarantee
 from penstock.errors import ArgumentError, SinkError
 from penstock.graph.dataset import Dataset
 from penstock.graph.endpoints import Committer, Sink, SinkContext, SinkWriter

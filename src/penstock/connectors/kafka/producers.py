@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from penstock.connectors.client_library import OfThisProcess
+from penstock.connectors.epoch_marks import own_directory
 from penstock.connectors.kafka.client import CLIENT_ID_PREFIX, KafkaProperties, library
 from penstock.connectors.kafka.record_serialization import (
     KafkaRecordSerializationSchema,
     OutgoingRecord,
     RecordFunction,
 )
-from penstock.connectors.staged import ChunkWriter, own_directory
+from penstock.connectors.staged import ChunkWriter
 from penstock.errors import PenstockError, SinkError
 from penstock.graph.endpoints import SinkContext
 from penstock.user_failure import refusal_of, short

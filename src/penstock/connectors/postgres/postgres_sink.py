@@ -20,6 +20,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from penstock.connectors.client_library import check_set
+from penstock.connectors.epoch_marks import DeliveryGuarantee, EpochMark, EpochMarks
 from penstock.connectors.postgres.client import (
     PostgresAddress,
     check_installed,
@@ -45,7 +46,6 @@ from penstock.connectors.postgres.staged_rows import (
     stage_prefix,
 )
 from penstock.connectors.postgres.values import TableName, quoted
-from penstock.connectors.staged import DeliveryGuarantee, EpochMark, EpochMarks
 from penstock.errors import ArgumentError, JobFencedError, SinkError
 from penstock.failpoint import failpoint
 from penstock.graph.dataset import Dataset

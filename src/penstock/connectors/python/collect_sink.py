@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from penstock.connectors.staged import SpoolCommitter, SpoolWriter
+from penstock.connectors.spool import SpoolCommitter, SpoolWriter
 from penstock.errors import SinkError
 from penstock.graph.endpoints import Committer, Sink, SinkContext, SinkWriter
 

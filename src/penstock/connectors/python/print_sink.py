@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from penstock.connectors.local_path import sink_errors
-from penstock.connectors.staged import SpoolCommitter, SpoolWriter
+from penstock.connectors.spool import SpoolCommitter, SpoolWriter
 from penstock.errors import SinkError
 from penstock.graph.endpoints import Committer, Sink, SinkContext, SinkWriter
 from penstock.types.information import PickledBytesTypeInfo, TypeInformation

@@ -19,6 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
+from penstock.connectors.epoch_marks import EpochMark, EpochMarks, own_directory
 from penstock.connectors.redis.client import (
     SURE_BYTES,
     RedisAddress,
@@ -28,14 +29,7 @@ from penstock.connectors.redis.client import (
     longest_argument,
     redis_errors,
 )
-from penstock.connectors.staged import (
-    EpochMark,
-    EpochMarks,
-    Staged,
-    StagedBytesWriter,
-    StagingDirectory,
-    own_directory,
-)
+from penstock.connectors.staged import Staged, StagedBytesWriter, StagingDirectory
 from penstock.errors import ArgumentError, PenstockError, SinkError
 from penstock.failpoint import failpoint
 from penstock.graph.dataset import Dataset

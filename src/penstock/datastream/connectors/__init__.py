@@ -3,6 +3,7 @@
 from penstock.connectors.absent import find_connector
 from penstock.connectors.delta.delta_sink import DeltaSink
 from penstock.connectors.delta.delta_source import DeltaSource
+from penstock.connectors.epoch_marks import DeliveryGuarantee
 from penstock.connectors.files.batch_function_sink import BatchEpoch, BatchFunctionSink
 from penstock.connectors.files.file_sink import FileSink
 from penstock.connectors.files.file_source import FileSource
@@ -22,7 +23,6 @@ from penstock.connectors.python.print_sink import PrintSink
 from penstock.connectors.redis.redis_sink import RedisSink
 from penstock.connectors.redis.redis_source import RedisSource
 from penstock.connectors.spark_source import SparkSource
-from penstock.connectors.staged import DeliveryGuarantee
 from penstock.datastream.connectors.file_system import (
     BucketAssigner,
     FileEnumeratorProvider,

@@ -1,6 +1,7 @@
 """The names of `pyflink.datastream.connectors.kafka`, and what there is beyond them."""
 
 from penstock.connectors.absent import OLD_PLACES, absent
+from penstock.connectors.epoch_marks import DeliveryGuarantee
 from penstock.connectors.kafka.flink_kafka import FlinkKafkaConsumer, FlinkKafkaProducer, Semantic
 from penstock.connectors.kafka.kafka_sink import KafkaSink, KafkaSinkBuilder
 from penstock.connectors.kafka.kafka_source import KafkaSource
@@ -17,7 +18,6 @@ from penstock.connectors.kafka.values import (
     KafkaRecord,
     KafkaTopicPartition,
 )
-from penstock.connectors.staged import DeliveryGuarantee
 from penstock.datastream.kafka_dead_letters import KafkaDeadLetter, KafkaDeadLetters
 
 __all__ = [

@@ -26,10 +26,10 @@ from pyspark.sql import functions as sf
 from penstock.api.environment.job import RunSummary
 from penstock.connectors.spark_source import SparkSource
 from penstock.errors import PenstockError
-from penstock.events.job_events import BatchProgress
 from penstock.failpoint import failpoint
 from penstock.graph.endpoints import EpochNumber
 from penstock.metrics.values import CounterValue
+from penstock.observe.events.job_events import BatchProgress
 from penstock.plan.phases.pipelines import most_tasks
 from penstock.plan.physical import HandOver, PhysicalPlan, RunPlan
 from penstock.runtime.spill.spill_space import SPILLED_BYTES, SPILLED_FILES

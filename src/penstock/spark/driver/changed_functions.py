@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from penstock.config.configuration import Configuration
 from penstock.config.options import CHECKPOINT_DIR, RECOVERY_PATH
-from penstock.events.job_events import FunctionChanged
-from penstock.events.listeners import JobEvents
 from penstock.filesystem.object_path import ObjectPath
+from penstock.observe.events.job_events import FunctionChanged
+from penstock.observe.events.listeners import JobEvents
 from penstock.plan.compat.function_digest import changed_functions, function_digests
 from penstock.plan.physical import PhysicalPlan
 from penstock.spark.job.job_directory import JobDirectory

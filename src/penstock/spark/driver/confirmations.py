@@ -17,10 +17,10 @@ from types import TracebackType
 from typing import Self, cast
 
 from penstock.errors import PenstockError
-from penstock.events.job_events import ConfirmFailed
-from penstock.events.listeners import JobEvents
 from penstock.failpoint import failpoint
 from penstock.graph.log_source import LogSource
+from penstock.observe.events.job_events import ConfirmFailed
+from penstock.observe.events.listeners import JobEvents
 from penstock.plan.physical import PhysicalPlan
 from penstock.spark.sources.read_context import Pinned
 

@@ -9,8 +9,8 @@ counts once.
 
 from __future__ import annotations
 
-from penstock.events.job_events import Repeating
-from penstock.events.listeners import JobEvents
+from penstock.observe.events.job_events import Repeating
+from penstock.observe.events.listeners import JobEvents
 
 _SPARK_SAYS = "indeterminate output"
 

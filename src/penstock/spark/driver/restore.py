@@ -18,13 +18,13 @@ from pathlib import Path
 from penstock.config.configuration import Configuration
 from penstock.config.options import IGNORE_SOURCE_POSITIONS, IGNORE_UNCLAIMED_STATE, RECOVERY_PATH
 from penstock.errors import CallSite, SavepointError, SavepointMismatchError
-from penstock.events.job_events import Resumed
-from penstock.events.listeners import JobEvents
 from penstock.failpoint import failpoint
 from penstock.filesystem.object_path import ObjectPath
 from penstock.filesystem.stored_path import JobPath
 from penstock.filesystem.stores import store_of
 from penstock.graph.source_switch import SourceSwitch
+from penstock.observe.events.job_events import Resumed
+from penstock.observe.events.listeners import JobEvents
 from penstock.plan.compat.function_digest import (
     channel_ends,
     numbered_sources,

@@ -14,14 +14,14 @@ from pyspark.sql import SparkSession
 from penstock.config.configuration import Configuration, job_parameters
 from penstock.config.options import FRAME_RECORDS
 from penstock.errors import JobCancelledError
-from penstock.events.job_events import MetricsReported
-from penstock.events.listeners import JobEvents
 from penstock.filesystem.store_settings import StoreSettings
 from penstock.graph.endpoints import Source
 from penstock.graph.source_switch import SourceSwitch, as_switched
 from penstock.metrics.job_metrics import JobMetrics
 from penstock.metrics.profile import WALL
 from penstock.metrics.task_facts import TaskFacts
+from penstock.observe.events.job_events import MetricsReported
+from penstock.observe.events.listeners import JobEvents
 from penstock.plan.physical import HandOver, PhysicalPlan, RunPlan
 from penstock.plan.placement.expressions import with_projections
 from penstock.plan.programs import programs_of

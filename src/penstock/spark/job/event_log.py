@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from penstock.config.configuration import Configuration
 from penstock.errors import PenstockError
-from penstock.events.event_files import events_in
-from penstock.events.event_log import EventLog
-from penstock.events.job_events import JobStarted
-from penstock.events.listeners import Registration
+from penstock.observe.events.event_files import events_in
+from penstock.observe.events.event_log import EventLog
+from penstock.observe.events.job_events import JobStarted
+from penstock.observe.events.listeners import Registration
 from penstock.plan.explain.outline import edges_of, nodes_of
 from penstock.plan.explain.render import render_text
 from penstock.plan.physical import PhysicalPlan

@@ -25,7 +25,7 @@
     requests/             requests for savepoints, and their results
     savepoints/           savepoints without another target directory
     spool/                records for the driver (print, collect)
-    events/               what the job said of itself (see `penstock.events.event_files`)
+    events/               what the job said of itself (see `penstock.observe.events.event_files`)
 
 Every file with a name in this list is written atomically (temporary file, fsync, rename) and has a
 checksum; those of a temporary directory, which no other driver looks for, are not forced to the disk. In a store of objects the steps have other names, and `drivers/` is there instead of lock and owner: see `job_steps` and
@@ -45,8 +45,8 @@ from typing import Any
 
 from penstock.config.options import RECOVERY_PATH
 from penstock.errors import JobDirectoryError, JobFencedError, JobMismatchError
-from penstock.events.event_files import DIRECTORY as EVENTS_DIRECTORY
 from penstock.filesystem.stored_path import JobPath, StoredPath, mounted
+from penstock.observe.events.event_files import DIRECTORY as EVENTS_DIRECTORY
 from penstock.plan.compat.fingerprint import describe_shape, fingerprint, first_difference
 from penstock.plan.physical import PhysicalPlan
 from penstock.spark.job.job_lock import LOCK, JobLock, owner_of, take_lock

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from heapq import nlargest
 from operator import itemgetter
 
-from penstock.events.job_events import MicroBatch, PendingInputMeasured
-from penstock.events.listeners import JobEvents
 from penstock.metrics.job_metrics import late_records
 from penstock.metrics.profile import COMMIT, SPARK_JOB
+from penstock.observe.events.job_events import MicroBatch, PendingInputMeasured
+from penstock.observe.events.listeners import JobEvents
 from penstock.runtime.task.report import Report
 from penstock.wire.elements import MAX_WATERMARK, MIN_TIMESTAMP
 

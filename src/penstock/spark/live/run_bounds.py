@@ -19,9 +19,9 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from penstock.config.options import JOB_NAME
-from penstock.events.job_events import Switched
 from penstock.failpoint import failpoint
 from penstock.filesystem.stored_path import JobPath
+from penstock.observe.events.job_events import Switched
 from penstock.plan.phases.edges import region_of
 from penstock.plan.physical import HandOver, RunPlan
 from penstock.runtime.task.report import Report

@@ -21,11 +21,11 @@ from pyspark.sql import SparkSession
 
 from penstock.config.options import SAVEPOINT_DIR
 from penstock.errors import JobFencedError, PenstockError, SavepointError
-from penstock.events.job_events import SavepointFailed, SavepointTaken
 from penstock.failpoint import failpoint
 from penstock.filesystem.object_path import ObjectPath
 from penstock.filesystem.stored_path import JobPath
 from penstock.filesystem.stores import store_of
+from penstock.observe.events.job_events import SavepointFailed, SavepointTaken
 from penstock.plan.physical import RunPlan
 from penstock.spark.driver.run_context import JobContext
 from penstock.spark.job.mounted_path import savepoint_place

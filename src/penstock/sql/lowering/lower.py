@@ -45,7 +45,7 @@ from penstock.sql.lowering.evaluated import (
     row_type,
 )
 from penstock.sql.lowering.rows import KeepRows, ProjectRows
-from penstock.sql.relations.explain import Placement
+from penstock.sql.query_binding.explain import Placement
 from penstock.types.sql_types import BOOLEAN
 
 _CONDITION = "$condition"

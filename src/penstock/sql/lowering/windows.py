@@ -36,7 +36,7 @@ from penstock.relation.tree import Relation, SqlColumn
 from penstock.sql.functions.windows import AssignWindows, AtWindowEnd, SessionFunction
 from penstock.sql.lowering.evaluated import Rows, column_types, evaluated, row_type
 from penstock.sql.lowering.keyed import by_columns, keyed
-from penstock.sql.relations.conditions import all_of, projected, where
+from penstock.sql.query_binding.conditions import all_of, projected, where
 from penstock.types.records import RowTypeInfo
 from penstock.types.sql_types import BIGINT, BOOLEAN
 

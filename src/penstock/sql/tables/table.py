@@ -20,11 +20,11 @@ from penstock.api.streams.data_stream import DataStream
 from penstock.expressions.column import col
 from penstock.program.timestamps import ColumnTimestamps
 from penstock.relation.tree import Changelog, Relation, SqlColumn
-from penstock.sql.binding.intervals import milliseconds
 from penstock.sql.catalogue import SqlCatalogue, TableSchema
 from penstock.sql.lowering.lower import Lowering
 from penstock.sql.place import unsupported, wrong
-from penstock.sql.relations.select import QueryTranslator
+from penstock.sql.query_binding.select import QueryTranslator
+from penstock.sql.scalar_binding.intervals import milliseconds
 from penstock.sql.sqlglot_source import exp
 from penstock.sql.statements import ColumnKind, CreateTable, WatermarkDefinition
 from penstock.sql.tables.definition import Connector, TableDefinition, Takes

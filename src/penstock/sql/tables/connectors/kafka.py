@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from penstock.config import parse
+from penstock.connectors.epoch_marks import DeliveryGuarantee
 from penstock.connectors.kafka.kafka_sink import KafkaSink
 from penstock.connectors.kafka.kafka_source import KafkaSource
 from penstock.connectors.kafka.kafka_source_builder import KafkaSourceBuilder
@@ -14,7 +15,6 @@ from penstock.connectors.kafka.values import (
     KafkaOffsetsInitializer,
     KafkaTopicPartition,
 )
-from penstock.connectors.staged import DeliveryGuarantee
 from penstock.graph.hybrid import HybridSource
 from penstock.graph.source_switch import SourceSwitch
 from penstock.sql.tables.connectors import kafka_options as known

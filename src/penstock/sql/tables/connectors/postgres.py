@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from penstock.config import parse
+from penstock.connectors.epoch_marks import DeliveryGuarantee
 from penstock.connectors.postgres.beyond import CLAMP, ERROR, NONE
 from penstock.connectors.postgres.client import PostgresAddress
 from penstock.connectors.postgres.postgres_sink import PostgresSink
 from penstock.connectors.postgres.postgres_source import PostgresSource
-from penstock.connectors.staged import DeliveryGuarantee
 from penstock.sql.tables.definition import (
     Connector,
     TableDefinition,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from penstock.config.parse import BOOLEAN, STRING
-from penstock.sql.binding.zone import zone_of_texts
+from penstock.sql.scalar_binding.zone import zone_of_texts
 from penstock.sql.tables.formats.csv_format import (
     CsvDecoder,
     CsvEncoder,

@@ -1,0 +1,398 @@
+"""From the tree of a query to relations.
+
+Hints: `STATE_TTL('orders' = '1d')` of a SELECT, and `OPTIONS('key' = 'value')` of a table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+from penstock.config.parse import parse_duration
+from penstock.errors import ConfigError, did_you_mean
+from penstock.expressions.tree import Expression, Field
+from penstock.relation.groups import GroupBy, aggregated
+from penstock.relation.tree import Changelog, Normalize, Relation, Scan, SqlColumn, distinct_names
+from penstock.sql.catalogue import SqlCatalogue, SqlView
+from penstock.sql.dialect import hints_of, options_of
+from penstock.sql.place import unsupported, wrong
+from penstock.sql.query_binding.aggregates import GroupBinder
+from penstock.sql.query_binding.conditions import projected, where
+from penstock.sql.query_binding.first_rows import first_rows, orders_of_input
+from penstock.sql.query_binding.from_clause import FromClause, constant_rows
+from penstock.sql.query_binding.grouping import as_column, grouped
+from penstock.sql.query_binding.numbered import with_windows
+from penstock.sql.query_binding.set_operations import except_rows, intersected, united
+from penstock.sql.query_binding.subqueries import is_existence, with_existence, with_scalars
+from penstock.sql.scalar_binding.binder import Binder
+from penstock.sql.scalar_binding.operators import BUILDERS
+from penstock.sql.scalar_binding.scope import Scope
+from penstock.sql.sqlglot_source import exp
+from penstock.types.sql_types import NULL
+
+_MILLISECOND = timedelta(milliseconds=1)
+
+
+def state_ttls(query: exp.Select) -> dict[str, int | None]:
+    """Return name or alias of a table to the milliseconds that state of its rows is kept.
+
+    Raises:
+        SqlError: There is another hint, or a time that cannot be read.
+    """
+    found: dict[str, int | None] = {}
+    for hint in hints_of(query):
+        if hint.name != "STATE_TTL":
+            raise unsupported(
+                f"the hint {hint.name} ({hint.place})", None, hint="Remove it: the planner decides."
+            )
+        for table, text in hint.arguments:
+            try:
+                length = parse_duration(text or "")
+            except (ConfigError, ValueError) as cause:
+                raise wrong(
+                    f"the hint STATE_TTL has {text!r} for {table!r} ({hint.place})",
+                    None,
+                    hint="Write a length such as '1d' or '30 min'.",
+                ) from cause
+            found[table] = length // _MILLISECOND or None
+    return found
+
+
+def check_names(ttls: Mapping[str, int | None], names: list[str | None], query: exp.Expr) -> None:
+    """Refuse hints about tables that FROM does not have.
+
+    Raises:
+        SqlError: There is no such table.
+    """
+    for each in ttls:
+        if each not in names:
+            known = ", ".join(name for name in names if name)
+            raise wrong(
+                f"the hint STATE_TTL is about {each!r}, which FROM does not have",
+                query,
+                hint=f"Use one of: {known}.",
+            )
+
+
+def check_used(ttls: Mapping[str, int | None], used: frozenset[str], query: exp.Select) -> None:
+    """Refuse hints about tables whose rows the query keeps nothing of.
+
+    Raises:
+        SqlError: There is one.
+    """
+    unused = sorted(set(ttls) - used)
+    if unused:
+        raise wrong(
+            f"the hint STATE_TTL of {unused[0]!r} in a query without a join of it or groups is not supported"
+            f" ({hints_of(query)[0].place})",
+            None,
+            hint="Remove it, or SET 'table.exec.state.ttl'.",
+        )
+
+
+def with_options(table: object, node: exp.Table) -> object:
+    """Return a table with the options of its hints.
+
+    Raises:
+        SqlError: It takes no options, or there is another hint.
+    """
+    hints = hints_of(node)
+    if not hints:
+        return table
+    options = options_of(hints)
+    change = getattr(table, "with_options", None)
+    if change is None:
+        raise wrong("the table has no options", node, hint="Remove the hint OPTIONS.")
+    made: object = change(options)
+    return made
+
+
+_CLAUSES = frozenset(
+    {
+        "hint",
+        "with_",
+        "expressions",
+        "from_",
+        "joins",
+        "where",
+        "group",
+        "having",
+        "windows",
+        "distinct",
+        "order",
+        "limit",
+        "offset",
+    }
+)
+"""Arguments of `exp.Select` that are translated."""
+
+_SETS: Mapping[type, Callable[..., Relation]] = {
+    exp.Union: united,
+    exp.Intersect: intersected,
+    exp.Except: except_rows,
+}
+
+
+class QueryTranslator:
+    """Translates queries.
+
+    Attributes:
+        catalogue: What names mean.
+    """
+
+    def __init__(self, catalogue: SqlCatalogue) -> None:
+        """Make a translator."""
+        self.catalogue = catalogue
+        self._views: dict[int, Relation] = {}
+        self._scans: dict[tuple[str, ...], Relation] = {}
+        self._named: list[dict[str, Relation]] = []
+
+    def relation(self, query: exp.Expr, outer: Scope | None = None) -> Relation:
+        """Return the relation of a query.
+
+        Raises:
+            SqlError: It is wrong, or uses what is not supported; the error names the place.
+        """
+        known = query.args.get("with_")
+        if known is not None:
+            self._named.append(self._common_tables(known))
+        try:
+            return self._query(query, outer)
+        finally:
+            if known is not None:
+                self._named.pop()
+
+    def _query(self, query: exp.Expr, outer: Scope | None) -> Relation:
+        if isinstance(query, exp.Subquery) and not query.alias:
+            return self._limited(query, self.relation(query.this, outer))
+        if isinstance(query, exp.Select):
+            return self._select(query, outer)
+        if isinstance(query, exp.Values):
+            return self.values(query)
+        combine = _SETS.get(type(query))
+        if combine is None:
+            raise unsupported(f"a query of {type(query).__name__.upper()}", query)
+        sides = (self.relation(query.this, outer), self.relation(query.expression, outer))
+        return self._limited(query, combine(sides, query))
+
+    def _common_tables(self, known: exp.Expr) -> dict[str, Relation]:
+        if known.args.get("recursive"):
+            raise unsupported("WITH RECURSIVE", known)
+        found: dict[str, Relation] = {}
+        self._named.append(found)
+        try:
+            for each in known.expressions:
+                if each.alias in found:
+                    raise wrong(
+                        f"WITH has the name {each.alias!r} twice", each, hint="Rename one of them."
+                    )
+                names = [column.name for column in each.args["alias"].columns]
+                found[each.alias] = renamed(self.relation(each.this), names, each)
+        finally:
+            self._named.pop()
+        return found
+
+    def _select(self, query: exp.Select, outer: Scope | None) -> Relation:
+        for name, part in query.args.items():
+            if part and name not in _CLAUSES:
+                node = part[0] if isinstance(part, list) else part
+                raise unsupported(f"the clause {name.rstrip('_').upper()}", node)
+        ttls_ms = state_ttls(query)
+        origin = FromClause(self, outer, ttls_ms)
+        relation, scope = origin.relation(query)
+        check_names(ttls_ms, [each.name for each in scope.tables], query)
+        binder = Binder(scope, self.catalogue, BUILDERS)
+        relation = self._where(query, relation, binder)
+        longest_ms = max((each or 0 for each in ttls_ms.values()), default=0) or None
+        relation, binder = grouped(query, relation, binder, longest_ms)
+        grouped_rows = relation
+        if query.args.get("having") is not None:
+            relation = self._having(query.args["having"], relation, binder)
+        made, hidden = self._selection(query, relation, binder)
+        if query.args.get("distinct") is not None:
+            if query.args["distinct"].args.get("on") is not None:
+                raise unsupported("DISTINCT ON", query)
+            made = grouped_rows = aggregated(made, len(made.columns), (), ())
+            if type(made) is GroupBy:
+                made = replace(made, ttl_ms=longest_ms)
+        if type(grouped_rows) is not GroupBy:
+            check_used(ttls_ms, origin.used_ttls, query)
+        return first_rows(query, made, self.catalogue, hidden)
+
+    def _where(self, query: exp.Select, relation: Relation, binder: Binder) -> Relation:
+        clause = query.args.get("where")
+        if clause is None:
+            return relation
+        width = len(relation.columns)
+        nodes = list(_conjuncts(clause.this))
+        plain = [each for each in nodes if not is_existence(each)]
+        relation = with_scalars(self, plain, relation, binder)
+        conditions = [binder.condition(each, "the condition of WHERE") for each in plain]
+        relation = where(relation, conditions)
+        for each in nodes:
+            if is_existence(each):
+                relation = with_existence(self, each, relation, binder)
+        return relation if len(relation.columns) == width else _first_columns(relation, width)
+
+    def _having(self, having: exp.Expr, relation: Relation, binder: Binder) -> Relation:
+        width = len(relation.columns)
+        relation = with_scalars(self, [having.this], relation, binder)
+        relation = where(relation, [binder.condition(having.this, "the condition of HAVING")])
+        return relation if len(relation.columns) == width else _first_columns(relation, width)
+
+    def _selection(
+        self, query: exp.Select, relation: Relation, binder: Binder
+    ) -> tuple[Relation, list[exp.Expr]]:
+        """Return the selected columns, behind them what ORDER BY reads beside these, and its expressions."""
+        relation = self._with_values(query, query.expressions, relation, binder)
+        columns, outputs = self._selected_columns(query, relation, binder)
+        is_distinct = query.args.get("distinct") is not None
+        hidden = [] if is_distinct else orders_of_input(query, distinct_names(columns), binder)
+        relation = self._with_values(query, hidden, relation, binder)
+        for at, node in enumerate(hidden):
+            found = binder.scalar(node)
+            columns.append(SqlColumn(f"$order{at}", found.type))
+            outputs.append(found)
+        return projected(relation, distinct_names(columns), tuple(outputs)), hidden
+
+    def _with_values(
+        self,
+        query: exp.Select,
+        nodes: Sequence[exp.Expr],
+        relation: Relation,
+        binder: Binder,
+    ) -> Relation:
+        """Return rows with the window functions and subqueries of expressions as columns, which the binder then knows."""
+        relation = with_windows(query, nodes, relation, binder)
+        return with_scalars(self, nodes, relation, binder)
+
+    def _selected_columns(
+        self, query: exp.Select, relation: Relation, binder: Binder
+    ) -> tuple[list[SqlColumn], list[Expression]]:
+        columns: list[SqlColumn] = []
+        outputs: list[Expression] = []
+        for node in query.expressions:
+            for name, found in self._selected(node, binder):
+                if found.type == NULL:
+                    raise wrong("NULL has no type here", node, hint="CAST it.")
+                given = name or f"EXPR${len(columns)}"
+                columns.append(replace(as_column(found, relation), name=given))
+                outputs.append(found)
+        return columns, outputs
+
+    @staticmethod
+    def _selected(node: exp.Expr, binder: Binder) -> list[tuple[str, Expression]]:
+        table = (
+            node.table if isinstance(node, exp.Column) and isinstance(node.this, exp.Star) else None
+        )
+        if isinstance(node, exp.Star) or table:
+            if isinstance(binder, GroupBinder):
+                raise wrong("* beside GROUP BY or aggregates", node, hint="Name the columns.")
+            return binder.scope.star(node, table)
+        inside = node.this if isinstance(node, exp.Alias) else node
+        name = node.alias_or_name if isinstance(node, exp.Alias | exp.Column | exp.Dot) else ""
+        return [(name, binder.scalar(inside))]
+
+    def _limited(self, query: exp.Expr, relation: Relation) -> Relation:
+        return first_rows(query, relation, self.catalogue)
+
+    def values(self, node: exp.Values) -> Relation:
+        """Return constant rows."""
+        return constant_rows(node, Binder(Scope(), self.catalogue, BUILDERS))
+
+    def table(self, node: exp.Table) -> Relation:
+        """Return the relation of a table or view.
+
+        Raises:
+            SqlError: There is none of that name.
+        """
+        name = tuple(part.name for part in node.parts)
+        if len(name) == 1:
+            for tables in reversed(self._named):
+                if name[0] in tables:
+                    return tables[name[0]]
+        if name in self._scans and not hints_of(node):
+            return self._scans[name]
+        found = self.catalogue.find(name)
+        if found is None:
+            known = self.catalogue.names()
+            near = did_you_mean(".".join(name), known)
+            raise wrong(
+                f"there is no table {'.'.join(name)!r}{near}",
+                node,
+                hint=f"Use one of: {', '.join(known) or 'none'}.",
+            )
+        if isinstance(found, SqlView):
+            made = self._view(found, node)
+        else:
+            changed = with_options(found, node)
+            made = scanned(".".join(name), changed)
+            if changed is not found:
+                return made
+        self._scans[name] = made
+        return made
+
+    def _view(self, view: SqlView, node: exp.Expr) -> Relation:
+        named, self._named = self._named, []
+        try:
+            return renamed(self.relation(view.query), list(view.columns), node)
+        finally:
+            self._named = named
+
+
+def scanned(name: str, table: object) -> Relation:
+    """Return the rows of a table, with those that an upsert changelog replaces."""
+    schema = table.schema  # type: ignore[attr-defined]
+    names = [each.name for each in schema.columns]
+    key = tuple(names.index(each) for each in schema.primary_key)
+    found = Scan(
+        name=name,
+        table=table,
+        columns=schema.columns,
+        keys=frozenset({frozenset(key)}) if key else frozenset(),
+        changelog=schema.changelog,
+    )
+    if schema.changelog is not Changelog.UPSERT:
+        return found
+    columns = tuple(replace(each, is_time=False) for each in schema.columns)
+    return Normalize(
+        input=found, key=key, columns=columns, keys=found.keys, changelog=Changelog.RETRACT
+    )
+
+
+def renamed(relation: Relation, names: list[str], node: exp.Expr) -> Relation:
+    """Return a relation whose columns have other names; no names leave it as it is.
+
+    Raises:
+        SqlError: There are more or fewer names than columns.
+    """
+    if not names:
+        return relation
+    if len(names) != len(relation.columns):
+        raise wrong(
+            f"{len(names)} names for {len(relation.columns)} columns",
+            node,
+            hint="Name all columns.",
+        )
+    columns = tuple(
+        replace(each, name=name) for each, name in zip(relation.columns, names, strict=True)
+    )
+    return projected(relation, columns, tuple(_column(at, each) for at, each in enumerate(columns)))
+
+
+def _first_columns(relation: Relation, width: int) -> Relation:
+    kept = relation.columns[:width]
+    return projected(relation, kept, tuple(_column(at, each) for at, each in enumerate(kept)))
+
+
+def _column(at: int, column: SqlColumn) -> Field:
+    return Field(column.name, column.type, at)
+
+
+def _conjuncts(node: exp.Expr) -> list[exp.Expr]:
+    if isinstance(node, exp.Paren):
+        return _conjuncts(node.this)
+    if isinstance(node, exp.And):
+        return [*_conjuncts(node.this), *_conjuncts(node.expression)]
+    return [node]
