@@ -35,5 +35,5 @@ def check_set(builder: str, needed: Mapping[str, tuple[object, str]]) -> None:
     for what, (value, method) in needed.items():
         if not value:
             raise ArgumentError.here(
-                f"the builder of {builder} does not know {what}", hint=f"Call {method} first."
+                f"the builder of {builder} lacks {what}", hint=f"Call {method} first."
             )

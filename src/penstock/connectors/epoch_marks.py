@@ -1,14 +1,14 @@
 """Marks of epochs: each makes its epoch visible once.
 
-Some systems keep one number with what they write. The driver writes the records of an epoch and its mark in one step, so
-the system itself gives the visible epoch. `epoch.json` in the job's directory has the one that was decided last:
+Some systems keep one number with the records they store. The driver writes the records of an epoch and its mark in one
+step, so the system itself reports the visible epoch. `epoch.json` in the job's directory names the last decided epoch:
 
-    the mark is that of the decided epoch      it is visible
-    the mark is the number before              it was decided, and nothing of it is visible
-    anything else                              the mark was lost, or is of somebody else
+    the mark is that of the decided epoch      the epoch is visible
+    the mark is the number before              the epoch was decided, and none of its records is visible
+    anything else                              the mark was lost, or another writer wrote it
 
-A mark has the checksum of the epoch's name in its lower 32 bits, so that the number of another epoch, which a
-driver wrote that was replaced in the meantime, is not taken for this one.
+A mark has the checksum of the epoch's name in its lower 32 bits. So the mark of a driver that was replaced meanwhile,
+which wrote another epoch with the same number, is different.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class DeliveryGuarantee(Enum):
 def damaged_record(
     record: str, unknown: str, origin: CallSite | None, kind: str = "file"
 ) -> Iterator[None]:
-    """Turn a `DecodeError` in the block into the error of a record without which something is not known.
+    """Turn a `DecodeError` in the block into the error about a damaged record.
 
     Raises:
         SinkError: The block raised a `DecodeError`, which becomes the cause.
@@ -55,7 +55,7 @@ def damaged_record(
     except DecodeError as cause:
         raise SinkError(
             f"the record of {record} cannot be read: {cause.problem}",
-            hint=f"Restore the {kind} from a copy. Without it nobody knows {unknown}.",
+            hint=f"Restore the {kind} from a copy. Without it there is no record of {unknown}.",
             origin=origin,
         ) from cause
 
@@ -193,11 +193,11 @@ class EpochMarks:
         return None if recorded is None else EpochMark(recorded["number"], recorded["epoch"])
 
     def _lost(self, number: int, visible: int | None) -> SinkError:
-        found = "has none" if visible is None else f"says {visible >> _NAME_BITS}"
+        found = "has none" if visible is None else f"has {visible >> _NAME_BITS}"
         return SinkError(
-            f"{self._file.path} says that the sink {self._context.name!r} is at its epoch number {number}, and "
+            f"according to {self._file.path} the sink {self._context.name!r} is at its epoch number {number}, and "
             f"{self._system} {found}, or has one of another driver",
-            hint="What the sink writes to was replaced or restored, or the job's directory is an older copy. "
+            hint="The target of the sink was replaced or restored, or the job's directory is an older copy. "
             "Find out which epochs are there, then start from a savepoint in a new checkpoint directory.",
             origin=self._context.origin,
         )

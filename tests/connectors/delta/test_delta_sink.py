@@ -162,7 +162,7 @@ def test_a_mark_that_is_lost_or_of_somebody_else_is_told(path: Path, context: Si
     committer.commit("4", staged(sink, context, *named("4")))
     committer.commit("5", staged(sink, context, *named("5")))
     record.write_bytes(older)
-    with pytest.raises(SinkError, match="epoch number 3, and delta says 5"):
+    with pytest.raises(SinkError, match="epoch number 3, and delta has 5"):
         started(sink, context)
     shutil.rmtree(path)
     with pytest.raises(SinkError, match="epoch number 3, and delta has none"):

@@ -75,7 +75,7 @@ REFUSED: dict[str, Callable[[], Any]] = {
     "the property linger.ms of Kafka is None, a NoneType": (
         lambda: complete().set_property("linger.ms", None)  # type: ignore[arg-type]
     ),
-    "asked for by the timestamp 1.5": (
+    "the timestamp of the offsets is 1.5": (
         lambda: KafkaOffsetsInitializer.timestamp(1.5)  # type: ignore[arg-type]
     ),
     "these are no partitions with offsets": (
@@ -84,12 +84,12 @@ REFUSED: dict[str, Callable[[], Any]] = {
     "the strategy is 'latest'": (
         lambda: KafkaOffsetsInitializer.committed_offsets("latest")  # type: ignore[arg-type]
     ),
-    "does not know brokers": lambda: KafkaSource.builder().set_topics("a").build(),
-    "does not know topics": lambda: KafkaSource.builder().set_bootstrap_servers("a:1").build(),
-    "does not know values": (
+    "lacks brokers": lambda: KafkaSource.builder().set_topics("a").build(),
+    "lacks topics": lambda: KafkaSource.builder().set_bootstrap_servers("a:1").build(),
+    "lacks values": (
         lambda: KafkaSource.builder().set_bootstrap_servers("a:1").set_topics("a").build()
     ),
-    "does not know the committed offsets": (
+    "lacks the committed offsets": (
         lambda: complete().set_starting_offsets(KafkaOffsetsInitializer.committed_offsets()).build()
     ),
 }

@@ -200,7 +200,7 @@ def test_a_mark_that_is_lost_or_of_somebody_else_is_told(
     with pytest.raises(SinkError) as error:
         started(sink, context)
     assert "epoch number 3" in error.value.problem
-    assert "says 5" in error.value.problem
+    assert "has 5" in error.value.problem
     other = replace(context, job_id=uuid.uuid4().hex)
     with pytest.raises(SinkError) as error:
         started(sink, other)
@@ -480,8 +480,8 @@ REFUSED: dict[str, Callable[[], Any]] = {
     "set_record_serializer got <class": (
         lambda: KafkaSink.builder().set_record_serializer(KafkaRecordSerializationSchema)  # type: ignore[arg-type]
     ),
-    "does not know brokers": lambda: KafkaSink.builder().set_record_serializer(to("a")).build(),
-    "does not know records": lambda: KafkaSink.builder().set_bootstrap_servers("a:1").build(),
+    "lacks brokers": lambda: KafkaSink.builder().set_record_serializer(to("a")).build(),
+    "lacks records": lambda: KafkaSink.builder().set_bootstrap_servers("a:1").build(),
 }
 
 

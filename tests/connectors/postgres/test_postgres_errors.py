@@ -348,8 +348,8 @@ BUILDERS: list[tuple[Callable[[Any], Any], str]] = [
     (lambda b: b.set_upserts(Types.STRING()), "set_upserts got"),
     (lambda b: b.set_snapshot_connections(0), "connections are 0"),
     (lambda b: b.set_records_per_second(True), "records per second are True"),
-    (lambda b: b.build(), "does not know the database"),
-    (lambda b: b.set_dsn("dbname=x").build(), "does not know its tables"),
+    (lambda b: b.build(), "lacks the database"),
+    (lambda b: b.set_dsn("dbname=x").build(), "lacks its tables"),
     (lambda b: b.set_dsn("dbname=x").set_tables("t").build(), "name of its replication slot"),
     (
         lambda b: (

@@ -339,9 +339,9 @@ BUILDERS: list[tuple[Callable[[Any], Any], str]] = [
     (lambda b: b.set_columns("a", "a"), "the columns are"),
     (lambda b: b.set_upsert_keys(7), "the keys are"),
     (lambda b: b.set_delivery_guarantee(DeliveryGuarantee.NONE), "set_delivery_guarantee got"),
-    (lambda b: b.build(), "does not know the database"),
-    (lambda b: b.set_dsn("dbname=x").build(), "does not know its table"),
-    (lambda b: b.set_dsn("dbname=x").set_table("t").build(), "does not know its columns"),
+    (lambda b: b.build(), "lacks the database"),
+    (lambda b: b.set_dsn("dbname=x").build(), "lacks its table"),
+    (lambda b: b.set_dsn("dbname=x").set_table("t").build(), "lacks its columns"),
     (
         lambda b: (
             b.set_dsn("dbname=x").set_table("t").set_columns("a").set_upsert_keys("b").build()

@@ -1,9 +1,8 @@
-"""The Delta sink.
+"""The Delta sink and its committer.
 
-The committer of a Delta sink: each epoch is one version of the table, with its mark as application transaction.
-
-A version is written by one file in the log that nobody replaces, so rows and mark are visible together. Of two drivers
-that write a mark of one sink at the same time one fails.
+Each epoch is one version of the table, with the mark of the epoch as application transaction. One file of the log
+writes a version, and no writer replaces that file, so rows and mark become visible together. If two drivers write a
+mark of one sink at the same time, one of them fails.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ def close_files() -> None:
 def take_rows(
     directory: Path, file: DataFile, schema: pa.Schema, first: int, most: int
 ) -> tuple[pa.RecordBatch, list[str] | None]:
-    """Return rows of a file, and what each of them is if they say it themselves.
+    """Return the rows of a file, and the kind of change of each row if a column contains it.
 
     Raises:
         SourceError: The file is gone, or a column has another type.

@@ -108,9 +108,9 @@ def _has_time(arrow: pa.DataType) -> bool:
 
 
 def unkept_rules(table: Any) -> list[str]:
-    """Return the rules of a table that nobody checks in files that are appended as they are.
+    """Return the rules of a table that remain unchecked in files that are appended as they are.
 
-    The library checks what it writes itself, such as a merge, and takes files that it is given.
+    The library checks the rows that it writes itself, as in a merge. It accepts finished files unchecked.
     """
     configuration = table.metadata().configuration
     found = [

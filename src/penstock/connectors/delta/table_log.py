@@ -1,13 +1,13 @@
-"""The log of a Delta table, as one process knows it, and the library `deltalake`, which is imported when a table is opened.
+"""The log of a Delta table as one process reads it. Opening a table imports the library `deltalake`.
 
     _delta_log/00000000000000000012.json     what version 12 added and removed
     _delta_log/00000000000000000010.checkpoint.parquet     all that there was at version 10
 
-Old `.json` files are deleted when a checkpoint follows (`delta.logRetentionDuration`, 30 days), and files that no version
-has any more when somebody vacuums the table (`delta.deletedFileRetentionDuration`, 7 days).
+A checkpoint deletes old `.json` files (`delta.logRetentionDuration`, 30 days). VACUUM deletes files that no version
+has any more (`delta.deletedFileRetentionDuration`, 7 days).
 
-A version is read here and not by the library, because the library gives what a table has at a version, and not in a
-fixed order what a version brought; the source must read the same rows at the same positions every time.
+This module reads versions itself: the library returns the rows of a table at a version, but not the rows that a version
+added in a fixed order. The source must read the same rows at the same positions every time.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class CommitFile:
 
 
 def read_commit(path: Path, version: int) -> CommitFile:
-    """Return what a file of the log says.
+    """Return the content of a file of the log.
 
     Raises:
         OSError: It cannot be read.
@@ -294,10 +294,10 @@ class TableLog:
         return found
 
     def rows(self, split: TableSplit, version: int, *, feed: bool) -> VersionRows:
-        """Return what a version brings.
+        """Return the rows that a version adds.
 
         Raises:
-            SourceError: The version is gone, or has changes that were not asked for.
+            SourceError: The version is gone, or has changes that the source does not accept.
         """
         key = (split, version, feed)
         found = self._rows.get(key)
@@ -383,7 +383,7 @@ class TableLog:
         try:
             names = [path.name for path in self._log.iterdir()]
         except OSError:
-            return []  # `facts` says what is wrong
+            return []  # `facts` reports the reason
         return sorted(int(name[:20]) for name in names if _NAME.fullmatch(name))
 
     def _path(self, version: int) -> Path:

@@ -1,10 +1,10 @@
 """Entries of the log of a table: files, versions, and their positions in the engine.
 
-A position is `version << 36 | row`: the number of a row among those that the version brought, in the order of its
-files. So a version may bring 2**36 rows, and a table may have 2**27 versions.
+A position is `version << 36 | row`: the number of a row among those that the version added, in the order of its
+files. So a version may add 2**36 rows, and a table may have 2**27 versions.
 
-The id of the split names the table by its own id, so that a table that was made anew is not taken for the
-old one. It also says with which version the snapshot ends that the split begins with, if there is one:
+The id of the split contains the id of the table, so that a table that was created again has another split. It also
+contains the version of the snapshot that the split begins with, if there is one:
 
     b544266a-…@12:80000     a snapshot of version 12, which has 80,000 rows, then the versions from 13 on
     b544266a-…              versions only
@@ -29,7 +29,7 @@ class RowsOfFile(Enum):
     INSERTED = "inserted"
     DELETED = "deleted"
     MARKED = "marked"
-    """Each row says it in its column `_change_type`."""
+    """The column `_change_type` contains the kind of each row."""
 
 
 @dataclass(frozen=True, slots=True)

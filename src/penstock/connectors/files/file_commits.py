@@ -220,7 +220,7 @@ class StagedFileCommitter(Committer):
         self._may_commit()  # a driver that was replaced finds none of its files
         path = self._layout.manifest(manifest.epoch)
         return SinkError(
-            f"{visible} is lost: {path} says it is committed, but it is neither there nor staged",
+            f"{visible} is lost: it is committed according to {path}, but it is neither there nor staged",
             hint="Restore the file; to go on without it, create the empty file "
             f"{self._layout.done_mark(manifest.epoch)}.",
             origin=self._origin,
@@ -233,8 +233,8 @@ class StagedFileCommitter(Committer):
 
     def _retain(self, manifests: Sequence[Manifest]) -> None:
         for old in manifests[:-KEPT_MANIFESTS]:
-            # The manifest first: a mark without manifest means nothing, a manifest without
-            # mark would ask for its files again.
+            # The manifest first: a mark without manifest has no effect, a manifest without
+            # mark would require its files again.
             self._layout.manifest(old.epoch).unlink(missing_ok=True)
             self._layout.done_mark(old.epoch).unlink(missing_ok=True)
 

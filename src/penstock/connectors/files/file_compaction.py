@@ -1,6 +1,6 @@
-"""Compaction of the small files of a sink, by the names of Flink's file sink.
+"""Options for the compaction of small files, named as in Flink's file sink.
 
-`file_merger` does it, `hidden_files` says where files are until then.
+`file_merger` merges the files, `hidden_files` describes where they are until then.
 """
 
 from __future__ import annotations
@@ -102,10 +102,10 @@ class FileCompactStrategyBuilder:
         return self
 
     def set_max_delay(self, max_delay: Duration) -> FileCompactStrategyBuilder:
-        """Merge files when the oldest is of that age, so that its records become visible. PyFlink does not have it.
+        """Merge files when the oldest has this age, so that its records become visible. PyFlink has no such method.
 
         Args:
-            max_delay: The age, by the clocks of the driver and of whoever writes files.
+            max_delay: The age, by the clocks of the driver and of the writers of files.
 
         Raises:
             ArgumentError: It is no `Duration` of a millisecond or more.
@@ -126,7 +126,7 @@ class FileCompactStrategyBuilder:
         """
         if (self._checkpoints, self._size, self._max_delay_ms) == (None, None, None):
             raise ArgumentError.here(
-                "the strategy does not say when files are merged",
+                "the strategy has no rule for when to merge files",
                 hint="Call enable_compaction_on_checkpoint, set_size_threshold or set_max_delay.",
             )
         return FileCompactStrategy(self._checkpoints, self._size, self._threads, self._max_delay_ms)

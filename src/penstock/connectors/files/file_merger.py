@@ -406,7 +406,7 @@ class FileMerger:
             try:
                 left = self._merge(files)
             except _StoppedError:
-                pass  # nobody waits for it: the next start finds the files
+                pass  # no caller waits for it: the next start finds the files
             except BaseException as error:  # noqa: BLE001 - raised by the next call of the committer
                 failure = error
             with self._changed:
@@ -477,7 +477,7 @@ class FileMerger:
         return count
 
     def _keep_marks(self) -> None:
-        """Make durable that epochs are executed: a mark that is lost would ask for files that are gone then."""
+        """Sync the marks of executed epochs: without a mark the next start would require files that are gone."""
         sync_directory(self._layout.commits)
 
     def _carry_out(self, manifest: Path, decided: dict[str, Any]) -> None:

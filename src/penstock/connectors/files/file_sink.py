@@ -342,11 +342,11 @@ class FileSink(Sink):
         """
         columns, sequence = self.naming.buckets.columns, self.sequence_column
         if self.format in _LINES_OF_TEXT and (columns or sequence):
-            wanted = (
+            required = (
                 f"be divided by {', '.join(columns)}" if columns else f"have a column {sequence!r}"
             )
             raise GraphError(
-                f"a record in {self.describe()} is one text, and cannot {wanted}",
+                f"a record in {self.describe()} is one text, and cannot {required}",
                 hint="Write Parquet, CSV or JSON files.",
                 origin=origin,
             )
@@ -369,7 +369,7 @@ class FileSink(Sink):
             )
         small_below_bytes = None
         if self.compaction is not None and not context.epoch.is_whole_run:
-            # Tasks of a batch run write one file per directory, or files of the size that was asked for.
+            # Tasks of a batch run write one file per directory, or files of the configured size.
             small_below_bytes = self.compaction.target_bytes
         return StagedFileWriter(
             self.path,
@@ -396,9 +396,10 @@ class FileSink(Sink):
         return f"{self.format.value} files in {self.path}"
 
 
-def _instance(value: T, wanted: type[T]) -> T:
-    if isinstance(value, wanted):
+def _instance(value: T, required: type[T]) -> T:
+    if isinstance(value, required):
         return value
     raise ArgumentError.here(
-        f"the file sink got {value!r} for a {wanted.__name__}", hint=f"Pass a {wanted.__name__}."
+        f"the file sink got {value!r} for a {required.__name__}",
+        hint=f"Pass a {required.__name__}.",
     )

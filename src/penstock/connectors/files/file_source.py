@@ -334,10 +334,10 @@ class FileSource(Source):
         """Return an unbounded source that also reads files that appear later.
 
         Args:
-            discovery_interval: Least time between two listings. Without it the files are listed again after
-                ten times as long as a listing takes, but not within 20 ms, or one second in a file system
-                that is not local; so they are if the interval is shorter. A query lists them for every
-                micro-batch, whatever the interval: the plan and the log say so.
+            discovery_interval: Least time between two listings. The default is ten times the duration of a
+                listing, and at least 20 ms, or one second in a file system that is not local. A shorter
+                interval has the same effect as the default. A query lists the files for every micro-batch,
+                whatever the interval; the plan and the log report it.
 
         Raises:
             ArgumentError: It is no `Duration`, or a negative one.

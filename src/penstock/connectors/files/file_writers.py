@@ -249,7 +249,7 @@ class WritableColumns:
             columns = list(map(_as_declared, batch.columns, self.schema.types))
             check_times(batch)
         except (pa.ArrowInvalid, TypeMismatchError):
-            return None  # records say which field, of which sink
+            return None  # writing record by record reports the field and the sink
         if any(column is None for column in columns):
             return None
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)

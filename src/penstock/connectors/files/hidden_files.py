@@ -1,4 +1,4 @@
-"""Hidden files: output that is committed, and that readers do not see before it is merged.
+"""Hidden files: committed output that readers cannot see before it is merged.
 
 Layout below the private directory of a sink (see `staged_files`):
 
@@ -6,9 +6,9 @@ Layout below the private directory of a sink (see `staged_files`):
     hidden/<owner>/merged/<uuid>.<ext>                                 a merged file; readers do not see it yet
     hidden/<owner>/merges/<uuid>.json                                  manifest: decides a merge
 
-Every driver has an owner directory of its own. It takes over those of earlier drivers by renaming them. So
-a driver that was replaced, and wakes up at any step, finds none of its paths: it can neither show a file nor delete one.
-A fence that is asked before each step could not do that, because a driver may freeze between question and step.
+Every driver has an owner directory of its own. It takes over those of earlier drivers by renaming them. So a replaced
+driver that wakes up at any step finds none of its paths, and can neither show a file nor delete one. A fence that the
+driver checks before each step cannot guarantee this, because a driver may freeze between check and step.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from penstock.connectors.files.staged_files import Layout
 from penstock.wire.atomic_file import create_directory, sync_directory, temporary_of
 
 UNPUBLISHED = "unpublished"
-"""Directory of a job that has a file for each sink with hidden output, so that nobody continues without it."""
+"""Directory of a job with a file for each sink with hidden output, so that no job continues without it."""
 
 _BUCKET_END = "@"
 _SEPARATOR = "~"
@@ -56,7 +56,7 @@ class HiddenFile:
 
     @property
     def extension(self) -> str:
-        """End of the name, which tells the format."""
+        """End of the name, which identifies the format."""
         return Path(self.staged_name).suffix
 
     @property

@@ -1,9 +1,9 @@
 """Commits to object stores: a manifest per epoch decides the commit, completed uploads execute it.
 
-The same protocol as that of `file_commits`, without rename: an upload is completed where the file will be. Completing it
-twice is refused by the store and recognised here, since every name is used once.
+The protocol is that of `file_commits` without rename: the driver completes an upload at the final path of the file. The
+store refuses to complete it twice; the committer recognises this, since every name is used once.
 
-    drivers/7.json           driver 7 has begun: whoever creates this object has the number
+    drivers/7.json           driver 7 has begun: the driver that creates this object has the number
     drivers/7.taken          names of the manifests of earlier drivers that count, seen by driver 7
     commits/<epoch>.7.json   a manifest of driver 7
 
@@ -179,7 +179,7 @@ def check_newest(store: ObjectStore, layout: ObjectLayout, number: int) -> None:
 def _create_next(
     store: ObjectStore, layout: ObjectLayout, number: int, may_commit: Callable[[], None]
 ) -> int:
-    """Return the first number from `number` on that nobody has."""
+    """Return the first free number from `number` on."""
     while True:
         may_commit()
         try:
@@ -272,10 +272,10 @@ class UploadedFileCommitter(Committer):
         sequence = self._manifests[-1].sequence + 1 if self._manifests else 1
         manifest = ObjectManifest(epoch, number, sequence, tuple(committables))
         self._may_commit()
-        # Whatever fails from here on, nobody knows whether the manifest is there or still under way. The next
+        # After a failure from here on, the manifest may be there or still under way. The next
         # call takes a new number and looks, instead of writing another one under the same name.
         self._number = None
-        # Nobody else writes under this number, so the library may send the request again.
+        # No other driver writes under this number, so the library may send the request again.
         self._store.write(self._layout.commits / f"{manifest.name}.json", manifest.encoded())
         failpoint("sink.manifest-written")
         self._may_commit()
@@ -308,8 +308,8 @@ class UploadedFileCommitter(Committer):
             if self._store.size_of(upload.path) == file.byte_count:
                 return
             raise SinkError(
-                f"{upload.path} is lost: {manifest.name} in {self._layout.commits} says it is "
-                "committed, but it is neither there nor being uploaded",
+                f"{upload.path} is lost: it is committed according to {manifest.name} in {self._layout.commits}, "
+                "but it is neither there nor being uploaded",
                 hint="Let no rule of the bucket abort uploads that are younger than a restart of the job "
                 "takes. Restore the object; to go on without it, create the empty object "
                 f"{self._layout.commits / f'{manifest.name}.done'}.",
@@ -340,7 +340,7 @@ class UploadedFileCommitter(Committer):
     def _retain(self) -> None:
         """Delete all but the last manifests, and the marks of those that were deleted before.
 
-        A mark goes one commit later: without it a manifest would ask for its files again.
+        A mark goes one commit later: without it a manifest would require its files again.
         """
         old = self._manifests[:-KEPT_MANIFESTS]
         if not old:

@@ -1,7 +1,7 @@
-"""Files of an object store that nobody sees before their epoch is committed.
+"""Files of an object store that stay invisible until their epoch is committed.
 
-A task sends a file as an upload in parts, to the name that it will have. The driver completes the upload when the
-epoch is committed; then the file is there, whole. Nothing is renamed or copied. Below the directory of a sink:
+A task sends a file as a multipart upload to its final name. The driver completes the upload when it commits the
+epoch; then the whole file is there. The sink renames and copies no files. Below the directory of a sink:
 
     part-1f08b4d9-s3-<uuid>.parquet                      a file; before its commit there is only the upload
     2026-01-31--23/part-1f08b4d9-s3-<uuid>               the same in a bucket, if there are some
@@ -10,7 +10,7 @@ epoch is committed; then the file is there, whole. Nothing is renamed or copied.
     _penstock/<job_id>/<sink_id>/commits/<epoch>.<number>.json   manifest of an epoch
     _penstock/<job_id>/<sink_id>/commits/<epoch>.<number>.done   mark: its uploads are completed
 
-See `object_commits` for what the drivers do with them.
+`object_commits` describes how the drivers use them.
 """
 
 from __future__ import annotations

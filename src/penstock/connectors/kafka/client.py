@@ -1,17 +1,18 @@
-"""The client library, which is imported when a client is made, the properties of a client, and its failures as ours.
+"""The client library, the properties of a client, and its failures as errors of Penstock.
 
-`confluent-kafka` wraps librdkafka, which has threads of its own. A process that was forked has its memory and
-not its threads: such a copy of a client is never used, and never freed either, because that waits for the threads.
+Creating the first client imports the library. `confluent-kafka` wraps librdkafka, which has threads of its own. A forked
+process has their memory without the threads: it never uses such a copy of a client, and never frees it, because that
+waits for the threads.
 
-A program may set any property of librdkafka, under its name there, which is mostly that of Kafka's Java
-client. Of the Java client's own properties these are understood:
+A program may set any property of librdkafka under the name that librdkafka uses, mostly that of Kafka's Java
+client. These properties of the Java client work, too:
 
     sasl.jaas.config                     user name and password of a PLAIN or SCRAM login
     key.serializer, … .deserializer      left out: schemas do their work
     default.api.timeout.ms               for how long a call is repeated while a broker cannot be reached
 
-Secrets are what `is_secret` says by the name of the property. No text of ours shows their values: `repr` hides
-them, and `masked` removes them from texts of the library.
+`is_secret` recognises secrets by the name of the property. Messages never show their values: `repr` hides them, and
+`masked` removes them from texts of the library.
 """
 
 from __future__ import annotations
@@ -153,7 +154,7 @@ _TRANSIENT = (
     *("NOT_LEADER_FOR_PARTITION", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR"),
     *("COORDINATOR_LOAD_IN_PROGRESS", "REQUEST_TIMED_OUT", "BROKER_NOT_AVAILABLE"),
     *("NETWORK_EXCEPTION", "NOT_CONTROLLER", "UNSTABLE_OFFSET_COMMIT", "OFFSET_NOT_AVAILABLE"),
-    # The library forgets what it knows of a topic when its connections end, and says so until it has asked again.
+    # The library drops the metadata of a topic when its connections end, and fails until it has fetched it again.
     *("CONCURRENT_TRANSACTIONS", "_IN_PROGRESS", "_UNKNOWN_PARTITION"),
 )
 """Names of errors that may pass: a broker that starts, moves or cannot be reached."""

@@ -32,8 +32,8 @@ class Semantic(Enum):
 class FlinkKafkaConsumer(KafkaSource):
     """A `KafkaSource` under its older name, for `add_source` and `from_source`.
 
-    Without another call it begins at the offsets of its group, and where there is none as the property
-    `auto.offset.reset` says: `latest`, which is the default, `earliest` or `none`.
+    By default it begins at the offsets of its group. A partition without offset begins as the property
+    `auto.offset.reset` defines: `latest`, which is the default, `earliest` or `none`.
 
     Example:
         >>> from penstock.connectors.rows.serialization import SimpleStringSchema

@@ -111,7 +111,7 @@ class EpochTransactions:
 
         Raises:
             JobFencedError: It has.
-            KafkaException: The brokers refuse it, or do not answer. The next call of `last` says whether the
+            KafkaException: The brokers refuse it, or do not answer. The next call of `last` finds out if the
                 records are visible.
         """
         until = time.monotonic() + self._properties.patience_seconds
@@ -177,9 +177,9 @@ class EpochTransactions:
         self._is_lost = True
 
     def _reason(self, error: Any) -> Any:
-        """Return why a transaction is over. Calls after the first refusal only say that it is; its end says why.
+        """Return why a transaction is over. Calls after the first refusal report no reason; aborting it reports one.
 
-        A callback of deliveries would be told, but the library may call it while an exception is on its way.
+        A callback of deliveries gets the reason, but the library may call it while an exception propagates.
         """
         if error.name() != "_STATE" or self._producer is None:
             return error
@@ -342,10 +342,10 @@ class KafkaCommitter(Committer):
             self._write(self._visible, [])
 
     def _compare(self) -> None:
-        """Learn what is visible, unless this driver knows.
+        """Read the visible epoch, unless this driver has read it.
 
         Raises:
-            SinkError: That cannot be.
+            SinkError: The visible epoch does not fit the decided one.
         """
         if self._transactions.is_open:
             return
@@ -372,9 +372,9 @@ class KafkaCommitter(Committer):
         return first
 
     def _lost(self, decided: int, visible: int) -> SinkError:
-        found = f"says {visible}" if visible else "has none"
+        found = f"has {visible}" if visible else "has none"
         return SinkError(
-            f"{self._file.path} says that the sink is at its epoch number {decided}, and the group {self._name!r} "
+            f"according to {self._file.path} the sink is at its epoch number {decided}, and the group {self._name!r} "
             f"in Kafka {found}",
             hint="Kafka has lost the offset (offsets.retention.minutes), the servers are others, or the job's "
             "directory is an older copy. Find out which epochs are in the topic, then start from a savepoint in "

@@ -130,17 +130,17 @@ _FOUND: dict[OffsetsKind, _Find] = {
 class KafkaSource(LogSource):
     """Reads topics of Apache Kafka; records have Kafka's timestamps.
 
-    Build one with `KafkaSource.builder()`. Partitions that are added, and topics of a pattern, are found while
-    the job runs. A record is read once, in history and live. Only what is committed in Kafka is read,
-    unless the property `isolation.level` says otherwise.
+    Build one with `KafkaSource.builder()`. The running job finds added partitions and new topics of a pattern. It
+    reads each record once, in history and live. It reads committed records only, unless the property
+    `isolation.level` is set otherwise.
 
     Attributes:
-        topics: What is read.
-        properties: Of the clients.
+        topics: The topics, or a pattern.
+        properties: Properties of the clients.
         starting: Where each partition begins.
         stopping: Where each partition ends; None never ends.
         deserializer: Makes values of messages.
-        malformed: What is done about records that it refuses.
+        malformed: Policy for records that it refuses.
         records_per_second: Limit of the rate of a live run; None reads as fast as it can.
 
     Example:

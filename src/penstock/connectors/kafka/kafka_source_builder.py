@@ -141,7 +141,7 @@ class KafkaSourceBuilder(KafkaClientBuilder, Generic[S]):
         """Set where each partition begins if the job starts for the first time; at its first record otherwise.
 
         Args:
-            starting_offsets_initializer: Says where.
+            starting_offsets_initializer: The offsets.
 
         Raises:
             ArgumentError: It is no initializer.
@@ -152,10 +152,10 @@ class KafkaSourceBuilder(KafkaClientBuilder, Generic[S]):
     def set_bounded(
         self, stopping_offsets_initializer: KafkaOffsetsInitializer
     ) -> KafkaSourceBuilder[S]:
-        """Set where each partition ends. It must be there when the job starts.
+        """Set where each partition ends. The end must be there when the job starts.
 
         Args:
-            stopping_offsets_initializer: Says where; `KafkaOffsetsInitializer.latest()` is what is there.
+            stopping_offsets_initializer: The offsets; `KafkaOffsetsInitializer.latest()` is the end at the start.
 
         Raises:
             ArgumentError: It is no initializer.
@@ -166,10 +166,10 @@ class KafkaSourceBuilder(KafkaClientBuilder, Generic[S]):
     def set_unbounded(
         self, stopping_offsets_initializer: KafkaOffsetsInitializer
     ) -> KafkaSourceBuilder[S]:
-        """Do what `set_bounded` does. In Flink the job is streaming then, which changes no answer here.
+        """Set where each partition ends, as `set_bounded` does. In Flink the job is streaming; the results are the same.
 
         Args:
-            stopping_offsets_initializer: Says where each partition ends.
+            stopping_offsets_initializer: The offsets at which partitions end.
 
         Raises:
             ArgumentError: It is no initializer.

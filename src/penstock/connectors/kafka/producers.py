@@ -121,7 +121,7 @@ _limits: OfThisProcess = OfThisProcess()
 
 
 def limit_of(properties: KafkaProperties, topic: str) -> int:
-    """Return how many bytes a batch of a topic may have; the client's limit if the brokers do not say."""
+    """Return how many bytes a batch of a topic may have; the client's limit if the brokers return none."""
     key, now = (properties, topic), time.monotonic()
     until: float
     limit: int
@@ -186,7 +186,7 @@ _SERVED_AFTER = 1_000
 
 _DEFAULTS: dict[str, object] = {
     "linger.ms": 5,
-    # As Java's client does, so that records of one key are in one partition whoever writes them.
+    # As Java's client does, so that records of one key are in one partition with either client.
     "partitioner": "murmur2_random",
     "enable.idempotence": True,
     "queue.buffering.max.messages": 200_000,

@@ -1,13 +1,13 @@
-"""Reads ranges of partitions with consumers that are kept: to go on where one stands costs 0.3 ms, a new one 10.
+"""Readers of ranges of partitions. They keep their consumers: to continue one costs 0.3 ms, a new one 10.
 
-A consumer fetches ahead. What it has fetched behind the end of a range stays for the next range. It never jumps: a
-jump waits for the fetch that is under way, up to `fetch.wait.max.ms`.
+A consumer fetches ahead. Records that it has fetched behind the end of a range stay for the next range. It never
+seeks: a seek waits for the fetch that is under way, up to `fetch.wait.max.ms`.
 
     ── taken ──┬── ahead ──┬── not fetched yet ──
                at          known: there is no record before it that is not ahead
 
 Offsets have holes, where markers of transactions and aborted or compacted records were. So a range does not end
-after a number of records, but where a record is at or behind its end, or where the broker says that the
+after a number of records, but where a record is at or behind its end, or where the broker reports that the
 partition ends there.
 """
 
@@ -47,7 +47,7 @@ _DEFAULTS: dict[str, object] = {
 _FIXED: dict[str, object] = {
     "enable.auto.commit": False,
     "enable.auto.offset.store": False,
-    # What is gone is an error, never a jump.
+    # A missing offset is an error, never a seek.
     "auto.offset.reset": "error",
     "enable.partition.eof": True,
 }
@@ -130,7 +130,7 @@ class PartitionReader:
         """Take over what was fetched; wait a little if that is nothing."""
         found = self._consumer.consume(_MOST_RECORDS, 0)
         if not found:
-            # `consume` with a time waits until it has as many as asked for.
+            # `consume` with a timeout waits for the full number of messages.
             first = self._consumer.poll(_WAIT_SECONDS)
             if first is None:
                 return
@@ -193,7 +193,7 @@ def close_readers() -> None:
 def _borrowed(
     properties: KafkaProperties, partition: KafkaTopicPartition, start: int
 ) -> PartitionReader:
-    """Return a reader that nobody else uses: one that stands there, or a new one."""
+    """Return a free reader: one at this position, or a new one."""
     with _lock:
         kept: list[PartitionReader] = _readers.pop(properties, [])
         found = next((each for each in kept if each.stands_at(partition, start)), None)
@@ -211,7 +211,7 @@ def _borrowed(
 
 
 def _close_later() -> None:
-    """Let idle readers be closed, also if nobody reads any more; the caller has the lock."""
+    """Schedule the closing of idle readers, also if no task reads any more; the caller has the lock."""
     if not _timer:
         timer = _timer["idle"] = threading.Timer(_IDLE_SECONDS, _close_idle)
         timer.name, timer.daemon = "penstock-kafka-idle", True
@@ -229,7 +229,7 @@ def _close_idle() -> None:
 
 
 def _idle_readers(now_seconds: float) -> list[PartitionReader]:
-    """Take out what nobody used for long."""
+    """Remove and return readers that were idle for long."""
     idle = []
     for properties, kept in list(_readers.items()):
         used = [each for each in kept if now_seconds - each.used_seconds < _IDLE_SECONDS]

@@ -46,10 +46,10 @@ class KafkaOffsetsInitializer:
     savepoint, goes on where it was.
 
     Attributes:
-        kind: What it asks for.
-        timestamp_ms: Time, in epoch milliseconds, if it asks for one.
-        offsets_of: Partitions and their offsets, if it has some.
-        strategy: What holds where there is no offset.
+        kind: Kind of offset.
+        timestamp_ms: Time in epoch milliseconds, for the kind that needs one.
+        offsets_of: Partitions and their offsets, for the kind that has some.
+        strategy: Strategy for partitions without offset.
 
     Example:
         >>> KafkaOffsetsInitializer.offsets({KafkaTopicPartition("orders", 0): 7}).strategy.name
@@ -91,7 +91,7 @@ class KafkaOffsetsInitializer:
         """
         if type(timestamp) is not int or timestamp < 0:
             raise ArgumentError.here(
-                f"offsets are asked for by the timestamp {timestamp!r}",
+                f"the timestamp of the offsets is {timestamp!r}",
                 hint="Pass epoch milliseconds as an int.",
             )
         return KafkaOffsetsInitializer(OffsetsKind.TIMESTAMP, timestamp)

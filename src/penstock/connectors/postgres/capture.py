@@ -97,7 +97,7 @@ class Capture:
         return made
 
     def _take(self, ranges: Iterator[_PageRange], now_ms: int) -> dict[str, int]:
-        """Capture ranges as long as there are some, and nobody has failed."""
+        """Capture ranges as long as there are some and no thread has failed."""
         counts = {}
         try:
             with self._session() as session:

@@ -1,11 +1,11 @@
-"""Reads the changes of a range by looking at a slot, which leaves them there to be read again.
+"""Readers of the changes of a range of a slot, and the decoder of `pgoutput`.
 
-The server decodes from what was confirmed last, so a range far behind that costs what is before it, too. Nobody
-may look at a slot while somebody else uses it: the driver confirms while workers read, so both wait for each other.
+A reader peeks at the slot, which leaves the changes there to be read again. The server decodes from the last confirmed
+position, so a range far behind it costs the changes before it, too. A slot has one user at a time: the driver
+confirms while workers read, so both wait for each other.
 
-Decodes what `pgoutput` writes: the changes of a table, transaction by transaction, in order of commits.
-
-Protocol version 1. A message is a byte that says what it is, and its fields:
+`pgoutput` writes the changes of a table, transaction by transaction, in order of commits. In its protocol version 1 a
+message is a byte with its type, and its fields:
 
     B  begin               lsn of the commit record, time, xid
     R  relation            number, schema, table, identity, columns: before the first change of a table
@@ -187,7 +187,7 @@ class ChangeReader:
                 return found, end
             if decoder.position > start:
                 return found, min(decoder.position, end)
-            most *= 4  # nothing of the range yet: what is before it is not confirmed
+            most *= 4  # no change of the range yet: those before it are not confirmed
 
     def _peek(self, end: int, most: int) -> list[bytes]:
         name = library().sql.Identifier(self._publication).as_string(None)
@@ -200,7 +200,7 @@ class ChangeReader:
             raise
         except library().Error as error:
             if error.sqlstate in _LOST:
-                slot_state(self._connection, self._slot)  # says which slot is lost, and what to do
+                slot_state(self._connection, self._slot)  # raises the reason
             raise
 
     def _reader(self, relation: RelationMessage) -> TableReader | None:
@@ -212,8 +212,8 @@ class ChangeReader:
             return None
         if relation.identity != "f" and not any(column.is_key for column in relation.columns):
             raise SourceError(
-                f"the replica identity or primary key of table {named} was taken away, so its changes do not say which "
-                "row they are of",
+                f"the replica identity or primary key of table {named} was removed, so its changes do not identify "
+                "their row",
                 hint="Add the key again, and start in a new checkpoint directory with another slot.",
             ).permanent()
         relation = replace(relation, schema=named.schema, name=named.name)

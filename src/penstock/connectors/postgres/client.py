@@ -95,7 +95,7 @@ class PostgresAddress:
         return f"{parts.get('dbname', 'the default database')} at {host}:{parts.get('port', 5432)}"
 
     def dataset(self, table: object) -> Dataset:
-        """Return a table of the database, as other systems know it."""
+        """Return the lineage dataset of a table of the database."""
         parts = self.parts()
         host = str(parts.get("host") or parts.get("hostaddr") or "localhost").split(",")[0]
         port = str(parts.get("port", 5432)).split(",")[0]
@@ -180,7 +180,7 @@ def new_session(address: PostgresAddress, role: str) -> Any:
 
 @contextmanager
 def session(address: PostgresAddress, role: str) -> Iterator[Any]:
-    """Yield a connection that nobody else uses now, and keep it for the next one.
+    """Yield a free connection, and keep it for the next caller.
 
     It is closed if the block raises.
     """
@@ -200,7 +200,7 @@ def session(address: PostgresAddress, role: str) -> Iterator[Any]:
 
 
 def close_sessions() -> None:
-    """Close the connections that nobody uses now."""
+    """Close the idle connections."""
     with _lock:
         found = [each for kept in _kept.values() for each in kept]
         _kept.clear()

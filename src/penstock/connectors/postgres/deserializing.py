@@ -133,7 +133,7 @@ class Upserts(ChangeDeserializer):
         """Return the rows without making changes of them, which would take most of the time."""
         columns = rows.by_name()
         if not all(name in columns for name in self.names):
-            return ChangeDeserializer.deserialized_rows(self, rows)  # says what is missing
+            return ChangeDeserializer.deserialized_rows(self, rows)  # reports the missing column
         fields = zip(*[columns[name] for name in self.names], strict=True)
         made: list[Row] = row_factory(self.names)([*map(list, fields)])
         if rows.ops is not None:

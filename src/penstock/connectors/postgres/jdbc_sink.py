@@ -37,7 +37,7 @@ class JdbcConnectionOptions:
 
     Attributes:
         url: `jdbc:postgresql://host:port/database`.
-        user_name: The user; None is what the URL says.
+        user_name: The user; None takes that of the URL.
         password: The password; no message shows it.
         driver_name: A class of Java, which is not used.
 

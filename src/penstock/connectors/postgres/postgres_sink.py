@@ -1,13 +1,11 @@
-"""The PostgreSQL sink.
+"""The PostgreSQL sink and its committer: one transaction per epoch has the rows and the mark of the epoch.
 
-The committer of a PostgreSQL sink: one transaction per epoch has its rows and the mark of the epoch.
-
-    update penstock.epochs …      the epoch is visible with the commit, or nothing of it
+    update penstock.epochs …      the commit makes the whole epoch visible
     insert into … select …        rows of all tasks, or the newest one of each key
-    drop table …                  what was staged
+    drop table …                  the staged rows
 
-The row of the sink in `penstock.epochs` has the driver that may write it. A driver that was replaced finds another one
-there; whoever takes over waits for the end of its transaction.
+The row of the sink in `penstock.epochs` names the driver that may write it. A replaced driver finds another one
+there; the driver that takes over waits for the end of its transaction.
 """
 
 from __future__ import annotations
@@ -327,14 +325,14 @@ class PostgresSinkBuilder:
 class PostgresSink(Sink):
     """Writes records to a table of PostgreSQL, as they come or by key. Build one with `PostgresSink.builder()`.
 
-    With `EXACTLY_ONCE` tasks stage rows in tables of the schema `penstock`, and the driver moves those of an epoch into the
-    table in one transaction, which also says which epoch that was. With `AT_LEAST_ONCE` each task writes to the table at
-    its end, so what is repeated is written again, which changes nothing if rows are written by key.
+    With `EXACTLY_ONCE` tasks stage rows in tables of the schema `penstock`. The driver moves the rows of an epoch into
+    the table in one transaction, which also records the epoch. With `AT_LEAST_ONCE` each task writes to the table at
+    its end. A repeated task writes its rows again, which leaves the table unchanged if rows are written by key.
 
     Attributes:
         address: The database.
         writes: The table, its columns and keys.
-        guarantee: What is promised of each record.
+        guarantee: The delivery guarantee.
 
     Example:
         >>> sink = PostgresSink.builder().set_dsn("host=db.example dbname=shop")

@@ -64,15 +64,15 @@ _ONCE = "rows"
 class PostgresSource(LogSource):
     """Reads tables of PostgreSQL: their rows when the job starts, and every change since, each once.
 
-    Build one with `PostgresSource.builder()`. Records are `Change`s unless the builder is told otherwise. Their
-    timestamps are those of commits; rows of the snapshot have its time.
+    Build one with `PostgresSource.builder()`. Records are `Change`s unless the builder has another deserializer. Their
+    timestamps are those of commits; rows of the snapshot have the time of the snapshot.
 
-    The rows are captured in the job's directory, which is the history of the job; then changes come from a
-    replication slot of this source, in order of commits. What belongs to one transaction is read together.
+    The source captures the rows in the job's directory, which is the history of the job. Then it reads changes from its
+    own replication slot, in order of commits. It reads the changes of one transaction together.
 
     Attributes:
         address: The database.
-        tables: What is read.
+        tables: The tables.
         slot: Name of the replication slot; empty without changes.
         publication: Name of the publication; empty is one of the slot's name, which the source makes.
         deserializer: Makes records of changes.
@@ -161,7 +161,7 @@ class PostgresSource(LogSource):
                 (directory / _ATTEMPT).unlink()
                 raise
             except BaseException:
-                # What keeps the server's log must not stay if nobody starts the job again.
+                # A slot keeps the server's log, so it must not stay if the job never starts again.
                 with contextlib.suppress(SourceError, library().Error):
                     self._remove()
                 raise
@@ -263,7 +263,7 @@ class PostgresSource(LogSource):
     def _check_publication(self, connection: Any, tables: Sequence[SourceTable]) -> None:
         found = publication_of(connection, self.publication, self.tables)
         if found is None:
-            return  # `published` says so
+            return  # `published` reports it
         check_kinds(found, self.publication, self.kinds)
         partitioned = [str(table.name) for table in tables if table.is_partitioned]
         if partitioned and not found.is_via_root:
@@ -278,15 +278,15 @@ class PostgresSource(LogSource):
             return in_use(self.slot, state)
         return SourceError(
             f"replication slot {self.slot!r} is there already, and this job has not made it",
-            hint="It is of another job, or of one that nobody continues. Choose another name with set_slot, start from "
+            hint="It belongs to another job, or to an abandoned one. Choose another name with set_slot, start from "
             f"a savepoint of that job, or {drop_hint(self.slot)}",
         )
 
     def _published_by_others(self) -> SourceError:
         return SourceError(
             f"publication {self._publication!r} is there already, and this job has not made it",
-            hint="Choose another name with set_slot; or read by it: set_publication. One that a job has left which nobody "
-            f"continues: DROP PUBLICATION {self._publication}.",
+            hint="Choose another name with set_slot; or read by it: set_publication. If an abandoned job has left it: "
+            f"DROP PUBLICATION {self._publication}.",
         )
 
     def _with_slot(self, directory: Path, tables: Sequence[SourceTable]) -> LogSnapshot:

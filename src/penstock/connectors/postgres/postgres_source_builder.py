@@ -177,7 +177,7 @@ class PostgresSourceBuilder(Generic[S]):
         return self
 
     def set_truncate_ignored(self) -> PostgresSourceBuilder[S]:
-        """Pass over a TRUNCATE of a table; otherwise it fails the job, since nobody knows which rows it had."""
+        """Ignore a TRUNCATE of a table; by default it fails the job, because it does not list the removed rows."""
         self._is_truncate_ignored = True
         return self
 
@@ -248,7 +248,7 @@ class PostgresSourceBuilder(Generic[S]):
         return self
 
     def set_publication_accepted(self, publication: str) -> PostgresSourceBuilder[S]:
-        """Go on with a publication that was changed while the job knew it: nothing was missed, or that is accepted.
+        """Go on with a publication that was changed under the job: it missed no change, or you accept the gap.
 
         Args:
             publication: The text that the error about the change names.

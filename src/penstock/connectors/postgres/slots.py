@@ -1,12 +1,13 @@
 """The replication slot and the publication of a source.
 
-A slot makes the server keep its log from a position on. It belongs to one job: what it has confirmed, nobody can
-read again.
+A slot makes the server keep its log from a position on. It belongs to one job: no reader can read confirmed changes
+again.
 
     shop_totals@16412.745.5e1c0f7a      id of the split: slot, and number, version and tables of the publication
 
-The id is in every record of positions, so a driver that starts, and a job from a savepoint, compare with it, too. A row of the
-catalogue that was changed, or removed and put back, has another version (`xmin`): what was committed meanwhile is in no range.
+Every record of positions contains the id, so a starting driver and a job from a savepoint compare with it, too. A row
+of the catalogue that was changed, or removed and put back, has another version (`xmin`): no range contains the changes
+that were committed meanwhile.
 """
 
 from __future__ import annotations
@@ -99,7 +100,7 @@ def split_id(slot: str, publication: Publication) -> str:
 
 
 def known_id(slot: str, known: Iterable[str]) -> str | None:
-    """Return the id under which a job knows a slot; None if it does not."""
+    """Return the id that a job has recorded for a slot; None without one."""
     return next((each for each in known if each.partition("@")[0] == slot), None)
 
 
@@ -191,7 +192,7 @@ def _split(tables: Sequence[TableName]) -> tuple[list[str], list[str]]:
 
 
 LEAST_VERSION = 150_000
-"""The first one whose publications say which columns and rows they have."""
+"""The first version whose publications list their columns and rows."""
 
 _FAILOVER_VERSION = 170_000
 _RELEASE_SECONDS = 10.0
@@ -253,7 +254,7 @@ class SlotState:
     Attributes:
         confirmed: Up to where changes were confirmed.
         head: Position behind everything that was committed.
-        active_pid: The process of the server that uses it; None if nobody does.
+        active_pid: The process of the server that uses it; None if it is free.
         used_by: The name of its client.
     """
 
@@ -296,7 +297,7 @@ def gone(slot: str) -> SourceError:
     """Return the error about a slot that is not there."""
     return SourceError(
         f"replication slot {slot!r} is gone: it was dropped, or the server is another one",
-        hint="Before PostgreSQL 17 a slot does not survive a failover. What was changed since is known to nobody: "
+        hint="Before PostgreSQL 17 a slot does not survive a failover. The changes since then are lost: "
         "start in a new checkpoint directory, which captures the tables anew.",
     )
 
@@ -380,7 +381,7 @@ def _watched(address: PostgresAddress, slot: str, pid: int) -> Iterator[None]:
                         words = ", ".join(_WAITED.format(*row) for row in found)
                         _logger.warning("replication slot %r waits for the end of %s", slot, words)
         except library().Error:
-            return  # it is only told
+            return  # the watch only logs
 
     thread = threading.Thread(target=watch, name="penstock-slot", daemon=True)
     thread.start()
@@ -399,7 +400,7 @@ def snapshot_of_slot(address: PostgresAddress, slot: str) -> Iterator[ExportedSn
     ) as connection:
         has_failover = connection.info.server_version >= _FAILOVER_VERSION
         options = "SNAPSHOT 'export', FAILOVER true" if has_failover else "SNAPSHOT 'export'"
-        # The name was checked: the command knows no parameters.
+        # The name was checked: the command takes no parameters.
         made = f"CREATE_REPLICATION_SLOT {slot} LOGICAL pgoutput ({options})"
         with _watched(address, slot, connection.info.backend_pid):
             _, position, name, _ = connection.execute(made).fetchone()

@@ -1,12 +1,12 @@
 """Rows that wait for their epoch: a table per task, which COPY fills while the task runs, and the statements of a sink.
 
-A task that is killed leaves nothing, because its transaction ends with its connection. What a task has staged and nobody
-commits is dropped when the job starts again.
+A killed task leaves no rows, because its transaction ends with its connection. The next start of the job drops rows
+that were staged and not committed.
 
-COPY gives the server texts, and a text loses what psycopg's types have: a zone in a `timestamp`, a list in a `jsonb`. The
-constraints are added to the staged rows, so that a task refuses a row, and not the commit of an epoch that is decided.
+COPY sends texts to the server, and a text loses parts of psycopg's types: a zone in a `timestamp`, a list in a `jsonb`.
+The staged tables have the constraints of the table, so that a task refuses a row, and not the commit of a decided epoch.
 
-Names are quoted in statements, and nowhere else.
+Only statements quote names.
 """
 
 from __future__ import annotations

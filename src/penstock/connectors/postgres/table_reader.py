@@ -41,7 +41,7 @@ class RelationMessage:
 
 
 def relation_of(message: bytes) -> RelationMessage:
-    """Return what a message R says.
+    """Return the content of a message R.
 
     Raises:
         Malformed: It cannot be read.
@@ -85,7 +85,7 @@ UNCHANGED: Final = b"\x00unchanged"
 """In place of a large value that an update has not changed; no text has a zero byte."""
 
 OPS = {_INSERT: RowKind.INSERT, _UPDATE: RowKind.UPDATE_AFTER, _DELETE: RowKind.DELETE}
-"""First byte of a message to what it says."""
+"""First byte of a message to its kind of change."""
 
 Texts = list[bytes | None]
 
@@ -167,10 +167,10 @@ class TableReader:
         )
 
     def rows(self, messages: Sequence[bytes], lsn: int, timestamp_ms: int) -> TableRows | None:
-        """Return what many messages say, if each has nothing but a whole new row of short texts; else None.
+        """Return the rows of many messages if each has only a whole new row of short texts; else None.
 
-        No text has a zero byte. So a `t` and three zero bytes are between texts shorter than 256 bytes and nowhere else,
-        and what takes a loop over all bytes in `change` is done by builtins, three times as fast.
+        No text has a zero byte. So a `t` and three zero bytes occur only between texts shorter than 256 bytes. Builtins
+        split there, three times as fast as the loop over all bytes in `change`.
         """
         try:
             heads, *columns = zip(*[message.split(_SHORT) for message in messages], strict=True)
@@ -178,12 +178,12 @@ class TableReader:
             values = [
                 _short_values(load, texts) for load, texts in zip(self.loads, columns, strict=True)
             ]
-        except Exception:  # noqa: BLE001 - there is one place that says what is wrong
+        except Exception:  # noqa: BLE001 - there is one place that reports the error
             return None
         return TableRows(self.table, self.columns, values, lsn, timestamp_ms, ops)
 
     def change(self, message: bytes, lsn: int, timestamp_ms: int) -> Change:
-        """Return the change that a message of I, U or D says."""
+        """Return the change of a message I, U or D."""
         values = self._plain_values(message)
         if values is None:
             return self._any_change(message, lsn, timestamp_ms)
@@ -192,10 +192,10 @@ class TableReader:
         return Change(OPS[message[0]], key, None, row, lsn, timestamp_ms, self.table)
 
     def _plain_values(self, message: bytes) -> list[Any] | None:
-        """Return the values of a message that has nothing but a whole new row.
+        """Return the values of a message that has only a whole new row.
 
-        Most messages are such, and looking at all forms takes twice as long. None leaves the message to `_any_change`, also
-        if something is wrong with it, so that there is one place that says what.
+        Most messages have this form, and a check of all forms takes twice as long. None leaves the message to
+        `_any_change`, also if it is malformed, so that one place reports errors.
         """
         loads, size_at = self.loads, _SIZE.unpack_from
         values: list[Any] = []

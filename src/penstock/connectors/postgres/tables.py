@@ -75,7 +75,7 @@ def table_of(connection: Any, name: TableName, *, has_changes: bool) -> SourceTa
 
 
 def _check_identity(name: TableName, identity: str, columns: Sequence[Column]) -> None:
-    """Refuse a table whose changes would not say which row they are of.
+    """Refuse a table whose changes would not identify their row.
 
     Raises:
         SourceError: It has neither a primary key nor another replica identity.
@@ -84,7 +84,7 @@ def _check_identity(name: TableName, identity: str, columns: Sequence[Column]) -
         return
     lacks = "has REPLICA IDENTITY NOTHING" if identity == "n" else "has no primary key"
     raise SourceError(
-        f"table {name} {lacks}, so its changes do not say which row they are of, and the database would "
+        f"table {name} {lacks}, so its changes do not identify their row, and the database would "
         "refuse UPDATE and DELETE of a published table",
         hint=f"Add a primary key, or: ALTER TABLE {name.quoted} REPLICA IDENTITY FULL, or USING INDEX.",
     )

@@ -15,7 +15,7 @@ _EPOCH_MS = 946_684_800_000
 
 
 def lsn_of(text: str) -> int:
-    """Return the position that `16/B374D848` says.
+    """Parse a position such as `16/B374D848`.
 
     Example:
         >>> lsn_of("1/10")
@@ -153,7 +153,7 @@ class TableName:
 
     @classmethod
     def of(cls, text: str) -> TableName:
-        """Return the name that `schema.table` or `table` says; the default schema is `public`.
+        """Parse `schema.table` or `table`; the default schema is `public`.
 
         A name with a dot is in quotes, as in `"my.schema"."my.table"`. Names have the case of the catalogue.
         """

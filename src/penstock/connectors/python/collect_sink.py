@@ -56,7 +56,7 @@ class CollectSink(Sink):
             consumer = _consumers.get(self.token)
             if consumer is None:
                 raise SinkError(
-                    f"nobody in this process collects the values of {context.name} "
+                    f"no iterator of this process collects the values of {context.name} "
                     f"(token {self.token!r})",
                     hint="Keep the iterator of execute_and_collect open until the job ends.",
                     origin=context.origin,

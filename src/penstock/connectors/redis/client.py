@@ -1,4 +1,4 @@
-"""The client library, which is imported when a client is made, its failures as ours, and what nobody is shown."""
+"""The client library, imported for the first client; its failures as errors of Penstock; hiding of secrets."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class RedisAddress:
         return f"{parts.scheme}://{host}{parts.path}"
 
     def dataset(self, name: str | None) -> Dataset:
-        """Return a stream, or the whole database, as other systems know it."""
+        """Return the lineage dataset of a stream, or of the whole database."""
         database = "" if self.url.startswith("unix:") else urlsplit(self.url).path.strip("/")
         return Dataset(
             server_at(self.url, 6379), f"{database or '0'}{'' if name is None else f'.{name}'}"
@@ -60,7 +60,7 @@ class RedisAddress:
     def _secrets(self) -> set[str]:
         parts = urlsplit(self.url)
         login = parts.netloc.rpartition("@")[0]
-        # The query may have a password too, so nothing of it is shown.
+        # The query may have a password too, so no part of it is shown.
         found = {login.partition(":")[2], login, parts.query}
         return {each for text in found for each in (text, unquote(text))} - {""}
 
@@ -110,7 +110,7 @@ def longest_argument(address: RedisAddress) -> int:
         found = client.config_get(_LONGEST)
     except (
         library().ResponseError
-    ):  # the login may not ask, or the server of a provider has no such command
+    ):  # the login lacks the right, or the server of a provider has no such command
         found = {}
     return int(found.get(_LONGEST, _DEFAULT_LONGEST))
 

@@ -1,11 +1,11 @@
 """The Redis sink: one script writes the records of an epoch and its mark.
 
-The server runs a script as a whole: nobody sees a part of it, and no other client writes in between. It does not undo
-what a script did before it failed, so the script looks at the types of all keys first, and nothing else can fail.
+The server runs a script as a whole: no client sees a part of it or writes in between. It does not undo the writes of a
+script that fails, so the script checks the types of all keys first, and no later step can fail.
 
-Writes wait for their epoch in the form that the script reads (`staged`), in pieces that the server takes as an argument. A
-write is `kind, key, count, (field, value) * count`: the kind one byte, the count and every length four bytes, big
-endian. No pickle: the server reads it.
+Writes wait for their epoch in the form that the script reads (`staged`), in pieces that the server accepts as an argument.
+A write is `kind, key, count, (field, value) * count`: the kind one byte, the count and every length four bytes, big
+endian. The server reads it, so it is no pickle.
 """
 
 from __future__ import annotations
@@ -182,7 +182,7 @@ class StagedWriteWriter(StagedBytesWriter):
             return
         context = self._context
         if self._longest is None:
-            doing = f"ask for the longest argument for sink {context.name!r}"
+            doing = f"read the longest argument for sink {context.name!r}"
             with redis_errors(SinkError, self._address, doing, context.origin):
                 self._longest = longest_argument(self._address)
         if size > self._longest:
@@ -244,12 +244,12 @@ for file = 4, #ARGV do
         at = at + 4
         local fields = {}
         for number = 1, 2 * count do fields[number] = text() end
-        local wanted = kind == 1 and 'stream' or 'hash'
+        local required = kind == 1 and 'stream' or 'hash'
         local found = types[key] or redis.call('TYPE', key)['ok']
-        if found ~= 'none' and found ~= wanted then
-            return redis.error_reply('PENSTOCK a key is a ' .. found .. ' and no ' .. wanted .. ': ' .. key)
+        if found ~= 'none' and found ~= required then
+            return redis.error_reply('PENSTOCK a key is a ' .. found .. ' and no ' .. required .. ': ' .. key)
         end
-        types[key] = wanted
+        types[key] = required
         writes[#writes + 1] = {kind, key, fields}
     end
 end
@@ -332,7 +332,7 @@ class RedisCommitter(Committer):
         """Return the contents of files in pieces that the server takes."""
         if all(len(each) <= SURE_BYTES for each in files):
             return files
-        with self._errors("ask for the longest argument"):
+        with self._errors("read the longest argument"):
             most = longest_argument(self._address)
         return [piece for each in files for piece in pieces(each, most)]
 

@@ -1,9 +1,7 @@
 """The Redis source: streams of Redis or Valkey as a log, whose positions are the ids of entries.
 
-Values of a server's streams.
-
-Redis trims a stream from its beginning, and does not tell what it trimmed. So nothing is known to be lost as long as the
-last entry that was read is there, or an older one; or if nothing was read, and the first entry that there is was the first one ever.
+Redis trims a stream from its beginning, without a record of the trimmed entries. The source has missed no entry as long as
+the last entry that it read, or an older one, is there; or if it has read none, and the first entry is the first one ever.
 """
 
 from __future__ import annotations
@@ -87,7 +85,7 @@ class StreamFacts:
 
 
 def facts_of(name: str, told: Any) -> StreamFacts:
-    """Return what the answer to `XINFO STREAM` says."""
+    """Parse the reply to `XINFO STREAM`."""
     found = {_text(key): value for key, value in told.items()}
     first, length = found["first-entry"], int(found["length"])
     head = position_of(found["last-generated-id"], name)

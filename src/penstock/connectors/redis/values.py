@@ -1,4 +1,4 @@
-"""Entries of streams, and the positions that the engine knows them by.
+"""Entries of streams, and their positions in the engine.
 
 An id is `milliseconds-sequence`, a position `milliseconds << 20 | sequence`: room for a million entries in a
 millisecond, until the year 2248. Ids that a program chose itself may be larger, and are refused.

@@ -46,8 +46,8 @@ class CsvRowSerializationSchema(SerializationSchema):
         except ValueError as cause:
             raise TypeMismatchError(
                 f"{element!r} cannot be written as CSV of type {self.row_type!r}: {cause}",
-                hint="Correct the record or its type. A quote character, an escape character or a null "
-                "literal tells apart what has one text without it.",
+                hint="Correct the record or its type. Set a quote character, an escape character or a null "
+                "literal: without it two values have the same text.",
             ) from cause
         return f"{line}{self.form.line_delimiter}".encode()
 

@@ -79,7 +79,7 @@ class SimpleStringSchema(SerializationSchema, DeserializationSchema):
         """Check the character set.
 
         Raises:
-            ArgumentError: Python does not know it.
+            ArgumentError: Python has no such character set.
         """
         try:
             "".encode(self.charset)  # refuses codecs that are none of text, too
@@ -220,8 +220,8 @@ def _bytes_of(message: object) -> bytes:
     )
 
 
-def _mismatch(wanted: str, found: Any) -> TypeMismatchError:
+def _mismatch(required: str, found: Any) -> TypeMismatchError:
     return TypeMismatchError(
-        f"the schema writes {wanted}, got {found!r} of type {type(found).__name__}",
+        f"the schema writes {required}, got {found!r} of type {type(found).__name__}",
         hint="Map the records to what the schema writes first.",
     )

@@ -208,8 +208,8 @@ _BLANK = (b"", b"\n")
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 _HINTS = {
     "csv": "Correct the file, or the declared type. Values with line ends need options={'multiLine': 'true'}; with "
-    "{'mode': 'PERMISSIVE'} Spark's reader makes None of what it cannot read.",
-    "json": "Correct the file, or the declared type; or set options={'mode': 'PERMISSIVE'}: Spark's reader then makes None of it.",
+    "{'mode': 'PERMISSIVE'} Spark's reader returns None for values that it cannot read.",
+    "json": "Correct the file, or the declared type; or set options={'mode': 'PERMISSIVE'}: Spark's reader then returns None for it.",
     "text": "Name the encoding of the files: options={'encoding': 'latin-1'}.",
 }
 
@@ -401,14 +401,14 @@ class LineDecoder:
             raise self._refused(1, str(cause)) from None
         if found == fields.names:
             return
-        said = f"the header is {', '.join(found)}, and the declared columns are {', '.join(fields.names)}"
+        problem = f"the header is {', '.join(found)}, and the declared columns are {', '.join(fields.names)}"
         hint = "Declare the columns in the order of the header; or header=False if the files have none."
         if found[:1] == [""]:
             hint = (
                 "The first column has no name, as pandas writes the index: write with to_csv(index=False), or "
                 "skip headers with options={'enforceSchema': 'true'} and declare a column for it."
             )
-        raise SourceError(f"{self._piece.at(1)}: {said}", hint=hint, origin=self.origin)
+        raise SourceError(f"{self._piece.at(1)}: {problem}", hint=hint, origin=self.origin)
 
     def _fields_of(self, path: str) -> _FieldsOfFile:
         assert self.form.type_info is not None, "lines of text have no fields"

@@ -99,21 +99,21 @@ def line_form(
     """Return the form of the lines of a source, or the reason why Spark's reader reads it."""
     if format_name == "text":
         type_info = None
-    said = {name.lower(): value for name, value in options.items()}
-    encoding = _encoding(said.get("encoding", said.get("charset", "utf-8")))
-    refused = _refused(format_name, type_info, said)
+    given = {name.lower(): value for name, value in options.items()}
+    encoding = _encoding(given.get("encoding", given.get("charset", "utf-8")))
+    refused = _refused(format_name, type_info, given)
     if refused is not None or encoding is None:
         return refused or "its encoding has line ends of several bytes, or is not known"
-    is_tree = said.get("recursivefilelookup", "").lower() == "true"
+    is_tree = given.get("recursivefilelookup", "").lower() == "true"
     depth = _NO_PARTITIONS if is_tree else len(names_of_path(path))
-    is_whole = said.get("multiline", "").lower() == "true"
-    zone = zone_named(said.get("timezone", "UTC"))
+    is_whole = given.get("multiline", "").lower() == "true"
+    zone = zone_named(given.get("timezone", "UTC"))
     form = LineForm(format_name, type_info, encoding, zone=zone, is_whole=is_whole, depth=depth)
-    return _csv(form, said) if format_name == "csv" else form
+    return _csv(form, given) if format_name == "csv" else form
 
 
 def _refused(
-    format_name: str, type_info: RowTypeInfo | None, said: Mapping[str, str]
+    format_name: str, type_info: RowTypeInfo | None, given: Mapping[str, str]
 ) -> str | None:
     """Return why Spark's reader reads a source, None if lines do; without its encoding and quotes."""
     if format_name not in _READ_BY_LINES:
@@ -121,13 +121,13 @@ def _refused(
     if type_info is None and format_name != "text":
         return "its columns are inferred"
     known = _HARMLESS | (_OF_CSV if format_name == "csv" else frozenset())
-    if said.get("multiline", "").lower() == "true":
+    if given.get("multiline", "").lower() == "true":
         known -= {"linesep", "encoding", "charset"}
-    other = said.keys() - known
+    other = given.keys() - known
     if other:
         return f"the option {min(other)} is Spark's"
-    if said.get("mode", "FAILFAST").upper() != "FAILFAST":
-        return f"the option mode is {said['mode']}"
+    if given.get("mode", "FAILFAST").upper() != "FAILFAST":
+        return f"the option mode is {given['mode']}"
     try:
         if type_info is not None:
             json_codec(type_info) if format_name == "json" else csv_lines(type_info)
@@ -156,18 +156,18 @@ def _object_reader(type_info: RowTypeInfo, rules: TextRules) -> Callable[[str], 
     return read
 
 
-def _csv(form: LineForm, said: Mapping[str, str]) -> LineForm | str:
-    separator = said.get("sep", said.get("delimiter", ",")).replace("\\t", "\t")
-    quote = said.get("quote", '"')
+def _csv(form: LineForm, given: Mapping[str, str]) -> LineForm | str:
+    separator = given.get("sep", given.get("delimiter", ",")).replace("\\t", "\t")
+    quote = given.get("quote", '"')
     if len(separator) != 1 or len(quote) > 1 or not (separator + quote).isascii():
         return "its separator or quote is not one character of ASCII"
-    if said.get("escape", quote) != quote:
+    if given.get("escape", quote) != quote:
         return "quotes in it are escaped by another character"
     return replace(
         form,
-        csv=CsvForm(separator, quote=quote or None, null_literal=said.get("nullvalue") or None),
-        header=said.get("header", "false").lower() == "true",
-        skips_header=said.get("enforceschema", "false").lower() == "true",
+        csv=CsvForm(separator, quote=quote or None, null_literal=given.get("nullvalue") or None),
+        header=given.get("header", "false").lower() == "true",
+        skips_header=given.get("enforceschema", "false").lower() == "true",
     )
 
 
