@@ -108,6 +108,7 @@ def _run(given: argparse.Namespace, work: Path) -> None:
                 "results": {name: joined(work / name / "out") for name in JOBS},
             },
         )
+    HourRecord.read(given.record).write(given.record)
 
 
 def _drivers(work: Path, name: str) -> Drivers:

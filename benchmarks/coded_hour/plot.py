@@ -15,8 +15,8 @@ from benchmarks.reporting.plots import SETTINGS
 _MIB = 1 << 20
 _MINUTE = 60.0
 _COLOURS = {"on": "#1f6f8b", "off": "#c2553f"}
-_SMOOTHED = 12
-"""Samples of which CPU is the mean."""
+_SMOOTHED = 60.0
+"""Seconds of which CPU is the mean."""
 
 
 def draw(record: HourRecord, path: Path) -> None:
@@ -48,7 +48,10 @@ def draw(record: HourRecord, path: Path) -> None:
 
 def _cores(samples: list[dict[str, Any]]) -> tuple[list[float], list[float]]:
     """Return minutes and cores in use, each the mean of some samples."""
-    kept = samples[::_SMOOTHED]
+    kept = samples[:1]
+    for sample in samples:
+        if sample["seconds"] - kept[-1]["seconds"] >= _SMOOTHED:
+            kept.append(sample)
     spans = [
         (
             after["seconds"] / _MINUTE,

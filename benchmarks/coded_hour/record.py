@@ -1,7 +1,8 @@
 """The record of the hour: a file of JSON lines, and its table.
 
 {"begin": {...}}        what was asked for, machine, versions
-{"sample": {...}}       an `HourSample`, of each job every few seconds
+{"sample": {...}}       an `HourSample`, of each job every few seconds, while it runs
+{"columns": {...}}      the samples of a job as columns, once it has ended: those that the picture shows
 {"end": {...}}          records, results of each job and those that they should have
 {"rows": {...}}         bytes of a row in several encodings (`coded_hour.rows`)
 """
@@ -14,8 +15,25 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from benchmarks.measuring.series import as_columns, as_samples
+
 JOBS = ("on", "off")
 """Coded rows on and off."""
+
+KEPT = (
+    "seconds",
+    "cpu_seconds.driver",
+    "cpu_seconds.jvm",
+    "cpu_seconds.workers",
+    "resident_bytes.jvm",
+    "resident_bytes.workers",
+    "local_bytes",
+    "checkpoint_bytes",
+)
+"""Fields of a sample that the picture shows."""
+
+EVERY = 4
+"""The picture needs every fourth sample."""
 
 _MIB = 1 << 20
 
@@ -44,9 +62,23 @@ class HourRecord:
             ((kind, value),) = json.loads(line).items()
             if kind == "sample":
                 record.samples.append(value)
+            elif kind == "columns":
+                job = {"job": value.pop("job")}
+                record.samples += [job | sample for sample in as_samples(value)]
             else:
                 setattr(record, kind, value)
         return record
+
+    def write(self, path: Path) -> None:
+        """Write the record with every fourth sample of a job as columns, and its last one whole."""
+        lines: list[dict[str, Any]] = [{"begin": self.begin}]
+        for job in JOBS:
+            samples = self.of(job)
+            kept = as_columns(samples[:-1:EVERY], KEPT)
+            lines += [{"columns": {"job": job} | kept}, {"sample": samples[-1]}]
+        lines += [{"end": self.end}, *([{"rows": self.rows}] if self.rows else [])]
+        text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
+        path.write_text(text, encoding="utf-8")
 
     def of(self, job: str) -> list[dict[str, Any]]:
         """Return the samples of one job."""

@@ -172,6 +172,7 @@ def _run(given: argparse.Namespace) -> None:
             drivers.close()
         wrong = differences(work / "out", feed.records)
         say("end", {"records": feed.records, "drivers": drivers.started, "differences": wrong[:20]})
+    SoakRecord.read(given.record).write(given.record)
 
 
 def _judged(record: SoakRecord) -> int:

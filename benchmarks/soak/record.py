@@ -1,7 +1,8 @@
 """The record of a soak: a file of JSON lines, its table and what grew.
 
 {"begin": {...}}        what was asked for, machine, versions
-{"sample": {...}}       a `Sample`, every few seconds
+{"sample": {...}}       a `Sample`, every few seconds, while it runs
+{"samples": {...}}      all of them as columns, once it has ended
 {"stopped": {...}}      signal, when, seconds until nothing of the job ran
 {"end": {...}}          records, results, differences
 """
@@ -14,6 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 from typing import Any
+
+from benchmarks.measuring.series import as_columns, as_samples
 
 MAY_GROW = 0.2
 """Share by which a measure may grow."""
@@ -31,6 +34,9 @@ MEASURES: dict[str, tuple[str, int]] = {
 """Measure to its name, and what it may grow by however small it is: more than it goes up and down by chance."""
 
 _QUARTERS = 4
+
+KEPT = ("seconds", *MEASURES, "latency_ms.p50", "latency_ms.p99", "latency_ms.max")
+"""Fields of a sample that the picture and the table show."""
 
 
 @dataclass(slots=True)
@@ -58,10 +64,23 @@ class SoakRecord:
             record.add(kind, value)
         return record
 
+    def write(self, path: Path) -> None:
+        """Write the record with its samples as columns."""
+        lines: list[dict[str, Any]] = [
+            {"begin": self.begin},
+            {"samples": as_columns(self.samples, KEPT)},
+            *({"stopped": stopped} for stopped in self.stopped),
+            {"end": self.end},
+        ]
+        text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
+        path.write_text(text, encoding="utf-8")
+
     def add(self, kind: str, value: dict[str, Any]) -> None:
         """Add a line."""
         if kind == "sample":
             self.samples.append(value)
+        elif kind == "samples":
+            self.samples = as_samples(value)
         elif kind == "stopped":
             self.stopped.append(value)
         else:

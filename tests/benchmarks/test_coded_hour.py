@@ -113,6 +113,17 @@ def test_a_record_is_drawn_and_judged(tmp_path: Path, capsys: pytest.CaptureFixt
     assert HourRecord().differences == ["it did not run to its end"]
 
 
+def test_a_record_keeps_its_table_when_its_samples_become_columns(tmp_path: Path) -> None:
+    whole = HourRecord.read(record(tmp_path, results={job: [1, "a"] for job in JOBS}))
+    path = tmp_path / "thin.jsonl"
+    whole.write(path)
+    thin = HourRecord.read(path)
+    assert table(thin) == table(whole)
+    assert thin.end == whole.end
+    assert len(thin.of("on")) == 16
+    assert thin.of("off")[-1] == whole.of("off")[-1]
+
+
 def test_rows_are_weighed_in_every_encoding(tmp_path: Path) -> None:
     BinlogFeed(tmp_path, records_per_second=40, keys=7)
     found = weights(tmp_path, 50)

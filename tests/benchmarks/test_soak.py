@@ -197,3 +197,19 @@ def test_the_page_has_the_table_of_the_record() -> None:
     page = (TOP / "docs" / "scale.md").read_text()
     assert table(record) in page
     assert f"{record.end['records']:,} records by {record.end['drivers']} drivers" in page
+
+
+def test_a_record_keeps_its_table_when_its_samples_become_columns(tmp_path: Path) -> None:
+    sizes = dict.fromkeys(MEASURES, 7) | {"driver_bytes": 3 * 4096}
+    lines: list[dict[str, Any]] = [
+        sizes | {"seconds": float(n), "workers": 2, "latency_ms": {}} for n in range(8)
+    ]
+    lines[-1]["latency_ms"] = {"p50": 1.5, "p99": 2.0, "max": 2.5}
+    record = SoakRecord({"sample_seconds": 10.0}, lines, [{"signal": "SIGKILL"}], {"drivers": 2})
+    path = tmp_path / "soak.jsonl"
+    record.write(path)
+    found = SoakRecord.read(path)
+    assert table(found) == table(record)
+    assert (found.begin, found.stopped, found.end) == (record.begin, record.stopped, record.end)
+    assert found.samples[-1] == {name: lines[-1][name] for name in lines[-1] if name != "workers"}
+    assert '"driver_bytes/pages":[3,' in path.read_text()
