@@ -166,4 +166,4 @@ def test_what_fails_in_a_sink_of_ones_own_is_told(penstock, program, tmp_path):
     assert "a lock of out cannot be dropped: ValueError: not now" in failed.stderr
     silent = penstock("drop", script, str(tmp_path / "job"), "--", "says")
     assert silent.exit_code != 0
-    assert "sink 'out' does not say what it keeps: ValueError: oops" in silent.stderr
+    assert "sink 'out' does not list its outside resources: ValueError: oops" in silent.stderr

@@ -64,7 +64,7 @@ class SparkJobClient(ShownAsCard):
         events: JobEvents,
         session: SparkSession,
     ) -> None:
-        """Prepare a job; nothing of it runs before `start`.
+        """Prepare a job, which runs from `start` on.
 
         Raises:
             PenstockError: The job cannot start.
@@ -188,7 +188,7 @@ class SparkJobClient(ShownAsCard):
                 self._result.set_result(self._summary(time.monotonic() - started))
 
     def _cancelled_by(self, error: JobCancelledError) -> tuple[PenstockError, JobStatus]:
-        """Show what sinks hold back, since nobody may resume the job; return how it has ended."""
+        """Publish the hidden output of sinks, since the job may never resume; return how it has ended."""
         try:
             self._job.sinks.publish()
         except BaseException as failure:  # noqa: BLE001 - stored, and raised by the future
@@ -220,7 +220,7 @@ class SparkJobClient(ShownAsCard):
             self._status = final
 
     def _control(self) -> JobControl:
-        """Return what the page may ask of the job; one without a live run has no savepoint to give."""
+        """Return the actions that the page may request; a job without a live run cannot take savepoints."""
         stop: JobControl = {JobAction.STOP: lambda: in_thread(self.cancel)}
         if not self._can_continue:
             return stop

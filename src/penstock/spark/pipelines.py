@@ -264,7 +264,7 @@ class Pipelines:
                 job.session.sparkContext.setLocalProperty(POOL, job.pool)
             self._runs[number].execute()
         except JobCancelledError as stopped:
-            # Of a job that is not cancelled, these follow the failure that stopped its pipelines.
+            # If the job was not cancelled, these follow the failure that stopped its pipelines.
             self._failures.append(stopped)
         except BaseException as failure:  # noqa: BLE001 - raised in the thread of the job
             self._failures.append(failure)

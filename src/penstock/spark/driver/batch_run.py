@@ -140,9 +140,9 @@ _EXCHANGE = "Exchange"
 
 
 def merge_partitions(plan: PhysicalPlan, run: RunPlan, pinned: Pinned, tasks: int) -> int | None:
-    """Return the number of partitions, a multiple of the number of tasks; None if nothing is exchanged, or Spark chooses.
+    """Return the number of partitions, a multiple of the number of tasks; None without exchange, or if Spark chooses.
 
-    Spark chooses if a DataFrame of the user's has exchanges of its own, of which it may know more.
+    Spark chooses if a DataFrame of the program has exchanges of its own, because it may have statistics about them.
     """
     has_queries = any(plan.source(each.source).is_query for each in run.readings)
     if not has_queries and not merges_by_key(plan, run):
@@ -226,7 +226,7 @@ class BatchRun:
         return RunSummary(self._run.name, "batch", records, seconds)
 
     def _confirm(self) -> None:
-        """Tell logs what has been read of them."""
+        """Confirm the positions that the run has read to the logs."""
         job, pinned = self._job, self._job.pinned_by(self._run)
         logs = logs_read(job.plan, pinned)
         with Confirmations(job.events, logs, job.check_cancelled) as confirmations:
@@ -319,7 +319,7 @@ class BatchRun:
             task = replace(sinks, last_level=last)
             messages = self._exchanged(frames).mapInArrow(task, MESSAGE_DDL)
         if partitions is not None:
-            # To adapt is a job per exchange. It pays for joins, whose sizes Spark does not know before.
+            # To adapt costs a job per exchange. It pays for joins, whose sizes Spark cannot estimate before.
             plan_with_partitions(messages, partitions, adapts=not merges_by_key(job.plan, run))
         staged = self._run_spark_job(reads, messages)
         depth = len(levels) + 1 if frames_pass_levels else 1

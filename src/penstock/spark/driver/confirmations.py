@@ -3,9 +3,9 @@
     commit ─▶ note(positions) ─▶ the thread calls `confirm` with the newest positions
                                   it raised: an event, and the next call a second later
 
-A log may take long to answer, so epochs go on meanwhile, and one call may confirm several of them. What is
-confirmed is recorded nowhere: the next driver confirms the positions it begins with once more. The end of a run
-waits for the last confirmation, but not for longer than the log says.
+A log may take long to answer, so epochs go on meanwhile, and one call may confirm several of them. The job keeps no
+record of confirmed positions: the next driver confirms the positions it begins with once more. The end of a run
+waits for the last confirmation, up to the time limit of the log.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class Confirmations:
                 self._wanted = left | self._wanted
 
     def _confirm(self, wanted: dict[Part, dict[str, int]]) -> dict[Part, dict[str, int]]:
-        """Call the logs; return what could not be confirmed. The same failure is told once."""
+        """Call the logs; return the positions that they refused. It reports the same failure once."""
         left = {}
         for part, positions in sorted(wanted.items()):
             name, log = self._logs[part]

@@ -133,7 +133,7 @@ class Restarts:
         strategy = configuration.get(RESTART_STRATEGY)
         self._policy = POLICIES[strategy](*map(configuration.get, OPTIONS_OF[strategy]))
         # Spark waits 10 s for a worker that the driver starts, which no setting changes, and tries
-        # again for tasks only. Nothing of the user's has run, so the strategy is not asked.
+        # again for tasks only. No code of the program has run, so the restart strategy does not apply.
         self._starts = FixedDelay(_STARTS, _START_DELAY)
 
     def after(self, failure: PenstockError) -> Restart | None:

@@ -268,7 +268,7 @@ def _check_numbered(plan: PhysicalPlan, savepoint: Savepoint) -> None:
     if state:
         raise SavepointMismatchError(
             f"the savepoint has state of {_names(savepoint, state)}, of which this program has "
-            "several at equal places, without a uid: only their order says which state is whose",
+            "several at equal places, without a uid: only their order assigns the states",
             hint="Give each of them the uid of the state that is its own, as in "
             f".uid({state[0]!r}); or another one, to begin without state.",
             origin=_origin_of(plan, state[0]),
@@ -283,7 +283,7 @@ def _check_numbered(plan: PhysicalPlan, savepoint: Savepoint) -> None:
     if unclear:
         raise SavepointMismatchError(
             f"the savepoint has the position of source {_names(savepoint, unclear)}, one of "
-            "several of that name: only their order says which position is whose",
+            "several of that name: only their order assigns the positions",
             hint="Give each source the uid of the position that is its own, as in "
             f"from_source(…, WatermarkStrategy.no_watermarks(), …).uid({unclear[0]!r}), before "
             "assign_timestamps_and_watermarks; or another name in from_source, to begin at its "
@@ -319,7 +319,7 @@ def _check_kinds(plan: PhysicalPlan, source: int, record: SourceRecord) -> None:
     if kinds != record.kinds:
         raise SavepointMismatchError(
             f"source {record.uid!r} was {', then '.join(record.kinds)} when the savepoint was "
-            f"taken and is {', then '.join(kinds)} now, so its position says nothing",
+            f"taken and is {', then '.join(kinds)} now, so its position has no meaning",
             hint="Give the new source another uid or name, and set "
             f"{_IGNORE_STATE} to forget where the old one stood.",
             origin=described.origin,

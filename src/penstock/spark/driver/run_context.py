@@ -47,8 +47,7 @@ T = TypeVar("T")
 def until_cancelled(call: Callable[[], T], check: Callable[[], None]) -> T:
     """Return the result of a call that is made in another thread.
 
-    If the job is cancelled, the thread is left alone: nobody waits for it, also not at the end of the
-    process.
+    If the job is cancelled, the thread goes on alone: no caller waits for it, not even the end of the process.
     """
     caller = _idle_caller()
     caller.asked.put(call)
@@ -74,7 +73,7 @@ class _Caller:
         threading.Thread(target=self._run, name="penstock-source", daemon=True).start()
 
     def answer(self, check: Callable[[], None]) -> tuple[Any, BaseException | None]:
-        """Return the result of the call that was asked for, or what it raised."""
+        """Return the result of the requested call, or the exception that it raised."""
         while True:
             try:
                 return self._answers.get(timeout=_POLL_SECONDS)
@@ -87,7 +86,7 @@ class _Caller:
             answer: tuple[Any, BaseException | None]
             try:
                 answer = call(), None
-            except BaseException as cause:  # noqa: BLE001 - it is raised again by who asked
+            except BaseException as cause:  # noqa: BLE001 - the caller raises it again
                 answer = None, cause
             self._answers.put(answer)
             del call, answer  # the thread waits: it must not keep them alive
@@ -98,7 +97,7 @@ _idle: deque[_Caller] = deque()
 
 
 def _idle_caller() -> _Caller:
-    """Return a caller that nobody else uses."""
+    """Return an idle caller."""
     try:
         return _idle.pop()
     except IndexError:
@@ -112,20 +111,20 @@ class JobContext:
     Attributes:
         session: Spark.
         plan: The job.
-        configuration: Of the job.
+        configuration: Configuration of the job.
         directory: The checkpoint directory, locked.
         sinks: The sink stage.
         cancelled: Set when the job should stop.
-        events: Tells listeners what happens to the job.
-        restored: What the job took over from the savepoint it started from, None if none.
-        earlier: What was read of files before this run, by (source id, part index).
-        metrics: What was reported and committed in this process.
-        facts: What of it is known of subtasks, state and sinks.
-        attempt: How often the job was restarted in this process.
+        events: Sends the events of the job to listeners.
+        restored: The part of the savepoint that the job took over; None without savepoint.
+        earlier: Progress in files before this run, by (source id, part index).
+        metrics: Metrics that were reported and committed in this process.
+        facts: Facts in these metrics about subtasks, state and sinks.
+        attempt: Number of restarts of the job in this process.
         counted: Index of a run to the last of its epochs that is in the metrics.
-        workers: What the job brings along beside its program, None if nothing.
-        pool: Spark's scheduler pool of what the pipeline runs; None is the default.
-        object_settings: Addresses and logins of stores that Spark has; None is what the environment says.
+        workers: Files that the job ships beside its program; None without any.
+        pool: Spark's scheduler pool of the pipeline; None is the default.
+        object_settings: Spark's addresses and logins of stores; None takes those of the environment.
     """
 
     session: SparkSession
@@ -181,9 +180,9 @@ class JobContext:
             self.earlier[key] = PinnedFiles(known.files | more.files, schema)
 
     def report_metrics(self, run: int, epoch: int, report: Report) -> None:
-        """Add what a committed batch run or micro-batch reported, and tell listeners.
+        """Add the report of a committed batch run or micro-batch, and notify listeners.
 
-        Nothing is counted twice, should the epoch be committed again by a job that is restarted.
+        It counts an epoch once, also if a restarted job commits it again.
         """
         if epoch <= self.counted.get(run, -1):
             return
@@ -223,10 +222,10 @@ class JobContext:
         )
 
     def check_cancelled(self) -> None:
-        """Stop here if somebody asked to.
+        """Stop here if the job was cancelled.
 
         Raises:
-            JobCancelledError: Somebody did.
+            JobCancelledError: It was.
         """
         if self.cancelled.is_set():
             raise JobCancelledError(

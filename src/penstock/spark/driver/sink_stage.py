@@ -164,7 +164,7 @@ class SinkStage:
 
 
 def _cost_of(committables: Sequence[Any], nanoseconds: int) -> CommitCost:
-    """Return what a commit took; the committables of files know their size."""
+    """Return the cost of a commit; the committables of files have a size."""
     sizes = [each.byte_count for each in committables if isinstance(each, FileCommittable)]
     if not sizes:
         return CommitCost(1, nanoseconds)

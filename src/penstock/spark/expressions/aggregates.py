@@ -72,9 +72,9 @@ def finished(
 def is_one_plan(
     rows: DataFrame, records: RecordType, parts: SelectStep, aggregate: KeyedAggregate
 ) -> bool:
-    """Return whether keys are grouped by as they are, and results are made where parts are merged.
+    """Return whether Spark groups by the keys as they are, and computes results where it merges parts.
 
-    Not if Spark compares keys in another way than their type says, which then is not the type of the results.
+    False if Spark compares keys in another way than their declared type, which then is not the type of the results.
     """
     results = _selection(aggregate)
     names = [name for name, _ in parts.outputs[: aggregate.keys]]
@@ -110,7 +110,7 @@ def _grouped_at_once(
         merged_part = column if how is None else _MERGED[how](column)
         if how == "sum":
             has_type = known[name] in _SUM_TYPES
-        else:  # the cast of a key leaves out what else Spark knows of its column, such as a comment
+        else:  # the cast of a key drops further metadata of its column, such as a comment
             has_type = how is not None and isinstance(made, Field) and made.name in types
         columns[name] = merged_part if has_type else merged_part.cast(known[name])
     emitted = [
@@ -124,7 +124,7 @@ def _grouped_at_once(
 
 
 def _by_keys(rows: DataFrame, keys: Sequence[Column], others: Sequence[Column]) -> DataFrame:
-    """Return keys and other columns, one row per key; a session may be told to leave out the keys."""
+    """Return keys and other columns, one row per key; a setting of the session may leave out the keys."""
     retains_keys = rows.sparkSession.conf.get(_RETAINS_KEYS) == "true"
     return rows.groupBy(*keys).agg(*(() if retains_keys else keys), *others)
 

@@ -190,7 +190,7 @@ def _behind(function: Callable[..., Column], *kinds: type) -> Builder:
 
 
 def _split_index(value: Column, separator: str, index: int) -> Column:
-    # Of an empty text Spark has one part, Flink none
+    # Spark splits an empty text into one part, Flink into none
     known = sf.nullif(value, sf.lit(""))
     return sf.get(sf.split(known, escape(separator), -1), sf.lit(index))
 
@@ -209,8 +209,8 @@ def _regexp_misses(call: Call, value: Column, *_: Column) -> Column:
 
 
 def _lower_ascii(_: Call, value: Column) -> Column:
-    # Of what is not ASCII, Python makes one character ASCII in LOWER; any other makes the result equal to no text of ASCII.
-    # Spark's own function goes by the locale where a text is not ASCII; where it is, it is faster than translate.
+    # LOWER of Python maps one character beyond ASCII to ASCII; any other one makes the result unequal to all ASCII texts.
+    # Spark's own function goes by the locale where a text is not ASCII; for ASCII it is faster than translate.
     other = sf.translate(value, _KELVIN + ascii_uppercase, "k" + ascii_lowercase)
     is_ascii = sf.octet_length(value) == sf.char_length(value)
     return sf.when(is_ascii, sf.lower(value)).otherwise(other)

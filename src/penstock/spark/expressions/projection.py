@@ -76,7 +76,7 @@ def after_steps(
 
 def declared(rows: DataFrame, type_info: TypeInformation) -> DataFrame:
     """Return the columns of a DataFrame of `by_plain_name` with the names and types that a type of records has in Arrow."""
-    # what else Spark knows of a column, such as a comment, no cast keeps
+    # no cast keeps further metadata of a column, such as a comment
     return rows.select(*as_declared(((sf.col(name), None) for name in rows.columns), type_info))
 
 
@@ -108,7 +108,7 @@ def built(expression: Expression, columns: Mapping[str, Column]) -> Column:
 def fields(
     frame: DataFrame, records: RecordType, read: Iterable[Expression] | None = None
 ) -> dict[str, Column]:
-    """Return the fields of records as columns of their types; Spark may know more, such as a collation."""
+    """Return the fields of records as columns of exactly their types, without extras such as a collation."""
     only = None if read is None else {name for each in read for name in fields_of(each)}
     columns = {}
     named = zip(records.field_names, records.field_types, strict=True)

@@ -83,7 +83,7 @@ def _types(columns: Sequence[SqlColumn]) -> list[str]:
 
 
 def _typed(frame: DataFrame, relation: Scan) -> DataFrame:
-    """Return rows whose columns have the types of a table; Spark may know more, such as a collation."""
+    """Return rows whose columns have exactly the types of a table, without extras such as a collation."""
     types = _types(relation.columns)
     if [kind for _, kind in frame.dtypes] == types:
         return frame
@@ -136,7 +136,7 @@ def _group(relation: GroupBy, rows: DataFrame) -> DataFrame:
         for at, each in enumerate(relation.calls, relation.group)
     ]
     if not relation.group:
-        # Of no rows Spark makes a row
+        # Spark aggregates no rows to one row
         counted = rows.agg(*made, sf.count(sf.lit(1)).alias("rows"))
         found = counted.where(sf.col("rows") > 0)
     else:

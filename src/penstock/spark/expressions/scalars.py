@@ -124,10 +124,12 @@ def cast(call: Call, value: Column) -> Column:
 
 def _text(pattern: str) -> Callable[[Call, Column], Column]:
     def build(call: Call, value: Column) -> Column:
-        wanted = SQL_TYPES[name_of(call)]
-        refused = sf.raise_error(f"a text is no {wanted}").cast(wanted)
+        sql_type = SQL_TYPES[name_of(call)]
+        refused = sf.raise_error(f"a text is no {sql_type}").cast(sql_type)
         # Spark also casts texts with blanks, and other ways to write a number
-        return sf.when(value.rlike(pattern) | value.isNull(), value.cast(wanted)).otherwise(refused)
+        return sf.when(value.rlike(pattern) | value.isNull(), value.cast(sql_type)).otherwise(
+            refused
+        )
 
     return build
 

@@ -1,8 +1,8 @@
 """Final failures, which another attempt of the task would repeat. Workers report them to the driver.
 
-Spark tries a task four times, and a task cannot tell it that a failure is final. So the worker writes
-the failure into a file, whose path is a local property of the task. It blocks the task until the
-driver, which polls the file, has cancelled the Spark job:
+Spark tries a task four times, and a task cannot mark a failure as final. So the worker writes the failure
+into a file, whose path is a local property of the task. It blocks the task until the driver, which polls
+the file, has cancelled the Spark job:
 
     worker   writes the failure             waits          fails; Spark makes no further attempt
     driver                     cancels the job   writes an answer when the job has ended
@@ -119,7 +119,7 @@ class FinalFailure:
         """
         failure = self.seen()
         if failure is not None:
-            raise failure from None  # Spark's own error would only say that the job was cancelled
+            raise failure from None  # Spark's own error reports only the cancellation
 
     def __enter__(self) -> Self:
         """Begin watching."""

@@ -138,7 +138,7 @@ class KnownFailure:
         hint: Hint of our error.
         conditions: Spark's error conditions, or prefixes of them.
         classes: Last parts of names of Java classes.
-        says: Pattern that the message must contain too; None is any message. In a row without
+        contains: Pattern that the message must match too; None is any message. In a row without
             conditions and classes, pattern in the whole text, whose match is the problem.
     """
 
@@ -146,7 +146,7 @@ class KnownFailure:
     hint: str
     conditions: tuple[str, ...] = ()
     classes: tuple[str, ...] = ()
-    says: re.Pattern[str] | None = None
+    contains: re.Pattern[str] | None = None
 
     def error(self, problem: str) -> PenstockError:
         """Return our error about the failure."""
@@ -155,8 +155,8 @@ class KnownFailure:
     def found(self, causes: Sequence[JavaCause], text: str) -> str | None:
         """Return the problem if the row matches a failure, else None."""
         if not self.conditions and not self.classes:
-            assert self.says is not None
-            match = self.says.search(text)
+            assert self.contains is not None
+            match = self.contains.search(text)
             return None if match is None else match[0].strip()
         fitting = [cause for cause in causes if self._fits(cause)]
         # the innermost cause is the most specific
@@ -166,7 +166,7 @@ class KnownFailure:
         named = cause.condition.startswith(self.conditions) if cause.condition else False
         if not named and cause.java_class.rpartition(".")[2] not in self.classes:
             return False
-        return self.says is None or bool(self.says.search(cause.message))
+        return self.contains is None or bool(self.contains.search(cause.message))
 
 
 def has_colon(error: BaseException) -> bool:
@@ -182,8 +182,8 @@ def failed_file(causes: Sequence[JavaCause]) -> str | None:
 
 def _problem_of(cause: JavaCause, causes: Sequence[JavaCause]) -> str:
     path = failed_file(causes)
-    said = causes[-1].line if cause.condition in _ONLY_THE_FILE else cause.line
-    return said if path is None or path in said else f"{path} cannot be read: {said}"
+    line = causes[-1].line if cause.condition in _ONLY_THE_FILE else cause.line
+    return line if path is None or path in line else f"{path} cannot be read: {line}"
 
 
 @cache
@@ -206,24 +206,24 @@ KNOWN_FAILURES: tuple[KnownFailure, ...] = (
     KnownFailure(
         SinkError,
         "Free some space and start the same command again.",
-        says=re.compile(r"(No space left on device|Disk quota exceeded|File too large)[^\n]*"),
+        contains=re.compile(r"(No space left on device|Disk quota exceeded|File too large)[^\n]*"),
     ),
     KnownFailure(
         SourceError,
         "Rename the file: Hadoop, and so Spark, cannot name a file with a colon.",
-        says=COLON_IN_NAME,
+        contains=COLON_IN_NAME,
     ),
     KnownFailure(
         EnvironmentSetupError,
         "Set PYSPARK_PYTHON, or python.executable, to an interpreter that has Penstock.",
-        says=re.compile("ModuleNotFoundError: No module named 'penstock'"),
+        contains=re.compile("ModuleNotFoundError: No module named 'penstock'"),
     ),
     KnownFailure(
         WorkerStartError,
         "The machine is overloaded: a Python worker did not start in time. Run fewer tasks at once "
         "(parallelism.default, or the cores of spark.master), or less beside the job; "
         "restart-strategy.type starts it again more often.",
-        says=re.compile(
+        contains=re.compile(
             r"(Python worker failed|Timed out while waiting for the Python worker) to connect back"
             r"[^\n]*"
         ),
@@ -237,7 +237,7 @@ KNOWN_FAILURES: tuple[KnownFailure, ...] = (
         StateError,
         _RESTORE,
         classes=("FileNotFoundException",),
-        says=re.compile(r"/spark/state/"),
+        contains=re.compile(r"/spark/state/"),
     ),
     KnownFailure(
         JobFailedError,
@@ -250,42 +250,44 @@ KNOWN_FAILURES: tuple[KnownFailure, ...] = (
         conditions=("UNABLE_TO_ACQUIRE_MEMORY",),
         classes=("OutOfMemoryError", "SparkOutOfMemoryError"),
     ),
-    KnownFailure(JobFailedError, MEMORY, says=re.compile(r"java\.lang\.OutOfMemoryError[^\n]*")),
+    KnownFailure(
+        JobFailedError, MEMORY, contains=re.compile(r"java\.lang\.OutOfMemoryError[^\n]*")
+    ),
     KnownFailure(
         SourceError,
         _NANOS,
         conditions=("PARQUET_TYPE_ILLEGAL",),
-        says=re.compile("NANOS"),
+        contains=re.compile("NANOS"),
     ),
     KnownFailure(
         SourceError,
         f"If the file has nanoseconds: {_NANOS}",
         conditions=("FAILED_READ_FILE.PARQUET_COLUMN_DATA_TYPE_MISMATCH",),
-        says=re.compile(r"Spark type timestamp\w*, actual Parquet type INT64"),
+        contains=re.compile(r"Spark type timestamp\w*, actual Parquet type INT64"),
     ),
     KnownFailure(
         SourceError,
         _package(f"org.apache.hadoop:hadoop-aws:{_HADOOP}"),
         classes=_NO_CLASS,
-        says=re.compile(r"fs\.s3a\."),
+        contains=re.compile(r"fs\.s3a\."),
     ),
     KnownFailure(
         SourceError,
         _package(f"org.apache.hadoop:hadoop-azure:{_HADOOP}"),
         classes=_NO_CLASS,
-        says=re.compile(r"fs\.azurebfs\."),
+        contains=re.compile(r"fs\.azurebfs\."),
     ),
     KnownFailure(
         SourceError,
         _package("com.google.cloud.bigdataoss:gcs-connector:<version for Hadoop 3>"),
         classes=_NO_CLASS,
-        says=re.compile(r"fs\.gs\."),
+        contains=re.compile(r"fs\.gs\."),
     ),
     KnownFailure(
         SourceError,
         "Of Amazon's file systems Hadoop has s3a: write s3a:// instead of s3://.",
         classes=("UnsupportedFileSystemException",),
-        says=re.compile(r'"s3n?"'),
+        contains=re.compile(r'"s3n?"'),
     ),
     KnownFailure(
         SourceError,
@@ -302,7 +304,7 @@ KNOWN_FAILURES: tuple[KnownFailure, ...] = (
     ),
     KnownFailure(
         SourceError,
-        "Spark tells names apart only by their case if spark.sql.caseSensitive is true; set "
+        "Names that differ only by case need spark.sql.caseSensitive=true: set "
         "it, or rename the column.",
         conditions=("COLUMN_ALREADY_EXISTS",),
     ),
@@ -346,7 +348,7 @@ KNOWN_FAILURES: tuple[KnownFailure, ...] = (
     KnownFailure(
         SourceError,
         "Declare the column as wide as the files have it, or correct the file.",
-        says=re.compile(r"[^\s]+: field '[^\n]*' is out of the range of [^\n]*"),
+        contains=re.compile(r"[^\s]+: field '[^\n]*' is out of the range of [^\n]*"),
     ),
     KnownFailure(
         ExpressionError,
@@ -366,6 +368,6 @@ KNOWN_FAILURES: tuple[KnownFailure, ...] = (
     KnownFailure(
         JobFailedError,
         "Executors died again and again. Keep them alive, or functions free of clocks and chance.",
-        says=re.compile(r"A shuffle map stage with indeterminate output[^.\n]*"),
+        contains=re.compile(r"A shuffle map stage with indeterminate output[^.\n]*"),
     ),
 )

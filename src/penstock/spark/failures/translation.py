@@ -44,7 +44,7 @@ class ExitOfWorker:
     process: int
 
     def __call__(self, status: int) -> NoReturn:
-        """End the process, unless a function of the program asks for it in the worker's own process.
+        """End the process, unless a function of the program requests it in the worker's own process.
 
         Raises:
             RuntimeError: It does.
@@ -100,7 +100,7 @@ _FRAME = re.compile(r'^  File "(.+)", line (\d+), in ')
 _CALLING = re.compile(r"^An error occurred while calling \S+\.\s*(?:: )?")
 """The prefix that py4j adds to Java's message."""
 
-HOW_TO_SEE = "(`penstock run --verbose` shows what Spark said; in a program, `error.details` does)"
+HOW_TO_SEE = "(`penstock run --verbose` shows Spark's error; in a program, `error.details` does)"
 """The last line of the error of a job, in place of a long traceback."""
 
 

@@ -213,10 +213,10 @@ class Entries:
 
 
 def entries_of(sections: Iterable[Section], wanted: StateSchema, subject: str) -> Entries:
-    """Return the entries of one state in one key group, read as `wanted`.
+    """Return the entries of one state in one key group, migrated to a schema.
 
     Raises:
-        StateMigrationError: They cannot be.
+        StateMigrationError: They cannot be migrated.
     """
     keys: list[Any] = []
     subkeys: list[Any] = []

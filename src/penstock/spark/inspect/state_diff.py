@@ -115,9 +115,9 @@ def state_differences(
     with reading(paths[1]), reading(paths[0]):
         changes = [StateChange(*row) for row in _counted(joined).collect()]
         if not changes and (uid is not None or name is not None):
-            wanted = f"state {name!r} of operator {uid!r}" if name else f"operator {uid!r}"
+            subject = f"state {name!r} of operator {uid!r}" if name else f"operator {uid!r}"
             raise StateError(
-                f"neither {paths[0]} nor {paths[1]} has entries of {wanted}",
+                f"neither {paths[0]} nor {paths[1]} has entries of {subject}",
                 hint="List what there is with `penstock state ls`.",
             )
         entries = [EntryChange(*row) for row in _first(joined, limit).collect()]

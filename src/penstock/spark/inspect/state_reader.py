@@ -156,8 +156,8 @@ def read_state(path: str | Path, uid: str, name: str, *, as_text: bool = False) 
 
     Args:
         path: Checkpoint directory of a job, running or not, or a savepoint.
-        uid: Of the operator.
-        name: Of the state: the one its descriptor has.
+        uid: Uid of the operator.
+        name: Name of the state in its descriptor.
         as_text: Whether keys and values are text whatever their type.
 
     Returns:
@@ -165,9 +165,9 @@ def read_state(path: str | Path, uid: str, name: str, *, as_text: bool = False) 
         The columns are `key`, `value` and `key_group`; of a list with `list_index`, of a map
         with `map_key`, of timers `key`, `timestamp_ms` and `key_group`, of broadcast state
         `map_key` and `value`; with a time-to-live also `last_access_ms`. Declared types have
-        their column type. What nobody declared is text: JSON, or `repr` if there is none. Keys
-        have a column type if all are str, int, float, bool, bytes or date. Values that have
-        outlived their time-to-live and are not removed yet are there.
+        their column type. Values without declared type are text: JSON, or `repr` if there is none. Keys
+        have a column type if all are str, int, float, bool, bytes or date. Expired values that are
+        not removed yet are included.
 
     Raises:
         JobDirectoryError: It is neither of both, or a record in it is damaged.

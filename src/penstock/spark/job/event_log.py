@@ -21,7 +21,7 @@ _MOST_ERROR_CHARS = 10_000
 
 
 def event_log_of(directory: JobDirectory) -> tuple[Registration, ...]:
-    """Return the log of events of a job; none in a temporary directory, where nobody could read it."""
+    """Return the log of events of a job; none in a temporary directory, which is removed with the job."""
     if directory.is_temporary:
         return ()
     return (Registration(EventLog(events_in(directory.path), fence=directory.fence)),)

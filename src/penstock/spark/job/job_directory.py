@@ -25,7 +25,7 @@
     requests/             requests for savepoints, and their results
     savepoints/           savepoints without another target directory
     spool/                records for the driver (print, collect)
-    events/               what the job said of itself (see `penstock.observe.events.event_files`)
+    events/               the log of the job's events (see `penstock.observe.events.event_files`)
 
 Every file with a name in this list is written atomically (temporary file, fsync, rename) and has a
 checksum; those of a temporary directory, which no other driver looks for, are not forced to the disk. In a store of objects the steps have other names, and `drivers/` is there instead of lock and owner: see `job_steps` and
@@ -255,9 +255,9 @@ class JobDirectory:
         return path
 
     def failure_directory(self, run: int) -> Path:
-        """Return a directory in which workers tell of final failures of a run (`final_failures`).
+        """Return a directory in which workers report final failures of a run (`final_failures`).
 
-        Of a directory in a store that is one of this machine: workers of others fail as often as Spark tries.
+        For a directory in a store it is one of this machine: workers of others fail as often as Spark tries.
         """
         if isinstance(self.path, StoredPath):
             if self._failures is None:

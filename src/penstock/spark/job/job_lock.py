@@ -134,8 +134,8 @@ def take_lock(directory: JobPath, *, is_temporary: bool = False) -> JobLock | St
 def is_locked(directory: JobPath) -> bool:
     """Return whether a driver has locked a directory.
 
-    It takes the lock for an instant, shared; a driver that starts at that instant tries again. Of a directory in a
-    store it says whether the newest driver seems to be alive.
+    It takes the lock for an instant, shared; a driver that starts at that instant tries again. For a directory in a
+    store it returns whether the newest driver seems to be alive.
 
     Raises:
         JobDirectoryError: The lock cannot be read.

@@ -1,15 +1,15 @@
-"""The records of the steps of a job, which its driver makes and others read.
+"""The records of the steps of a job, which its driver writes and others read.
 
 On a mounted file system a step is a file, `run-0.pinned.json`, that is replaced as a whole while the fence holds. In a store
-a put of a driver that was replaced may arrive at any time, so a name is used once, and every driver says what counts:
+a put of a replaced driver may arrive at any time. So a name is used once, and every driver records the names that count:
 
     steps/000000000007/taken.json                steps of earlier drivers that count, seen by driver 7
     steps/000000000007/000003-run-0.pinned.json  the third record of driver 7
 
-A driver takes its number (see `stored_lock`), lists what earlier ones have recorded, and writes down what it has seen: that
-counts for ever, and nothing else of them. It acts on a record of its own only if there is no greater number after it has
-put the record. Two cases are left. There is none: then the next driver takes its number later, lists still later, and sees
-the record. Or there is one: then the driver fails. No clock, and it does not matter how long a put is under way.
+A driver takes its number (see `stored_lock`), lists the records of earlier drivers, and writes down the list: these records
+count for ever, later ones of the same drivers do not. It acts on a record of its own only if there is no greater number
+after it has put the record. Two cases are left. There is none: then the next driver takes its number later, lists still
+later, and sees the record. Or there is one: then the driver fails. The protocol uses no clock, and a put may take any time.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ class StoredSteps(JobSteps):
 
 
 class DriverSteps(StoredSteps, RecordedSteps):
-    """Steps as objects, of the driver that has taken the directory over: what it knows cannot change."""
+    """Steps as objects, for the driver that has taken the directory over: the steps that it has read cannot change."""
 
     def __init__(self, directory: StoredPath, number: int, fence: Callable[[], None]) -> None:
         """Decide which records of earlier drivers count.
@@ -170,7 +170,7 @@ class DriverSteps(StoredSteps, RecordedSteps):
         return self._known
 
     def read(self, name: str) -> dict[str, Any] | None:
-        """Return the record of a step, which nobody may change; see `JobSteps.read`."""
+        """Return the record of a step, which callers must not change; see `JobSteps.read`."""
         place = self._known.get(name)
         if place is not None and place not in self._read:
             self._read[place] = self._decoded(place)

@@ -1,7 +1,7 @@
-"""Finds what a job keeps in other systems: by its program, which has the logins, and its checkpoint directory.
+"""Resources that a job keeps in other systems, found by its program and its checkpoint directory.
 
-The directory alone does not say it: it has no passwords. The program alone does not either: names in other systems
-have the id of the job, and only the directory says what was begun.
+The program has the logins, which the directory does not contain. Names in other systems contain the id of the job,
+and only the directory records the id and the sources that have begun.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def kept_outside(directory: JobDirectory) -> list[KeptOutside]:
     for source, part in snapshot_parts(plan).items():
         if is_restored or _has_begun(directory, source):
             planned = plan.source(source)
-            failed = f"source {planned.name!r} does not say what it keeps"
+            failed = f"source {planned.name!r} does not list its outside resources"
             with failing_as(SourceError, failed, planned.origin, hint=_HINT):
                 found += part.source.kept_outside()
     for sink in plan.sinks:
@@ -68,7 +68,7 @@ def kept_outside(directory: JobDirectory) -> list[KeptOutside]:
             directory.path,
             may_commit=directory.fence,
         )
-        failed = f"sink {sink.name!r} does not say what it keeps"
+        failed = f"sink {sink.name!r} does not list its outside resources"
         with failing_as(SinkError, failed, sink.origin, hint=_HINT):
             found += sink.sink.kept_outside(context)
     return found
@@ -85,7 +85,7 @@ def dropped(kept: KeptOutside) -> None:
 
 
 def _has_begun(directory: JobDirectory, source: int) -> bool:
-    """Return whether the job has asked a source for its snapshot, so that what has its name is its own."""
+    """Return whether the job has taken the snapshot of a source, and so owns the resources with its name."""
     if directory.step(snapshot_step(source)) is not None:
         return True
     files = directory.path / "snapshots" / str(source)

@@ -279,8 +279,8 @@ class _EpochEnd:
 def _behind(source: SourceOutline, part: int, pinned: Pinned, directory: JobPath) -> dict[str, Any]:
     """Return where the parts behind one begin, and the snapshot if the part is one.
 
-    Where a later part begins was decided when the job started: a job that asked again would lose what was
-    added in between.
+    The start of the job decided the beginnings of later parts: a job that decided them again would lose records
+    that were added in between.
     """
     found: dict[str, Any] = {}
     later = {}

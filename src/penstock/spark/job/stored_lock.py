@@ -120,7 +120,7 @@ class StoredLock:
 
         Raises:
             JobLockedError: Another driver is alive, or was faster.
-            JobDirectoryError: The store replaces objects that it is told to create.
+            JobDirectoryError: The store ignores If-None-Match and replaces objects.
             OSError: The store refused, or cannot be reached.
         """
         drivers = directory / DRIVERS
@@ -161,7 +161,7 @@ class StoredLock:
 
     def _beat(self) -> None:
         while not self._ended.wait(BEAT_SECONDS):
-            with suppress(OSError):  # nobody but the fence decides
+            with suppress(OSError):  # only the fence decides
                 self._write(ProcessIdentity.own())
 
     def _write(self, driver: ProcessIdentity | None) -> None:
@@ -228,8 +228,8 @@ def _check_refuses(own: StoredPath) -> None:
     except FileExistsError:
         return
     raise JobDirectoryError(
-        f"the store of {own} ignores If-None-Match: it has replaced an object that it was told to create only if there is none",
-        hint="Without that two drivers could run the job at once. Use a store that knows the condition (Amazon S3, MinIO, Ceph), "
+        f"the store of {own} ignores If-None-Match: it has replaced an object in a request to create it only if there is none",
+        hint="Without that two drivers could run the job at once. Use a store that supports the condition (Amazon S3, MinIO, Ceph), "
         "or a checkpoint directory on a mounted file system.",
     )
 

@@ -1,8 +1,8 @@
-"""The progress of a live run, which is published: its pending input, and an estimate of the time until there is none.
+"""The published progress of a live run: its pending input, and an estimate of the time until there is none.
 
 The pending input at two moments gives a speed, and the speed a time. The speed is that of processing
 minus that of new records: without progress there is no estimate. Pending input is a number of
-records or of files if the sources know it, else a length of event time.
+records or of files if the sources count them, else a length of event time.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class PendingEstimates:
 
 
 class KnownPendingInput:
-    """The pending input of a live run that knows it at every moment.
+    """The pending input of a live run that can measure it at every moment.
 
     Attributes:
         current: The pending input.

@@ -251,7 +251,7 @@ class JobSavepoints:
         return self._job.session
 
     def _put(self, opened: _Open) -> JobPath | ObjectPath:
-        """Copy the savepoint to where it was asked for, and return its place."""
+        """Copy the savepoint to the requested place, and return it."""
         if opened.destination is None:
             return opened.target
         store = store_of(opened.destination, self._job.object_settings)

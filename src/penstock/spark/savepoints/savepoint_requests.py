@@ -200,7 +200,7 @@ def _checked(name: str, read: dict[str, Any]) -> SavepointRequest:
         return SavepointRequest(**read)
     raise SavepointError(
         f"the request {name} for a savepoint {problem}",
-        hint="Ask with `penstock savepoint`, or JobClient.trigger_savepoint(), of the version of "
+        hint="Use `penstock savepoint`, or JobClient.trigger_savepoint(), of the version of "
         "Penstock that runs the job.",
     )
 
@@ -303,5 +303,5 @@ def no_live_run(name: str) -> SavepointError:
 def _too_late(status: str) -> SavepointError:
     return SavepointError(
         f"the job ended ({status}) before it could take the savepoint",
-        hint="Ask for a savepoint while the live run of the job is running.",
+        hint="Request a savepoint while the live run of the job is running.",
     )

@@ -146,7 +146,7 @@ def lost_jvm(error: BaseException) -> str | None:
 _DAEMON = "spark.python.daemon.module"
 _INTERPRETERS = ("spark.pyspark.python", "spark.pyspark.driver.python")
 _IMPORTED_LATE = ("pyspark.testing.utils", "IPython", "pyspark.sql.pandas.types")
-"""Spark's converter of arguments asks the first one whether NumPy is there, which imports pandas; methods of
+"""Spark's converter of arguments checks for NumPy with the first one, which imports pandas; methods of
 DataFrames look for the second one, to name the line that called them."""
 
 _logger = logging.getLogger("penstock")
@@ -182,7 +182,7 @@ def _import(names: Iterable[str]) -> None:
 
 
 def start_workers(context: SparkContext, workers: int) -> None:
-    """Start Python workers in a thread. If that fails, so does the job, which says why."""
+    """Start Python workers in a thread. If that fails, the job fails too, and reports the reason."""
     threading.Thread(
         target=_run_nothing, args=(context, workers), name="penstock-first-workers", daemon=True
     ).start()

@@ -20,11 +20,11 @@ _VERSION = re.compile(r'version "(\d+)[^"]*"')
 
 @dataclass(frozen=True, slots=True)
 class JavaRuntime:
-    """A Java runtime that can be used.
+    """A usable Java runtime.
 
     Attributes:
         path: Its executable.
-        version: What it says of its version.
+        version: The version that it prints.
     """
 
     path: Path

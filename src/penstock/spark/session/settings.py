@@ -30,22 +30,22 @@ _HADOOP = "spark.hadoop."
 
 
 def object_settings(session: SparkSession) -> StoreSettings | None:
-    """Return what `spark.hadoop.fs.s3a.*`, `fs.azure.*` and `fs.gs.*` say, None if they say nothing."""
+    """Return the settings `spark.hadoop.fs.s3a.*`, `fs.azure.*` and `fs.gs.*`, None if none is set."""
     java_session: Any = session._jsparkSession  # noqa: SLF001 - no public way to Hadoop's options
     options = java_session.sessionState().newHadoopConf()
     azure = options.getValByRegex(f"^{AZURE_LOGINS}$")
-    # The end of a loop over a map of Java is an exception, for whose kind PySpark asks the JVM fourteen times.
+    # The end of a loop over a map of Java is an exception, for whose kind PySpark calls the JVM fourteen times.
     logins = {} if azure.isEmpty() else {key: azure[key] for key in azure}
     found = store_settings_of_hadoop(options.get, logins)
     return None if found == StoreSettings() else found
 
 
 def early_object_settings(configuration: Configuration) -> StoreSettings:
-    """Return the same before a job has its session: what its configuration says, or else the active session."""
+    """Return the same before a job has its session: from its configuration, or else the active session."""
     texts = configuration.to_dict()
     hadoop = {key[len(_HADOOP) :]: text for key, text in texts.items() if key.startswith(_HADOOP)}
     found = store_settings_of_hadoop(hadoop.get, hadoop)
-    # A client of Spark Connect has no JVM to ask; its job is refused when it wants a session.
+    # A client of Spark Connect has no JVM; its job is refused when it creates a session.
     session = None if is_remote() else SparkSession.getActiveSession()
     if found == StoreSettings() and session is not None:
         found = object_settings(session) or found
@@ -127,24 +127,24 @@ def check_settings(session: SparkSession, configuration: Configuration) -> None:
     Raises:
         ConfigError: A setting is read only when a session is made, and has another value in this one.
     """
-    wanted = {
+    missing = {
         key: value
         for key, value in configuration.to_dict().items()
         if key.startswith(_PREFIX) and not _has(session, key, value)
     }
-    level = wanted.pop(_LOG_LEVEL, None)
+    level = missing.pop(_LOG_LEVEL, None)
     if level is not None:
         session.sparkContext.setLogLevel(level)
-    late = sorted(key for key in wanted if not session.conf.isModifiable(key))
+    late = sorted(key for key in missing if not session.conf.isModifiable(key))
     if late:
-        listed = ", ".join(f"{key}={wanted[key]} ({_known(session, key)})" for key in late)
+        listed = ", ".join(f"{key}={missing[key]} ({_known(session, key)})" for key in late)
         raise ConfigError(
             f"the job runs in a session of Spark that is there already, and it is too late for "
             f"{listed}",
-            hint="Say it where the session is made: in SparkSession.builder.config, or with "
-            "--conf of spark-submit. Or let the job make the session.",
+            hint="Set it where the session is created: in SparkSession.builder.config, or with "
+            "--conf of spark-submit. Or let the job create the session.",
         )
-    for key, value in sorted(wanted.items()):
+    for key, value in sorted(missing.items()):
         _logger.warning(
             "%s=%s has no effect: the session of Spark is there already (%s); "
             "call spark.conf.set in the program",

@@ -121,8 +121,8 @@ def _made(temporary: TemporaryDirectory) -> Path | None:
 def _serves(parent: Path) -> bool:
     """Return whether the path is short, and without capitals.
 
-    Spark 4.3 writes the path of the state server of `transformWithState` in small letters where it tells it to
-    a worker of a task, which then finds no such file.
+    Spark 4.3 sends the path of the state server of `transformWithState` in lower case to the worker of a task,
+    which then finds no such file.
     """
     path = str(parent / _NAME)
     return len(os.fsencode(path)) <= _LONGEST and path == path.lower()

@@ -89,8 +89,8 @@ def bad_record(
     number = line_number(lines, record.splitlines()[0] if record.strip() else record)
     at = uri if number is None else f"{uri}, line {number}"
     read_as = dict(zip((item.name for item in of_file), values, strict=True))
-    said = _FIELDS[source.format](read_as, StructType(of_file), record, options)
-    return f"{at}: {said}"
+    problem = _FIELDS[source.format](read_as, StructType(of_file), record, options)
+    return f"{at}: {problem}"
 
 
 def _json_field(
@@ -126,8 +126,8 @@ def _lost(
             yield name, said, wanted
 
 
-def _no_value_of(name: str, value: str, wanted: DataType) -> str:
-    return f"field {name!r} has the value {shortened(value)}, no {shortened(wanted.simpleString())}"
+def _no_value_of(name: str, value: str, kind: DataType) -> str:
+    return f"field {name!r} has the value {shortened(value)}, no {shortened(kind.simpleString())}"
 
 
 def _csv_field(

@@ -62,7 +62,7 @@ def _check(
     twins = case_twins(type_info)
     if twins is not None and session.conf.get(_CASE) == "false":
         raise SourceError(
-            f"{whose} has the columns {twins[0]!r} and {twins[1]!r}, which Spark cannot tell apart",
+            f"{whose} has the columns {twins[0]!r} and {twins[1]!r}, which Spark cannot distinguish",
             hint=f"Set {_CASE} to true in the session, or rename one of them.",
             origin=origin,
         )
@@ -95,7 +95,7 @@ def computed_records(
     type_info: TypeInformation,
     origin: CallSite | None,
 ) -> DataFrame:
-    """Return the records that expressions make of the rows of a DataFrame, which Spark computes when they are asked for.
+    """Return the records that expressions make of the rows of a DataFrame. Spark computes them lazily.
 
     Raises:
         ConfigError: The session does not raise errors of arithmetic.

@@ -80,15 +80,13 @@ _has_local_time = re.compile(r"(^|[<,:])timestamp($|[>,])").search
 
 
 def misfit(found: StructType, declared: StructType) -> str | None:
-    """Return what of a file does not fit its declared columns, None if all does."""
-    wanted = {field.name.lower(): field for field in declared.fields}
+    """Return the first column of a file that does not fit the declared columns, None if all fit."""
+    declared_fields = {field.name.lower(): field for field in declared.fields}
     for field in found.fields:
-        asked = wanted.get(field.name.lower())
-        if asked is not None and not fits(field.dataType, asked.dataType):
-            told = (
-                f"{field.dataType.simpleString()}, and {asked.dataType.simpleString()} is declared"
-            )
-            return f"column {field.name!r} is {told}"
+        expected = declared_fields.get(field.name.lower())
+        if expected is not None and not fits(field.dataType, expected.dataType):
+            types = f"{field.dataType.simpleString()}, and {expected.dataType.simpleString()}"
+            return f"column {field.name!r} is {types} is declared"
     return None
 
 
@@ -280,7 +278,7 @@ def _columns(columns: FileColumns, uri: str) -> Refused:
             f"are {', '.join(columns.schema.names)}, as the first of them has"
         ),
         (
-            "Declare type_info with the columns you want, or take those of all files there are: "
+            "Declare type_info with the columns you need, or take those of all files there are: "
             "options={'mergeSchema': 'true'}."
         ),
     )
@@ -339,7 +337,7 @@ def _fields(columns: FileColumns, uri: str) -> Refused:
                         f"{uri}, line {number}: the record has the field {name!r}, which "
                         f"{columns.source.describe()} did not have when the job began"
                     ),
-                    "Declare type_info with the fields you want.",
+                    "Declare type_info with the fields you need.",
                 )
     return None
 

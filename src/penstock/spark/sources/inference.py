@@ -104,4 +104,4 @@ _FITS: dict[type[DataType], Callable[[Column], Column]] = {
     TimestampNTZType: _matches(_MOMENT),
     TimeType: lambda _: sf.lit(False),  # noqa: FBT003 - `10:00` would come back as `10:00:00`
 }
-"""Type to what tells whether a text may have it; of None it is not asked."""
+"""Type to the test whether a text may have it; it is not called with None."""

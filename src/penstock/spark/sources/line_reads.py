@@ -115,7 +115,7 @@ def columns_of(
 
 
 _PLAIN = frozenset({"", ".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".txt", ".log"})
-"""Suffixes that no compression has; of others Hadoop is asked."""
+"""Suffixes that no compression has; Hadoop is called for others."""
 
 _OF_SPARK = frozenset({"linesep", "ignoremissingfiles", "ignorecorruptfiles"})
 _FILES_DDL = "array<struct<file: string, start: bigint, end: bigint>>"

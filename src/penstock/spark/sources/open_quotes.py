@@ -1,14 +1,12 @@
-"""Finds values of CSV files with an open quote, which Spark's parser reads as if it were closed.
+"""Check of CSV files for values with an open quote, which Spark's parser reads as if it were closed.
 
-    1,"open        the value `open`, whatever mode, columnNameOfCorruptRecord or
-                   unescapedQuoteHandling say: the parser is given one line, and to it
-                   the end of the line and the closing quote are the same
+    1,"open        the value `open`, with any mode, columnNameOfCorruptRecord or
+                   unescapedQuoteHandling: the parser gets one line, and treats
+                   the end of the line like the closing quote
 
 So a Spark job checks the lines as text: Spark reads files of any file system and decompresses them. If
 the quote of another value than the last is open, the parser itself finds the next quote in a wrong
-position.
-
-Numbers of lines of a file, and short texts of lines for messages.
+position. The module also has line numbers of a file, and short texts of lines for messages.
 """
 
 from __future__ import annotations

@@ -188,7 +188,7 @@ def _query_rows(context: ReadContext, source: int) -> DataFrame:
     """Return the rows of a query that is a source."""
     node = context.plan.graph.node(source)
     query = node.source
-    assert isinstance(query, QuerySource), "the plan says so"
+    assert isinstance(query, QuerySource), "the plan has made it one"
     frames = []
     for part, described in enumerate(context.plan.source(source).parts):
         rows = row_of(described).batch
@@ -302,7 +302,7 @@ def _ranges(context: ReadContext, source: int, part: int) -> list[SplitRange]:
     if len(finite) < len(splits):
         raise SourceError(
             f"{described.describe()} is read in a batch run, but a split of it never ends",
-            hint="Say in is_bounded that the source is unbounded, or end its splits.",
+            hint="Return False from is_bounded if the source is unbounded, or end its splits.",
             origin=context.plan.source(source).origin,
         )
     if names is None:

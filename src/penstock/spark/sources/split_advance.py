@@ -74,14 +74,14 @@ class SplitReading:
         source: Id of the source.
         splits: Start and end of every split.
         records_per_second: Limit of its rate, None if there is none.
-        ends: Whether the source ends with this run.
+        ends: True if the source ends with this run.
         tasks: Greatest number of tasks that may read it; None if the program sets none.
         head: Split and next position to the position behind the last record there is now, None if
-            all records are there; None for sources that do not say so.
-        names: Ids of `splits`; None if splits are known by their numbers.
-        tail: What is known of a source whose splits and heads are looked up; None for others.
+            all records are there; None for sources that do not report it.
+        names: Ids of `splits`; None if splits have numbers only.
+        tail: Facts about a source whose splits and heads are looked up; None for others.
         part: Index of the part of the source.
-        is_history: Whether further parts follow.
+        is_history: True if further parts follow.
         origin: The user's line.
     """
 

@@ -62,7 +62,7 @@ class SplitRange:
 
 
 def cut_ranges(ranges: list[SplitRange], wanted: int) -> list[SplitRange]:
-    """Return the ranges, some of them cut, so that there are about as many as wanted.
+    """Return the ranges, some of them cut, so that there are about as many as requested.
 
     Ranges that may be cut are cut into parts of equal numbers of positions, more of them if the range
     costs more. The order stays.
@@ -134,11 +134,11 @@ def resume_splits(position: Mapping[str, Any]) -> ResumedPart:
 
 
 def pin_log(pinning: Pinning, part: LogSource) -> PinnedPart:
-    """Return the splits of a log as they are now.
+    """Return the current splits of a log.
 
     Raises:
         SourceError: The source failed.
-        JobCancelledError: The job was cancelled while the source was asked.
+        JobCancelledError: The job was cancelled during the call of the source.
     """
     with PenstockError.at(pinning.origin):
         start = pinning.patiently(lambda: part.exact_start(pinning.parallelism))

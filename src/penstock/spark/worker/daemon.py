@@ -5,12 +5,12 @@ most of a second of a core. Here that is done once, before the first fork, and w
 
     JVM ─▶ python -m penstock.spark.worker.daemon pyspark.worker ─▶ fork per worker
 
-Spark puts a zip of PySpark first on the search path of workers, and a zip has no compiled modules: what is
-imported of it is compiled in every process. Where PySpark is an installed package, that package is used.
+Spark puts a zip of PySpark first on the search path of workers, and a zip has no compiled modules: every process
+compiles the modules that it imports from the zip. Where PySpark is an installed package, workers use that package.
 
-Spark's daemon says why it loads nothing: a thread that exists at a fork is not in the child, and what it has
-locked stays locked. Of all that is loaded here only pyarrow has one, of the allocator jemalloc, which takes its
-locks around a fork itself. A test counts the threads.
+A comment in Spark's daemon gives the reason why it loads no modules: a thread that exists at a fork is not in the child,
+and its locks stay locked. Among the modules loaded here only pyarrow has a thread, of the allocator jemalloc, which takes
+its locks around a fork itself. A test counts the threads.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ def preload() -> None:
 def ended_by_hang_up(worker: Callable[..., int]) -> Callable[..., int]:
     """Return a worker that ends without a traceback if the JVM closes its connection.
 
-    The JVM does so when it cancels a task, for example of a driver that lost its job, and it knows why. Spark's daemon prints
-    the traceback of the write that failed into the terminal of the job.
+    The JVM does so when it cancels a task, for example of a driver that lost its job. Spark's daemon would print the
+    traceback of the failed write into the terminal of the job.
     """
 
     def work(*given: Any) -> int:

@@ -105,7 +105,7 @@ def _take(
 
 
 def _waiting(made: Iterable[list[Row]], clock: TaskClock) -> Iterator[list[Row]]:
-    """Yield what level 0 has made; the time until its reader wants more belongs to `WAIT`."""
+    """Yield the records of level 0; the time until its reader requests more belongs to `WAIT`."""
     for rows in made:
         before = clock.switch(WAIT)
         yield rows

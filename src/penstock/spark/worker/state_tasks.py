@@ -248,7 +248,7 @@ NAMES_DDL = "name STRING"
 class WriteStateFiles:
     """State rows to rows of `NAMES_DDL`: one Parquet file per task that has rows.
 
-    An attempt that fails late may leave a file that nobody names.
+    An attempt that fails late may leave a file that no record names.
 
     Attributes:
         directory: Where the files are.

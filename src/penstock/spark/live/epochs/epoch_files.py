@@ -1,11 +1,11 @@
-"""The files that the epochs of one live run read: what is checked about them, and how Spark reads them.
+"""The files that the epochs of one live run read: their checks, and how Spark reads them.
 
 | a file of an epoch | what happens |
 |---|---|
 | is gone when the epoch begins | an error that names it; put back, it is read |
 | has another size or time than when it got its position | an error that names it |
 | the same, and an earlier driver had planned it | its size must be the same: a copy that was put back has another time |
-| changes while it is read | an error that names it; nothing of the epoch is recorded |
+| changes while it is read | an error that names it; the epoch is not recorded |
 | has columns that would be lost | an error that names file and column (`file_columns`) |
 """
 

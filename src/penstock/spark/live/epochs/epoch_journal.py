@@ -183,7 +183,7 @@ class EpochJournal:
             JobFencedError: Another driver has taken over.
             OSError: It cannot be written.
         """
-        # What is only shown is not needed again, and there is some of each operator and subtask.
+        # Values for display are not needed again, and there are some for each operator and subtask.
         report = replace(staged.report, subtask_records={}, split_watermarks={}, state_keys={})
         packed = pickle.dumps((staged.committables, staged.state_files, report), 5)
         digest = self._directory.digest_of(packed)

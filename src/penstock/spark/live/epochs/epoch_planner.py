@@ -151,7 +151,7 @@ class EpochPlanner:
             return None
         made = _after(at, steps, spans, begun)
         made = replace(made, ended=at.ended | ends, is_handed_over=hands_over)
-        # Snapshots and the first epoch, which seeds logs, are work that no earlier epoch tells.
+        # Snapshots and the first epoch, which seeds logs, are work that no earlier epoch can predict.
         is_usual = event is None and not is_first and not files
         is_single_task = is_usual and self.work.is_single_task(records)
         return PlannedEpoch(self._tasks(rows), made, event, is_single_task, files)
@@ -173,7 +173,7 @@ class EpochPlanner:
 
     @property
     def may_block(self) -> bool:
-        """True if planning asks a source that may take long to answer."""
+        """True if planning calls a source that may take long to answer."""
         return bool(self.files) or any(each.tail is not None for each in self.readings)
 
     def open(self, at: EpochPositions) -> None:
@@ -234,9 +234,9 @@ class EpochPlanner:
         return found
 
     def seconds_to_next(self, at: EpochPositions) -> float | None:
-        """Return the time until a source has records; None if nobody knows, or none will have any.
+        """Return the time until a source has records; None if it is unknown, or none will have any.
 
-        When logs and directories are looked up again is no such time: a cheap look is due some hundred times a
+        The next look-up of logs and directories does not count: a cheap look-up is due some hundred times a
         second, and an idle job would do nothing else.
         """
         waits = [
@@ -249,7 +249,7 @@ class EpochPlanner:
         return min(waits, default=None)
 
     def records_left(self, at: EpochPositions) -> int | None:
-        """Return the pending records of all sources that know them; None if there is none, or one has counted bytes only."""
+        """Return the pending records of all sources that count them; None without such a source, or if one counts bytes."""
         left = [
             (each, at.at[each.source] if now else each.begin)
             for each, now in self._left(at, self.readings)
@@ -390,10 +390,10 @@ class PlannerAnswer:
 
     Attributes:
         planned: The next epoch; None if there is nothing to do.
-        records_left: Pending records after it, None if no source knows them.
+        records_left: Pending records after it, None if no source counts them.
         files_left: Pending files after it, None if no source has files.
         waiting: Source id to split to pending records, as of the last second.
-        seconds_to_next: If there is nothing to do: the time until a source has records, None if nobody knows.
+        seconds_to_next: If there is nothing to do: the time until a source has records, None if unknown.
     """
 
     planned: PlannedEpoch | None

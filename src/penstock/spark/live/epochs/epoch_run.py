@@ -422,7 +422,7 @@ class EpochRun:
             self._job.directory.record(f"run-{self._run.index}.hand-over", hand_over)
         self._first_state.begin_epoch(recorded.number + 1)
         if (recorded.event or "").startswith(SAVEPOINT):
-            self._job.sinks.publish()  # who starts from it knows nothing of what is held back
+            self._job.sinks.publish()  # a job that starts from it has no record of hidden output
             self._savepoints.complete(recorded, self._snapshot)
         try:
             self._journal.settle(recorded)

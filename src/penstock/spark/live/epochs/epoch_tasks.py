@@ -348,7 +348,7 @@ def _without_outcomes(rows: Iterable[Row], message: EpochMessage) -> Iterator[Ro
 def to_next(
     level: int, task: int, rows: Iterable[Row], subtask_of_route: Mapping[int, int]
 ) -> Iterator[bytes]:
-    """Yield partition and frame in turn, and tell every subtask of the next level the attempt."""
+    """Yield partition and frame in turn, and send the attempt to every subtask of the next level."""
     partitions = {route: to.to_bytes(8, "big") for route, to in subtask_of_route.items()}
     for route, frame in rows:
         yield partitions[route]

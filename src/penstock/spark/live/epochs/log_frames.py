@@ -3,12 +3,12 @@
     frame     from → to                              content
     view      stage 0 → a subtask                    its log as of the newest record
     sender    a task → every task of the next level  the task and its attempt
-    outcome   a subtask → the last stage             what it wrote to its log, and whose output it read
-    staged    a task → the last stage                what it has staged of its own output for sinks
+    outcome   a subtask → the last stage             its writes to its log, and the tasks whose output it read
+    staged    a task → the last stage                its own output that it has staged for sinks
 
 If Spark loses the output of a task, it runs the task again, and functions need not be deterministic. Then
-some readers may have read the output of the first attempt, and others that of the second. PySpark does not
-tell a task the attempt of its stage. So every task tells all its readers its own attempt, readers digest the
+some readers may have read the output of the first attempt, and others that of the second. PySpark gives a
+task no attempt of its stage. So every task sends its own attempt to all its readers, readers digest the
 attempts that they read, and the driver compares the digests of a level (see `EpochMessage`).
 """
 
@@ -70,7 +70,7 @@ def view_frame(level: int, view: LogView) -> bytes:
 
 
 def sender_frame(task: int, level: int, attempt: int) -> bytes:
-    """Return the frame with which a task tells its attempt."""
+    """Return the frame with the attempt of a task."""
     return _frame(task, level + 1, Sender(task, attempt))
 
 

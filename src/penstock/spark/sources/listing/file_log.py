@@ -2,15 +2,15 @@
 
     files/3/000000000000-0      {"files": [[uri, size, modification time in milliseconds], …], "first": 0}
     files/3/000000000016-0      … each part is put before an epoch is planned with its files
-    files/3/000000000000-1      what 32 parts had, merged; the parts are removed then
+    files/3/000000000000-1      32 merged parts, which are removed then
 
-A position is the number of a file, from 0. Nobody replaces a part, so a position means the same file for as
-long as the run lasts. Of files without a part nobody knows anything: another listing may put them elsewhere.
+A position is the number of a file, from 0. No driver replaces a part, so a position means the same file for as
+long as the run lasts. A file without a part has no position yet: another listing may give it another one.
 
-The driver has every name of the log as a digest of 16 bytes only, and the files themselves from the position on
-that was read to. The digests take 24 to 48 bytes a file, where a set of Python's takes 150: they are in one table
-with open addressing; what follows the place that a digest gives is looked at until a slot is empty. The chance
-that two of 10^9 names have the same is 10^-21.
+The driver has every name of the log as a digest of 16 bytes only, and the files themselves from the first unread
+position on. The digests take 24 to 48 bytes a file, where a set of Python's takes 150: they are in one table with
+open addressing; a search starts at the place of the digest and goes on until a slot is empty. The chance that two
+of 10^9 names have the same digest is 10^-21.
 """
 
 from __future__ import annotations
@@ -210,7 +210,7 @@ class FileLog:
 def logged_files(directory: JobPath, until: int) -> dict[str, tuple[int, int]]:
     """Return the files of a log before a position: URI to size and modification time.
 
-    Nobody may merge parts meanwhile.
+    No other thread may merge parts meanwhile.
 
     Raises:
         StateError: A part is missing or damaged.

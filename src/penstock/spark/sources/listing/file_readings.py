@@ -7,10 +7,10 @@
 | `ListedReading` | those there now; more appear | that of the file log |
 | `StreamedReading` | those of the micro-batches of a stream (`frame_reads`) | the number of its micro-batch |
 
-Files are read in the order of modification time, then of name. An epoch takes as many as the options say, and
-more if many wait; it may be any number, because only the position is recorded. Beside other sources it takes
-those that have about as many records as it may: the records per byte of earlier epochs tell, so the first
-one takes one file. A file is read as a whole, so one is the least.
+Files are read in the order of modification time, then of name. An epoch takes the number of files that the options
+set, and more if many wait; any number is right, because only the position is recorded. Beside other sources it takes
+files with about as many records as the epoch may have. The estimate uses the records per byte of earlier epochs, so the
+first epoch takes one file. A file is read as a whole, so one is the least.
 """
 
 from __future__ import annotations

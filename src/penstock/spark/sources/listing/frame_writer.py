@@ -1,7 +1,7 @@
-"""Writes a batch DataFrame to files, in a Spark job beside those of epochs.
+"""Writer of a batch DataFrame to files, in a Spark job beside those of epochs.
 
-    run-N/dataframe-S-P.<uuid>/   what one driver writes of part P of source S; nobody reads it
-    run-N/dataframe-S-P/          complete and durable: one rename made it, and nobody adds to it
+    run-N/dataframe-S-P.<uuid>/   part P of source S as one driver writes it; no epoch reads it
+    run-N/dataframe-S-P/          complete and durable: one rename made it, and no driver adds to it
 
 A driver that was replaced, and wakes up, goes on in a directory of its own. If it is the first that completes one, its rows
 are as good as those of the next driver: none was read before.
@@ -25,7 +25,7 @@ from penstock.spark.session.job_settings import POOL
 from penstock.wire.atomic_file import create_directory, sync_directory
 
 _COMPLETE = "_SUCCESS"
-"""Spark's mark of a directory that is complete; a session may be told to leave it out."""
+"""Spark's mark of a complete directory; a setting of the session may leave it out."""
 
 _POLL_SECONDS = 0.1
 
@@ -127,7 +127,7 @@ class FrameWriter:
         self._fence()
         create_directory(target.parent)
         for left in target.parent.glob(f"{target.name}.*"):
-            # What a driver that was replaced still adds there stays; nobody reads it.
+            # Files that a replaced driver still adds there stay unread.
             shutil.rmtree(left, ignore_errors=True)
         own = target.with_name(f"{target.name}.{uuid.uuid4().hex}")
         frame = self._frame if limits.tasks is None else self._frame.coalesce(limits.tasks)

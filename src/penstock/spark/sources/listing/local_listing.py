@@ -1,9 +1,9 @@
-"""Lists local files in one walk, by the rules of Spark's reader, and the local paths that a glob of Hadoop's matches.
+"""Listing of local files in one walk, by the rules of Spark's reader, and of local paths that a glob of Hadoop's matches.
 
 | what | is it listed? |
 |---|---|
 | the files of a directory | yes, unless their names begin with `_` or `.` |
-| what is in directories below | if there are directories of partitions (`day=7`), or the source says so |
+| files in directories below | if there are directories of partitions (`day=7`), or the source is recursive |
 | a file that vanishes meanwhile, a link to nothing | no |
 | a file with a colon in its name | it is an error: Hadoop could not open it |
 
@@ -133,7 +133,7 @@ class _Walk:
                     left.append((entry.path, in_partition or "=" in entry.name))
                     continue
                 has_files = True
-                if self.is_wanted(name_of_local(entry.path)):  # asked first: most are known
+                if self.is_wanted(name_of_local(entry.path)):  # first: most are known
                     listed = listed_file(entry.path)
                     found += [] if listed is None else [listed]
             self.has_partitions |= in_partition and has_files

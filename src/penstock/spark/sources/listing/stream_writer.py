@@ -1,15 +1,16 @@
-"""Writes a streaming DataFrame to files: a query of Spark beside the epochs, one directory per micro-batch.
+"""Writer of a streaming DataFrame to files: a query of Spark beside the epochs, one directory per micro-batch.
 
     run-N/stream-S-P/columns.json          the columns, recorded by the first driver
     run-N/stream-S-P/query/                checkpoint of the query: offsets, and state of operators in the DataFrame
     run-N/stream-S-P/000000000007/         the rows of micro-batch 7, and the offsets behind it
-    run-N/stream-S-P/000000000007.<uuid>/  what one driver writes; nobody reads it
+    run-N/stream-S-P/000000000007.<uuid>/  the same while one driver writes it; no epoch reads it
 
-A directory appears complete, by one rename, and nobody changes it. Spark commits the micro-batch after that. A micro-batch
-in which a driver was killed comes again: if its directory is there, epochs may have read its rows, and it is skipped.
+A directory appears complete, by one rename, and no driver changes it. Spark commits the micro-batch after that. Spark
+repeats a micro-batch in which a driver was killed: if its directory is there, epochs may have read its rows, and the
+repetition is skipped.
 
-Epochs read the directories in order of their numbers, and their records have the next number. What they have read is
-removed, but the newest one: a savepoint needs its offsets. While epochs are some micro-batches behind, the query waits.
+Epochs read the directories in order of their numbers, and their records have the next number. The driver removes read
+directories except the newest: a savepoint needs its offsets. While epochs are some micro-batches behind, the query waits.
 
 The files of the query's checkpoint are checked for damage. Hadoop writes `.<name>.crc` beside every file on a
 mounted file system; Spark does not read it when it reads its own checkpoint. A flipped digit in `offsets/7` would
