@@ -32,14 +32,14 @@ def method_of(
     forgotten = isinstance(function, type) and issubclass(function, base)
     if allow_callable and callable(function) and not forgotten:
         return None
-    wanted = f"a {base.__name__}" + (" or a callable" if allow_callable else "")
+    required = f"a {base.__name__}" + (" or a callable" if allow_callable else "")
     meant = (hint for other, hint in (hints or {}).items() if isinstance(function, other))
     guess = (
         f"Did you forget the parentheses? Pass {function.__name__}() instead."
         if forgotten
-        else next(meant, f"Pass {wanted}{_as_selector(function, method)}.")
+        else next(meant, f"Pass {required}{_as_selector(function, method)}.")
     )
-    raise ArgumentError.here(f"{operation} takes {wanted}, got {_named(function)}", hint=guess)
+    raise ArgumentError.here(f"{operation} takes {required}, got {_named(function)}", hint=guess)
 
 
 def _as_selector(function: Any, method: str) -> str:

@@ -1,9 +1,9 @@
-"""SQL over streams: statements, the relations they ask for, and the operators that compute them.
+"""SQL over streams: statements, their relations, and the operators that compute them.
 
     text ── dialect ──> statements (a sqlglot tree and its place)
          ── relations ─> Scan, Filter, Project, Join, … : frozen, typed, each with its changelog mode
          ── lowering ──> operators of a DataStream program
 
-Everything that a statement decides is decided before a record is read. The planner of jobs then places the
-operators as it does those of any program, so the answer is the same in every mode.
+A statement is planned completely before the job reads a record. The planner of jobs then places the operators as it does
+those of any program, so the result is the same in every mode.
 """

@@ -1,7 +1,7 @@
 """Meanings of the names in statements: tables, views and functions.
 
-A query asks a `SqlCatalogue`. A table says what its rows are and makes a stream or takes one; so a table of a
-connector, a stream of the program and a table of a test are the same to a query.
+A query looks names up in a `SqlCatalogue`. A table has a schema, and creates a stream or accepts one. So a query treats a
+table of a connector, a stream of the program and a table of a test in the same way.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class SqlCatalogue(Protocol):
     """Names of tables, views and functions."""
 
     def find(self, name: tuple[str, ...]) -> SqlTable | SqlView | None:
-        """Return what a name means, None if there is nothing of that name."""
+        """Return the table or view of a name, None if there is none."""
 
     def find_function(self, name: str) -> SqlFunction | None:
         """Return a function of the user, None if there is none of that name."""

@@ -91,7 +91,7 @@ class FlinkParser(PrestoParser):
         return TextPlace(place.line, place.column, self.file)
 
     def expression(self, instance: E, *args: Any, **options: Any) -> E:
-        """Return a node that knows where it is, which sqlglot's do only if they are names."""
+        """Return a node with its place in the text, which sqlglot adds to names only."""
         if "line" not in instance.meta and self._prev:
             instance.update_positions(self._prev)
         return super().expression(instance, *args, **options)
@@ -105,7 +105,7 @@ class FlinkParser(PrestoParser):
             )
         found = super()._parse_types(*args, **options)
         if isinstance(found, exp.DataType) and self._match_text_seq("NOT", "NULL"):
-            found.set("nullable", False)  # noqa: FBT003 - so the tree says it
+            found.set("nullable", False)  # noqa: FBT003 - sqlglot's form
         return found
 
     def _parse_lambda(self, alias: bool = False) -> exp.Expr | None:  # noqa: FBT001, FBT002 - sqlglot's

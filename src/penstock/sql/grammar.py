@@ -33,7 +33,7 @@ from penstock.sql.type_names import of_sqlglot
 from penstock.types.sql_types import SqlType
 
 _NO_DETAILS = frozenset({"ESTIMATED_COST", "JSON_EXECUTION_PLAN", "PLAN_ADVICE"})
-"""Details of EXPLAIN that there are in Flink. CHANGELOG_MODE is always told."""
+"""Details of EXPLAIN that Flink has. CHANGELOG_MODE is always shown."""
 _LIKE_WORDS = frozenset({"INCLUDING", "EXCLUDING", "OVERWRITING"})
 _SHOWN = ("TABLES", "VIEWS", "FUNCTIONS")
 
@@ -102,7 +102,7 @@ def parse_type(text: str) -> SqlType:
         'ROW<a INT, b ARRAY<STRING>>'
     """
     (table,) = parse_script(f"CREATE TABLE t (a {text})")
-    assert isinstance(table, CreateTable), "the text says so"
+    assert isinstance(table, CreateTable), "the text is a CREATE TABLE"
     (column,) = table.columns
     assert column.type is not None, "it is not computed"
     return column.type

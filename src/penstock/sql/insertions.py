@@ -1,4 +1,4 @@
-"""A job of statements: the relations that they ask for, and the sinks that take their rows."""
+"""A job of statements: their relations, and the sinks that take their rows."""
 
 from __future__ import annotations
 
@@ -232,7 +232,7 @@ def _check_accepted(
     )
     raise SqlError.here(
         f"table {'.'.join(statement.target)!r} cannot take rows that are {changelog.value}: {refusal} ({statement.place})",
-        hint=f"{final or 'Write'} to a table that can; docs/sql.md says which.",
+        hint=f"{final or 'Write'} to a table that can; docs/sql.md lists them.",
     )
 
 

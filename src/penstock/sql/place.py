@@ -80,7 +80,7 @@ def wrong_at(problem: str, place: TextPlace, *, hint: str) -> SqlError:
 
 def unsupported(construct: str, node: exp.Expr | None, *, hint: str | None = None) -> SqlError:
     """Return the error of a construct that is not supported."""
-    without = "Write it without: docs/sql.md says what there is."
+    without = "Write it without: docs/sql.md lists the supported SQL."
     return wrong(f"{construct} is not supported", node, hint=hint or without)
 
 

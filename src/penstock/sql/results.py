@@ -27,9 +27,9 @@ class SqlResult:
 
     Attributes:
         columns: Names of the columns of its rows; empty if it has none.
-        text: What it says; empty if it has rows.
-        changes: Whether its rows are changes, which have a kind.
-        is_answer: Whether somebody asked for the text: not what a statement says that did something.
+        text: Its text; empty if it has rows.
+        changes: True if its rows are changes, which have a kind.
+        is_answer: True if the statement requests the text; False for the report of a statement with an effect.
     """
 
     columns: tuple[str, ...] = ()
@@ -47,7 +47,7 @@ class SqlResult:
 
     @classmethod
     def of_text(cls, text: str) -> SqlResult:
-        """Return the result of a statement that asks for a text."""
+        """Return the result of a statement that requests a text."""
         return cls(text=text, is_answer=True)
 
     @classmethod

@@ -41,7 +41,7 @@ from penstock.sql.streams import StreamTable
 from penstock.sql.tables.table import ConnectorTable
 from penstock.sql.udf import UserDefinedFunction
 
-_HOW = "Make it with udf, udtf or udaf of penstock.sql.udf, which say what it returns."
+_HOW = "Make it with udf, udtf or udaf of penstock.sql.udf, which take the type of its result."
 
 
 def named_function(name: str, function: Any) -> SqlFunction:
@@ -95,10 +95,10 @@ DEFAULT_NAMES = ("default_catalog", "default_database")
 
 
 def _by_recursion(call: Callable[P, T]) -> Callable[P, T]:
-    """Return a call that says what is wrong with statements for which Python's stack has no room.
+    """Return a call that raises a `SqlError` for statements too deep for Python's stack.
 
     Raises:
-        SqlError: There was none.
+        SqlError: The stack has no room.
     """
 
     @wraps(call)
@@ -130,7 +130,7 @@ class SqlSession:
     # A catalogue
 
     def find(self, name: Name) -> SqlTable | SqlView | None:
-        """Return what a name means, None if there is nothing of that name."""
+        """Return the table or view of a name, None if there is none."""
         return self._tables.get(_simple(name))
 
     def find_function(self, name: str) -> SqlFunction | None:
@@ -141,7 +141,7 @@ class SqlSession:
         """Return the names of all tables and views."""
         return tuple(self._tables)
 
-    # What programs call
+    # Methods for programs
 
     def create_stream_view(self, name: str, stream: Any, primary_key: Sequence[str]) -> None:
         """Give a stream a name; see `StreamExecutionEnvironment.create_view`."""
@@ -360,7 +360,7 @@ class SqlSession:
         return self._job
 
     def select(self, statement: Select) -> SqlResult:
-        """Return the rows of a query, which a job computes when they are asked for."""
+        """Return the rows of a query, which a job computes lazily."""
         job = SqlJob(self.environment, self)
         relation = job.relation(statement.query)
         return SqlResult.of_rows(*job.selected(relation), relation)

@@ -78,7 +78,7 @@ def _name_of_library() -> str:
     """Return the name under which classes of sqlglot can be derived from."""
     spec = PathFinder.find_spec(_LIBRARY)
     if spec is None or spec.origin is None:
-        return _LIBRARY  # its import says that it is missing
+        return _LIBRARY  # its import reports that it is missing
     root = Path(spec.origin).parent
     if not any((root / f"parser{suffix}").exists() for suffix in EXTENSION_SUFFIXES):
         return _LIBRARY

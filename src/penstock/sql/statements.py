@@ -1,7 +1,7 @@
-"""Statements, as frozen values: what a script says before anything is looked up.
+"""Statements of a script as frozen values, before any name is resolved.
 
-`dialect.parse` makes them of a text. Each has the tree of sqlglot that it was made of and its place, so that an
-error of any later step can name what it is about.
+`dialect.parse` creates them from a text. Each has the tree of sqlglot that it was made of and its place, so that errors
+of later steps can name the construct.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class ColumnKind(Enum):
     """From an expression, `cost AS price * amount`."""
 
     METADATA = "metadata"
-    """From what the connector knows of a record, `ts TIMESTAMP_LTZ(3) METADATA FROM 'timestamp'`."""
+    """From the metadata of a record in its connector, `ts TIMESTAMP_LTZ(3) METADATA FROM 'timestamp'`."""
 
 
 @dataclass(frozen=True, slots=True)

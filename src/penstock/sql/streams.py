@@ -74,7 +74,7 @@ class StreamTable:
     def write(
         self, stream: DataStream[Row], changelog: Changelog, key: Sequence[str], name: str
     ) -> None:
-        """Refuse: `accepts` has said so."""
+        """Refuse, as `accepts` does."""
         raise AssertionError(name)
 
 
@@ -99,7 +99,7 @@ class StreamCatalogue:
         self._others = others
 
     def find(self, name: tuple[str, ...]) -> SqlTable | SqlView | None:
-        """Return what a name means, None if there is nothing of that name."""
+        """Return the table or view of a name, None if there is none."""
         found = self._tables.get(".".join(name))
         return found if found is not None or self._others is None else self._others.find(name)
 

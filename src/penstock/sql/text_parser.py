@@ -1,10 +1,8 @@
-"""Parts of statements: names, texts, options, expressions, and errors that say where something else stands.
+"""Parser of the parts of statements: names, texts, options, expressions, and errors with their place.
 
-Parts of each construct that are read: a part that sqlglot has parsed and no code reads is refused, not ignored.
-
-sqlglot reads many dialects, so a tree may have parts that are no Flink SQL, such as `SELECT * EXCEPT (a)`, or that are not translated, such
-as `FETCH FIRST 3 ROWS WITH TIES`. `PARTS` has the parts that the translation reads. Constructs that are not in it are refused where
-they are bound.
+sqlglot reads many dialects, so a tree may have parts that are no Flink SQL, such as `SELECT * EXCEPT (a)`, or that are
+not translated, such as `FETCH FIRST 3 ROWS WITH TIES`. `PARTS` lists the parts of each construct that the translation
+reads; all others are refused, not ignored. Constructs that it does not list are refused where they are bound.
 """
 
 from __future__ import annotations
@@ -96,7 +94,7 @@ OF_DIALECT: Mapping[type[exp.Expr], frozenset[str]] = {
     exp.TryCast: frozenset({"safe"}),
     exp.Window: frozenset({"over"}),
 }
-"""Arguments that sqlglot sets by itself: nobody has written them."""
+"""Arguments that sqlglot sets by itself, without a text of the user."""
 
 _EXPLICIT: frozenset[tuple[type[exp.Expr], str]] = frozenset(
     {(exp.CTE, "materialized"), (exp.Group, "all")}
@@ -316,7 +314,7 @@ class TextParser(FlinkParser):
         return wrong_at(
             f"{construct} is not supported",
             place,
-            hint=hint or "Write it without: docs/sql.md says what there is.",
+            hint=hint or "Write it without: docs/sql.md lists the supported SQL.",
         )
 
     def _fail(self, expected: str, token: Token | None = None) -> SqlError:
@@ -333,11 +331,11 @@ class TextParser(FlinkParser):
         text = error["highlight"]
         place = TextPlace(error["line"], error["col"] - max(len(text) - 1, 0), self.file)
         missing = _MISSING.match(error["description"])
-        said = error["description"].partition(" but got <Token")[0]
+        problem = error["description"].partition(" but got <Token")[0]
         if missing:
-            said = f"{missing[1].upper()} is not complete"
+            problem = f"{missing[1].upper()} is not complete"
         return wrong_at(
-            f"{said}, before or at {_shown_text(text)}",
+            f"{problem}, before or at {_shown_text(text)}",
             place,
             hint=_ADVICE.get(text, _GENERAL_ADVICE),
         )
@@ -356,7 +354,7 @@ _MISSING = re.compile(r"Required keyword: '\w+' missing for <class '[\w.]*\.(\w+
 _CLAUSES = frozenset(
     {"FORMAT", "KEEP", "MINUS", "PREWHERE", "QUALIFY", "SETTINGS", "TOP", "USE", "WITHIN", "MATCH"}
 )
-"""First words of clauses that sqlglot's Presto does not know."""
+"""First words of clauses that sqlglot's Presto does not have."""
 
 _ADVICE = {
     '"': "Write names in backticks and texts in single quotes.",

@@ -114,14 +114,14 @@ AggregateFunction = UserAggregateFunction
 
 @dataclass(frozen=True, slots=True)
 class UserDefinedFunction:
-    """A function with what SQL has to know of it. `udf`, `udtf` and `udaf` make it.
+    """A function with its types and properties in SQL, created by `udf`, `udtf` and `udaf`.
 
     Attributes:
-        kind: What it is called for.
-        function: What the user wrote.
-        result_type: Type of its values; of a table function a ROW.
-        is_deterministic: Whether equal arguments have equal results.
-        takes_batches: Whether it is given columns of many rows.
+        kind: Scalar, table or aggregate function.
+        function: The function or object of the user.
+        result_type: Type of its values; a ROW for a table function.
+        is_deterministic: True if equal arguments have equal results.
+        takes_batches: True if it takes columns of many rows.
         func_type: `general`, `arrow` or `pandas`.
     """
 
@@ -163,7 +163,7 @@ def udf(
         f: A function, or an instance or class of `ScalarFunction`.
         input_types: Accepted; arguments have the types of the query.
         result_type: Type of its values.
-        deterministic: Whether equal arguments have equal results; None asks the function.
+        deterministic: Whether equal arguments have equal results; None takes the value of the function.
         name: Accepted; SQL names it.
         func_type: `general` is called per row with values, `arrow` with arrays of Arrow and `pandas` with Series of
             many rows, whole numbers and booleans in dtypes that have NULL. It returns as many values; how rows are cut is not
@@ -212,7 +212,7 @@ def udtf(
         f: A function, or an instance or class of `TableFunction`, that returns or yields rows.
         input_types: Accepted; arguments have the types of the query.
         result_types: Types of the columns, or one ROW that names them.
-        deterministic: Whether equal arguments have equal results; None asks the function.
+        deterministic: Whether equal arguments have equal results; None takes the value of the function.
         name: Accepted; SQL names it.
 
     Raises:
@@ -257,7 +257,7 @@ def udaf(
         input_types: Accepted; arguments have the types of the query.
         result_type: Type of its values.
         accumulator_type: Accepted; accumulators are stored as they are.
-        deterministic: Whether equal arguments have equal results; None asks the function.
+        deterministic: Whether equal arguments have equal results; None takes the value of the function.
         name: Accepted; SQL names it.
 
     Raises:

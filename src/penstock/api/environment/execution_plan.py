@@ -22,9 +22,9 @@ def execution_plan_json(plan: PhysicalPlan) -> str:
 def graph_json(graph: LogicalGraph, default_parallelism: int) -> str:
     """Return `{"nodes": [{id, type, pact, contents, parallelism, predecessors}]}`.
 
-    Ids begin at 1. A sink of nothing, which only ends a stream, is left out. A predecessor is `{id, ship_strategy, side}`: HASH where a key decides, what
-    the program asks for where it asks, else FORWARD, or REBALANCE where the number of subtasks
-    changes.
+    Ids begin at 1. Empty sinks, which only end a stream, are left out. A predecessor is
+    `{id, ship_strategy, side}`: HASH where a key decides, the strategy that the program sets, else FORWARD, or
+    REBALANCE where the number of subtasks changes.
     """
     nodes = [
         _described(graph, node, default_parallelism)

@@ -244,5 +244,5 @@ def _positive(value: float, method: str) -> float:
     return value
 
 
-def _illegal(method: str, value: object, wanted: str) -> ArgumentError:
-    return ArgumentError.here(f"{method} got {value!r}", hint=f"Pass {wanted}.")
+def _illegal(method: str, value: object, required: str) -> ArgumentError:
+    return ArgumentError.here(f"{method} got {value!r}", hint=f"Pass {required}.")

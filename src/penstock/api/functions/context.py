@@ -31,8 +31,8 @@ class ExternalSorter(Protocol):
     """Sorts records by key, and those of a key by time; what does not fit in memory is on disk.
 
     An operator of your own gets one in `open`, from `RuntimeContext.create_external_sorter`, to group
-    backlog itself (FLIP-327, `internal_sorter_supported`). First it adds records, then it reads them, as
-    often as wanted, then it clears the sorter and may add again.
+    backlog itself (FLIP-327, `internal_sorter_supported`). First it adds records, then it reads them any
+    number of times, then it clears the sorter and may add again.
 
     Equal keys, by the rules for keys of streams, are adjacent. Whole numbers are in their order, other keys
     in an order that is the same in every run. Records of a key without a timestamp come first. The sort
@@ -40,7 +40,7 @@ class ExternalSorter(Protocol):
 
     A checkpoint does not contain the records. In a live run they must be read before it: emit them, or write
     them to keyed state, in `prepare_snapshot_pre_barrier` at the latest. In a batch run they must be read in
-    `end_input`, and when record attributes say that backlog ends. Unread records are an error
+    `end_input`, and when record attributes report the end of backlog. Unread records are an error
     (`USER_FUNCTION`). A sorter is closed with its operator, and its files are removed.
 
     Example:
@@ -76,7 +76,7 @@ class ExternalSorter(Protocol):
         """
 
     def __iter__(self) -> Iterator[tuple[Any, int | None, Any]]:
-        """Yield (key, timestamp, value) in order. Records are read from disk as they are asked for.
+        """Yield (key, timestamp, value) in order, and read records from disk lazily.
 
         Raises:
             SpillError: A file cannot be read, or the sorter is closed.
@@ -210,7 +210,7 @@ class RuntimeContext(KeyedStateStore, Protocol):
                 sorters of an operator divide it.
 
         Raises:
-            ArgumentError: `share` is not between 0 and 1, or a function asks.
+            ArgumentError: `share` is not between 0 and 1, or the caller is a function.
         """
 
 

@@ -46,7 +46,7 @@ class Function(ABC):  # noqa: B024 - as in PyFlink, both methods are optional
         >>> collect(numbers.map(Tens()))
         [10, 20, 30, 40]
 
-        What it opens it closes, and it may promise not to use a value again that it has emitted:
+        It closes its resources in `close`, and may promise not to use an emitted value again:
 
         >>> class Sizes(MapFunction):
         ...     def open(self, runtime_context):
@@ -61,7 +61,7 @@ class Function(ABC):  # noqa: B024 - as in PyFlink, both methods are optional
         >>> collect(numbers.map(Sizes()))[:2]
         [[1], [2]]
 
-        The planner asks for more attributes, of which each has a default:
+        The planner reads more attributes, each with a default:
 
         >>> Sizes().get_operator_attributes().is_output_only_after_end_of_stream()
         False
@@ -150,7 +150,7 @@ class ReduceFunction(Function, Generic[T]):
         >>> collect(numbers.key_by(lambda n: "all").reduce(Product()))
         [1, 2, 6, 24]
 
-        A class that knows more says so: then parts may be reduced where the records are.
+        A class may declare more properties: then parts may be reduced where the records are.
 
         >>> class Greatest(ReduceFunction):
         ...     def reduce(self, value1, value2):
@@ -211,7 +211,7 @@ class AggregateFunction(Function, Generic[IN, ACC, OUT]):
         >>> collect(numbers.window_all(EndOfStreamWindows.get()).aggregate(Mean()))
         [2.5]
 
-        A class whose accumulators may be merged, in any order, says so:
+        A class may declare that its accumulators may be merged in any order:
 
         >>> class AnyOrder(Mean):
         ...     def is_associative(self):
@@ -382,11 +382,11 @@ class MapBatchFunction(Function):
     def map_batch(self, batch: Any) -> Any:
         """Return as many rows as the batch has, in the same order. It may be a coroutine (`async def`).
 
-        How many records a batch has depends on the run, so a result must depend on its own row only. After a
+        The number of records of a batch depends on the run, so a result must depend on its own row only. After a
         failure of the job it may be called again for the same records.
 
         Args:
-            batch: A `pyarrow.RecordBatch`, or what the annotation says: `pandas.DataFrame`, `polars.DataFrame`
+            batch: A `pyarrow.RecordBatch`, or the annotated class: `pandas.DataFrame`, `polars.DataFrame`
                 or `dict[str, numpy.ndarray]`. It must not be changed.
         """
 
@@ -394,7 +394,7 @@ class MapBatchFunction(Function):
 class MapGroupFunction(Function):
     """Returns rows for a batch of records of one key; for `map_groups`.
 
-    `open` gets the keyed state. What the next batch of the key has to know must be in state.
+    `open` gets the keyed state. Values that the next batch of the key needs must be in state.
 
     Example:
         >>> class Running(MapGroupFunction):
@@ -414,28 +414,28 @@ class MapGroupFunction(Function):
     def map_group(self, batch: Any) -> Any:
         """Return the results for some records of one key.
 
-        How the records of a key are cut into batches depends on the run. So the results of two batches, one after
+        The division of the records of a key into batches depends on the run. So the results of two batches, one after
         the other, must be those of one batch that has the records of both.
 
         Args:
-            batch: A `pyarrow.RecordBatch`, or what the annotation says: `pandas.DataFrame`, `polars.DataFrame`
+            batch: A `pyarrow.RecordBatch`, or the annotated class: `pandas.DataFrame`, `polars.DataFrame`
                 or `dict[str, numpy.ndarray]`. It has at least one row, and must not be changed.
         """
 
 
 def form_of(function: Callable[..., Any], operation: str) -> Form:
-    """Return the form of batches that the annotation of a function asks for.
+    """Return the form of batches that the annotation of a function requires.
 
     Raises:
         ArgumentError: The annotation is none of the forms.
     """
-    asked = _first_annotation(function)
-    if asked is None or asked is Any:
+    annotation = _first_annotation(function)
+    if annotation is None or annotation is Any:
         return arrow_form
-    found = _form(asked)
+    found = _form(annotation)
     if found is None:
         raise ArgumentError.here(
-            f"{operation} got a function of {asked!r}",
+            f"{operation} got a function of {annotation!r}",
             hint="Annotate its parameter with pyarrow.RecordBatch, pandas.DataFrame, polars.DataFrame or "
             "dict[str, numpy.ndarray].",
         )

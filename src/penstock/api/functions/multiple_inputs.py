@@ -39,10 +39,10 @@ class Input(ABC, Generic[IN]):
         >>> class Attributes(Lengths):
         ...     def process_record_attributes(self, record_attributes):
         ...         self.operator.output.collect(record_attributes.is_backlog())
-        >>> class Told(MultipleInputStreamOperator):
+        >>> class Attentive(MultipleInputStreamOperator):
         ...     def get_inputs(self):
         ...         return [Attributes(self)]
-        >>> collect(words.transform("told", None, Told()))
+        >>> collect(words.transform("attentive", None, Attentive()))
         [False, 3, 5]
     """
 
@@ -58,7 +58,7 @@ class Input(ABC, Generic[IN]):
     def process_record_attributes(self, record_attributes: RecordAttributes) -> None:
         """React to attributes of the records of this input that follow (FLIP-327).
 
-        The default ignores them, so that who reads the results is not told of backlog;
+        The default ignores them, so that readers of the results get no attributes of backlog;
         that of `AbstractInput` passes them to the operator.
 
         Args:
@@ -67,7 +67,7 @@ class Input(ABC, Generic[IN]):
 
 
 class AbstractInput(Input[IN], Generic[IN, OUT]):
-    """An input that knows its operator and its number.
+    """An input with its operator and its number.
 
     Attributes:
         owner: The operator.
@@ -150,8 +150,8 @@ class MultipleInputStreamOperator(StreamOperator[OUT], Generic[OUT]):
         ...     def end_input(self, input_id):
         ...         self.output.collect((f"input {input_id}", "has ended"))
         >>> one = MultipleConnectedStreams(numbers).key_by(lambda n: "all")
-        >>> told = collect(one.transform("ends", None, Ends()))
-        >>> told[0], told[-1]
+        >>> notes = collect(one.transform("ends", None, Ends()))
+        >>> notes[0], notes[-1]
         (('input 1', False), ('input 1', 'has ended'))
     """
 

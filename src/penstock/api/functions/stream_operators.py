@@ -269,15 +269,15 @@ class TwoInputStreamOperator(StreamOperator[OUT], Generic[IN1, IN2, OUT]):
 
         It learns of each input whether its records are backlog, and when it ends:
 
-        >>> class Told(Merge):
+        >>> class Attentive(Merge):
         ...     def process_record_attributes1(self, record_attributes):
         ...         self.output.collect(("first", record_attributes.is_backlog()))
         ...     def process_record_attributes2(self, record_attributes):
         ...         self.output.collect(("second", record_attributes.is_backlog()))
         ...     def end_input(self, input_id):
         ...         self.output.collect((input_id, "has ended"))
-        >>> told = numbers.connect(numbers).transform("told", None, Told())
-        >>> [each for each in collect(told) if isinstance(each, tuple)]
+        >>> notes = numbers.connect(numbers).transform("attentive", None, Attentive())
+        >>> [note for note in collect(notes) if isinstance(note, tuple)]
         [('first', False), ('second', False), (1, 'has ended'), (2, 'has ended')]
     """
 

@@ -314,7 +314,7 @@ def checked_strategy(strategy: WatermarkStrategy) -> WatermarkStrategy:
 
 @dataclass(frozen=True, slots=True)
 class _Supplier:
-    """Calls what the user gave, with the runtime context if it wants one."""
+    """Calls the supplier of the user, with the runtime context if it takes one."""
 
     function: Callable[..., WatermarkGenerator]
     wants_context: bool

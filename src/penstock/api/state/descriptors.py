@@ -290,10 +290,10 @@ def _refuse_class(descriptor: StateDescriptor, function: Any) -> None:
         )
 
 
-def _not_a_function(descriptor: StateDescriptor, function: Any, wanted: str) -> ArgumentError:
+def _not_a_function(descriptor: StateDescriptor, function: Any, required: str) -> ArgumentError:
     return ArgumentError.here(
-        f"{descriptor!r} takes {wanted}, got {function!r} of type {type(function).__name__}",
-        hint=f"Pass {wanted}.",
+        f"{descriptor!r} takes {required}, got {function!r} of type {type(function).__name__}",
+        hint=f"Pass {required}.",
     )
 
 

@@ -77,9 +77,9 @@ class AsyncDataStream:
         """Return the results in the order in which calls complete, with retries.
 
         `timeout` is for all attempts and delays of a record together, and more than zero;
-        `async_retry_strategy` says which results or errors to retry, and after which delay.
-        Otherwise as `unordered_wait`: `data_stream`, `async_function`, `capacity` and `output_type`
-        mean the same.
+        `async_retry_strategy` decides which results or errors to retry, and after which delay.
+        The other parameters, `data_stream`, `async_function`, `capacity` and `output_type`, are those
+        of `unordered_wait`.
 
         Example:
             >>> always = lambda error: True
@@ -124,7 +124,7 @@ class AsyncDataStream:
         """Return the results of `unordered_wait_with_retry` in the order of their records.
 
         It takes the same: `data_stream`, `async_function`, `timeout`, `async_retry_strategy` (here
-        one that asks for a result), `capacity`, `output_type`.
+        one with a result predicate), `capacity`, `output_type`.
 
         Example:
             >>> twice = AsyncRetryStrategy.fixed_delay(2, 10, lambda results: not results, None)

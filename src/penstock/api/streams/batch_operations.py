@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from penstock.api.streams.data_stream import DataStream
 
 BATCH_SIZE = 8_192
-"""Most records of a call of `map_batches`, if the program does not say."""
+"""Default of the most records of a call of `map_batches`."""
 
 CONCURRENT_BATCHES = 4
-"""Most calls of a coroutine at a time, if the program does not say."""
+"""Default of the most calls of a coroutine at a time."""
 
 _BATCHES = "map_batches"
 
@@ -57,8 +57,8 @@ class BatchOperations(StreamBase[T], Generic[T]):
         """Replace batches of records by batches of results, row for row.
 
         The function gets the columns of the records, and returns columns: as `pyarrow.RecordBatch`, or as the
-        annotation of its parameter says: `pandas.DataFrame`, `polars.DataFrame` or `dict[str, numpy.ndarray]`.
-        How many records a batch has depends on the run, so a result must depend on its own row only.
+        annotated class of its parameter: `pandas.DataFrame`, `polars.DataFrame` or `dict[str, numpy.ndarray]`.
+        The number of records of a batch depends on the run, so a result must depend on its own row only.
 
         Args:
             func: A callable or a `MapBatchFunction`, whose `open` loads a model once per worker and subtask.
@@ -68,8 +68,8 @@ class BatchOperations(StreamBase[T], Generic[T]):
             batch_size: Most records of a batch.
             max_wait: Longest time for which a record waits for others while more arrive. A batch never waits
                 beyond the end of a micro-batch or the next watermark.
-            fixed_size: Whether every batch has `batch_size` rows, as compiled models want: the last row is repeated,
-                and what is returned for the repeated ones is dropped.
+            fixed_size: Give every batch `batch_size` rows, as compiled models need: the last row is repeated,
+                and results of repeated rows are dropped.
             max_concurrent_batches: Most calls of a coroutine at a time in a subtask; None is 4. Only for coroutines.
             timeout: For one batch, retries included, of a coroutine; None is no limit. Then the job fails.
             retry_strategy: After which errors a coroutine is called again for a batch; None is never.
@@ -185,10 +185,10 @@ class KeyedBatches(StreamBase[T], Generic[T]):
         """Replace batches of records of one key by batches of results; the function may have keyed state.
 
         The function gets the columns of records of one key, in order of arrival, in a batch run in order of time, and
-        returns columns; its annotation chooses their form, as that of `map_batches`. How the records of a key are cut
-        is not defined: a micro-batch, a part of history, or fewer. So the answer is the same in every mode if the
-        results of two batches, one after the other, are those of one batch with the records of both. What it has
-        to know of earlier records it keeps in state, which `open` of a `MapGroupFunction` gets.
+        returns columns; its annotation chooses their form, as that of `map_batches`. The division of the records of a
+        key into batches is not defined: a micro-batch, a part of history, or fewer. So the result is the same in every
+        mode if the results of two batches, one after the other, are those of one batch with the records of both. The
+        function keeps values of earlier records in state, which `open` of a `MapGroupFunction` gets.
 
         Args:
             func: A callable or a `MapGroupFunction`. It returns one row per row of the batch, in its order.

@@ -118,7 +118,7 @@ def _computed_by_spark(stream: StreamEnds[Any], plan: PhysicalPlan) -> Any:
     """Return the DataFrame of a program that is expressions of one DataFrame."""
     environment, (found,) = stream.get_execution_environment(), plan.projections
     part = plan.sources[0].parts[0]
-    assert isinstance(part, SparkSource), "it was asked"
+    assert isinstance(part, SparkSource), "it was checked"
     made = plan.graph.node(found.operator)
     type_info, origin = stream.get_type(), made.origin
     resolve_name(CHECK)(type_info, environment.get_configuration(), origin)

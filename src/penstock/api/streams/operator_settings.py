@@ -232,7 +232,7 @@ class NoOperator(ABC):
 
     @abstractmethod
     def _refusal(self, call: str) -> GraphError:
-        """Return the error for a call: it says what the stream is instead of an operator."""
+        """Return the error for a call on a stream that is no operator; it names the kind of stream."""
 
     name = refused("name")
     uid = refused("uid")

@@ -137,7 +137,7 @@ def check_key_types(first: Any, second: Any) -> None:
         )
 
 
-def check_pair(first: Any, second: Any, operation: str, base: type, wanted: str) -> None:
+def check_pair(first: Any, second: Any, operation: str, base: type, required: str) -> None:
     """Check that two streams can be read by one operator.
 
     Raises:
@@ -145,7 +145,7 @@ def check_pair(first: Any, second: Any, operation: str, base: type, wanted: str)
         GraphError: The streams belong to different environments.
     """
     if not isinstance(second, base):
-        raise ArgumentError.here(f"{operation} got {second!r}", hint=f"Pass a {wanted}.")
+        raise ArgumentError.here(f"{operation} got {second!r}", hint=f"Pass a {required}.")
     other: Any = second
     if first.get_execution_environment() is not other.get_execution_environment():
         raise GraphError.here(

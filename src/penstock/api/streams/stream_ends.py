@@ -227,12 +227,11 @@ class StreamEnds(StreamBase[T], Generic[T]):
         return collect_stream(cast("DataStream[T]", self), job_execution_name, limit)
 
     def take(self, limit: int = 10) -> list[T]:
-        """Return the first records of the stream, of a job of its own that leaves nothing behind.
+        """Return the first records of the stream, from a temporary job of its own.
 
-        The job reads the sources from their begin, as a stream, and is cancelled when it has given enough records:
-        it touches no checkpoint, restores no state, writes to no sink and tells no log what it has read. Of a
-        stream without records that never ends there is no first record, and the call waits until it is
-        interrupted.
+        The job reads the sources from their beginning, as a stream, and is cancelled when it has returned enough
+        records. It touches no checkpoint, restores no state, writes to no sink and confirms no position to a log.
+        For an unbounded stream without records the call waits until it is interrupted.
 
         Args:
             limit: Greatest number of records. Operators that emit at the end of their input need all of it.
@@ -275,8 +274,8 @@ class StreamEnds(StreamBase[T], Generic[T]):
         """Run the program and return this stream's records as a Spark DataFrame.
 
         The fields of the stream's row or tuple type are the columns. The rows have no order. In BATCH mode a program that
-        is only expressions of columns of one DataFrame is no job: Spark computes the rows when they are asked for,
-        with one plan for both.
+        is only expressions of columns of one DataFrame is no job: Spark computes the rows lazily, with one plan for
+        both.
 
         Args:
             job_execution_name: Name of the job.

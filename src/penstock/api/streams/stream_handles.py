@@ -1,8 +1,8 @@
 """The class of the handle of a node.
 
-The classes of streams make streams of one another: a `DataStream` makes a `KeyedStream`, which
-derives from it. They ask their environment for a stream, and the environment calls this module, so
-that no file of a stream has to import a file that imports it.
+The classes of streams create streams of one another: a `DataStream` creates a `KeyedStream`, which derives from it.
+They get a stream from their environment, and the environment calls this module. So no module of a stream has to import
+a module that imports it.
 """
 
 from __future__ import annotations

@@ -95,14 +95,14 @@ def split_bounds(
 
 
 def check_bounds(bounds: dict[str, str], assigner: Any, keys: tuple[str, ...]) -> None:
-    """Check that windows have the bounds that results ask for.
+    """Check that windows have the bounds that results contain.
 
     Raises:
         ArgumentError: They have none, or a result has the name of a column of the key.
     """
     if bounds and not isinstance(assigner, TimedAssigner):
         raise ArgumentError.here(
-            f"aggregate was asked for {', '.join(bounds.values())}, but windows of "
+            f"aggregate has {', '.join(bounds.values())}, but windows of "
             f"{type(assigner).__name__} have no begin and end",
             hint="Use windows of time, or leave it out.",
         )

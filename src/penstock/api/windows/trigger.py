@@ -143,7 +143,7 @@ class Trigger(ABC, Generic[T, W]):
 
 
 class QuietTrigger(Trigger[Any, W]):
-    """Continues whatever happens, unless a class derived from it says otherwise."""
+    """Continues on every element and timer; subclasses override methods."""
 
     def on_element(self, element: Any, timestamp: int, window: W, ctx: Any) -> TriggerResult:
         """Do nothing."""

@@ -203,8 +203,8 @@ class WindowSettings(WindowsBase[T, K], Generic[T, K]):
         """Aggregate the records of each window, as they arrive: by a function, or by expressions of columns.
 
         With expressions, `aggregate(col.window_start, n=col.count(), total=col.amount.sum())`, a result is a row of the columns
-        of the key, the bounds of the window that were asked for, as TIMESTAMP_LTZ, and the aggregates. The stream has
-        rows, and its key is columns. Late records go to no side output then, because they are parts of aggregates.
+        of the key, the selected bounds of the window, as TIMESTAMP_LTZ, and the aggregates. The stream must have
+        rows, and a key of columns. Late records go to no side output then, because they are parts of aggregates.
 
         Args:
             aggregate_function: Its `merge` is used for merging windows, and for sliding ones, which

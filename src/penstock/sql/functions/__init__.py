@@ -1,1 +1,1 @@
-"""Functions that run in workers: what keeps state for a relation. They know nothing of sqlglot."""
+"""Functions that run in workers and keep state for a relation. They do not depend on sqlglot."""

@@ -70,7 +70,7 @@ class Lowering:
         self._made: dict[int, tuple[Relation, Rows]] = {}
 
     def placement(self, graph: LogicalGraph | None = None) -> Placement:
-        """Return what EXPLAIN tells of the relations."""
+        """Return the placement that EXPLAIN shows for the relations."""
         # The ids of a planned graph are others than those of the program.
         placed = [
             node.source.query
@@ -94,9 +94,9 @@ class Lowering:
         return found[1]
 
     def stateful(self, rows: Rows, relation: Relation) -> Rows:
-        """Return the stream of an operator with state, whose uid says what the state was computed from.
+        """Return the stream of an operator with state, whose uid identifies the computation of the state.
 
-        Of two operators with the same computation the second one is known by its place.
+        If two operators have the same computation, the uid of the second one has its place.
         """
         node = self.environment.graph.node(rows.node_id)
         uid = f"{node.name}-{digest_of(relation)}"

@@ -120,7 +120,7 @@ def bound_aggregate(node: exp.Expr, binder: Binder) -> BoundAggregate:
         if own.result_type.name == "ANY":
             raise unsupported(f"an aggregate function of {own.result_type}", node)
         source = arguments[0].type if arguments else BIGINT
-        # The name tells functions of the user apart: equal calls are computed once.
+        # The name distinguishes functions of the user: equal calls are computed once.
         named = f"{USER}{own.name}"
         made = AggregateCall(named, (), source, own.result_type, user=own.function)
         return BoundAggregate(made, arguments, condition)

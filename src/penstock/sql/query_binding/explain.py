@@ -76,7 +76,7 @@ def _lines(
 
 
 def _how_long(relation: Relation, ttl_ms: int | None) -> str:
-    """Return how long state is kept; what the watermark bounds says so itself."""
+    """Return the lifetime of state; a relation that the watermark bounds describes its own."""
     if relation.is_bounded:
         return ""
     if isinstance(relation, Join):

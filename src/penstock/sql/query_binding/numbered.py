@@ -29,7 +29,7 @@ def with_windows(
 ) -> Relation:
     """Return rows with the results of the window functions of some expressions as further columns.
 
-    The binder then knows them.
+    The binder then resolves them.
 
     Raises:
         SqlError: A window function is not supported.
@@ -191,9 +191,9 @@ def _check_arguments(name: str, call: exp.Expr, window: exp.Expr) -> None:
     """Refuse arguments that a function does not take, and a frame that it does not read."""
     least, most = _ARGUMENTS[name]
     if not least <= len(call.expressions) <= most:
-        wanted = f"{least}" if least == most else f"{least} to {most}"
+        required = f"{least}" if least == most else f"{least} to {most}"
         count = len(call.expressions)
-        raise wrong(f"{name} got {count} arguments, and takes {wanted}", call, hint="Correct it.")
+        raise wrong(f"{name} got {count} arguments, and takes {required}", call, hint="Correct it.")
     if name in _FRAMELESS and window.args.get("spec") is not None:
         raise unsupported(f"a frame of {name}", call, hint="Write OVER without ROWS and RANGE.")
 

@@ -76,7 +76,7 @@ def check_names(ttls: Mapping[str, int | None], names: list[str | None], query: 
 
 
 def check_used(ttls: Mapping[str, int | None], used: frozenset[str], query: exp.Select) -> None:
-    """Refuse hints about tables whose rows the query keeps nothing of.
+    """Refuse hints about tables for which the query keeps no state.
 
     Raises:
         SqlError: There is one.
@@ -263,7 +263,7 @@ class QueryTranslator:
         relation: Relation,
         binder: Binder,
     ) -> Relation:
-        """Return rows with the window functions and subqueries of expressions as columns, which the binder then knows."""
+        """Return rows with the window functions and subqueries of expressions as columns, and register them in the binder."""
         relation = with_windows(query, nodes, relation, binder)
         return with_scalars(self, nodes, relation, binder)
 

@@ -38,7 +38,7 @@ def except_rows(sides: Sides, node: exp.Expr) -> Relation:
 
 
 def _counted(sides: Sides, node: exp.Expr) -> tuple[Relation, Field, Field]:
-    """Return each row once, and the columns that say how often it is on the left and on the right side."""
+    """Return each row once, and the columns with its number on the left and on the right side."""
     left, other = _alike(sides, node)
     width = len(left.columns)
     marked = [
@@ -68,7 +68,7 @@ def _compared(sides: Sides, node: exp.Expr, right: str) -> Relation:
 def _copied(
     sides: Sides, node: exp.Expr, count: Callable[[Expression, Expression], Expression]
 ) -> Relation:
-    """Return each row as often as a function of its numbers on both sides says."""
+    """Return each row as often as a function of its numbers on both sides returns."""
     found, of_left, of_right = _counted(sides, node)
     copies = count(of_left, of_right)
     kept = where(found, [Call("greater", (copies, Literal(0, BIGINT)), kind=BOOLEAN)])

@@ -131,7 +131,7 @@ def n_hidden(relation: Relation) -> int:
 def with_correlated_value(
     translator: QueryTranslator, node: exp.Subquery, relation: Relation, binder: Binder
 ) -> Relation | None:
-    """Return rows with the value of a correlated subquery, which the binder then knows; None if it is not correlated.
+    """Return rows with the value of a correlated subquery, registered in the binder; None if it is not correlated.
 
     Raises:
         SqlError: It may have several rows per row of the query around, or is correlated by other conditions than equalities.
@@ -342,7 +342,7 @@ def with_scalars(
 ) -> Relation:
     """Return rows with the values of the scalar subqueries of some expressions as further columns.
 
-    The binder then knows the subqueries as columns.
+    The binder then resolves the subqueries to columns.
 
     Raises:
         SqlError: A subquery may have several rows.

@@ -130,18 +130,18 @@ def _time(relation: Relation, node: exp.Expr, name: str) -> int:
     is_descriptor = isinstance(node, exp.Anonymous) and node.name.upper() == "DESCRIPTOR"
     if not is_descriptor or len(node.expressions) != 1:
         raise wrong(f"{name} takes DESCRIPTOR(column)", node, hint="Name the column of the time.")
-    wanted = node.expressions[0].name
+    required = node.expressions[0].name
     for at, each in enumerate(relation.columns):
-        if each.name == wanted:
+        if each.name == required:
             if not each.is_time:
                 raise wrong(
-                    f"the column {wanted!r} is no event time",
+                    f"the column {required!r} is no event time",
                     node,
                     hint="Declare WATERMARK FOR it, or pass the time of the stream.",
                 )
             return at
     raise wrong(
-        f"there is no column {wanted!r}",
+        f"there is no column {required!r}",
         node,
         hint=f"Use one of {', '.join(each.name for each in relation.columns)}.",
     )

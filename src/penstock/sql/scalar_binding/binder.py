@@ -83,7 +83,7 @@ _NAMES: Mapping[type, str] = {
     exp.Window: "OVER elsewhere than in SELECT",
     exp.Distinct: "DISTINCT in the arguments of a function that is no aggregate",
 }
-"""Class of a node to what SQL calls it, where the name of the class does not say it."""
+"""Class of a node to its name in SQL, where it differs from that of the class."""
 
 
 def _construct(node: exp.Expr) -> str:

@@ -76,29 +76,35 @@ class Signature:
             raise _wrong_count(
                 name, arguments, node, f"{least}" if least == most else f"{least} to {most}"
             )
-        wanted = [*self.takes, *self.takes[-1:] * max(0, len(arguments) - most)]
-        given = tuple(_taken(name, *pair, node) for pair in zip(arguments, wanted, strict=False))
+        required = [*self.takes, *self.takes[-1:] * max(0, len(arguments) - most)]
+        given = tuple(_taken(name, *pair, node) for pair in zip(arguments, required, strict=False))
         return Call(self.function, given, parameters or self.parameters, self.result)
 
 
-def _taken(name: str, given: Expression, wanted: SqlType, node: exp.Expr) -> Expression:
+def _taken(name: str, given: Expression, required: SqlType, node: exp.Expr) -> Expression:
     kind = given.type
-    if kind == wanted:
+    if kind == required:
         return given
     if kind == NULL:
-        return Literal(None, wanted)
-    is_number = kind.name in NUMBERS and wanted.name in NUMBERS
-    is_text_constant = isinstance(given, Literal) and kind == STRING and wanted.name != "BOOLEAN"
-    if common_type(kind, wanted) == wanted or (is_number and wanted != INT) or is_text_constant:
-        return types.converted(given, wanted)
+        return Literal(None, required)
+    is_number = kind.name in NUMBERS and required.name in NUMBERS
+    is_text_constant = isinstance(given, Literal) and kind == STRING and required.name != "BOOLEAN"
+    if (
+        common_type(kind, required) == required
+        or (is_number and required != INT)
+        or is_text_constant
+    ):
+        return types.converted(given, required)
     if is_number and kind.name in {"TINYINT", "SMALLINT", "BIGINT"}:
-        return types.converted(given, wanted)
-    raise wrong(f"{name} got {kind} where it takes {wanted}", node, hint="CAST the argument.")
+        return types.converted(given, required)
+    raise wrong(f"{name} got {kind} where it takes {required}", node, hint="CAST the argument.")
 
 
-def _wrong_count(name: str, arguments: Arguments, node: exp.Expr, wanted: str) -> SqlError:
+def _wrong_count(name: str, arguments: Arguments, node: exp.Expr, required: str) -> SqlError:
     return wrong(
-        f"{name} got {len(arguments)} arguments, and takes {wanted}", node, hint="Correct the call."
+        f"{name} got {len(arguments)} arguments, and takes {required}",
+        node,
+        hint="Correct the call.",
     )
 
 
@@ -263,9 +269,9 @@ def _element(name: str, arguments: Arguments, node: exp.Expr) -> Expression:
 def _array_contains(name: str, arguments: Arguments, node: exp.Expr) -> Expression:
     if len(arguments) != 2 or arguments[0].type.name != "ARRAY":  # noqa: PLR2004
         raise wrong(f"{name} takes an ARRAY and a value", node, hint="Correct the call.")
-    wanted = arguments[0].type.components[0]
+    required = arguments[0].type.components[0]
     return Call(
-        "array_contains", (arguments[0], _taken(name, arguments[1], wanted, node)), kind=BOOLEAN
+        "array_contains", (arguments[0], _taken(name, arguments[1], required, node)), kind=BOOLEAN
     )
 
 
@@ -407,7 +413,7 @@ def anonymous(binder: Binder, node: exp.Expr) -> Expression:
         raise unsupported(
             f"the aggregate {name} here: in WHERE, ON, GROUP BY or another aggregate",
             node,
-            hint="Compute it in a subquery, or ask for it in HAVING.",
+            hint="Compute it in a subquery, or use it in HAVING.",
         )
     if name == "ROW":
         raise unsupported("ROW(…)", node, hint="Select the fields as columns.")

@@ -31,7 +31,7 @@ def interval(node: exp.Expr) -> tuple[int, bool]:
     if isinstance(node, exp.Paren):
         return interval(node.this)
     if not isinstance(node, exp.Interval):
-        raise wrong("an interval is wanted", node, hint="Write INTERVAL '5' SECOND.")
+        raise wrong("an interval is required", node, hint="Write INTERVAL '5' SECOND.")
     unit, amount = node.args.get("unit"), node.this
     text = (
         ""

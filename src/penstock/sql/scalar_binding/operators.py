@@ -70,15 +70,15 @@ def _arithmetic(name: str, decimal_type: Callable[[SqlType, SqlType], SqlType]) 
 
 def _cast(name: str) -> Build:
     def build(binder: Binder, node: exp.Expr) -> Expression:
-        value, wanted = binder.scalar(node.this), of_sqlglot(node.args["to"])
+        value, required = binder.scalar(node.this), of_sqlglot(node.args["to"])
         if value.type == NULL:
-            return Literal(None, wanted)
-        if value.type != wanted:
-            if cast(value.type, wanted) is None:
+            return Literal(None, required)
+        if value.type != required:
+            if cast(value.type, required) is None:
                 raise wrong(
-                    f"{value.type} cannot be cast to {wanted}", node, hint="Cast to another type."
+                    f"{value.type} cannot be cast to {required}", node, hint="Cast to another type."
                 )
-            made = types.cast_call(name, value, wanted)
+            made = types.cast_call(name, value, required)
             if isinstance(value, Literal) and made.type.name in _MOMENTS and name == "sql_cast":
                 _check_moment(value, made, node)
             value = made
@@ -100,31 +100,31 @@ _PRECISIONS = {0: "SECOND", 3: "MILLISECOND"}
 _MICROSECONDS = 6
 
 
-def _cut(value: Expression, wanted: exp.DataType) -> Expression:
-    """Return a value with the length or precision that CAST asks for.
+def _cut(value: Expression, required: exp.DataType) -> Expression:
+    """Return a value with the length or precision of a CAST.
 
     Raises:
-        SqlError: It is of a type of which there is no such length or precision.
+        SqlError: The type has no such length or precision.
     """
-    kind = wanted.this
-    asked = [int(each.name) for each in wanted.expressions if each.name.isdigit()]
+    kind = required.this
+    asked = [int(each.name) for each in required.expressions if each.name.isdigit()]
     if kind == exp.DType.CHAR:
-        # A CHAR has one letter if it does not say more, and blanks up to its length.
+        # A CHAR has one letter by default, and blanks up to its length.
         length = Literal((asked or [1])[0], INT)
-        return call_named("RPAD", [value, length, Literal(" ", STRING)], wanted)
+        return call_named("RPAD", [value, length, Literal(" ", STRING)], required)
     if value.type == TIME:
         asked = asked or [0]
-    if not asked or wanted.this == exp.DType.DECIMAL:
+    if not asked or required.this == exp.DType.DECIMAL:
         return value
     if value.type == STRING:
-        return call_named("LEFT", [value, Literal(asked[0], INT)], wanted)
+        return call_named("LEFT", [value, Literal(asked[0], INT)], required)
     if value.type.name in {"TIME", *TIMESTAMPS}:
         if asked[0] >= _MICROSECONDS:
             return value
         if asked[0] in _PRECISIONS:
             unit = _PRECISIONS[asked[0]]
             return types.folded(Call("floor_to", (value,), (unit,), value.type))
-    raise unsupported(f"CAST to {wanted.sql()}", wanted, hint="Cast without a length.")
+    raise unsupported(f"CAST to {required.sql()}", required, hint="Cast without a length.")
 
 
 def _dpipe(binder: Binder, node: exp.Expr) -> Expression:

@@ -1,6 +1,6 @@
 """The zone of the statement that is bound: `table.local-time-zone` of its session.
 
-It is a variable of the context, because conversions are everywhere; calls have it as a parameter, so workers do not ask.
+It is a variable of the context, because conversions are everywhere; calls have it as a parameter, so workers need none.
 """
 
 from __future__ import annotations

@@ -21,11 +21,11 @@ class TableOption(Generic[T]):
     """An option of a connector or format.
 
     Attributes:
-        key: Its name, which is Flink's unless the description says that it is ours.
+        key: Its name, which is Flink's unless the description begins with "Ours".
         parse: Turns its text into a value.
         description: For messages and docs/sql.md.
         default: The value when it is not there; None is none.
-        is_required: Whether it has to be there.
+        is_required: True if it has to be there.
         choices: The only texts that it may have; empty is any.
     """
 
@@ -130,7 +130,7 @@ def checked_options(
     for option in declared:
         if option.is_required and option.key not in found.given:
             raise found.wrong(f"lacks the option {option.key!r}", f"Add it: {option.description}")
-        found.get(option)  # a text that is no value is told now
+        found.get(option)  # a text that is no value is refused now
     return found
 
 

@@ -43,7 +43,7 @@ def defined(table: CreateTable) -> tuple[Connector, TableDefinition]:
     """
     owner = owner_of(table.name, table.place)
     given = TableOptions(owner, dict(table.options))
-    name = given.needed(CONNECTOR, "to know what it is a table of")
+    name = given.needed(CONNECTOR, "to find its connector")
     known = connectors()
     connector = known.get(name)
     if connector is None:

@@ -99,7 +99,7 @@ def latest_by_key(rows: DataStream[Row], key: Sequence[str]) -> DataStream[Row]:
 
 
 class LatestRow(KeyedProcessFunction):
-    """Keeps the rows of a key, and says which one is the newest.
+    """Keeps the rows of a key, and finds the newest one.
 
     Attributes:
         row_type: Type of the rows.
@@ -204,7 +204,7 @@ class SystemTable:
     def write(
         self, stream: DataStream[Row], changelog: Changelog, key: Sequence[str], name: str
     ) -> None:
-        """Refuse: `accepts` has said so."""
+        """Refuse, as `accepts` does."""
         raise AssertionError(name)
 
 

@@ -104,7 +104,7 @@ class AsOfJoinFunction(KeyedCoProcessFunction[Any, Any, Any, Row]):
     def __init__(self, spec: AsOf) -> None:
         """Make the function."""
         self._spec = spec
-        # Of records of one time the nearest to the left record, if they are in a row.
+        # Among records of one time, the nearest to the left record if they are in a row.
         self._of_equal = 0 if spec.direction is Direction.FORWARD else -1
 
     def open(self, runtime_context: RuntimeContext) -> None:

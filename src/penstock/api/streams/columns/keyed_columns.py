@@ -123,8 +123,8 @@ class KeyedColumns(StreamBase[T], Generic[T]):
         each key is emitted, else one per record.
 
         Args:
-            by: Columns that tell what is newer, such as a time; NULL is older than any value. Of rows of equal `by`
-                the one whose other columns, in order, are smaller.
+            by: Columns that order rows by age, such as a time; NULL is older than any value. Among rows of equal
+                `by` the one whose other columns, in order, are smaller counts as newer.
 
         Returns:
             Rows of the type of this stream, without a key.

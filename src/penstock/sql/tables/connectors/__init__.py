@@ -1,1 +1,1 @@
-"""The connectors that CREATE TABLE knows, one per file."""
+"""The connectors of CREATE TABLE, one per file."""

@@ -58,7 +58,7 @@ def files_of(table: TableDefinition, path: str, file_format: str) -> TableSource
 
 
 def changes_of_format(table: TableDefinition) -> Changelog:
-    """Return the changelog of a table whose format says what its rows are."""
+    """Return the changelog of a table, which its format defines."""
     given = table.options.given
     found = FORMATS.get(given.get("value.format") or given.get("format") or "")
     is_changelog = found is not None and found.is_changelog

@@ -40,7 +40,7 @@ from penstock.types.types import Types
 
 
 def _topics(table: TableDefinition) -> list[str]:
-    return parse.parse_list(table.options.needed(known.TOPIC, "to know the topic"))
+    return parse.parse_list(table.options.needed(known.TOPIC, "to find the topic"))
 
 
 def _keyed(

@@ -93,7 +93,7 @@ HISTORY_TIME = TableOption(
     "history.timestamp-column",
     parse.STRING,
     "Ours. The topic is read from the first record behind the greatest value of this column in the files; without it "
-    "from where `scan.startup.mode` says.",
+    "from the position of `scan.startup.mode`.",
 )
 
 COMMON = (TOPIC, SERVERS, PROPERTIES, VALUE_FORMAT, KEY_FORMAT, KEY_PREFIX, INCLUDE)

@@ -22,7 +22,7 @@ _URL = TableOption("url", parse.STRING, "`jdbc:postgresql://host:port/database`.
 _TABLE = TableOption(
     "table-name", parse.STRING, "Of the table, perhaps with its schema.", is_required=True
 )
-_USER = TableOption("username", parse.STRING, "The user; without it what the URL says.")
+_USER = TableOption("username", parse.STRING, "The user; without it that of the URL.")
 _PASSWORD = TableOption(
     "password", parse.STRING, "Its password; without it what libpq finds, such as PGPASSWORD."
 )

@@ -1,4 +1,4 @@
-"""The format `debezium-json`: a message says how a row of a database was, and how it is now.
+"""The format `debezium-json`: a message contains a row of a database before and after a change.
 
     {"before": {…}, "after": {…}, "op": "u", …}     c, r: after is new; u: it replaces before; d: before is gone
 
