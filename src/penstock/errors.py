@@ -122,7 +122,7 @@ class PenstockError(Exception):
         hint: What to do about it, in the imperative.
         origin: The user's line that created the operator at fault, when there is one.
         details: The text of Spark's error that led to it, None if there is none.
-        is_permanent: Whether another attempt would repeat it, so that no restart strategy is asked.
+        is_permanent: True if another attempt would repeat it, so that no restart strategy applies.
     """
 
     code: ClassVar[str] = "PENSTOCK"

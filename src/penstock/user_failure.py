@@ -118,7 +118,7 @@ def placed(
 def failure_at(
     subject: str, where: str, cause: BaseException, created: CallSite | None
 ) -> PenstockError:
-    """Return the error for what a user function raised on a record, or let an error of ours say where."""
+    """Return the error for the exception of a user function on a record; add the place to an error of Penstock."""
     if not isinstance(cause, PenstockError):
         return user_failure(subject, where, cause, created)
     return cause if cause.origin is not None else placed(cause, subject, where, created)

@@ -1,4 +1,4 @@
-"""The table of commands: what it names is there, and only what is wanted is loaded."""
+"""The table of commands: what it names is there, and only what is needed is loaded."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 import pytest
 from typer.main import get_command
 
-from penstock.cli.main import COMMANDS, command_line, wanted
+from penstock.cli.main import COMMANDS, command_line, needed
 
 _NOT_FOR_RUN = (
     "penstock.cli.port",
@@ -34,20 +34,20 @@ def test_each_command_is_what_its_row_says():
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
 def test_alone_it_is_as_among_all(command):
-    alone = get_command(command_line(wanted([command.name, "--help"])))
+    alone = get_command(command_line(needed([command.name, "--help"])))
     assert list(alone.commands) == [command.name]  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("arguments", [[], ["--help"], ["--version"], ["rum", "x"], ["-h", "run"]])
 def test_all_are_there_when_none_is_named_first(arguments):
-    assert wanted(arguments) == COMMANDS
+    assert needed(arguments) == COMMANDS
 
 
 def test_a_run_does_not_wait_for_other_commands():
     program = (
         "import sys\n"
-        "from penstock.cli.main import command_line, wanted\n"
-        "command_line(wanted(['run', 'job.py']))\n"
+        "from penstock.cli.main import command_line, needed\n"
+        "command_line(needed(['run', 'job.py']))\n"
         f"print([name for name in {_NOT_FOR_RUN} if name in sys.modules])\n"
     )
     ran = subprocess.run(

@@ -87,13 +87,13 @@ def test_a_driver_elsewhere_is_asked_by_its_directory(tmp_path: Path) -> None:
         shown.views()
         assert shown.controls.actions_of("9f") == ("savepoint", "stop-with-savepoint")
         for _ in range(3):
-            assert shown.controls.ask("9f", JobAction.STOP_WITH_SAVEPOINT)
+            assert shown.controls.begin("9f", JobAction.STOP_WITH_SAVEPOINT)
         requests = SavepointRequests(tmp_path)
         (request,) = requests.waiting()
         assert request.stop
         requests.succeed(request, tmp_path / "savepoints" / request.id)
-        wait_until(lambda: not shown.controls.asked_of("9f")["stop-with-savepoint"]["is_open"])
-        assert shown.controls.ask("9f", JobAction.SAVEPOINT)
+        wait_until(lambda: not shown.controls.requested_of("9f")["stop-with-savepoint"]["is_open"])
+        assert shown.controls.begin("9f", JobAction.SAVEPOINT)
         assert len(requests.waiting()) == 1
     finally:
         lock.release()

@@ -79,6 +79,6 @@ def _require_checkout() -> None:
     if not (CHECKOUT / DEMO).is_dir():
         raise EnvironmentSetupError(
             f"the demo is no part of the installed package; it is {DEMO} of the project's source",
-            hint="Get the source and run `make demo` in it. A program of yours needs none of it: "
+            hint="Get the source and run `make demo` in it. Your own program does not need it: "
             "`penstock run JOB.PY`.",
         )

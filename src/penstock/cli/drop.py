@@ -1,4 +1,4 @@
-"""`penstock drop`: removes what a job keeps in other systems and nobody will continue."""
+"""`penstock drop`: removes the resources in other systems of an abandoned job."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def drop(
     ] = False,
     verbose: Verbose = False,
 ) -> None:
-    """List what a job keeps in other systems, and drop it with --yes: then nobody can continue the job.
+    """List the resources of a job in other systems; --yes drops them, and the job cannot continue.
 
-    That is the replication slot and the publication of a PostgreSQL source, and the staged rows and
-    marks of sinks. A job that was started from a savepoint of this one has the same slot. What was
-    written, and the checkpoint directory, stay. The program runs up to its first execute(), because
-    it has the logins; the directory says what is of the job.
+    These are the replication slot and the publication of a PostgreSQL source, and the staged rows and
+    marks of sinks. A job that was started from a savepoint of this one has the same slot. Written
+    data and the checkpoint directory stay. The program runs up to its first execute(), because
+    it has the logins; the directory lists the resources of the job.
     """
     set_process_overrides("cli", settings(definitions, verbose=verbose) | {TARGET.key: "plan"})
     console = Console(stderr=True)
@@ -68,9 +68,7 @@ def drop(
         if not found:
             console.print("the job keeps nothing in other systems")
         elif not yes:
-            console.print(
-                "nothing was dropped; --yes drops it, and nobody can continue the job then"
-            )
+            console.print("nothing was dropped; --yes drops it, and the job cannot continue then")
         return 0
 
     raise typer.Exit(exit_status(action, console, verbose=verbose))

@@ -56,7 +56,7 @@ class JobObserver:
             JobDirectoryError: The directory cannot be read, or is gone.
         """
         self.job = ObservedJob.at(self.job.path)  # it may be gone, or be another one
-        # In this order: a driver says how the job has ended before it lets the directory go.
+        # In this order: a driver records the end of the job before it releases the directory.
         is_running = self.job.is_running()
         view = self._read()
         view.job_name = view.job_name or self.job.name
@@ -76,10 +76,10 @@ class JobObserver:
         return self._view
 
     def _seen(self, view: JobView, *, is_running: bool) -> str | None:
-        """Return the status as it is seen from outside, None if it is what the driver said."""
+        """Return the status as it is seen from outside, None if it is that of the driver."""
         is_over = view.status in OVER
         if is_running:
-            # A driver has the lock before it says that it has begun.
+            # A driver has the lock before it records its begin.
             return "CREATED" if is_over else None
         if self.job.ended() is not None:
             return "FINISHED"

@@ -10,7 +10,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-# What the library does for its own options; it exports both without saying so.
+# The library uses both for its own options; they are not in its `__all__`.
 from typer.completion import (  # type: ignore[attr-defined]
     completion_init,
     get_completion_script,
@@ -24,9 +24,9 @@ class Command(NamedTuple):
 
     Attributes:
         name: As it is typed.
-        module: Below `penstock.cli`; loaded when the command is wanted.
+        module: Below `penstock.cli`; loaded when the command is needed.
         attribute: The function in the module, or its group of commands.
-        example: What its help ends with; a group has one for each of its commands.
+        example: End of its help; a group has one for each of its commands.
     """
 
     name: str
@@ -83,13 +83,13 @@ def command_line(commands: Iterable[Command] = COMMANDS) -> typer.Typer:
     return app
 
 
-def wanted(arguments: Sequence[str]) -> tuple[Command, ...]:
+def needed(arguments: Sequence[str]) -> tuple[Command, ...]:
     """Return the commands that arguments may need: one if they begin with its name, otherwise all.
 
     Examples:
-        >>> [command.name for command in wanted(["run", "job.py"])]
+        >>> [command.name for command in needed(["run", "job.py"])]
         ['run']
-        >>> wanted(["--help"]) == wanted(["rum", "job.py"]) == wanted([]) == COMMANDS
+        >>> needed(["--help"]) == needed(["rum", "job.py"]) == needed([]) == COMMANDS
         True
     """
     named = tuple(command for command in COMMANDS if arguments[:1] == [command.name])
@@ -125,14 +125,14 @@ def main() -> None:
     """Run the command line and exit with its status."""
     try:
         enable_completion()
-        command_line(wanted(sys.argv[1:]))()
+        command_line(needed(sys.argv[1:]))()
     except KeyboardInterrupt:  # before there is a command: modules are imported
         sys.exit(_INTERRUPTED)
 
 
 COMMAND = "penstock"
 _VARIABLE = "_PENSTOCK_COMPLETE"
-"""Environment variable by which a script asks the command line; the library derives it from the name."""
+"""Environment variable by which a script calls the command line; the library derives it from the name."""
 
 
 class Shell(Enum):
@@ -148,7 +148,7 @@ def completion(
 ) -> None:
     """Print a script that lets a shell complete commands, options and files.
 
-    The script asks the command line itself, so it stays right when commands change.
+    The script calls the command line itself, so it stays right when commands change.
     """
     typer.echo(get_completion_script(prog_name=COMMAND, complete_var=_VARIABLE, shell=shell.value))
 

@@ -42,12 +42,12 @@ class Weight(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """One thing to know about a line.
+    """A remark about a line.
 
     Attributes:
         line: Its number.
-        weight: What it asks for.
-        text: What is so, and what to do.
+        weight: Required action.
+        text: The difference and the change to make.
     """
 
     line: int
@@ -155,11 +155,11 @@ def imported_names(tree: ast.Module) -> Iterator[tuple[ast.ImportFrom, ast.alias
 
 
 def value_of(module: str, name: str) -> object:
-    """Return what a name of one of PyFlink's modules is here.
+    """Return the counterpart of a name of one of PyFlink's modules.
 
     Raises:
-        AttributeError: It is not here.
-        PenstockError: It is for Java alone; the error says what to use.
+        AttributeError: There is none.
+        PenstockError: It is for Java alone; the hint names a replacement.
     """
     return getattr(import_module(ours(module)), name)
 
@@ -356,10 +356,10 @@ class PortedProgram:
     """A ported program.
 
     Attributes:
-        name: Of its file.
+        name: Name of its file.
         before: Its text.
-        after: Its text with our modules.
-        remarks: What to know about it, by line; none if it does not use PyFlink.
+        after: Its text with Penstock's modules.
+        remarks: Remarks by line; none if it does not use PyFlink.
     """
 
     name: str
@@ -424,10 +424,10 @@ def port(
         bool, typer.Option("--write", help="Change the files; without this nothing is changed.")
     ] = False,
 ) -> None:
-    """Change the imports of PyFlink programs to Penstock's, and say what differs.
+    """Change the imports of PyFlink programs to Penstock's, and list the differences.
 
-    The programs are read, not run. A line about a program says what has to be changed by hand,
-    what differs, or what has no effect. The exit status is 1 if something has to be changed by hand.
+    The command reads programs without running them. Each line of its report names a change to make
+    by hand, a difference, or a call without effect. The exit status is 1 if a change by hand is left.
     """
 
     def action() -> int:

@@ -50,7 +50,7 @@ def duration(option: str, text: str) -> timedelta:
     """
     if text.strip().isdecimal():  # milliseconds in a configuration; typed, rather seconds
         raise ConfigError(
-            f"{option} {text} has no unit", hint=f"Say which: {text}ms, {text}s or {text}min."
+            f"{option} {text} has no unit", hint=f"Add one: {text}ms, {text}s or {text}min."
         )
     try:
         return DURATION(text)
@@ -146,7 +146,7 @@ class PlainProgress(JobListener):
                 _end(self._jobs, event)
                 return
             if isinstance(event, JobStarted):
-                return  # its runs tell more
+                return  # its runs report more
             job = self._jobs.get(_key(event))
             if job is None:
                 job = self._jobs[_key(event)] = _PlainJob(
@@ -260,7 +260,7 @@ class TerminalProgress(JobListener):
         """Update the display, or write a permanent line."""
         with self._lock:
             if isinstance(event, JobStarted):
-                return  # its runs tell more
+                return  # its runs report more
             if isinstance(event, RunStarted) and self._shown is None:
                 self._shown = _key(event)
             if isinstance(event, JobEnded):

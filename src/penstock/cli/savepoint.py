@@ -1,4 +1,4 @@
-"""`penstock savepoint`: asks a running job for a savepoint and waits for it."""
+"""`penstock savepoint`: requests a savepoint of a running job and waits for it."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ class _Waiting:
         try:
             while True:
                 now = time.monotonic()
-                if now >= look_at:  # before the answer: what is waited for is always said
+                if now >= look_at:  # before the answer: always report the job
                     look_at = now + _LOOK_SECONDS
                     self._report_job(request.id)
                 answer = self._requests.answer(request.id)

@@ -84,7 +84,7 @@ HISTORY = Path("~/.penstock_sql_history")
 _HISTORY_LINES = 2_000
 _PROMPT, _MORE = "penstock> ", "       -> "
 _HELP = """\
-A statement ends with a semicolon and may have several lines. docs/sql-scripts.md says which there are.
+A statement ends with a semicolon and may have several lines. docs/sql-scripts.md lists them.
   SHOW TABLES;  DESCRIBE name;  EXPLAIN SELECT …;  SET 'key' = 'value';
   Ctrl-C        stops the job, or forgets what was typed
   QUIT or Ctrl-D ends the shell"""
@@ -216,7 +216,7 @@ class PipedLines:
         self._lines = lines
 
     def complete_with(self, names: Any) -> None:
-        """Do nothing: nobody types."""
+        """Do nothing: the input is no terminal."""
 
     def next(self, prompt: str) -> str | None:
         """Return a line, None at the end."""

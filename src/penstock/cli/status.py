@@ -281,8 +281,8 @@ def _exit_status(found: dict[str, Any], limit: timedelta | None, console: Consol
     if behind is None:
         is_live = any(run["kind"] == "live" and run["finished_ms"] is None for run in found["runs"])
         if is_live:
-            told = "nobody counts the pending input of this job: --max-behind has no effect"
-            console.print(Text(told, style="yellow"), soft_wrap=True)
+            warning = "no source counts the pending input of this job: --max-behind has no effect"
+            console.print(Text(warning, style="yellow"), soft_wrap=True)
         return 0
     return BEHIND_STATUS if behind > limit.total_seconds() else 0
 

@@ -21,10 +21,10 @@ from penstock.observe.ui.server import UiServer
 
 
 class _ShownJob:
-    """A job that another process runs. Thread-safe: requests are answered in several threads.
+    """A job that another process runs. Thread-safe: several threads respond to requests.
 
     Attributes:
-        controls: Whether it may be asked for something.
+        controls: True if the page may request actions.
     """
 
     def __init__(self, job_dir: Path) -> None:

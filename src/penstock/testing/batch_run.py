@@ -64,7 +64,7 @@ def level_outputs(
     if endless:
         raise SourceError(
             f"{endless[0].part.describe()} is read in a batch run, but a split of it never ends",
-            hint="Say in is_bounded that the source is unbounded, or end its splits.",
+            hint="Return False from is_bounded if the source is unbounded, or end its splits.",
         )
     tasks = programs[0].settings.parallelism
     rows = _level_zero(_shares(plan, run, list(pieces), tasks), shipped[0], schedule, tell)

@@ -274,7 +274,7 @@ def _of_function(
     if of_one is not None:
         return lambda stream: of_one(keyed(stream, 0)), [None]
     raise ArgumentError.here(
-        f"a harness does not know what to do with a {type(function).__name__} alone",
+        f"a harness cannot run a {type(function).__name__} alone",
         hint="Pass a function that makes the stream: lambda s: s.key_by(…).window(…).aggregate(f).",
     )
 

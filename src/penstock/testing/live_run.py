@@ -66,7 +66,7 @@ class LiveInput:
         if schedule.stop_after is None and any(piece.end is None for piece in self._left):
             raise SourceError(
                 "a source of the program never ends",
-                hint="Say with Schedule(stop_after=…) after how many micro-batches to stop.",
+                hint="Set the number of micro-batches with Schedule(stop_after=…).",
             )
 
     @property
@@ -115,7 +115,7 @@ class LiveInput:
         return found
 
     def confirm(self) -> None:
-        """Tell logs what was committed."""
+        """Confirm the committed positions to the logs."""
         self._logs.confirm(self._left, {source: parts[0] for source, parts in self._parts.items()})
 
 

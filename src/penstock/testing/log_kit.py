@@ -32,7 +32,7 @@ def check_log_source(
     * A copy that was pickled reads the same records.
     * A range gives the same records and timestamps every time.
     * Wherever a range is cut, its parts give its records, none of them twice; holes belong to one part.
-    * `discover` returns splits that it is told of again, and their heads do not fall.
+    * `discover` returns known splits again, and their heads do not fall.
     * `cost` is a count, and `position_at` finds the first record of a time.
     * `snapshot` writes files that are read like splits, and the splits go on from its positions. It is called once.
     * `confirm` may be called twice, and takes nothing away that is not before its positions. It is called
@@ -115,7 +115,7 @@ class _Check:
             self.run_on(copy, tuple(found), is_empty=not has_records)
 
     def run_on(self, copy: LogSource, found: tuple[LogSplit, ...], *, is_empty: bool) -> None:
-        """Check the splits; `is_empty` says whether it is a failure that they have no records."""
+        """Check the splits; with `is_empty` it is a failure that they have no records."""
         ranges = [self._range(self._source, each) for each in found]
         if is_empty and not any(each.records for each in ranges):
             self._fail(

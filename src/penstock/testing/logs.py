@@ -266,7 +266,7 @@ class Logs:
         return left
 
     def confirm(self, left: Sequence[Piece], reached: Mapping[int, int]) -> None:
-        """Tell the logs what was read and committed. A failure fails the run, unlike on Spark.
+        """Confirm read and committed positions to the logs. A failure fails the run, unlike on Spark.
 
         Raises:
             SourceError: A log failed.

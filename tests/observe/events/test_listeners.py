@@ -252,7 +252,7 @@ def test_log_lines_are_sentences(caplog: pytest.LogCaptureFixture) -> None:
     assert caplog.messages == [
         "visits pipeline 2: live: started, reads numbers",
         "visits pipeline 2: live: micro-batch 3, 10 records, 20 records/s, 20 in all",
-        "visits pipeline 2: live: orders could not be told what was read and will be told again, no broker",
+        "visits pipeline 2: live: the confirmation of read positions to orders failed and is repeated, no broker",
         "visits pipeline 2: live: ended, failed, no room",
         "visits pipeline 2: resumed: again",
     ]

@@ -83,7 +83,7 @@ SENTENCES = [
     (
         ConfirmFailed("orders", "kafka failed on confirm: no answer\n  File x"),
         (
-            "history: orders could not be told what was read and will be told again, "
+            "history: the confirmation of read positions to orders failed and is repeated, "
             "kafka failed on confirm: no answer"
         ),
     ),

@@ -341,7 +341,7 @@ def test_buttons_ask_and_say_what_became_of_it(chromium: Any) -> None:
         page.once("dialog", lambda dialog: dialog.accept())
         control.answer = Future()
         page.locator("#stop").click()
-        waits_for(page, "#told", "stop asked")
+        waits_for(page, "#told", "stop requested")
         assert control.asked == [JobAction.SAVEPOINT, JobAction.STOP]
 
 

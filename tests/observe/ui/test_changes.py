@@ -181,7 +181,7 @@ def test_the_status_says_what_became_of_it(
 ) -> None:
     monkeypatch.setattr(event_stream, "INTERVAL_SECONDS", 0.02)
     ask(running)
-    asked = controls.asked_of("9f")["savepoint"]
+    asked = controls.requested_of("9f")["savepoint"]
     assert (asked["is_open"], asked["problem"]) == (True, None)
     job.answers[0].set_exception(SavepointError("the disk is full", hint="Make room."))
     parts = urlsplit(running.url)
@@ -192,11 +192,11 @@ def test_the_status_says_what_became_of_it(
     connection.close()
     told = json.loads(lines[4].removeprefix("data: "))
     assert told["actions"] == ["savepoint", "stop-with-savepoint", "stop"]
-    assert told["asked"]["savepoint"]["problem"] == "the disk is full"
-    asked = controls.asked_of("9f")["savepoint"]
+    assert told["requested"]["savepoint"]["problem"] == "the disk is full"
+    asked = controls.requested_of("9f")["savepoint"]
     assert (asked["is_open"], asked["problem"]) == (False, "the disk is full")
     controls.remove("9f")
-    assert (controls.actions_of("9f"), controls.asked_of("9f")) == ((), {})
+    assert (controls.actions_of("9f"), controls.requested_of("9f")) == ((), {})
     assert ask(running)[0] == 404
 
 

@@ -44,7 +44,7 @@ def store(text: str) -> Finding:
         wrong = _wrong(objects, top)
         objects.delete(objects.list_below(top))
     except OSError as cause:
-        with suppress(OSError):  # what is left has a name that says whose it is
+        with suppress(OSError):  # names of leftovers identify their owner
             objects.delete(objects.list_below(top))
         return fail(_NAME, f"{path}: {cause.strerror or cause}", _LOGIN)
     if wrong is not None:
@@ -116,8 +116,8 @@ def job(situation: Situation) -> Finding:
     except subprocess.TimeoutExpired:
         return fail("job", f"a small job took more than {_SECONDS} s", _LOOK)
     if ran.returncode != 0:
-        said = ran.stderr.strip().splitlines() or [f"exit status {ran.returncode}"]
-        return fail("job", f"a small job failed: {said[-1]}", _LOOK)
+        errors = ran.stderr.strip().splitlines() or [f"exit status {ran.returncode}"]
+        return fail("job", f"a small job failed: {errors[-1]}", _LOOK)
     if ran.stdout.splitlines()[-1:] != [_PRINTED]:
         return fail("job", f"a small job printed {ran.stdout!r}, and not {_PRINTED}", _LOOK)
     return ok("job", f"a small job ran in {time.monotonic() - begun:.1f} s")
@@ -273,7 +273,7 @@ def file_times(situation: Situation) -> Finding:
 
 
 def file_system(path: Path) -> str:
-    """Return the kind of file system that a path is on, `unknown` if the system does not tell."""
+    """Return the kind of file system of a path, `unknown` if the system does not report it."""
     if not _MOUNTS.exists():
         return "unknown"
     resolved = path.resolve()

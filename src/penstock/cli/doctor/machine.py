@@ -75,7 +75,7 @@ def host_name(situation: Situation) -> Finding:
 
 
 def clock(situation: Situation) -> Finding:
-    """Check that the clock is set, goes evenly, and has the time zone that was asked for."""
+    """Check that the clock is set, goes evenly, and has the configured time zone."""
     wall, steady = time.time(), time.monotonic()
     time.sleep(_LISTEN_SECONDS)
     drift = (time.time() - wall) - (time.monotonic() - steady)

@@ -1,11 +1,11 @@
-"""Gives events to a receiver that may be slow, or fail for a while, in a thread of its own.
+"""Delivery of events in a thread of its own, to a receiver that may be slow or fail for a while.
 
     on_event   puts the event into a buffer; of details only the last one of its class and pipeline stays
     thread     waits for an event, then for a second or a milestone, and delivers what is in the buffer
 
-So a job never waits for a receiver, an idle job wakes nobody, and a job of a thousand epochs a second delivers one
-detail a second of each class. A receiver that fails is tried again with the same events, after longer and longer
-pauses. The buffer is bounded: what began the job stays, of the rest the earliest go.
+So a job never waits for a receiver, an idle job wakes no thread, and a job of a thousand epochs a second delivers one
+detail a second of each class. After a failure the thread tries the same events again, after longer and longer
+pauses. The buffer is bounded: it keeps the events that began the job, and drops the earliest of the others.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _Key = tuple[str, str] | int
 _logger = logging.getLogger("penstock")
 
 
-class DeliveryOver(Exception):  # noqa: N818 - no error: the receiver wants nothing more
+class DeliveryOver(Exception):  # noqa: N818 - no error: the receiver is done
     """Raised by a receiver that must get no further event."""
 
 

@@ -3,8 +3,8 @@
     {"v": 1, "event": "Switched", "at_ms": 1383263940000, "job_id": "9f…", "job_name": "visits",
      "seconds": 0.8, "watermark_ms": null}
 
-Fields that have their default are left out. A reader ignores fields and events that it does not know, so files of
-later versions can be read; `v` changes only if the meaning of a field does.
+Fields that have their default are left out. A reader ignores unknown fields and events, so it can read files of
+later versions; `v` changes only if the meaning of a field does.
 
 A log of messages as JSON, for systems that collect them, has events on the lines that are about one:
 

@@ -330,7 +330,7 @@ class SavepointFailed(JobEventBase):
 
 @dataclass(frozen=True, slots=True)
 class ConfirmFailed(JobEventBase):
-    """A log could not be told what the job has read; the job goes on and tells it again.
+    """The confirmation of read positions to a log failed; the job goes on and repeats it.
 
     Attributes:
         source: Name of the source.

@@ -58,7 +58,7 @@ class JobViews(JobListener):
         view.on_event(event)
 
     def views(self) -> tuple[JobView, ...]:
-        """Return one view per name, of the job that began last: names tell the series of jobs apart."""
+        """Return one view per name, of the job that began last: names distinguish the series of jobs."""
         with self._lock:
             return tuple({view.job_name: view for view in self._views.values()}.values())
 
@@ -81,7 +81,7 @@ RUNNING = "RUNNING"
 RESTARTING = "RESTARTING"
 
 _CLOCK_JITTER_MS = 1_000
-"""Pipelines tell their events in threads of their own, so these may be out of order by less than this."""
+"""Pipelines emit their events in threads of their own, so events may be out of order by less than this."""
 
 
 class JobView(JobListener):
@@ -91,18 +91,18 @@ class JobView(JobListener):
         job_id: The job; empty before its first event.
         job_name: Its name.
         status: `CREATED`, `RUNNING`, `RESTARTING`, `FINISHED`, `CANCELED` or `FAILED`.
-        seen: What was seen of its driver from outside, None if nobody looked: `LOST` if it was killed, `CREATED` if
-            another one has taken over and not said so yet.
-        started: What its driver said first, None if it is unknown.
-        runs: Of this driver, in order of their begin.
+        seen: State of its driver as seen from outside, None without a check: `LOST` if it was killed, `CREATED` if
+            another one has taken over and has emitted no event yet.
+        started: The first event of its driver, None if it is unknown.
+        runs: Runs of this driver, in order of their begin.
         restarts: Number of restarts of this driver.
         repetitions: Number of repetitions because Spark lost output.
         error: The failure that ended the job or made it restart last, empty if there was none.
         error_ms: When it happened, None if there was none.
-        savepoints: Those that were taken or failed, also in earlier drivers; the last ones.
+        savepoints: The last ones that were taken or failed, also in earlier drivers.
         savepoint_counts: `taken` and `failed` to their numbers, in this driver.
-        metrics: What was reported last, None if nothing was.
-        last_ms: When the last event happened.
+        metrics: The last report, None if there was none.
+        last_ms: Time of the last event.
     """
 
     def __init__(self, job_id: str = "") -> None:
@@ -210,7 +210,7 @@ class JobView(JobListener):
             before.finished_ms, before.outcome = event.at_ms, FAILED
         for each in self.runs:
             if each.pipeline == event.pipeline:
-                each.micro_batches.clear()  # nobody asks for those of a run that is over
+                each.micro_batches.clear()  # no reader needs those of a run that is over
         run = RunView(event.name, event.kind, event.reads, event.pipeline, event.at_ms)
         self.runs.append(run)
 

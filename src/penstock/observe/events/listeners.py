@@ -4,7 +4,7 @@ Every listener of the process receives the events of all jobs of the process; ea
 default listener writes log lines; the command line replaces it by progress bars.
 
     set_listeners, also_listening    are called in the threads of a job, which waits; one that is slow is named in the log
-    add_listener                     has a thread of its own (`delivery`), unless it says that it is quick
+    add_listener                     has a thread of its own (`delivery`), unless `is_quick` is true
 
 A listener that raises is named in the log once and is not called again; the job goes on.
 """
@@ -142,7 +142,7 @@ class _Apart(JobListener):
 
 _listeners: list[Registration] = [Registration(LogListener())]
 _lasting: list[Registration] = []
-"""Listeners that nobody replaces."""
+"""Listeners that `set_listeners` keeps."""
 
 
 def set_listeners(*listeners: JobListener) -> None:

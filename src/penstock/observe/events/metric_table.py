@@ -1,7 +1,8 @@
-"""The metrics of jobs for monitoring systems: one table, from which everything that names them is made.
+"""The metrics of jobs for monitoring systems: one table, the source of all lists of metrics.
 
-Each row says how a metric is read from a `JobView`. Labels name jobs, runs, operators, sources and sinks, never keys or
-records, so the number of series does not grow with the data. All series have the label `job_name`: `job` is a label of Prometheus itself.
+Each row has the function that reads a metric from a `JobView`. Labels name jobs, runs, operators, sources and sinks, never
+keys or records, so the number of series does not grow with the data. All series have the label `job_name`: `job` is a
+label of Prometheus itself.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ METRICS: tuple[MetricRow, ...] = (
         "job_info",
         _GAUGE,
         ("job_id", "version", "mode"),
-        "1; labels say what the job is.",
+        "1; labels describe the job.",
         read.info,
     ),
     _row(

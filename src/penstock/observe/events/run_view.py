@@ -1,13 +1,11 @@
-"""One run of a job, as far as its events tell.
-
-Wait of the oldest input that a live run has not read.
+"""One run of a job as its events describe it, and the wait of the oldest input that a live run has not read.
 
     head(t) = records read until t + pending records at t
 
-What is read up to now was there at the last moment t whose head was not beyond it, so nothing that waits is older:
-the run is behind by now - t at most. Files have no such head: there it is the time since none was pending.
-Where the lag of the watermark is shorter than this time, the lag counts. Input that arrived before it was first
-seen counts from then on: a run looks several times a second.
+Let t be the last moment whose head is not beyond the records read now. These records were there at t, so all waiting
+input is younger: the run is behind by now - t at most. Files have no such head: for them it is the time since none was
+pending. Where the lag of the watermark is shorter than this time, the lag counts. Input counts from the moment when a
+run first sees it: a run looks several times a second.
 """
 
 from __future__ import annotations
@@ -56,7 +54,7 @@ class Behind:
             self._heads.clear()
 
     def seconds(self, now_ms: int) -> float | None:
-        """Return how long input waits, 0 if none does, None if nobody counts what is pending."""
+        """Return how long input waits, 0 if none does, None if no source counts its pending input."""
         if not self._is_known:
             return None
         if not self._is_pending or self._pending_since_ms is None:

@@ -182,9 +182,7 @@ def _(event: SavepointFailed, run: str) -> str:
 @sentence.register
 def _(event: ConfirmFailed, run: str) -> str:
     problem = event.problem.partition("\n")[0]
-    return (
-        f"{run}: {event.source} could not be told what was read and will be told again, {problem}"
-    )
+    return f"{run}: the confirmation of read positions to {event.source} failed and is repeated, {problem}"
 
 
 def metric_parts(event: MetricsReported) -> list[str]:

@@ -130,7 +130,7 @@ HOT_FACTOR = 2.0
 """A subtask is hot that got this many times what the others got on average."""
 
 _LEAST_RECORDS = 1_000
-"""Fewer records of an operator say nothing of their distribution."""
+"""Fewer records of an operator give no distribution."""
 
 
 def _skew(received: Sequence[int], level: int) -> dict[str, Any]:

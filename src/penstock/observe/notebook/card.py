@@ -1,7 +1,7 @@
 """View of an object in a notebook: a title, facts and tables, of plain text.
 
-Classes say what there is to see (`ShownAsCard`); HTML is made here and nowhere else, so names of users are escaped in
-one place. A card uses no styles and no scripts: notebooks remove both, or have colours of their own.
+Classes return the content of their card (`ShownAsCard`). Only this module makes HTML, so one place escapes names of
+users. A card uses no styles and no scripts: notebooks remove both, or have colours of their own.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class CardTable:
     """A table of a card.
 
     Attributes:
-        title: What it has, empty if there is nothing to say.
+        title: Its title, empty without one.
         columns: Names of its columns.
         rows: Its cells, of any values; `str` shows them.
     """

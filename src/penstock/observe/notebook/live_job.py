@@ -30,7 +30,7 @@ _is_unseen: ContextVar[bool] = ContextVar("is_unseen", default=False)
 
 @contextmanager
 def unseen() -> Iterator[None]:
-    """Show nothing of jobs that are started inside the context: they are a part of something else."""
+    """Hide jobs that are started inside the context: they are a part of another job."""
     before = _is_unseen.set(True)
     try:
         yield
@@ -97,7 +97,7 @@ class LiveJob(JobListener, ShownAsCard):
         while not is_last:
             self._changed.wait()
             self._changed.clear()
-            is_last = self._closing.is_set()  # asked before the update, which then shows the end
+            is_last = self._closing.is_set()  # before the update, which then shows the end
             try:
                 self._shown.update(self)
             except Exception as cause:  # noqa: BLE001 - the job goes on without the view

@@ -120,7 +120,7 @@ class LineageRun:
         records = {} if self.counts is None else self.counts.sources
         for node, dataset in self._datasets("source"):
             found = records.get(node["uid"])
-            # What was read of several datasets together says nothing of one of them.
+            # A total over several datasets has no share per dataset.
             facets = {}
             if found is not None and len(node["datasets"]) == 1:
                 facets["inputStatistics"] = facet(int(found), producer=_PRODUCER)
@@ -206,7 +206,7 @@ class LineageListener(JobListener):
         self._not_before = 0.0
 
     def on_event(self, event: JobEvent) -> None:
-        """Send a run event if there is something to say."""
+        """Send a run event if the event changes the state of the run."""
         if isinstance(event, JobStarted):
             run = LineageRun(event, self._namespace)
             self._jobs[event.job_id] = _Known(run, event.at_ms)

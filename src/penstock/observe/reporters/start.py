@@ -118,9 +118,9 @@ _started: set[str] = set()
 
 
 def start_reporters(configuration: Configuration) -> None:
-    """Start what a job asks for, unless the process has it already.
+    """Start the reporters that a job configures, unless the process has them already.
 
-    What only a reporter of Flink's asks for and cannot be started is a warning: there a job goes on, too.
+    A reporter that only an option of Flink configures, and that cannot start, causes a warning: in Flink the job goes on, too.
 
     Raises:
         EnvironmentSetupError: An extra is not installed, or the port of the page is taken.

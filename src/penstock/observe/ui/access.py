@@ -53,12 +53,12 @@ _BYTES = 32
 
 
 def new_token() -> str:
-    """Return a token that nobody guesses."""
+    """Return a random token."""
     return secrets.token_urlsafe(_BYTES)
 
 
 def is_token(authorization: str, token: str) -> bool:
-    """Return whether a header `Authorization` has the token; how long it takes does not say how much is right.
+    """Return whether a header `Authorization` has the token, in a time that does not depend on the header.
 
     Examples:
         >>> is_token("Bearer abc", "abc"), is_token("Bearer abd", "abc"), is_token("", "abc")

@@ -144,14 +144,14 @@ class EventStream:
         return self._responses.StreamingResponse(self._events(job), media_type=_TYPE)
 
     def end(self) -> None:
-        """Send those who look a last status, and end their streams. Called from any thread."""
+        """Send the open pages a last status, and end their streams. Callable from any thread."""
         if self._loop is not None:
-            with suppress(RuntimeError):  # the loop is closed, so nobody looks
+            with suppress(RuntimeError):  # the loop is closed, so no page is open
                 self._loop.call_soon_threadsafe(self._ending.set)
 
     async def _events(self, job: str) -> AsyncIterator[str]:
         if self._streams >= MOST_STREAMS:
-            return  # many asked at the same moment
+            return  # many pages connected at the same moment
         self._streams += 1
         try:
             shown: object = None
@@ -193,7 +193,7 @@ class EventStream:
         status = page_json(view, views, time.time_ns() // 1_000_000)
         if self._controls is not None:
             status["actions"] = self._controls.actions_of(view.job_id)
-            status["asked"] = self._controls.asked_of(view.job_id)
+            status["requested"] = self._controls.requested_of(view.job_id)
         return view, status
 
 

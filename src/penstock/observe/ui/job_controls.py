@@ -1,9 +1,9 @@
 """Actions of the page on jobs, and their outcomes.
 
-    ask         begins an action, unless the same one is under way: asking twice is asking once
-    asked_of    each action that was asked: under way, done, or why it failed
+    begin           begins an action, unless the same one is under way
+    requested_of    each requested action: under way, done, or the reason of its failure
 
-Who may ask is the matter of `access`.
+`access` checks the permission.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ JobControl = Mapping[JobAction, Callable[[], Answer]]
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """An action that was asked.
+class _Requested:
+    """A requested action.
 
     Attributes:
         answer: Its answer.
-        at_ms: When it was asked, in epoch milliseconds.
+        at_ms: Time of the request, in epoch milliseconds.
     """
 
     answer: Answer
@@ -71,7 +71,7 @@ class JobControls:
 
     def __init__(self) -> None:
         self._jobs: dict[str, JobControl] = {}
-        self._asked: dict[tuple[str, JobAction], _Asked] = {}
+        self._requested: dict[tuple[str, JobAction], _Requested] = {}
         self._lock = threading.Lock()
 
     def add(self, job_id: str, control: JobControl) -> None:
@@ -83,13 +83,15 @@ class JobControls:
         """Remove a job that is over."""
         with self._lock:
             self._jobs.pop(job_id, None)
-            self._asked = {key: asked for key, asked in self._asked.items() if key[0] != job_id}
+            self._requested = {
+                key: asked for key, asked in self._requested.items() if key[0] != job_id
+            }
 
-    def ask(self, job_id: str, action: JobAction) -> bool:
+    def begin(self, job_id: str, action: JobAction) -> bool:
         """Begin an action, unless it is under way.
 
         Returns:
-            False if the job cannot be asked for it: it is over, or runs elsewhere.
+            False if the job does not accept it: the job is over, or runs elsewhere.
 
         Raises:
             PenstockError: It cannot be begun now.
@@ -98,22 +100,22 @@ class JobControls:
             begin = self._jobs.get(job_id, {}).get(action)
             if begin is None:
                 return False
-            before = self._asked.get((job_id, action))
+            before = self._requested.get((job_id, action))
             if before is None or before.answer.done():
-                self._asked[job_id, action] = _Asked(begin(), time.time_ns() // 1_000_000)
+                self._requested[job_id, action] = _Requested(begin(), time.time_ns() // 1_000_000)
             return True
 
     def actions_of(self, job_id: str) -> tuple[str, ...]:
-        """Return what may be asked of a job, in the order of `JobAction`."""
+        """Return the actions that a job accepts, in the order of `JobAction`."""
         with self._lock:
             control = self._jobs.get(job_id, {})
         return tuple(action.value for action in JobAction if action in control)
 
-    def asked_of(self, job_id: str) -> dict[str, dict[str, Any]]:
-        """Return each action that was asked of a job, with `is_open`, `problem` and `at_ms`."""
+    def requested_of(self, job_id: str) -> dict[str, dict[str, Any]]:
+        """Return each requested action of a job, with `is_open`, `problem` and `at_ms`."""
         with self._lock:
             asked = [
-                (action.value, one) for (of, action), one in self._asked.items() if of == job_id
+                (action.value, one) for (of, action), one in self._requested.items() if of == job_id
             ]
         return {action: one.to_json() for action, one in asked}
 

@@ -1,16 +1,16 @@
-"""The server in a thread of the driver, and what it answers.
+"""The server in a thread of the driver, and its responses.
 
 There is one per process and port: a program that runs several jobs, or one job after the other, shows all of
 them. It ends with the process, and announces it to open pages.
 
     GET /          the page, and its files
-    GET /events    what the page shows, as server-sent events: `plan` at first, then `status` every second
+    GET /events    the content of the page, as server-sent events: `plan` at first, then `status` every second
     GET /metrics   all metrics, as Prometheus reads them
     GET /status    the status of each job as JSON, as `penstock status --json`
     POST /jobs/ID/savepoint, …/stop-with-savepoint, …/stop
-                   changes a job, see `access`; 202: it was asked, and the status says what became of it
+                   changes a job, see `access`; 202: the action has begun, and the status reports its outcome
 
-Every answer forbids other pages to use it, and names that are not ours are refused (`hosts`).
+Every response forbids other pages to use it, and unknown host names are refused (`hosts`).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class JobCollector:
-    """A collector of Prometheus' client: it computes all metrics when it is asked, and nothing before.
+    """A collector of Prometheus' client, which computes all metrics when it is called.
 
     It may be registered at a registry of the program's own: `REGISTRY.register(JobCollector(views.views))`.
     """
@@ -146,7 +146,7 @@ def application(
     def status(_: Any) -> Any:
         now_ms = time.time_ns() // 1_000_000
         found = [status_json(view, view.state, now_ms) for view in views()]
-        # Names of files may have characters that no encoding knows; JSON's escapes have all.
+        # Names of files may have characters that no encoding has; JSON's escapes have all.
         return responses.Response(json.dumps(found), media_type="application/json")
 
     def refused(_: Any, error: PenstockError) -> Any:
@@ -183,7 +183,7 @@ class JobChanges:
     def answer(self, request: Any) -> Any:
         """Answer one request, in a thread: a request for a savepoint writes a file."""
         headers = request.headers
-        # In this order: who does not know the token learns nothing of jobs.
+        # In this order: a client without the token gets no information about jobs.
         if not is_own_origin(headers.get("origin", ""), headers.get("host", "")):
             return self._refusal(HTTPStatus.FORBIDDEN, "The request is not one of this page.")
         if not is_token(headers.get("authorization", ""), self._token):
@@ -192,13 +192,15 @@ class JobChanges:
         names = request.path_params
         try:
             action = JobAction(names["action"])
-            if self._controls.ask(names["job_id"], action):
+            if self._controls.begin(names["job_id"], action):
                 return self._json({}, status_code=HTTPStatus.ACCEPTED)
         except ValueError:
             return self._refusal(HTTPStatus.NOT_FOUND, "There is no such action.")
         except PenstockError as error:
             return self._refusal(HTTPStatus.CONFLICT, f"{error.problem}. {error.hint}")
-        return self._refusal(HTTPStatus.NOT_FOUND, "The job is over, or cannot be asked for this.")
+        return self._refusal(
+            HTTPStatus.NOT_FOUND, "The job is over, or does not accept this action."
+        )
 
     def _refusal(self, status: HTTPStatus, problem: str) -> Any:
         return self._json({"problem": problem}, status_code=status)
@@ -293,7 +295,7 @@ class UiServer:
         self.secret_url = self.url if controls is None else f"{self.url}/#token={token}"
 
     def address_for(self, *, is_terminal: bool) -> str:
-        """Return the address to print: with the token only where nobody keeps what is printed."""
+        """Return the address to print: with the token only on a terminal, whose output is not kept."""
         return self.secret_url if is_terminal else self.url
 
     def close(self) -> None:
@@ -336,17 +338,17 @@ def _close_servers() -> None:
 
 
 @contextmanager
-def announced_to(tell: Callable[[UiServer], None]) -> Iterator[None]:
-    """Tell somebody of each server that begins inside the context."""
-    _announced.append(tell)
+def announced_to(announce: Callable[[UiServer], None]) -> Iterator[None]:
+    """Call a function with each server that begins inside the context."""
+    _announced.append(announce)
     try:
         yield
     finally:
-        _announced.remove(tell)
+        _announced.remove(announce)
 
 
 def serve(configuration: Configuration) -> UiServer | None:
-    """Start the server that a job asks for, unless the process has it already; None if it asks for none.
+    """Start the server that a job configures, unless the process has it already; None if it configures none.
 
     Raises:
         EnvironmentSetupError: See `UiServer`.
@@ -360,7 +362,7 @@ def serve(configuration: Configuration) -> UiServer | None:
         made = _servers.get((address, port))
         if made is None:
             token = configuration.get(UI_TOKEN)
-            # Without anybody who learns the token there is nobody who may change a job.
+            # Without a token, or a caller that receives it, no client may change a job.
             controls = CONTROLS if token or _announced else None
             made = UiServer(_views.views, address, port, names, controls, token)
             if not _servers:
@@ -368,6 +370,6 @@ def serve(configuration: Configuration) -> UiServer | None:
                 atexit.register(_close_servers)
             _servers[address, port] = made
             _logger.info("jobs are shown at %s, their metrics at %s/metrics", made.url, made.url)
-            for tell in _announced:
-                tell(made)
+            for announce in _announced:
+                announce(made)
         return made

@@ -403,12 +403,12 @@ function showPlan() {
 // ---- changing the job
 
 const ACTIONS = {
-  "savepoint": { asked: "savepoint asked: it comes with the next micro-batch" },
+  "savepoint": { requested: "savepoint requested: it comes with the next micro-batch" },
   "stop-with-savepoint": {
-    asked: "stop asked: it comes with the next micro-batch, with a savepoint",
+    requested: "stop requested: it comes with the next micro-batch, with a savepoint",
     confirm: "Stop the job with a savepoint? A new job goes on from it; this one does not.",
   },
-  "stop": { asked: "stop asked", confirm: "Stop the job? The same command goes on where it stopped." },
+  "stop": { requested: "stop requested", confirm: "Stop the job? The same command goes on where it stopped." },
 };
 const KEPT = "penstock-token";
 let token = "";
@@ -438,9 +438,9 @@ async function ask(action) {
     if (answer.status === 401) sessionStorage.removeItem(KEPT);
     if (!answer.ok) refusal = (await answer.json()).problem;
   } catch {
-    refusal = "The server could not be asked.";
+    refusal = "The server does not respond.";
   }
-  byId("told").textContent = refusal || ACTIONS[action].asked;
+  byId("told").textContent = refusal || ACTIONS[action].requested;
 }
 
 function showControl(status) {
@@ -449,12 +449,12 @@ function showControl(status) {
   show("control", actions.length > 0);
   const told = [];
   for (const action of Object.keys(ACTIONS)) {
-    const asked = (status.asked || {})[action];
-    const isOpen = Boolean(asked && asked.is_open);
+    const requested = (status.requested || {})[action];
+    const isOpen = Boolean(requested && requested.is_open);
     show(action, actions.includes(action) && token !== "");
     byId(action).disabled = isOpen;
-    if (isOpen) told.push(ACTIONS[action].asked);
-    else if (asked && asked.problem) told.push(asked.problem);
+    if (isOpen) told.push(ACTIONS[action].requested);
+    else if (requested && requested.problem) told.push(requested.problem);
   }
   if (refusal) told.push(refusal);
   if (!token) told.push("Open the address that the server has printed to change the job.");
