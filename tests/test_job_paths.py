@@ -13,7 +13,7 @@ from pathlib import Path
 import penstock
 
 ROOT = Path(penstock.__file__).parent
-PACKAGES = ("connectors", "events", "graph", "runtime", "spark", "state", "testing", "wire")
+PACKAGES = ("connectors", "observe/events", "graph", "runtime", "spark", "state", "testing", "wire")
 CALLS = frozenset(
     {
         "open",

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from penstock.connectors import staged
+from penstock.connectors import spool
 from penstock.connectors.python import collect_sink
 from penstock.connectors.python.collect_sink import CollectSink
 from penstock.connectors.python.function_sink import DiscardingSink
@@ -74,7 +74,7 @@ def test_collect_delivers_every_value_once_in_order(
     committer = sink.create_committer(make_context())
     committer.recover()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(staged, "CHUNK_VALUES", 4)
+        patch.setattr(spool, "CHUNK_VALUES", 4)
         patch.setattr(StagedBytesWriter, "most_kept_bytes", kept)
         prepared = [
             handle

@@ -15,7 +15,7 @@ from types import ModuleType
 import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from penstock.connectors import staged
+from penstock.connectors import epoch_marks
 from penstock.connectors.postgres import postgres_sink
 from penstock.datastream.connectors.postgres import PostgresSink, PostgresSource
 from tests.connectors.conftest import MakeContext
@@ -23,10 +23,10 @@ from tests.cut_network import CutNetwork
 from tests.postgres_server import Database
 
 PLACES: dict[str, ModuleType] = {
-    "postgres.decided": staged,
+    "postgres.decided": epoch_marks,
     "postgres.marked": postgres_sink,
     "postgres.written": postgres_sink,
-    "postgres.committed": staged,
+    "postgres.committed": epoch_marks,
 }
 
 
