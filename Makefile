@@ -92,11 +92,11 @@ fuzz: $(installed) java ## Ask laws and decoders new questions for 10 minutes (s
 bench-smoke: $(installed) java ## Run small benchmarks: right outputs, no ratio far off
 	@$(python) -m benchmarks.smoke
 
-check: $(installed) ## Lint, formatting, types, layers
+check: $(installed) ## Lint, formatting, types, layers, names of change fragments
 	$(venv)/bin/ruff check .
 	$(venv)/bin/ruff format --check .
 	$(venv)/bin/mypy
-	$(python) -m pytest -q tests/test_layers.py
+	$(python) -m pytest -q tests/test_layers.py tests/package/test_changes.py
 
 docs: $(installed) browser ## Write the pages that are generated from the source, and the pictures
 	@$(python) -m penstock.config.reference > docs/configuration.md
@@ -109,6 +109,7 @@ docs: $(installed) browser ## Write the pages that are generated from the source
 	@$(python) -m tools.site.numbers
 	@$(python) -m tools.site.outputs
 	@$(python) -m tools.site.cookbook_page
+	@$(python) -m tools.site.decisions > docs/decisions/README.md
 	@$(python) -m tools.site.example_tables
 	@$(python) -m tools.support.screenshots docs/images
 	@$(python) -m benchmarks.reporting.plots docs/images benchmarks/results/*.jsonl

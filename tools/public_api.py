@@ -25,12 +25,14 @@ import importlib
 import inspect
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+from packaging.version import Version
 
 import penstock
 from penstock import errors
@@ -62,7 +64,7 @@ class Differences:
         """Return the removed and changed names that a changelog does not have in backticks.
 
         Args:
-            changelog: Its section about this version. It may name a member as `Row.as_dict`, or the class.
+            changelog: What `explanation` returns. It may name a member as `Row.as_dict`, or the class.
         """
         words = set(re.findall(r"[\w.]+", " ".join(re.findall(r"`([^`\n]+)`", changelog))))
         return [name for name in (*self.removed, *self.changed) if not _forms(name) & words]
@@ -129,9 +131,19 @@ def last_release(directory: Path = RELEASES) -> Path:
     return max(directory.glob("*.txt"), key=lambda path: tuple(map(int, path.stem.split("."))))
 
 
-def unreleased(changelog: str) -> str:
-    """Return the first section of a changelog: what is about this version."""
-    return changelog.split("\n## ")[1]
+def explanation(changelog: str, fragments: Iterable[str], release: str) -> str:
+    """Return what explains how names differ from those of a release.
+
+    That is every fragment of `changes/`, and the first section of the changelog if it is of a later version.
+
+    Args:
+        changelog: The text of `CHANGELOG.md`.
+        fragments: The texts of the fragments.
+        release: The version whose names are compared.
+    """
+    section = changelog.split("\n## ")[1]
+    texts = [section] if Version(section.split()[0]) > Version(release) else []
+    return "\n".join([*texts, *fragments])
 
 
 def _lines(name: str, value: Any, first: dict[int, str]) -> Iterator[str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tools.site.api_pages import render_api
 from tools.site.command_pages import render_commands
+from tools.site.decisions import render_index
 from tools.site.error_pages import render_errors
 from tools.site.proposal_pages import render_proposals
 
@@ -25,8 +26,8 @@ _LANGUAGES = {
 STYLE = Path(__file__).with_name("widths.css")
 """What the theme's style sheet lacks; `zensical.toml` names it."""
 
-_FOLDERS = ("api",)
-"""Folders of `docs/` that are no pages: lists of names that tests compare with."""
+_NO_PAGES = ("api", "README.md")
+"""Parts of `docs/` that are no pages: lists of names that tests compare with, and the index that a checkout shows."""
 
 
 def write_pages(target: Path) -> None:
@@ -35,7 +36,7 @@ def write_pages(target: Path) -> None:
     A link to a file outside of `docs/` becomes one to a page that shows the file.
     """
     shutil.rmtree(target, ignore_errors=True)
-    shutil.copytree(DOCS, target, ignore=shutil.ignore_patterns(*_FOLDERS))
+    shutil.copytree(DOCS, target, ignore=shutil.ignore_patterns(*_NO_PAGES))
     shutil.copy(STYLE, target)
     for path, text in made_pages().items():
         page = target / path
@@ -53,21 +54,10 @@ def made_pages() -> dict[str, str]:
     return {
         **render_errors(),
         "reference/commands.md": render_commands(),
-        "reference/decisions.md": render_decisions(),
+        "reference/decisions.md": render_index("../decisions/"),
         **render_proposals(),
         **{f"reference/api/{key}.md": text for key, text in render_api().items()},
     }
-
-
-def render_decisions() -> str:
-    """Return the list of decision records, by number."""
-    paths = sorted((DOCS / "decisions").glob("*.md"))
-    titles = [path.read_text(encoding="utf-8").partition("\n")[0].strip("# ") for path in paths]
-    rows = [
-        f"* [{title}](../decisions/{path.name})" for title, path in zip(titles, paths, strict=True)
-    ]
-    head = "# Decisions\n\nWhat was decided, why, and what was rejected.\n\n"
-    return head + "\n".join(rows) + "\n"
 
 
 def _show_files(page: Path, target: Path) -> Iterator[str]:
