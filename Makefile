@@ -114,7 +114,7 @@ docs: $(installed) browser ## Write the pages that are generated from the source
 	@$(python) -m tools.support.screenshots docs/images
 	@$(python) -m benchmarks.reporting.plots docs/images benchmarks/results/*.jsonl
 	@$(python) -m benchmarks.reporting.costs docs/images/cost-by-place.svg
-	@$(python) -m benchmarks.reporting.performance > docs/performance.md
+	@$(python) -m benchmarks.reporting.results_page
 
 docs-site: $(installed) ## Build the documentation as a site in build/site/html; a dead link is an error
 	@$(python) -m tools.site.build

@@ -170,10 +170,21 @@ def compare(*, of_newest: bool = False) -> Iterator[Compared]:
         yield Compared(run, expected, found["seconds"]["median"], memory)
 
 
+def summary(compared: Sequence[Compared]) -> str:
+    """Return how far estimates are from runs, in a sentence."""
+    times = [factor for each in compared if (factor := each.time_factor) is not None]
+    memories = [each.memory_factor for each in compared]
+    return (
+        f"Of {len(compared)} recorded runs, estimates are {min(times):.2f} to {max(times):.2f} times the measured time, "
+        f"and {min(memories):.2f} to {max(memories):.2f} times the measured memory."
+    )
+
+
 def main(arguments: Sequence[str] = ()) -> int:
     """Print all and return whether each is within the factor."""
     rows, worst = [], 1.0
-    for each in compare(of_newest="--newest" in arguments):
+    compared = list(compare(of_newest="--newest" in arguments))
+    for each in compared:
         time = each.time_factor
         worst = max([worst, *each.factors(), *(1 / factor for factor in each.factors())])
         rows.append(
@@ -188,7 +199,7 @@ def main(arguments: Sequence[str] = ()) -> int:
             )
         )
     head = ("results", "system", "keys", "estimated / measured", "", "estimated / measured", "")
-    sys.stdout.write(table(head, rows) + "\n")
+    sys.stdout.write(f"{table(head, rows)}\n\n{summary(compared)}\n")
     return int(worst > FACTOR)
 
 

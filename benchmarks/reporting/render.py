@@ -68,8 +68,8 @@ def render(result: dict[str, Any], title: str | None = None) -> str:
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return a Markdown table."""
-    lines = [header, ["---"] * len(header), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    first, *others = ["| " + " | ".join(line) + " |" for line in (header, *rows)]
+    return "\n".join([first, "|---" * len(header) + "|", *others])
 
 
 def _speed(each: dict[str, Any]) -> str:

@@ -48,4 +48,6 @@ def test_the_page_has_the_table_and_what_the_command_prints(capsys):
     for name, size in MEASURED_BYTES.items():
         assert f"| {name} | {size:,} |" in page
     assert estimate_check.main() == 0
-    assert capsys.readouterr().out in page
+    *_, told = capsys.readouterr().out.splitlines()
+    assert told.startswith(f"Of {len(RUNS)} recorded runs")
+    assert told in page

@@ -13,7 +13,11 @@ from typing import Any
 from benchmarks.reporting.render import read_results
 
 TOP = Path(__file__).parents[2]
-PAGES = {"README.md": "docs/benchmarks.md", "docs/compare.md": "benchmarks.md"}
+PAGES = {
+    "README.md": "docs/benchmarks.md",
+    "docs/compare.md": "benchmarks.md",
+    "docs/benchmarks.md": "",
+}
 """Page that has the table, to the page of the benchmarks as it is linked there."""
 
 _BLOCK = re.compile(r"(<!-- numbers -->\n).*?(<!-- /numbers -->)", re.DOTALL)

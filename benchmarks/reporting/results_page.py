@@ -1,0 +1,211 @@
+"""Write the tables of `docs/benchmarks.md` from the newest results.
+
+    python -m benchmarks.reporting.results_page
+
+Between `<!-- goals -->` marks: a row per goal. Between `<!-- results -->` marks: a section per file in
+`benchmarks/results`, with its picture, which `benchmarks.reporting.plots` draws.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from statistics import median
+from typing import Any
+
+from benchmarks.reporting.costs import RESULTS, newest
+from benchmarks.reporting.render import table
+
+PAGE = RESULTS.parents[1] / "docs" / "benchmarks.md"
+
+SECTIONS: Mapping[str, str] = {
+    "reduce": "A Python function reduces records by key.",
+    "reduce-many-keys": "The same with a million keys.",
+    "reduce-many-keys-tws": "The same beside `transformWithState`.",
+    "window-reduce": "A Python function reduces tumbling windows of event time.",
+    "expressions": "The same `reduce` as aggregates of columns.",
+    "window-expressions": "The same `window-reduce` as aggregates of columns.",
+    "dataframe": "The aggregate of columns between two DataFrames.",
+    "map-batches": "A function of Arrow batches, over Parquet files.",
+    "aggregate": "A sum by key over a window that ends with the stream.",
+    "co-group": "Two inputs joined by a window that ends with the stream; every key occurs once per input.",
+    "co-group-streaming": "The same with fewer keys, so that streaming systems can take part.",
+    "co-process": "Two inputs, and a keyed function with state for each.",
+    "delayed-deploy": "A sum of history meets a live stream; `uncut` runs without FLIP-331.",
+    "scale": "`reduce` with ten records per key.",
+    "switch": "The time from the end of history to the first live output; the seconds are of the switch alone.",
+    "switch-ten-million-keys": "The same with ten million keys.",
+    "live-state": "Micro-batches of 250,000 records change a count and a sum per key.",
+    "live-state-columns": "The same as aggregates of columns.",
+    "live-state-sizes": "The same with more keys, and with state in `lmdb`.",
+    "latency": "1,000 events a second into a keyed count, from event to sink.",
+    "latency-two-levels": "The same through two keyed operators.",
+    "latency-hundred-events-per-ms": "The same with 100,000 events a second.",
+    "isolation": "Latency of a live pipeline, alone and beside the history of another pipeline.",
+    "cold": "From the command line to the first output, with a new JVM and new workers.",
+    "kafka": "A topic, counted by key up to its end.",
+    "kafka-catch-up": "History in Parquet, then the topic that continues it.",
+    "kafka-sink": "Numbers written to a new topic.",
+    "kafka-latency": "From Kafka, through a keyed count, to Kafka, exactly once.",
+    "postgres": "A table, captured and counted by key.",
+    "postgres-changes": "A backlog of changes, read by a job that starts again.",
+    "nexmark": "The queries of Nexmark in SQL, one job each; the seconds are the sum of a round.",
+    "coded-join": "The job of the proposal CodedRowData: a join without end.",
+    "coded-rows": "A row in every encoding: bytes, ns to encode, ns to decode.",
+    "booleans": "Ten maps that are not chained, with timestamps (`on`) and without (`off`).",
+    "word-count": "Lines to words to counts, with timestamps (`on`) and without (`off`).",
+    "object-reuse": "Ten chained maps of dicts: functions that promise, the setting, and no promise.",
+}
+"""File of results, without its ending, to what it measures; in the order of the page."""
+
+_BLOCK = r"(<!-- {0} -->\n).*?(<!-- /{0} -->)"
+_MIB = 1 << 20
+_OURS = "penstock "
+_ROLES = ("driver", "jvm", "workers")
+_COMMIT = 7
+_ROWS = "coded-rows"
+_LIVE = 10_000
+"""Records that a run in mode MIXED has behind those of history."""
+
+
+def _spread(values: Mapping[str, float]) -> str:
+    if values["min"] == values["max"]:
+        return f"{values['median']:.2f}"
+    return f"{values['median']:.2f} ({values['min']:.2f}-{values['max']:.2f})"
+
+
+def _mebibytes(row: Mapping[str, Any], *roles: str) -> str:
+    held = sum(row["peak_memory_bytes"].get(role, 0) for role in roles) / _MIB
+    return f"{held:,.0f}" if held else ""
+
+
+def _quantile(row: Mapping[str, Any], name: str) -> str:
+    return f"{row['latency_ms'][name]:,.0f}" if "latency_ms" in row else ""
+
+
+def _detail(row: Mapping[str, Any], name: str) -> str:
+    values = row.get("details", {}).get(name)
+    return f"{median(values) / _MIB:,.1f}" if values else ""
+
+
+def _speed(row: Mapping[str, Any]) -> str:
+    if not row["outputs_equal"]:
+        return "wrong outputs"
+    return "" if "latency_ms" in row else f"{row['records_per_ms']:,.1f}"
+
+
+_COLUMNS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
+    "system": lambda row: str(row["system"]),
+    "records": lambda row: f"{row['records']:,}",
+    "keys": lambda row: f"{row['options']['keys']:,}",
+    "cores": lambda row: str(row["options"].get("parallelism", "")),
+    "records/ms": _speed,
+    "s of a round": lambda row: _spread(row["seconds"]),
+    "s of a micro-batch": lambda row: (
+        _spread(row["micro_batch_seconds"]) if "micro_batch_seconds" in row else ""
+    ),
+    "p50 ms": lambda row: _quantile(row, "p50"),
+    "p99 ms": lambda row: _quantile(row, "p99"),
+    "log MiB": lambda row: _detail(row, "log_bytes"),
+    "snapshot MiB": lambda row: _detail(row, "snapshot_bytes"),
+    "local copy MiB": lambda row: _detail(row, "local_store_bytes"),
+    "memory MiB": lambda row: _mebibytes(row, *_ROLES),
+    "worker MiB": lambda row: _mebibytes(row, "largest_worker"),
+}
+_CAPTION = ("records", "keys", "cores")
+"""Columns that are in the caption if all rows have the same."""
+
+_USUAL = {"2 cores", "commit `6cd26e3`"}
+"""Facts that the page states once."""
+
+
+def goals() -> str:
+    """Return the table of all goals that results know."""
+    rows = [
+        (
+            figure["id"],
+            f"[{figure['ratio'].replace(_OURS, '')}](#{name})",
+            f"{figure['value']:,.2f}",
+            f"{'≤' if figure.get('bound') == 'at most' else '≥'}{figure['goal']:g}"
+            + ("" if figure["reached"] else ", **missed**"),
+        )
+        for name in SECTIONS
+        for figure in newest(name)["figures"]
+    ]
+    rows.sort(key=lambda row: int(row[0][1:]))
+    return table(("", "ratio or figure", "measured", "goal"), rows)
+
+
+def sections() -> str:
+    """Return a section per file of results."""
+    return "\n\n".join(_section(name, what) for name, what in SECTIONS.items())
+
+
+def with_results(text: str) -> str:
+    """Return the page with the tables in place of what is between its marks."""
+    for name, made in (("goals", goals()), ("results", sections())):
+        pattern = re.compile(_BLOCK.format(name), re.DOTALL)
+        text = pattern.sub(lambda found, made=made: f"{found[1]}\n{made}\n\n{found[2]}", text)
+    return text
+
+
+def main() -> None:
+    """Write the tables into the page."""
+    PAGE.write_text(with_results(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+def _section(name: str, what: str) -> str:
+    result = newest(name)
+    facts, shown = ([], _encodings(result["results"])) if name == _ROWS else _shown(result)
+    facts += [
+        "1 round" if result["runs"] == 1 else f"{result['runs']} rounds",
+        f"commit `{result['commit'][:_COMMIT]}`",
+    ]
+    caption = ", ".join(fact for fact in facts if fact not in _USUAL)
+    return (
+        f"### {name}\n\n{what}\n{caption[:1].upper()}{caption[1:]}.\n\n"
+        f"![{name}](images/bench-{name}.svg)\n\n{shown}"
+    )
+
+
+def _shown(result: Mapping[str, Any]) -> tuple[list[str], str]:
+    """Return the facts that all rows of a result share, and its table."""
+    rows = [dict(row) for row in result["results"]]
+    records = {row["records"] for row in rows}
+    fewest = min(records)
+    facts = []
+    if records == {fewest, fewest + _LIVE}:
+        facts.append(f"{fewest:,} records of history")
+        rows = [row | {"records": fewest} for row in rows]
+    cells = {name: [cell(row) for row in rows] for name, cell in _COLUMNS.items()}
+    for name in _CAPTION:
+        if len(set(cells[name])) == 1:
+            (value, *_) = cells.pop(name)
+            if name != "records" or not facts:
+                facts.append(f"{value} {name}")
+    if any("latency_ms" in row for row in rows):
+        del cells["s of a round"]
+        facts.append(f"rounds of {rows[0]['seconds']['median']:.0f} s")
+    kept = {name: column for name, column in cells.items() if any(column)}
+    return facts, table(list(kept), [list(row) for row in zip(*kept.values(), strict=True)])
+
+
+def _encodings(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return a row per encoding, a column per shape of rows."""
+    by_shape: dict[str, dict[str, str]] = {}
+    for row in rows:
+        shape, _, encoding = row["system"].partition(" ")
+        figures = [
+            f"{median(row['details'][name]):,.0f}"
+            for name in ("bytes_per_row", "encode_ns_per_row", "decode_ns_per_row")
+        ]
+        by_shape.setdefault(shape, {})[encoding] = " / ".join(figures)
+    encodings = next(iter(by_shape.values()))
+    return table(
+        ("encoding", *by_shape),
+        [(each, *(of_shape[each] for of_shape in by_shape.values())) for each in encodings],
+    )
+
+
+if __name__ == "__main__":
+    main()
