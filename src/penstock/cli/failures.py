@@ -48,7 +48,7 @@ def _is_about_the_job(record: logging.LogRecord) -> bool:
 def sigterm_as_interrupt() -> Iterator[StopSignal]:
     """Raise KeyboardInterrupt on SIGTERM in the main thread, where this must be called.
 
-    Of an interrupt py4j would log its own frames, before the line that the user reads.
+    After an interrupt py4j would log its own frames, before the line that the user reads.
     """
     received = StopSignal()
 

@@ -75,7 +75,7 @@ class ModuleName:
 
     Attributes:
         start: Position of its first character.
-        module: The module that is meant, with PyFlink's name. Of an expression the first two parts.
+        module: The module that is meant, with PyFlink's name; the first two parts of an expression.
         line: Its line.
     """
 
@@ -340,7 +340,7 @@ def _kept(owner: str, method: ast.FunctionDef) -> Iterator[Remark]:
             ):
                 text = (
                     f"{owner}.{method.name} sets {own}.{target.attr}: an object lives as long as its worker process, and may be "
-                    "another one in the next micro-batch. What must last belongs into keyed state."
+                    "another one in the next micro-batch. Values that must last belong in keyed state."
                 )
                 yield Remark(target.lineno, Weight.DIFFERS, text)
 

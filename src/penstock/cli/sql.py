@@ -102,7 +102,7 @@ class SqlShell:
         environment: Runs the statements.
         console: Gets messages and progress.
         out: Gets results; None is standard output.
-        verbose: Whether progress is plain lines.
+        verbose: True if progress is plain lines.
     """
 
     def __init__(

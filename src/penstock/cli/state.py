@@ -168,8 +168,8 @@ class _Wanted:
 
     Attributes:
         path: Checkpoint directory or savepoint.
-        uid: Of the operator.
-        name: Of the state.
+        uid: Uid of the operator.
+        name: Name of the state.
         key: The only key, None for all.
         limit: Greatest number of entries.
     """

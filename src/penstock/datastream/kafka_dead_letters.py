@@ -20,7 +20,7 @@ class KafkaDeadLetter(NamedTuple):
     """A record that cannot be read.
 
     Attributes:
-        reason: What the deserializer raised.
+        reason: Exception of the deserializer.
         record: The record, with topic, partition and offset.
 
     Example:
@@ -56,7 +56,7 @@ class KafkaDeadLetters(ProcessFunction[KafkaRecord, Any]):
 
         Args:
             deserializer: Makes values, of values or of whole records; what it makes None of is left out.
-            tag: Of the side output.
+            tag: Tag of the side output.
 
         Raises:
             ArgumentError: The deserializer is none, or the tag is no tag.

@@ -36,7 +36,7 @@ class JobCounts:
     """Counts of the runs of a job in this process. Thread-safe.
 
     Attributes:
-        summaries: Of the runs, in order of their end.
+        summaries: Summaries of the runs, in order of their end.
         operator_records: uid to the number of records.
     """
 

@@ -37,7 +37,7 @@ class TableSchema:
     Attributes:
         columns: In order, computed and metadata columns included.
         primary_key: Names of the columns of its key; empty if it has none.
-        changelog: How its rows change those before, as a source.
+        changelog: Changelog mode of its rows, as a source.
         written: Names of the columns that a sink takes, in order; None is all.
     """
 
@@ -95,12 +95,12 @@ class SqlFunction:
 
     Attributes:
         name: As statements write it.
-        kind: What it is called for.
+        kind: Scalar, table or aggregate function.
         function: A function, or an object with the methods of its kind: `eval` of scalar and table functions;
             `create_accumulator`, `accumulate`, `retract` and `get_value` of aggregates, as in PyFlink.
         result_type: Type of its values; of a table function a ROW.
-        is_deterministic: Whether equal arguments have equal results. Rows that are taken back need it.
-        takes_batches: Whether it is given columns of many rows, as in `map_batches`.
+        is_deterministic: True if equal arguments have equal results. Rows that are taken back need it.
+        takes_batches: True if it is given columns of many rows, as in `map_batches`.
     """
 
     name: str

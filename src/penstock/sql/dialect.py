@@ -1,6 +1,6 @@
 """The dialect of Flink SQL, on top of sqlglot's Presto: tokens, queries and expressions.
 
-What Presto has not, or reads otherwise:
+Syntax that Presto does not have, or reads in another way:
 
     `name` and 'text'; "…" is neither          TUMBLE(TABLE t PARTITION BY a, DESCRIPTOR(c), INTERVAL '1' HOUR)
     t /*+ OPTIONS('k' = 'v') */                SESSION(DATA => TABLE t, …)
@@ -49,7 +49,7 @@ class Hint:
     Attributes:
         name: In upper case, such as OPTIONS or STATE_TTL.
         arguments: Keys and values; the value of an argument without one is None.
-        place: Of the comment.
+        place: Place of the comment.
     """
 
     name: str

@@ -28,7 +28,7 @@ class SqlJob:
     """The statements of one job. Tables and views that several of them read are read once.
 
     Attributes:
-        name: Of the job.
+        name: Name of the job.
     """
 
     def __init__(self, environment: Any, catalogue: SqlCatalogue) -> None:

@@ -35,13 +35,13 @@ class ColumnDefinition:
     """A column of CREATE TABLE.
 
     Attributes:
-        name: Of the column.
+        name: Name of the column.
         kind: Where its values come from.
         type: Its type; None of a computed column, which has that of its expression.
-        expression: Of a computed column.
-        metadata_key: Of a metadata column: what it is called by the connector.
-        is_virtual: Whether a metadata column is not written.
-        is_nullable: Whether it may be NULL.
+        expression: Expression of a computed column.
+        metadata_key: Name of a metadata column in the connector.
+        is_virtual: True if a metadata column is not written.
+        is_nullable: True if it may be NULL.
         place: In the text.
     """
 
@@ -75,12 +75,12 @@ class CreateTable:
     """CREATE TABLE.
 
     Attributes:
-        name: Of the table.
+        name: Name of the table.
         columns: In order.
         primary_key: Columns of PRIMARY KEY … NOT ENFORCED; none if there is no key.
         watermark: None if there is none.
-        options: What is in WITH, in order.
-        if_not_exists: Whether a table of that name is left as it is.
+        options: Options of WITH, in order.
+        if_not_exists: True if a table of that name is left as it is.
         partitioned_by: Columns that files are divided by.
         place: In the text.
         like: Name of a table whose columns and options come first; None if there is none.
@@ -116,11 +116,11 @@ class CreateView:
     """CREATE VIEW.
 
     Attributes:
-        name: Of the view.
+        name: Name of the view.
         columns: Names of its columns; empty takes those of the query.
-        query: What it is of.
-        is_replacing: Whether a view of that name is replaced.
-        if_not_exists: Whether one is left as it is.
+        query: Its query.
+        is_replacing: True if a view of that name is replaced.
+        if_not_exists: True if one is left as it is.
         place: In the text.
     """
 
@@ -137,10 +137,10 @@ class CreateFunction:
     """CREATE FUNCTION … AS 'module.name' LANGUAGE PYTHON.
 
     Attributes:
-        name: Of the function.
-        target: What implements it, `module.name` or `module:name`.
-        is_replacing: Whether a function of that name is replaced.
-        if_not_exists: Whether one is left as it is.
+        name: Name of the function.
+        target: Its implementation, `module.name` or `module:name`.
+        is_replacing: True if a function of that name is replaced.
+        if_not_exists: True if one is left as it is.
         place: In the text.
     """
 
@@ -157,8 +157,8 @@ class Drop:
 
     Attributes:
         kind: `TABLE`, `VIEW` or `FUNCTION`.
-        name: Of what is dropped.
-        if_exists: Whether it may be missing.
+        name: Name of the dropped object.
+        if_exists: True if it may be missing.
         place: In the text.
     """
 
@@ -174,10 +174,10 @@ class Insert:
 
     Attributes:
         target: Name of the table.
-        columns: Of the table, that the query has; empty is all in order.
+        columns: Columns of the table that the query has; empty is all in order.
         query: The rows.
         place: In the text.
-        options: Of the hint `OPTIONS` of the table, in order.
+        options: Options of the hint `OPTIONS` of the table, in order.
     """
 
     target: Name
@@ -219,7 +219,7 @@ class SetOption:
 
     Attributes:
         key: The setting; None sets nothing and shows all.
-        value: What it becomes; None resets it.
+        value: Its new value; None resets it.
         place: In the text.
     """
 
@@ -233,7 +233,7 @@ class Explain:
     """EXPLAIN of a statement.
 
     Attributes:
-        statement: What is explained.
+        statement: The explained statement.
         place: In the text.
     """
 
@@ -246,7 +246,7 @@ class Describe:
     """DESCRIBE of a table or view.
 
     Attributes:
-        name: Of the table.
+        name: Name of the table.
         place: In the text.
     """
 
@@ -260,7 +260,7 @@ class Show:
 
     Attributes:
         what: `TABLES`, `VIEWS`, `FUNCTIONS`, `CREATE TABLE` or `CREATE VIEW`.
-        name: Of the table of SHOW CREATE; None of the others.
+        name: Name of the table of SHOW CREATE; None for the others.
         place: In the text.
     """
 

@@ -20,7 +20,7 @@ class StreamTable:
     """A stream of rows or tuples as a table.
 
     Attributes:
-        schema: What its rows are.
+        schema: Columns, keys and times of its rows.
     """
 
     def __init__(
@@ -33,8 +33,8 @@ class StreamTable:
         """Make a table of a stream.
 
         Args:
-            stream: Of declared rows or tuples.
-            changelog: How its rows change those before. Of an INSERT_ONLY one, other rows are an error.
+            stream: Stream of declared rows or tuples.
+            changelog: Changelog mode of its rows. If it is INSERT_ONLY, other rows are an error.
             primary_key: Names of the columns of its key.
             time: Name of the column that is the event time: the stream has its values as timestamps, and watermarks.
 

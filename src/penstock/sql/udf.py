@@ -163,7 +163,7 @@ def udf(
         f: A function, or an instance or class of `ScalarFunction`.
         input_types: Accepted; arguments have the types of the query.
         result_type: Type of its values.
-        deterministic: Whether equal arguments have equal results; None takes the value of the function.
+        deterministic: True if equal arguments have equal results; None takes the value of the function.
         name: Accepted; SQL names it.
         func_type: `general` is called per row with values, `arrow` with arrays of Arrow and `pandas` with Series of
             many rows, whole numbers and booleans in dtypes that have NULL. It returns as many values; how rows are cut is not
@@ -212,7 +212,7 @@ def udtf(
         f: A function, or an instance or class of `TableFunction`, that returns or yields rows.
         input_types: Accepted; arguments have the types of the query.
         result_types: Types of the columns, or one ROW that names them.
-        deterministic: Whether equal arguments have equal results; None takes the value of the function.
+        deterministic: True if equal arguments have equal results; None takes the value of the function.
         name: Accepted; SQL names it.
 
     Raises:
@@ -257,7 +257,7 @@ def udaf(
         input_types: Accepted; arguments have the types of the query.
         result_type: Type of its values.
         accumulator_type: Accepted; accumulators are stored as they are.
-        deterministic: Whether equal arguments have equal results; None takes the value of the function.
+        deterministic: True if equal arguments have equal results; None takes the value of the function.
         name: Accepted; SQL names it.
 
     Raises:

@@ -84,7 +84,7 @@ class OperatorHarness(HarnessReadings):
         """Open a harness.
 
         Args:
-            operator: What to run: a function object; or a function that makes the stream under
+            operator: Operator to run: a function object; or a function that makes the stream under
                 test from one stream per input, as in
                 `lambda words: words.key_by(first).reduce(longer)`; or a stream of a program,
                 whose last operator is run alone, with its keys and its name.
@@ -102,7 +102,7 @@ class OperatorHarness(HarnessReadings):
             configuration: Settings for the job, such as global job parameters.
             processing_time: Time of the clock at first, in epoch milliseconds. None is 0, or
                 the time of the snapshot.
-            snapshot: Of another harness, whose state this one continues.
+            snapshot: Snapshot of another harness, whose state this one continues.
 
         Returns:
             The harness, whose functions are open.
@@ -195,7 +195,7 @@ class OperatorHarness(HarnessReadings):
 
         Args:
             timestamp: Epoch milliseconds.
-            input: Of which input; None is all that have not ended.
+            input: Number of the input; None is all that have not ended.
 
         Raises:
             ArgumentError: The watermark would go back; else as `push`.

@@ -129,7 +129,7 @@ class HarnessReadings:
         Reading does not count as an access: it does not restart a time-to-live.
 
         Args:
-            descriptor: Of the state.
+            descriptor: Descriptor of the state.
             key: The key.
             operator: Name or uid of the operator, if several have keys.
 
@@ -157,7 +157,7 @@ class HarnessReadings:
         """Return the keys that have an entry in a state, with expired ones.
 
         Args:
-            descriptor: Of the state.
+            descriptor: Descriptor of the state.
             operator: Name or uid of the operator, if several have keys.
 
         Raises:
@@ -185,7 +185,7 @@ class HarnessReadings:
         """Return the content of broadcast state in one subtask.
 
         Args:
-            descriptor: Of the state.
+            descriptor: Descriptor of the state.
             subtask: Index of the subtask, from 0.
             operator: Name or uid of the operator, if several have broadcast state.
 

@@ -42,7 +42,7 @@ def run_in_process(
     Args:
         program: An environment whose streams were built but not executed, or its plan. Both
             can be run again.
-        schedule: How to cut the input into micro-batches, and which failures to inject. None is
+        schedule: Division of the input into micro-batches, and failures to inject. None is
             large micro-batches without failures.
         parameters: Global job parameters of a plan; an environment has its own.
 

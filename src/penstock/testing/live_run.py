@@ -128,9 +128,9 @@ class _MicroBatch:
 
     Attributes:
         number: Number over all live runs of the job.
-        hand_over: Whether it is the last one of a run that hands over its state.
+        hand_over: True if it is the last one of a run that hands over its state.
         failure: The failure of the first attempts of every subtask, if they fail.
-        starts: Whether every subtask is called, as by the event `start` on Spark: it is the first one
+        starts: True if every subtask is called, as by the event `start` on Spark: it is the first one
             of a run, which takes over all state and fires due timers.
     """
 

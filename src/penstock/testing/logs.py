@@ -28,7 +28,7 @@ class Piece:
         split: Index of the split.
         start: First position.
         end: Position after the last; None is unbounded.
-        finished: Whether the split ends at `end`.
+        finished: True if the split ends at `end`.
         tasks: Greatest number of tasks that read the source; None is any number.
         part_number: Index of the part.
         name: Id of the split; None if it is known by its number.
@@ -59,7 +59,7 @@ class Piece:
 def splits_of(plan: PhysicalPlan, run: RunPlan) -> Iterator[Piece]:
     """Yield the splits that a run reads, in order of source, part and split.
 
-    Of a source with heads, a live run reads what is there when it begins; `logs` has what is
+    For a source with heads, a live run reads what is there when it begins; `logs` has what is
     added to logs later.
 
     Raises:

@@ -146,7 +146,7 @@ class StreamExecutionEnvironment(SqlMethods, PythonDependencies, ShownAsCard):
 
         Args:
             source: Such as a `FileSource`, `NumberSequenceSource` or `SparkSource`.
-            watermark_strategy: How its records get timestamps and watermarks.
+            watermark_strategy: Strategy for timestamps and watermarks of its records.
             source_name: For messages and plans.
             type_info: Type its records are converted to; None is the type the source declares.
 
@@ -172,7 +172,7 @@ class StreamExecutionEnvironment(SqlMethods, PythonDependencies, ShownAsCard):
 
         Args:
             dataframe: A batch or streaming DataFrame of the session the job runs in.
-            watermark_strategy: How rows get timestamps and watermarks; None is without.
+            watermark_strategy: Strategy for timestamps and watermarks; None has neither.
             source_name: For messages and plans.
             type_info: Type of the records; None takes it from the columns. The fields of a row
                 type choose columns by their names; `Types.ROW`, whose fields have no names of
@@ -326,7 +326,7 @@ class StreamExecutionEnvironment(SqlMethods, PythonDependencies, ShownAsCard):
     def get_execution_plan(self) -> str:
         """Return the logical graph as JSON, in the form of Flink's.
 
-        Of a program without a sink it is the graph of all its streams.
+        For a program without a sink it is the graph of all its streams.
 
         Raises:
             GraphError: The program has no stream, or cannot run as configured.

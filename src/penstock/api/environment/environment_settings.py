@@ -315,9 +315,9 @@ class EnvironmentSettings:
         """Do nothing: `add_python_archive` ships files to the workers. PyFlink has the method.
 
         Args:
-            file_path: Of the file.
+            file_path: Path of the file.
             name: Under which functions would open it.
-            executable: Whether it is executable.
+            executable: True if it is executable.
         """
         entry = f"name:{name},path:{file_path},executable:{str(executable).lower()}"
         earlier = self._configuration.get(CACHED_FILES)
@@ -330,7 +330,7 @@ class PythonDependencies(EnvironmentSettings):
     def add_python_file(self, file_path: str) -> None:
         """Add a Python file, package, zip file, wheel or directory that functions import.
 
-        What a directory, zip file or wheel contains can be imported. A directory that is a
+        Workers can import the modules of a directory, zip file or wheel. A directory that is a
         package can be imported itself, too.
 
         Args:

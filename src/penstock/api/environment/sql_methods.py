@@ -87,7 +87,7 @@ class SqlMethods:
 
         Args:
             name: The name.
-            stream: Of declared rows or tuples. Rows of other kinds than `+I` are changes.
+            stream: Stream of declared rows or tuples. Rows of other kinds than `+I` are changes.
             primary_key: Names of the columns by which its rows are unique; with them a row replaces the former one.
 
         Raises:
@@ -105,7 +105,7 @@ class SqlMethods:
 
         Args:
             name: The name.
-            function: What `udf`, `udtf` or `udaf` of `penstock.sql.udf` has made.
+            function: Result of `udf`, `udtf` or `udaf` of `penstock.sql.udf`.
 
         Raises:
             ArgumentError: It is something else.

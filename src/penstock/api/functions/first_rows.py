@@ -38,13 +38,13 @@ class TopN:
         order: Order of the rows; behind the columns that were named, others decide.
         row_type: Type of the rows in state.
         names: Names of the columns of the results.
-        start: How many rows are left out before.
-        has_number: Whether results have the number of the row, from 1, as their last column.
-        are_counted: Whether rows that are taken back have the values of one that was added.
+        start: Number of rows to skip before.
+        has_number: True if results have the number of the row, from 1, as their last column.
+        are_counted: True if rows that are taken back have the values of one that was added.
         identity: Positions of the columns by which a row replaces another; empty if none does.
         identity_type: Type of the tuple of these; None if there are none.
         ttl_ms: Time after which state is forgotten; None is never.
-        has_timestamps: Whether a change has the timestamp of the last row that it was computed from.
+        has_timestamps: True if a change has the timestamp of the last row that it was computed from.
     """
 
     end: int

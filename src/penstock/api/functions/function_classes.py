@@ -2,7 +2,7 @@
 
 There is one instance per operator and subtask, shared by all keys. `open` is called once before
 the first record and `close` once after the last. Instance attributes live as long as the worker
-process does; they are not restored after a failure. What must be restored belongs in state.
+process does; they are not restored after a failure. Values to restore belong in state.
 
 The classes are generic for type checkers: `MapFunction[int, str]` takes ints and returns strings.
 A class may also derive from `MapFunction` alone; type checkers then take its records as `Any`.
@@ -293,7 +293,7 @@ class Partitioner(Function):
         """Return the index of a subtask, from 0 to `num_partitions` - 1.
 
         Args:
-            key: What the key selector returned for the record.
+            key: Result of the key selector for the record.
             num_partitions: Number of subtasks of the next operator.
         """
 
@@ -356,7 +356,7 @@ class KeyedProcessFunction(Function, Generic[K, IN, OUT]):
         """Return or yield the results of a timer; called once per key and timestamp.
 
         Args:
-            timestamp: Of the timer, in epoch milliseconds.
+            timestamp: Time of the timer, in epoch milliseconds.
             ctx: The key of the timer, its time domain, and the timer service.
         """
         return None

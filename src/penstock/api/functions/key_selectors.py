@@ -23,7 +23,7 @@ class TypedKeySelector:
 
     Attributes:
         select: Value to key.
-        key_type: What keys are brought to.
+        key_type: Type that keys are converted to.
     """
 
     select: Callable[[Any], Any]

@@ -108,7 +108,7 @@ class AbstractInput(Input[IN], Generic[IN, OUT]):
         """Pass the attributes to `process_record_attributes` of the operator.
 
         Args:
-            record_attributes: Of the records of this input that follow.
+            record_attributes: Attributes of the records of this input that follow.
         """
         self.owner.process_record_attributes(record_attributes, self.input_id)
 
@@ -171,7 +171,7 @@ class MultipleInputStreamOperator(StreamOperator[OUT], Generic[OUT]):
         inputs have sent attributes.
 
         Args:
-            record_attributes: Of the records of the input that follow.
+            record_attributes: Attributes of the records of the input that follow.
             input_id: Number of the input, from 1.
         """
         combined = combined_attributes(self, input_id, record_attributes, self.number_of_inputs)

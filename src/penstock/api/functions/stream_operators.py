@@ -9,7 +9,7 @@ Call order: `open`; any number of `process_element`, `process_record_attributes`
 `process_watermark`, `on_timer` and, before each checkpoint of a live run,
 `prepare_snapshot_pre_barrier`; `end_input` when an input ends; `close`. Attributes come before the
 first record they apply to, and again to every new object: after a restart, and in the live run
-after a batch run. Values in attributes of an object are lost with it; what must last belongs in
+after a batch run. Values in attributes of an object are lost with it; values that must last belong in
 keyed state. An operator without a key has no state: it must emit all buffered results in
 `prepare_snapshot_pre_barrier`, unless it is in a batch run, which repeats whole tasks.
 
@@ -34,7 +34,7 @@ from penstock.types.type_parameters import IN, IN1, IN2, OUT
 
 
 class StreamOperatorOutput(Protocol):
-    """The output of an operator. What is emitted stays in order.
+    """The output of an operator. Emitted records stay in order.
 
     Example:
         >>> class Marked(OneInputStreamOperator):
@@ -197,7 +197,7 @@ class StreamOperator(ABC, Generic[OUT]):
         """React to a timer of the current key.
 
         Args:
-            timestamp: Of the timer, in epoch milliseconds.
+            timestamp: Time of the timer, in epoch milliseconds.
             ctx: Has `time_domain()`, `get_current_key()` and `timer_service()`.
         """
 
@@ -306,7 +306,7 @@ class TwoInputStreamOperator(StreamOperator[OUT], Generic[IN1, IN2, OUT]):
         inputs have sent attributes.
 
         Args:
-            record_attributes: Of the records of the first input that follow.
+            record_attributes: Attributes of the records of the first input that follow.
         """
         self._emit_combined(1, record_attributes)
 
@@ -314,7 +314,7 @@ class TwoInputStreamOperator(StreamOperator[OUT], Generic[IN1, IN2, OUT]):
         """React to attributes of the second input, as for the first.
 
         Args:
-            record_attributes: Of the records of the second input that follow.
+            record_attributes: Attributes of the records of the second input that follow.
         """
         self._emit_combined(2, record_attributes)
 

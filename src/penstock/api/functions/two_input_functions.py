@@ -291,7 +291,7 @@ class KeyedCoProcessFunction(Function, Generic[K, IN1, IN2, OUT]):
         """Return or yield the results of a timer; called once per key and timestamp.
 
         Args:
-            timestamp: Of the timer, in epoch milliseconds.
+            timestamp: Time of the timer, in epoch milliseconds.
             ctx: The key of the timer, its time domain, and the timer service.
         """
 
@@ -398,6 +398,6 @@ class KeyedBroadcastProcessFunction(
         """Return or yield the results of a timer; called once per key and timestamp.
 
         Args:
-            timestamp: Of the timer, in epoch milliseconds.
+            timestamp: Time of the timer, in epoch milliseconds.
             ctx: The key of the timer, its time domain, and broadcast state to read.
         """

@@ -63,8 +63,8 @@ class WatermarkAlignment:
 
     Attributes:
         group: Name of the sources that should not drift apart.
-        max_drift_ms: How far they may.
-        update_interval_ms: How often they would be compared.
+        max_drift_ms: Greatest drift.
+        update_interval_ms: Interval of comparisons.
     """
 
     group: str
@@ -240,8 +240,8 @@ class WatermarkStrategy:
 
         Args:
             watermark_group: Name of the group of sources.
-            max_allowed_watermark_drift: How far the watermarks of the group may differ.
-            update_interval: How often they are compared; one second by default.
+            max_allowed_watermark_drift: Greatest difference of the watermarks of the group.
+            update_interval: Interval of comparisons; one second by default.
 
         Raises:
             ArgumentError: A time is not a `Duration`.

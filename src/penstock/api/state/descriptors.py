@@ -50,7 +50,7 @@ class StateDescriptor:
     Attributes:
         name: Identity of the state within its operator.
         type_info: Type of what is stored; of a list or map, the type of the whole.
-        kind: What kind of state it describes.
+        kind: Kind of the described state.
 
     Example:
         >>> ValueStateDescriptor("last", Types.INT()).get_name()

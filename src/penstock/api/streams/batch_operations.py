@@ -194,7 +194,7 @@ class KeyedBatches(StreamBase[T], Generic[T]):
             func: A callable or a `MapGroupFunction`. It returns one row per row of the batch, in its order.
             output_type: Type of the results, a row with names. Further columns that `func` returns are left out.
             batch_size: Most records of a batch.
-            any_rows: Whether it may return any number of rows. Then results have no timestamps.
+            any_rows: True if it may return any number of rows. Then results have no timestamps.
 
         Returns:
             The results, with the timestamps of their records and without a key.

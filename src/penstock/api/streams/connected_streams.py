@@ -356,7 +356,7 @@ class ConnectedStreams(Generic[T1, T2]):
                 timers, shared by both inputs.
 
         Returns:
-            What the operator emits, without a key.
+            The output of the operator, without a key.
 
         Raises:
             ArgumentError: `operator` is no `TwoInputStreamOperator` and no factory, or another

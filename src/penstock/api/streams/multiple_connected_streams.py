@@ -117,7 +117,7 @@ class MultipleConnectedStreams:
                 keys it may use keyed state and timers, which all inputs share.
 
         Returns:
-            What the operator emits, without a key.
+            The output of the operator, without a key.
 
         Raises:
             ArgumentError: `operator` is neither, or another argument is wrong.

@@ -181,7 +181,7 @@ class StreamOperations(StreamBase[T], Generic[T]):
                 state and timers.
 
         Returns:
-            What the operator emits, without a key.
+            The output of the operator, without a key.
 
         Raises:
             ArgumentError: `operator` is no `OneInputStreamOperator` and no factory, or another
@@ -207,7 +207,7 @@ class StreamOperations(StreamBase[T], Generic[T]):
         """Assign timestamps to records and generate watermarks; both replace those from before.
 
         Args:
-            watermark_strategy: How timestamps and watermarks are computed.
+            watermark_strategy: Strategy for timestamps and watermarks.
 
         Returns:
             The same records, with timestamps.

@@ -190,7 +190,7 @@ class DeltaEvictor(_OnOneSide):
         """Return an evictor that keeps records whose delta to the last one is below `threshold`.
 
         Args:
-            threshold: Of the delta.
+            threshold: Threshold of the delta.
             delta_function: A callable of (record, last record) that returns a number.
             do_evict_after: Evict after the function is called, not before.
 

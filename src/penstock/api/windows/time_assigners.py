@@ -104,7 +104,7 @@ class _Tumbling(RegularAssigner):
 
         Args:
             size: Length of a window, [start, end).
-            offset: Of the starts; shorter than `size`, of either sign.
+            offset: Offset of the starts; shorter than `size`, of either sign.
 
         Raises:
             ArgumentError: An argument is no `Time`, or out of range.
@@ -179,7 +179,7 @@ class _Sliding(RegularAssigner):
         Args:
             size: Length of a window, [start, end).
             slide: Time between the starts of two windows.
-            offset: Of the starts; shorter than `slide`, of either sign.
+            offset: Offset of the starts; shorter than `slide`, of either sign.
 
         Raises:
             ArgumentError: An argument is no `Time`, or out of range.

@@ -82,7 +82,7 @@ class Trigger(ABC, Generic[T, W]):
             """Merge the state of the merged windows into that of their result.
 
             Args:
-                state_descriptor: Of list, reducing or aggregating state.
+                state_descriptor: Descriptor of list, reducing or aggregating state.
 
             Raises:
                 StateError: It is value or map state, which cannot be merged.
@@ -104,7 +104,7 @@ class Trigger(ABC, Generic[T, W]):
         """Return the decision when a processing-time timer of the window fires.
 
         Args:
-            time: Of the timer, in epoch milliseconds.
+            time: Time of the timer, in epoch milliseconds.
             window: The window.
             ctx: A `TriggerContext`.
         """
@@ -114,7 +114,7 @@ class Trigger(ABC, Generic[T, W]):
         """Return the decision when an event-time timer of the window fires.
 
         Args:
-            time: Of the timer, in epoch milliseconds.
+            time: Time of the timer, in epoch milliseconds.
             window: The window.
             ctx: A `TriggerContext`.
         """

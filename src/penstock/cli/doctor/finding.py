@@ -27,9 +27,9 @@ class Finding:
 
     Attributes:
         name: The check.
-        verdict: How it ended.
-        text: What was found, with values.
-        fix: What to do, in the imperative. None if nothing is to be done, and only then.
+        verdict: Its outcome.
+        text: The result, with values.
+        fix: Remedy, in the imperative. None if and only if none is needed.
     """
 
     name: str

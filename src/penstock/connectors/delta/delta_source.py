@@ -171,8 +171,8 @@ class DeltaSource(LogSource):
         whole: Version that is read as a whole; None is the newest one at the start.
         first: Version that is read first, without a snapshot; None if there is one.
         last: Version that is read last; None never ends, or ends at the newest one at the start.
-        ends: Whether it ends.
-        feed: Whether updates and deletions are read.
+        ends: True if it ends.
+        feed: True if updates and deletions are read.
         records_per_second: Limit of the rate of a live run; None reads as fast as it can.
 
     Example:

@@ -81,7 +81,7 @@ class CommitFile:
     Attributes:
         version: The version.
         timestamp_ms: When it was committed.
-        operation: What was done, e.g. `WRITE`.
+        operation: Kind of the commit, e.g. `WRITE`.
         added: Actions that add files with new rows; rewritten files are left out.
         removed: Actions that remove files with their rows.
         changes: Actions with files of the change data feed.

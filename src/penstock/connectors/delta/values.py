@@ -40,7 +40,7 @@ class DataFile:
         path: Below the directory of the table, decoded.
         partition: Partition column to value.
         row_count: Its rows.
-        rows: What they are.
+        rows: The rows.
     """
 
     path: str

@@ -149,7 +149,7 @@ class StagedFileCommitter(Committer):
             self._hidden.check()
 
     def close(self) -> None:
-        """End the threads that merge files. What is hidden stays so; the next driver goes on."""
+        """End the threads that merge files. Hidden files stay hidden; the next driver goes on."""
         self._hidden.stop()
 
     @contextmanager

@@ -182,7 +182,7 @@ class FileCompaction:
 
     Attributes:
         strategy: When.
-        compactor: How.
+        compactor: The way to merge.
         target_bytes: Size from which on a file is not small, and no further one is merged into it.
     """
 

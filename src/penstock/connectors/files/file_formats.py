@@ -69,7 +69,7 @@ class FormatSpec:
         extension: End of the file names, without the dot.
         open: Makes the writer of an open, empty file.
         check: Raises GraphError if records of a type cannot be written.
-        writes_column: Whether a field of a type is written as it is in a column. If one is not, all are made of records.
+        writes_column: Test whether a field of a type is written as it is in a column. If one is not, all are made of records.
     """
 
     extension: str

@@ -131,7 +131,7 @@ class FileSinkBuilder:
 
         Args:
             strategy: When files are merged.
-            compactor: How.
+            compactor: The way to merge.
 
         Raises:
             ArgumentError: One of them is something else.
@@ -143,7 +143,7 @@ class FileSinkBuilder:
         return self
 
     def disable_compact(self) -> FileSinkBuilder:
-        """Merge no files, which is the default. What an earlier driver of the job has hidden becomes visible."""
+        """Merge no files, which is the default. Files that an earlier driver of the job has hidden become visible."""
         self._compact = None
         return self
 
@@ -178,7 +178,7 @@ class FileSink(Sink):
         path: Directory on a file system that the driver and all workers see under the same
             name; made absolute. Created when the job starts. Or a path of a store.
         format: Format of the files.
-        naming: What they are called.
+        naming: Their names.
         part_size_bytes: Size at which the next file of a task begins; None is without limit.
         sequence_column: Name of the column with the numbers of rows; None is without one.
         compaction: When and how small files are merged; None is never.
@@ -216,7 +216,7 @@ class FileSink(Sink):
             path: A path, a `file:` URI, or a path of a store: `s3://bucket/directory`, `gs://…`, `abfss://…`. Relative ones are taken
                 from here, since workers may have another working directory.
             format: Format of the files.
-            naming: What they are called; `part-….<format>` in the directory itself.
+            naming: Their names; `part-….<format>` in the directory itself.
             part_size_bytes: Size at which the next file of a task begins, about; None is without limit.
             sequence_column: Name of a column with the numbers of rows; None is without one.
             compaction: When and how small files are merged; None is never.

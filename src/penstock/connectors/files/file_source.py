@@ -189,7 +189,7 @@ class FileSource(Source):
         type_info: Type of the rows; None lets Spark infer it, for which a first file must
             exist.
         options: Options of Spark's reader.
-        continuous: Whether to watch for new files.
+        continuous: True to watch for new files.
         discovery_seconds: Least time between two listings while it watches; None lets the engine decide.
 
     Example:
@@ -241,7 +241,7 @@ class FileSource(Source):
         Args:
             path: See the class.
             type_info: Columns; None takes them from the files.
-            options: Of Spark's reader.
+            options: Options of Spark's reader.
 
         Example:
             >>> FileSource.parquet("/data/orders").describe()
@@ -263,8 +263,8 @@ class FileSource(Source):
         Args:
             path: See the class.
             type_info: Columns in order; None takes names from the header and infers types.
-            header: Whether the first line of each file has the column names.
-            options: Of Spark's reader; they override ours, see docs/connectors.md.
+            header: True if the first line of each file has the column names.
+            options: Options of Spark's reader; they override ours, see docs/connectors.md.
 
         Example:
             >>> columns = Types.ROW_NAMED(["customer", "amount"], [Types.STRING(), Types.INT()])
@@ -289,7 +289,7 @@ class FileSource(Source):
         Args:
             path: See the class.
             type_info: Columns; None infers them from all files.
-            options: Of Spark's reader; they override ours, see docs/connectors.md.
+            options: Options of Spark's reader; they override ours, see docs/connectors.md.
 
         Example:
             >>> FileSource.json("/data/orders").describe()

@@ -62,7 +62,7 @@ class FlinkKafkaConsumer(KafkaSource):
         Args:
             topics: A topic, or several.
             deserialization_schema: Makes records of values.
-            properties: Of the clients, with `bootstrap.servers` and `group.id`.
+            properties: Properties of the clients, with `bootstrap.servers` and `group.id`.
 
         Raises:
             ArgumentError: One of them cannot be used.
@@ -113,7 +113,7 @@ class FlinkKafkaConsumer(KafkaSource):
         """Set whether offsets are committed for the group.
 
         Args:
-            commit_on_checkpoints: Whether they are.
+            commit_on_checkpoints: True to commit them.
         """
         properties = self.properties.with_property(COMMITS_OFFSETS, commit_on_checkpoints)
         object.__setattr__(self, "properties", properties)
@@ -195,7 +195,7 @@ class FlinkKafkaProducer(KafkaSink):
         """Set whether what cannot be written is left out.
 
         Args:
-            log_failures_only: Whether it is.
+            log_failures_only: True to log failures only.
         """
         how = DeliveryGuarantee.NONE if log_failures_only else DeliveryGuarantee.AT_LEAST_ONCE
         if self.guarantee is not DeliveryGuarantee.EXACTLY_ONCE:

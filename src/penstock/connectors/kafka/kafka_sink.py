@@ -239,9 +239,9 @@ class KafkaSink(Sink):
     default, what cannot be written is left out too.
 
     Attributes:
-        properties: Of the clients.
+        properties: Properties of the clients.
         serializer: Makes records of Kafka.
-        guarantee: What is promised of each record.
+        guarantee: The delivery guarantee.
         prefix: Beginning of transactional ids.
 
     Example:

@@ -223,7 +223,7 @@ class KafkaSourceBuilder(KafkaClientBuilder, Generic[S]):
         """Set what is done about a record that the deserializer refuses; the default is to fail.
 
         Args:
-            malformed: What is done.
+            malformed: The policy.
 
         Raises:
             ArgumentError: It is no `KafkaMalformedRecords`.

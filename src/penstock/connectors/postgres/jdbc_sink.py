@@ -122,7 +122,7 @@ class JdbcExecutionOptions:
     Attributes:
         batch_interval_ms: Time between two writes.
         batch_size: Rows of a write.
-        max_retries: How often a write is repeated.
+        max_retries: Most repetitions of a write.
 
     Example:
         >>> JdbcExecutionOptions.builder().with_batch_size(200).build().get_batch_size()
@@ -204,7 +204,7 @@ class JdbcSink:
             sql: `INSERT INTO table (columns) VALUES (?, …)`; with `ON CONFLICT (keys) DO UPDATE SET column =
                 EXCLUDED.column, …` behind it, with every other column, if rows are written by key.
             type_info: Type of the records; their fields are the values, in order.
-            jdbc_connection_options: How to connect; the URL is one of PostgreSQL.
+            jdbc_connection_options: The connection; the URL is one of PostgreSQL.
             jdbc_execution_options: Accepted; an epoch is written as a whole.
 
         Raises:

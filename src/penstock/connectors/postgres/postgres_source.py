@@ -76,11 +76,11 @@ class PostgresSource(LogSource):
         slot: Name of the replication slot; empty without changes.
         publication: Name of the publication; empty is one of the slot's name, which the source makes.
         deserializer: Makes records of changes.
-        is_once: Whether changes are not read.
-        connections: How many capture at the same time.
-        is_truncate_ignored: Whether a TRUNCATE of a table is passed over.
+        is_once: True if changes are not read.
+        connections: Number of connections that capture at the same time.
+        is_truncate_ignored: True if a TRUNCATE of a table is passed over.
         kinds: Kinds of changes that are published.
-        beyond: How dates and times are read that Python has not: one of `beyond.POLICIES`.
+        beyond: Policy for dates and times that Python does not have: one of `beyond.POLICIES`.
         accepted: Text of a publication that was changed, with which the job goes on all the same.
         records_per_second: Limit of the rate of a live run; None reads as fast as it can.
 
@@ -141,7 +141,7 @@ class PostgresSource(LogSource):
     def snapshot(self, directory: Path) -> LogSnapshot:
         """Capture the tables; make slot and publication.
 
-        What an earlier call has left, in the directory or in the database, is removed first.
+        It first removes leftovers of an earlier call in the directory and the database.
 
         Args:
             directory: Where files are written.

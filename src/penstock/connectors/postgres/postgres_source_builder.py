@@ -209,7 +209,7 @@ class PostgresSourceBuilder(Generic[S]):
         """Read some kinds of changes only; the default is all, and a publication that lacks one is refused.
 
         Args:
-            kinds: Of `insert`, `update`, `delete`, `truncate`, as PostgreSQL's parameter `publish` has them.
+            kinds: Kinds out of `insert`, `update`, `delete`, `truncate`, as PostgreSQL's parameter `publish` has them.
 
         Raises:
             ArgumentError: There is none, or another one.

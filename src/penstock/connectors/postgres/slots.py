@@ -65,10 +65,10 @@ class Publication:
 
     Attributes:
         oid: Its number.
-        version: Of its row, which has its flags.
+        version: Version of its row, which has its flags.
         tables: Digest of the rows that make the tables belong to it, and of their keys.
         lacks: Kinds of changes that it does not have.
-        is_via_root: Whether changes of partitions are those of the partitioned table.
+        is_via_root: True if changes of partitions are those of the partitioned table.
     """
 
     oid: str
@@ -357,7 +357,7 @@ class ExportedSnapshot:
     """Content of the database at a position, for as long as its connection is open.
 
     Attributes:
-        name: What other connections call it.
+        name: Its name in other connections.
         position: Its position.
     """
 

@@ -310,7 +310,7 @@ class StagedRows:
     Attributes:
         table: Name of their table.
         subtask: Index of the task.
-        record_count: How many there are.
+        record_count: Number of records.
     """
 
     table: str

@@ -126,8 +126,8 @@ class TableReader:
         table: Its name with its schema.
         columns: Its columns, with base types.
         key: Positions of the columns of the key.
-        loads: What makes values of texts.
-        is_full: Whether the log has rows as they were.
+        loads: Functions that make values of texts.
+        is_full: True if the log has rows as they were.
         names: Names of the columns.
         heads: Begin of a message with nothing but a whole new row, to what it does.
     """

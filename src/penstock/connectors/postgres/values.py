@@ -83,8 +83,8 @@ class Column:
     Attributes:
         name: Its name.
         type_oid: Number of its type in the catalogue; of a domain that of its base type.
-        is_key: Whether it is of the key.
-        beyond: How values are read that Python has not, see `beyond.POLICIES`.
+        is_key: True if it is of the key.
+        beyond: Policy for values that Python does not have, see `beyond.POLICIES`.
     """
 
     name: str
@@ -103,7 +103,7 @@ class TableRows:
         values: Their values, column by column.
         lsn: Position of the snapshot or the transaction.
         timestamp_ms: Its time.
-        ops: What was done with each row; None is that all were inserted.
+        ops: Kind of change of each row; None means that all were inserted.
     """
 
     table: str
@@ -201,7 +201,7 @@ class SourceTable:
         name: Its name.
         columns: The columns that are read, in order.
         row_filter: Condition in SQL which rows are published; None is all.
-        is_partitioned: Whether its rows are in its partitions.
+        is_partitioned: True if its rows are in its partitions.
     """
 
     oid: int

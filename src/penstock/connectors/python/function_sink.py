@@ -100,7 +100,7 @@ class FunctionSink(Sink):
 
     Attributes:
         function: A callable of a record, or an object with `invoke(value, context)`.
-        is_object: Whether it is an object, whose `open` and `close` are called as well, once
+        is_object: True if it is an object, whose `open` and `close` are called as well, once
             per task and micro-batch.
 
     Example:

@@ -81,7 +81,7 @@ class IteratorSource(SplitSource):
 
         Args:
             function: Returns an iterator over all records, the same ones at every call.
-            bounded: Whether it ends.
+            bounded: True if it ends.
             records_per_second: See the class.
             type_info: Type of the records.
 

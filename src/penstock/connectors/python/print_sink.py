@@ -28,7 +28,7 @@ class PrintSink(Sink):
 
     Attributes:
         identifier: Start of every line; None prints none.
-        show_subtask: Whether lines contain the number of the subtask.
+        show_subtask: True if lines contain the number of the subtask.
 
     Example:
         >>> sink = numbers.sink_to(PrintSink("n", show_subtask=False))

@@ -358,7 +358,7 @@ class RedisSink(Sink):
 
     Attributes:
         address: The server.
-        writes: How records become writes.
+        writes: Conversion of records to writes.
         most_entries: About how many entries a stream keeps; None is all.
 
     Example:
@@ -379,7 +379,7 @@ class RedisSink(Sink):
         """Return a sink that adds an entry to a stream per record.
 
         Args:
-            url: Of the server: `redis://[[user]:password@]host:port/database`, `rediss://…` or `unix://…`.
+            url: URL of the server: `redis://[[user]:password@]host:port/database`, `rediss://…` or `unix://…`.
             stream: Name of the stream.
             fields: Makes the fields of a record; None takes those of a row or dict. Those that are None are left out.
             most_entries: About how many entries the stream keeps; None is all.
@@ -411,7 +411,7 @@ class RedisSink(Sink):
         A row of kind `DELETE` deletes the hash, and one of kind `UPDATE_BEFORE` is left out.
 
         Args:
-            url: Of the server, as for `to_stream`.
+            url: URL of the server, as for `to_stream`.
             key: Makes the name of the hash of a record.
             fields: Makes the fields of a record; None takes those of a row or dict. Those that are None are left out.
 

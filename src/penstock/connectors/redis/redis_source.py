@@ -47,7 +47,7 @@ class StreamFacts:
         head: Position behind the newest entry that there ever was.
         first: Position of the first entry that there is; None if there is none.
         length: Number of its entries.
-        is_whole: Whether no entry was ever removed.
+        is_whole: True if no entry was ever removed.
     """
 
     name: str
@@ -158,10 +158,10 @@ class RedisSource(LogSource):
     Attributes:
         address: The server.
         names: Names of the streams; or one pattern.
-        is_pattern: Whether it is a pattern.
+        is_pattern: True if it is a pattern.
         start: Position where streams begin that are there when the job starts.
-        ends: Whether it ends at what is there when the job starts.
-        is_binary: Whether fields and values are bytes.
+        ends: True if it ends at what is there when the job starts.
+        is_binary: True if fields and values are bytes.
         function: Makes a record of an entry; None gives the entry.
         type_info: Type of the records.
         records_per_second: Limit of the rate of a live run; None reads as fast as it can.
@@ -197,7 +197,7 @@ class RedisSource(LogSource):
         """Return a source of streams.
 
         Args:
-            url: Of the server: `redis://[[user]:password@]host:port/database`, `rediss://…` or `unix://…`.
+            url: URL of the server: `redis://[[user]:password@]host:port/database`, `rediss://…` or `unix://…`.
             names: Their names. Those that are not there yet are read when they are.
 
         Raises:
@@ -217,7 +217,7 @@ class RedisSource(LogSource):
         """Return a source of all streams whose names match, also of those that appear later.
 
         Args:
-            url: Of the server, as for `streams`.
+            url: URL of the server, as for `streams`.
             pattern: A pattern of Redis, e.g. `orders:*`.
 
         Raises:

@@ -94,7 +94,7 @@ class JsonRowDeserializationSchema(DeserializationSchema):
     Attributes:
         row_type: Type of the rows. Fields of the object that it lacks are left out.
         missing_fails: A field that the object lacks is an error, not None.
-        errors_skip: What cannot be read becomes None instead of an error.
+        errors_skip: An unreadable value becomes None instead of an error.
         zone: Zone of a timestamp without one, where the type is a point in time.
 
     Example:

@@ -3,7 +3,7 @@
 A thread appends them (see `delivery`), so an epoch never waits for a file. While they cannot be written, on a disk
 that is full, the job goes on, and they are written when there is room. The files have a bound: when the latest one is full,
 what is before is thinned to half of its details, again and again, until it fits; milestones are thinned when
-nothing else is left. Of each class the last one stays: when the job began is known after any number of restarts.
+nothing else is left. The last event of each class stays, so the log keeps the begin of the job over any number of restarts.
 """
 
 from __future__ import annotations

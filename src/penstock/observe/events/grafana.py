@@ -18,10 +18,10 @@ class _Panel:
     """One panel.
 
     Attributes:
-        title: What it shows.
+        title: Its title.
         unit: Grafana's name of the unit.
         query: With `JOB` where the job is chosen.
-        legend: Of a series.
+        legend: Legend of a series.
         kind: Grafana's name of the panel.
     """
 

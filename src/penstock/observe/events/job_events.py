@@ -46,12 +46,12 @@ class JobStarted(JobEventBase):
     """A driver has begun to execute a job, or goes on with it.
 
     Attributes:
-        version: Of Penstock.
+        version: Version of Penstock.
         mode: `BATCH` or `STREAMING`, the mode in force; of a mixed job `STREAMING, mixed (…)`, as `penstock plan` has it.
         parallelism: Number of subtasks of a level.
         settings: Options that were set, without the values of secret ones.
         nodes: Sources, operators and sinks, as `plan.explain.outline` describes them, with what was decided of them.
-        edges: What is between them.
+        edges: Edges between them.
         plan: The text of the plan.
     """
 
@@ -72,7 +72,7 @@ class RunStarted(JobEventBase):
         name: `history`, `live` or `batch`.
         kind: `batch` or `live`.
         reads: Its sources, in words.
-        bounded: Whether all its sources are bounded.
+        bounded: True if all its sources are bounded.
     """
 
     name: str
@@ -164,7 +164,7 @@ class MetricSummary:
 
     Attributes:
         kind: `counter`, `gauge`, `meter`, `histogram` or `distribution`.
-        values: What it has: `count`, `value`, `rate`, `sum`, `min`, `max`, and quantiles of a histogram: `p50`,
+        values: Its values: `count`, `value`, `rate`, `sum`, `min`, `max`, and quantiles of a histogram: `p50`,
             `p95`, `p99`.
     """
 

@@ -38,7 +38,7 @@ _MOST_JOBS = 20
 
 
 class JobViews(JobListener):
-    """Folds the events of each job. Thread-safe. Of the jobs that are over the last ones are remembered."""
+    """Folds the events of each job. Thread-safe. It remembers the last ones of the jobs that are over."""
 
     is_quick = True
 

@@ -32,7 +32,7 @@ class JobListener:
     """Receives events; the base class ignores them all.
 
     Attributes:
-        is_quick: Whether it returns at once whatever happens: it reaches no file and no network. `add_listener`
+        is_quick: True if it returns at once whatever happens: it reaches no file and no network. `add_listener`
             gives others a thread.
     """
 
@@ -79,8 +79,8 @@ class Registration:
 
     Attributes:
         listener: The listener.
-        is_dropped: Whether it has raised, and is not called any more.
-        is_named: Whether the log has named it for being slow.
+        is_dropped: True if it has raised, and is not called any more.
+        is_named: True if the log has named it for being slow.
     """
 
     listener: JobListener

@@ -38,9 +38,9 @@ class MetricRow:
 
     Attributes:
         name: With prefix and unit.
-        kind: How it behaves.
+        kind: Counter, gauge or histogram.
         labels: Those beside `job_name`.
-        help: What it is, in one sentence.
+        help: Description in one sentence.
         read: Takes the view of a job and the time in epoch milliseconds, and yields its series.
     """
 

@@ -101,7 +101,7 @@ class RunView:
         reads: Its sources, in words.
         pipeline: As in events.
         started_ms: When it began, in epoch milliseconds.
-        attempts: How often it began in this driver.
+        attempts: Number of its beginnings in this driver.
         finished_ms: When it ended, None if it has not.
         outcome: `running`, `failed`, or one of `RunFinished`.
         attempt_records: Records read and committed in the last attempt; of a batch run known at its end.
@@ -109,7 +109,7 @@ class RunView:
         records_so_far: As in `BatchProgress`, until the run ends and its records count.
         done_tasks: Tasks completed, of a batch run.
         total_tasks: Tasks known so far.
-        number: Of the last micro-batch, None if there was none.
+        number: Number of the last micro-batch, None if there was none.
         lag_ms: As in `MicroBatch`.
         records_behind: As in `MicroBatch`.
         files_behind: As in `MicroBatch`.

@@ -37,10 +37,10 @@ class Card:
     """View of an object.
 
     Attributes:
-        title: What it is.
+        title: Its title.
         facts: Name of a fact to its value. None is not shown.
-        problem: What is wrong with it, empty if nothing is.
-        tables: What it consists of; empty ones are not shown.
+        problem: Its error, empty without one.
+        tables: Its tables; empty ones are not shown.
     """
 
     title: str

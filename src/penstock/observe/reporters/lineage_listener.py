@@ -55,13 +55,13 @@ def without_logins(text: str) -> str:
 
 @dataclass(slots=True)
 class LineageRun:
-    """A run, and what is known of it.
+    """A run and its facts.
 
     Attributes:
-        started: How the driver began.
-        namespace: Of the job.
+        started: The first event of the driver.
+        namespace: Namespace of the job.
         run_id: A UUID.
-        counts: What was read and written so far.
+        counts: Records read and written so far.
         error: The last failure; empty without one.
     """
 

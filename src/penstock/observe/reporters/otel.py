@@ -304,7 +304,7 @@ def start_otel(configuration: Configuration, endpoint: str | None) -> None:
     """Begin to send; it ends with the process.
 
     Args:
-        configuration: Of a job.
+        configuration: Configuration of a job.
         endpoint: Address of the collector, None for that of the environment.
 
     Raises:

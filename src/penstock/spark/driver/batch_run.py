@@ -373,7 +373,7 @@ def scanned_records(
 ) -> dict[int, int]:
     """Return source to the rows that Spark has read of it.
 
-    What Spark reads twice, because a stage is repeated, counts twice. A source is left out if a node that reads it does not count.
+    Rows that Spark reads twice, because a stage is repeated, count twice. A source is left out if a node that reads it does not count.
     """
     if not any(source is not None for source in sources):
         return {}

@@ -73,7 +73,7 @@ def compare_with_last_start(directory: JobDirectory, events: JobEvents) -> Calla
 def recorded_functions(configuration: Configuration) -> RecordedFunctions | None:
     """Return the functions that made the state with which a job would start; None if there is none.
 
-    Of a savepoint in a store it is None, because only a job may fetch it.
+    For a savepoint in a store it is None, because only a job may fetch it.
 
     Raises:
         JobDirectoryError: The directory is damaged.

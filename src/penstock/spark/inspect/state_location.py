@@ -56,7 +56,7 @@ class EpochLogs:
     Attributes:
         path: Directory of the epochs.
         epoch: Number of the record.
-        positions: What the record has of the sources.
+        positions: Positions of the sources in the record.
         logs: The log of every subtask.
     """
 

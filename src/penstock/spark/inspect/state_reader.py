@@ -158,7 +158,7 @@ def read_state(path: str | Path, uid: str, name: str, *, as_text: bool = False) 
         path: Checkpoint directory of a job, running or not, or a savepoint.
         uid: Uid of the operator.
         name: Name of the state in its descriptor.
-        as_text: Whether keys and values are text whatever their type.
+        as_text: True if keys and values are text whatever their type.
 
     Returns:
         One row per entry as of the last committed micro-batch, or the last complete batch run.

@@ -85,8 +85,8 @@ class JobDirectory:
     Attributes:
         path: The directory.
         job_id: Identifies the job across restarts; safe in file names.
-        is_temporary: Whether the user set no directory, so that it is removed at the end.
-        is_new: Whether the directory contained no job when it was opened.
+        is_temporary: True if the user set no directory, so that it is removed at the end.
+        is_new: True if the directory contained no job when it was opened.
         plan: The plan of the job, with the uids under which the directory has its state.
     """
 
@@ -223,7 +223,7 @@ class JobDirectory:
     def refuse(self) -> None:
         """Unlock, and leave the directory as it was before this start, of which nothing was committed.
 
-        Of a store the numbers of drivers are kept: a driver that hangs must not find its own again.
+        In a store the numbers of drivers stay: a driver that hangs must not find its own again.
         """
         with suppress(JobFencedError, OSError):
             if self._lock is not None:

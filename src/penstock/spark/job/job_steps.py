@@ -152,7 +152,7 @@ class DriverSteps(StoredSteps, RecordedSteps):
 
         Raises:
             JobFencedError: Another driver has taken over.
-            JobDirectoryError: What an earlier driver has seen is damaged.
+            JobDirectoryError: The list of an earlier driver is damaged.
             OSError: The store refused, or cannot be reached.
         """
         super().__init__(directory)
@@ -209,7 +209,7 @@ def recording(directory: JobPath, fence: Fence, *, is_temporary: bool = False) -
 
     Raises:
         JobFencedError: Another driver has taken over.
-        JobDirectoryError: What an earlier driver has seen is damaged.
+        JobDirectoryError: The list of an earlier driver is damaged.
         OSError: The store refused, or cannot be reached.
     """
     if isinstance(directory, StoredPath):

@@ -54,10 +54,10 @@ class _Open:
     Attributes:
         request: Its request.
         target: Its directory.
-        is_written: Whether an earlier attempt has written the manifest.
+        is_written: True if an earlier attempt has written the manifest.
         parts: Pipeline to what it has added.
-        is_prepared: Whether the directory is ready for state.
-        is_completing: Whether a thread writes the manifest.
+        is_prepared: True if the directory is ready for state.
+        is_completing: True if a thread writes the manifest.
         destination: Where the savepoint is copied to when it is complete; None leaves it where it is.
     """
 
@@ -74,7 +74,7 @@ class JobSavepoints:
     """Serves the requests for savepoints of one job. Its pipelines call it from their threads.
 
     Attributes:
-        has_stopped: Whether the job was stopped with a savepoint, after which it must not commit.
+        has_stopped: True if the job was stopped with a savepoint, after which it must not commit.
     """
 
     def __init__(self, job: JobContext) -> None:

@@ -47,8 +47,8 @@ class SavepointRequest:
     Attributes:
         id: Unique in the job; sorts by time.
         parent: Parent of the savepoint's directory; None lets the job choose it.
-        stop: Whether to stop the job with it: no record is processed after the savepoint.
-        drain: Whether to end the input first, so that every timer fires.
+        stop: True to stop the job with it: no record is processed after the savepoint.
+        drain: True to end the input first, so that every timer fires.
     """
 
     id: str

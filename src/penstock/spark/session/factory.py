@@ -169,7 +169,7 @@ def worker_settings(settings: Mapping[str, str]) -> dict[str, str]:
 def import_early(also: Sequence[str]) -> None:
     """Import in a thread what PySpark imports later, as far as it is installed, and further modules.
 
-    Who needs a module imports it again, which waits for the thread; if the import has failed, it fails there too.
+    Code that needs a module imports it again, which waits for the thread; if the import has failed, it fails there too.
     """
     names = (*_IMPORTED_LATE, *also)
     threading.Thread(target=_import, args=(names,), name="penstock-imports", daemon=True).start()

@@ -53,12 +53,12 @@ class WrittenReading(PinnedReading):
 
     Args:
         source: Id of the source.
-        caps: How many files an epoch takes.
+        caps: Most files of an epoch.
         writer: Writes the files.
         listed: Returns URI to size and modification time of the files, in order of their rows.
-        ends: Whether the source ends with this run.
+        ends: True if the source ends with this run.
         part: Index of the part of the source.
-        is_history: Whether further parts follow.
+        is_history: True if further parts follow.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class WrittenReading(PinnedReading):
         """True if files are being written.
 
         Raises:
-            BaseException: What went wrong with that.
+            BaseException: The failure of the thread.
         """
         if not self._is_written and self._writer.check():
             self._facts = self._listed()
@@ -129,7 +129,7 @@ class StreamedReading(FileReading):
 
     Args:
         source: Id of the source.
-        caps: How many micro-batches an epoch takes.
+        caps: Most micro-batches of an epoch.
         stream: Writes them.
         listed: Returns URI to size and modification time of the files of a micro-batch; None if it is not complete.
         part: Index of the part of the source, which is the last one.

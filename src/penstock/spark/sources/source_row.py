@@ -121,7 +121,7 @@ class ResumedPart:
     Attributes:
         splits: Remaining positions.
         left: Remaining files.
-        is_read: Whether no input remains.
+        is_read: True if no input remains.
         names: Ids of the splits; None if they are known by their numbers.
     """
 
@@ -141,14 +141,14 @@ class LoopContext:
         part: Index of the part.
         pinned: Pinned input of the run.
         earlier: Files that were read before the run.
-        is_read: Whether the rows of a batch DataFrame were read before the job began.
+        is_read: True if the rows of a batch DataFrame were read before the job began.
         directory: Directory of the run.
         fence: Called before a commit; raises if another driver has taken over.
-        caps: How many files an epoch takes.
-        writes: How a batch DataFrame is written to files.
-        streams: How a streaming one is.
-        ends: Whether the source ends with this run.
-        is_history: Whether further parts follow.
+        caps: Most files of an epoch.
+        writes: Writer of a batch DataFrame to files.
+        streams: Writer of a streaming one.
+        ends: True if the source ends with this run.
+        is_history: True if further parts follow.
     """
 
     session: SparkSession
@@ -203,15 +203,15 @@ class SourceRow:
     Attributes:
         kind: Name of the row.
         source: Class of the row's sources; subclasses are included.
-        is_bounded: Whether the row is for bounded (True) or unbounded sources (False); None is both.
+        is_bounded: True if the row is for bounded (True) or unbounded sources (False); None is both.
         pin: Pins the input of a part before a run reads it.
         batch: Returns the rows of a batch run, by source id and part index; None if workers make
             records of positions.
-        is_value: Whether the only column of a row is the record.
+        is_value: Test whether the only column of a row is the record.
         position: Returns the position of a part.
         resume: Returns the remaining input, given a position of a savepoint; None if it cannot resume.
-        in_loop: How a live run reads it; None if by positions.
-        is_of_path: Whether its files are those of the source's path, rather than written by us.
+        in_loop: Reading of a live run; None if by positions.
+        is_of_path: True if its files are those of the source's path, rather than written by us.
     """
 
     kind: SourceKind

@@ -201,7 +201,7 @@ class Budgets:
 
     Attributes:
         max_records: Usual number of records of a source and micro-batch.
-        catch_up_factor: How often the usual number fits in one while much input is pending.
+        catch_up_factor: Multiple of the usual number that one takes while much input is pending.
         history_share: The share of history beside live input, in (0, 1).
     """
 

@@ -35,7 +35,7 @@ class SplitRange:
         split: Number of the split.
         first: First position.
         last: Position behind the last.
-        finished: Whether the split ends there.
+        finished: True if the split ends there.
         name: Id of the split; None if it is known by its number.
         cost: Returns what positions cost; None if the range may not be cut.
     """

@@ -27,7 +27,7 @@ class WorkerEnvironment:
     Attributes:
         name: Name of the bundle and of its unpacked directory.
         paths: Number of directories on the search path.
-        has_archives: Whether workers change their current directory.
+        has_archives: True if workers change their current directory.
     """
 
     name: str

@@ -16,8 +16,8 @@ class MillisAt:
     """Returns the time of a row in milliseconds since 1970, None if it has none.
 
     Attributes:
-        position: Of the column.
-        offset_ms: What is added to it.
+        position: Position of the column.
+        offset_ms: Offset that is added to it.
     """
 
     position: int

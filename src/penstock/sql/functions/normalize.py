@@ -20,7 +20,7 @@ class NormalizeSpec:
     """Rows to complete.
 
     Attributes:
-        names: Of their columns.
+        names: Names of their columns.
         row_type: Their type.
         ttl_ms: Time after which a row is forgotten; None is never.
     """

@@ -36,7 +36,7 @@ class OverSpec:
     Attributes:
         calls: The functions.
         order: All columns, those of ORDER BY first.
-        ordered: How many of them ORDER BY has.
+        ordered: Number of them in ORDER BY.
         names: Names of the columns of the result.
         ttl_ms: Time after which rows are forgotten; None is never.
     """
@@ -154,9 +154,9 @@ class FrameAggregate:
     """An aggregate of rows that enter and leave a frame.
 
     Attributes:
-        parts: What it has of the rows; of MIN and MAX that only grow, their value.
-        counts: How often each value is there, if it needs the values: of floats their texts.
-        needs_values: Whether it does.
+        parts: Its partial result; the value of a MIN or MAX that only grows.
+        counts: Number of each value, if it needs the values; floats as texts.
+        needs_values: True if it needs the values.
         types: Types of its parts.
     """
 

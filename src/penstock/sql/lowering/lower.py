@@ -56,9 +56,9 @@ class Lowering:
     """Makes the streams of relations; equal relations are one stream.
 
     Attributes:
-        environment: Of the program.
+        environment: Environment of the program.
         ttl_ms: `table.exec.state.ttl` in milliseconds; None if state is kept.
-        is_batch: Whether the program is to run in BATCH mode: it decides where, never what is computed.
+        is_batch: True if the program runs in BATCH mode, which changes the place of a computation, never its result.
     """
 
     def __init__(self, environment: Any) -> None:

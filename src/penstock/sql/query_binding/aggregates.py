@@ -93,8 +93,8 @@ class BoundAggregate:
 
     Attributes:
         call: With positions among `arguments`, and then the filter.
-        arguments: What it reads.
-        filter: What rows must satisfy.
+        arguments: Its arguments.
+        filter: Condition for rows.
     """
 
     call: AggregateCall

@@ -33,7 +33,7 @@ class Placement:
     Attributes:
         ttl_ms: `table.exec.state.ttl` in milliseconds; None if state is kept.
         in_spark: `id` of the relations that Spark SQL computes whole.
-        is_batch: Whether it is a batch job, whose rows are final.
+        is_batch: True if it is a batch job, whose rows are final.
     """
 
     ttl_ms: int | None = None

@@ -138,7 +138,7 @@ class QueryTranslator:
     """Translates queries.
 
     Attributes:
-        catalogue: What names mean.
+        catalogue: Meanings of names.
     """
 
     def __init__(self, catalogue: SqlCatalogue) -> None:

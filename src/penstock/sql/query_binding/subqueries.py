@@ -64,7 +64,7 @@ class _Split:
     Attributes:
         inside: The subquery, a copy.
         outside: The conditions.
-        scope: What names mean in the subquery.
+        scope: Meanings of names in the subquery.
     """
 
     inside: exp.Select
@@ -383,8 +383,8 @@ class _OneRow:
 
     Attributes:
         group: The aggregate; its relation has no row while its input has none.
-        outputs: What is selected, over its columns; these may be NULL, where it has no row.
-        conditions: Of HAVING, over the same.
+        outputs: Selected expressions, over its columns; these may be NULL, where it has no row.
+        conditions: Conditions of HAVING, over the same.
     """
 
     group: GroupBy

@@ -164,7 +164,7 @@ class CorrelatedTable:
     """A table that depends on the row before it in FROM.
 
     Attributes:
-        spec: What makes its rows.
+        spec: Description of the function that makes its rows.
         columns: Its columns.
         name: Its alias.
     """

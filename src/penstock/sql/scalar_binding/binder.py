@@ -21,7 +21,7 @@ class Binder:
     """Binds expressions of a query.
 
     Attributes:
-        scope: What names mean.
+        scope: Meanings of names.
         catalogue: Has the functions of the user.
         given: Nodes whose values are columns already, by `id`.
     """

@@ -51,8 +51,8 @@ class Signature:
         function: Its name in the table of scalar functions.
         takes: Type of each argument; the last one is that of all that follow, if `is_variadic`.
         result: Type of the result.
-        optional: How many of the last arguments may be missing.
-        is_variadic: Whether more arguments may follow.
+        optional: Number of last arguments that may be missing.
+        is_variadic: True if more arguments may follow.
         parameters: Constants that are part of the function.
     """
 

@@ -23,8 +23,8 @@ class StoredColumn:
 
     Attributes:
         column: Name and type.
-        metadata_key: What the system calls it if it is metadata, else None.
-        is_virtual: Whether it is not written.
+        metadata_key: Its name in the system if it is metadata, else None.
+        is_virtual: True if it is not written.
     """
 
     column: SqlColumn
@@ -41,7 +41,7 @@ class TableDefinition:
         stored: Its columns without computed ones, in order.
         primary_key: Names of the columns of its key.
         partitioned_by: Names of columns that files are divided by.
-        options: What is in WITH.
+        options: Options of WITH.
     """
 
     name: str
@@ -138,8 +138,8 @@ class Connector:
         sink: Makes what a table is written to; None if it cannot be written.
         formats: Names of the formats that it may have; empty if it has none.
         metadata: Key of metadata to its types, of which the first is for docs/sql.md.
-        changelog: How the rows that are read change those before.
-        is_partitioned: Whether it divides its files by PARTITIONED BY.
+        changelog: Changelog mode of the rows that are read.
+        is_partitioned: True if it divides its files by PARTITIONED BY.
     """
 
     name: str

@@ -48,7 +48,7 @@ class TableOptions:
     """The options of one table.
 
     Attributes:
-        owner: What they are of, for messages: `table 'orders' (line 3, column 1)`.
+        owner: Their owner, for messages: `table 'orders' (line 3, column 1)`.
         given: Key to text, as in the statement.
     """
 

@@ -19,9 +19,9 @@ class RowsOfMessage:
     """Makes rows of a message; none of one that is skipped.
 
     Attributes:
-        names: Of the columns.
-        decode: What reads a message: values, or kinds with values.
-        is_changelog: Whether it makes kinds with values.
+        names: Names of the columns.
+        decode: Decoder of a message: values, or kinds with values.
+        is_changelog: True if it makes kinds with values.
     """
 
     names: tuple[str, ...]
@@ -81,8 +81,8 @@ class TextOfRow:
     """Writes a row as a line.
 
     Attributes:
-        encode: What writes values.
-        is_changelog: Whether it needs the kind of the row, too.
+        encode: Encoder of values.
+        is_changelog: True if it needs the kind of the row, too.
     """
 
     encode: Callable[..., Any]

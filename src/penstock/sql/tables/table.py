@@ -145,7 +145,7 @@ class SystemTable:
     """The columns of a table that are in its system.
 
     Attributes:
-        schema: What its rows are.
+        schema: Columns, keys and times of its rows.
     """
 
     def __init__(self, connector: Connector, table: TableDefinition) -> None:
@@ -213,7 +213,7 @@ class ConnectorTable:
 
     Attributes:
         statement: It.
-        schema: What its rows are.
+        schema: Columns, keys and times of its rows.
     """
 
     def __init__(self, statement: CreateTable, catalogue: SqlCatalogue) -> None:

@@ -47,16 +47,16 @@ class AsOf:
     Attributes:
         direction: Where the joined record is.
         tolerance_ms: Greatest difference of times; None is any.
-        equal_times: Whether a record of the same time is joined.
+        equal_times: True if a record of the same time is joined.
         left: Type of the left records.
         right: Type of the right ones.
         right_positions: Fields of the right row that the result has, behind those of the left row.
         names: Names of the fields of the result.
-        times: What returns the time of a record of each side, None if it has none and is left out; without, the timestamp.
-        are_versions: Whether the right records are the changes of versions, as those of FOR SYSTEM_TIME AS OF: a removal ends
+        times: Functions that return the time of a record of each side, None to drop the record; by default the timestamp.
+        are_versions: True if the right records are the changes of versions, as those of FOR SYSTEM_TIME AS OF: a removal ends
             one, and a key with NULL has none.
-        keeps_unmatched: Whether a left record without a right one stays, beside NULL.
-        condition: What a pair must satisfy; None is nothing.
+        keeps_unmatched: True if a left record without a right one stays, beside NULL.
+        condition: Condition for pairs; None accepts all.
     """
 
     direction: Direction
@@ -84,7 +84,7 @@ class Waiting(NamedTuple):
         due: Time at which nothing nearer can come.
         left: The record.
         candidate: The earlier right record that it is joined with then, if any.
-        distance_ms: How far that is.
+        distance_ms: That distance.
     """
 
     time: int

@@ -138,7 +138,7 @@ class ColumnOperations(StreamBase[T], Generic[T]):
             tolerance: Greatest difference of times: milliseconds, `timedelta`, `Duration` or `Time`; None is any.
             direction: `backward` joins the last row that is not later, `forward` the first one that is not earlier,
                 `nearest` the nearer of both, and the earlier one if both are as near.
-            allow_exact_matches: Whether a row of the same time is joined. Of several rows of one time `forward` joins
+            allow_exact_matches: True if a row of the same time is joined. Among several rows of one time `forward` joins
                 the first that arrived, the others the last.
 
         Returns:

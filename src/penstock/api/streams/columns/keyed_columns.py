@@ -90,9 +90,9 @@ class KeyedColumns(StreamBase[T], Generic[T]):
         State is the first rows; with `key` it is all rows, because one of the first may get worse.
 
         Args:
-            n: How many rows, from 1.
+            n: Number of rows, from 1.
             by: Columns that decide; a later one decides if those before are equal.
-            descending: Whether great values come first; one for all columns, or one per column.
+            descending: True if great values come first; one for all columns, or one per column.
             key: Columns that identify a row: a later one replaces it, and one of kind `-U` or `-D` removes it. Without
                 them every row counts, and such changes are an error.
 

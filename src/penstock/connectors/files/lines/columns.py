@@ -74,10 +74,10 @@ class Objects:
     """The form of objects that have the same fields in the same order, and neither arrays, objects nor escapes inside.
 
     Attributes:
-        names: Of the fields.
+        names: Names of the fields.
         comma: Characters between fields.
         colon: Characters between a name and its value.
-        pattern: Of a line.
+        pattern: Pattern of a line.
     """
 
     names: tuple[str, ...]

@@ -219,9 +219,9 @@ class _Piece:
     """A piece of a file, of which lines were read.
 
     Attributes:
-        path: Of the file, as a URI.
+        path: Path of the file, as a URI.
         start: Its first byte.
-        lines: How many lines were read.
+        lines: Number of lines read.
     """
 
     path: str

@@ -51,10 +51,10 @@ class LineForm:
         type_info: Type of the records; None for text.
         encoding: A Python name of the encoding, whose line ends are those of ASCII.
         csv: The syntax of CSV.
-        header: Whether the first line of a file of CSV has the names of the columns.
-        skips_header: Whether the header is not compared with the declared names.
+        header: True if the first line of a file of CSV has the names of the columns.
+        skips_header: True if the header is not compared with the declared names.
         zone: Zone of a timestamp without one, where the type is a point in time.
-        is_whole: Whether files are read whole, because records may have several lines.
+        is_whole: True if files are read whole, because records may have several lines.
         depth: Number of names of the path of the source; directories below may be partitions.
 
     Example:

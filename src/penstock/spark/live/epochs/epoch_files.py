@@ -55,7 +55,7 @@ class _Source:
 
     Attributes:
         described: The part.
-        reading: How it is read.
+        reading: The way to read it.
         how: Its row in the table of sources.
         batch_records: Rows of an Arrow batch.
         schema: Schema of its rows; None before the first epoch with files.

@@ -55,7 +55,7 @@ class EpochPositions:
         at: Source id to the next position of every split of the part that it reads. Files are one split, and
             positions their numbers.
         ended: Sources whose end was delivered.
-        is_handed_over: Whether the state was handed over.
+        is_handed_over: True if the state was handed over.
         names: Source id to the ids of its splits, of sources that name them; in order of discovery.
         parts: Source id to the index of the part that it reads, of sources that have left their first.
     """
@@ -104,7 +104,7 @@ class PlannedEpoch:
         tasks: The rows of each task of level 0; there is at least one task.
         after: The positions at its end.
         event: The hand-over or savepoint in it; None if it has none.
-        is_single_task: Whether one task runs all its stages; then `tasks` is one.
+        is_single_task: True if one task runs all its stages; then `tasks` is one.
         files: Source id and part to the position of the first of its files, and that behind the last.
     """
 

@@ -95,7 +95,7 @@ class BacklogInterval:
     """The checkpoint interval in force in one live run.
 
     Attributes:
-        has_parts_left: Whether a source of the run has further parts, or gives results.
+        has_parts_left: True if a source of the run has further parts, or gives results.
     """
 
     def __init__(self, configuration: Configuration, plan: PhysicalPlan, run: RunPlan) -> None:

@@ -72,13 +72,13 @@ class EpochPlanner:
     """Plans the epochs of one live run.
 
     Attributes:
-        readings: What the run reads, but files: of each source its parts, in order.
-        hands_over: Whether a next run takes over the state.
+        readings: Readings of the run except files: the parts of each source, in order.
+        hands_over: True if a next run takes over the state.
         budgets: Limits of the records of an epoch.
         max_tasks: Greatest number of tasks of level 0.
         first_records: Limit of each source in the first epoch; 0 is the usual one.
-        work: How much work the epochs are.
-        files: What it reads of sources whose rows are in files.
+        work: Amount of work of the epochs.
+        files: Readings of sources whose rows are in files.
         now_seconds: A monotonic clock.
     """
 

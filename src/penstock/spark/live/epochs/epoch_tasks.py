@@ -142,7 +142,7 @@ class EpochMessage(SinkMessage):
     """The result of one task of the last stage.
 
     Attributes:
-        changes: What subtasks wrote to their logs.
+        changes: Writes of subtasks to their logs.
         read: Level and digest of the attempts whose output a subtask of the next level read.
     """
 

@@ -43,7 +43,7 @@ class Outcome:
     """The result of a subtask, besides what it sends.
 
     Attributes:
-        change: What it wrote to its log, None if it wrote nothing.
+        change: Its writes to its log, None without any.
         read: The level that it read from, and a digest of the attempts.
     """
 

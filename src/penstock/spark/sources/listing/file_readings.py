@@ -40,7 +40,7 @@ class FileCaps:
 
     Attributes:
         usual: Usual greatest number.
-        catch_up_factor: How often the usual number fits in an epoch while many files wait.
+        catch_up_factor: Multiple of the usual number that an epoch takes while many files wait.
     """
 
     usual: int
@@ -62,9 +62,9 @@ class FileReading(ABC):
 
     Attributes:
         source: Id of the source.
-        ends: Whether the source ends with this run.
+        ends: True if the source ends with this run.
         part: Index of the part of the source.
-        is_history: Whether further parts follow.
+        is_history: True if further parts follow.
     """
 
     names: ClassVar[None] = None

@@ -49,7 +49,7 @@ class FrameWriter:
     Args:
         frame: The DataFrame, with columns that a file can have.
         target: The directory of the files.
-        limits: How they are written.
+        limits: Limits of the written files.
         fence: Raises if another driver has taken the job over.
     """
 
@@ -80,7 +80,7 @@ class FrameWriter:
         """Return whether all files are there.
 
         Raises:
-            BaseException: What the thread has failed with.
+            BaseException: The failure of the thread.
         """
         if self._failure is not None:
             raise self._failure
@@ -90,7 +90,7 @@ class FrameWriter:
         """Return when all files are there.
 
         Raises:
-            BaseException: What the thread has failed with.
+            BaseException: The failure of the thread.
         """
         if self._thread is not None:
             self._thread.join()

@@ -107,10 +107,10 @@ class _Walk:
 
     Attributes:
         root: A directory.
-        is_wanted: Whether a file of a name is listed.
+        is_wanted: Test whether to list a file of a name.
         shallow: The files directly in it.
         deep: The files of directories below.
-        has_partitions: Whether a directory of partitions has files.
+        has_partitions: True if a directory of partitions has files.
     """
 
     root: str

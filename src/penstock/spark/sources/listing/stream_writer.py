@@ -148,7 +148,7 @@ class StreamWriter:
     Args:
         frame: The DataFrame.
         directory: Directory of its files.
-        limits: How it is written.
+        limits: Limits of the written files.
         fence: Raises if another driver has taken the job over.
     """
 

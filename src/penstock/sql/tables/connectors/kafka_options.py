@@ -70,7 +70,7 @@ DISCOVERY = TableOption(
 GUARANTEE = TableOption(
     "sink.delivery-guarantee",
     parse.STRING,
-    "What is promised of each row.",
+    "The delivery guarantee.",
     default="at-least-once",
     choices=("exactly-once", "at-least-once", "none"),
 )
@@ -85,7 +85,7 @@ HISTORY = TableOption(
 HISTORY_FORMAT = TableOption(
     "history.format",
     parse.STRING,
-    "Ours. Of these files.",
+    "Ours. Format of these files.",
     default="parquet",
     choices=COLUMN_FORMATS,
 )

@@ -20,10 +20,10 @@ class KeyedFormat:
     """A format of keys or values, with the columns that it has.
 
     Attributes:
-        positions: Of its columns in the rows of the table.
+        positions: Positions of its columns in the rows of the table.
         decode: Reads a message.
         encode: Writes values.
-        is_changelog: Whether it reads changes.
+        is_changelog: True if it reads changes.
     """
 
     positions: tuple[int, ...]

@@ -30,7 +30,7 @@ _DRIVER = TableOption("driver", parse.STRING, "A class of Java, which is not use
 _GUARANTEE = TableOption(
     "sink.delivery-guarantee",
     parse.STRING,
-    "Ours. What is promised of each row.",
+    "Ours. The delivery guarantee.",
     default="exactly-once",
     choices=("exactly-once", "at-least-once"),
 )

@@ -107,7 +107,7 @@ class RawDecoder:
     """Makes the only column of a message: its bytes, or their text.
 
     Attributes:
-        charset: Of a text; None leaves the bytes.
+        charset: Character set of a text; None leaves the bytes.
     """
 
     charset: str | None
@@ -142,7 +142,7 @@ class RawEncoder:
     """Writes the only column of a row.
 
     Attributes:
-        charset: Of a text; None if the column is of bytes.
+        charset: Character set of a text; None if the column is of bytes.
     """
 
     charset: str | None

@@ -33,7 +33,7 @@ class Format:
         options: Its options; their keys begin with its name.
         decoder: From columns and options to what reads a message.
         encoder: The same for what writes one.
-        is_changelog: Whether a message has any number of changes, and not one row.
+        is_changelog: True if a message has any number of changes, and not one row.
     """
 
     name: str
