@@ -84,5 +84,5 @@ def test_another_method_refuses_it() -> None:
         def open(self, runtime_context):
             self.total = runtime_context.get_list_state(CounterStateDescriptor("total"))
 
-    with pytest.raises(ArgumentError, match="asked for list state"):
+    with pytest.raises(ArgumentError, match="requested list state"):
         OperatorHarness.of(Wrong(), key_selector=lambda r: r[0])

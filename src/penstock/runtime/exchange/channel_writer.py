@@ -9,7 +9,7 @@ in order of keys.
 
 In a batch run a record with a key goes to one of many routes, so frames are made in segments (`buckets`).
 Records may be folded by key before (`sender_fold`). The channel then sends keys and accumulators: the reader
-cannot call the key selector, because an accumulator is no record. `OperatorSpec.takes_keys` says so.
+cannot call the key selector, because an accumulator is not a record. `OperatorSpec.takes_keys` marks such readers.
 
 A live run reads results of a bounded region (FLIP-331) in a run of their own, before everything else. A batch
 run reads all together, and each key in order of time. So its records have the number of results among them:

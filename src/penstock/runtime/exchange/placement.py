@@ -23,7 +23,7 @@ Batch = tuple[int, list[Any], list[int] | None]
 """(route, values, timestamps)."""
 
 _COLUMN_ROWS = 1 << 16
-"""Rows of a frame of columns. Nothing of it is pickled, and every frame has the schema."""
+"""Rows of a frame of columns. A frame is not pickled, and every frame has the schema."""
 
 Placement = Callable[[list[Any], list[int] | None], Iterator[Batch]]
 

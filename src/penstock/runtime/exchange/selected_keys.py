@@ -121,8 +121,8 @@ class SelectorCheck:
     def _unsteady(self, value: Any, key: Any, again: Any) -> UserFunctionError:
         return UserFunctionError(
             f"the key selector of operator {self._spec.target_name!r} returned {short(key)} for the "
-            f"record {short(value)} and {short(again)} when it was asked again",
-            hint="A key must depend on nothing but the record: no random numbers, clocks or "
+            f"record {short(value)} and {short(again)} at the second call",
+            hint="A key must depend only on the record: no random numbers, clocks or "
             "counters. To spread records evenly use rebalance() or shuffle(); to break up a large "
             "key, take a part of the record into it, such as its id modulo a number.",
             origin=self._spec.origin,

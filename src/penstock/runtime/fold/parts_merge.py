@@ -1,7 +1,6 @@
 """Merges columns of parts of aggregates by kernels, and by Python where a sum may leave its type.
 
-Python is slower and has the same results: it knows whole numbers of any size, so it can tell which key has a sum that
-is too large.
+Python is slower and has the same results. Its whole numbers have any size, so it finds the key whose sum is too large.
 """
 
 from __future__ import annotations

@@ -3,11 +3,11 @@
     records ──▶ table: key, pane by pane, to what its records gave ──▶ keys and values
                   │
                   └ memory is used up: all entries leave, and if they are more than half as many
-                    as the records, nothing is folded any more
+                    as the records, folding ends
 
-Per key, entries leave in the order of their first records. It is not judged before memory is used up,
-because the first records of a task say little: in a million keys that come one after the other, again
-and again, none comes a second time for a million records (`docs/decisions/0013-limits-of-batch.md`).
+Per key, entries leave in the order of their first records. The fold is judged only when memory is used up,
+because the first records of a task prove little: if a million keys come in turn, the first key comes again
+after a million records (`docs/decisions/0013-limits-of-batch.md`).
 
 An entry of a pane leaves with a time inside of the pane, by which the reader finds the pane again; what a
 session gave, with the time of its first record, as a pair with the time of the last.
@@ -153,7 +153,7 @@ def batches_of(entries: Entries, size: int) -> Iterator[Batch]:
 
 
 def refuse_untimed(assigner: Any, values: Iterator[Any], stamps: list[int] | None) -> None:
-    """Let an assigner of windows say what it thinks of the first record without timestamp.
+    """Call an assigner of windows with the first record without timestamp; it may refuse it.
 
     Raises:
         Exception: Whatever the assigner raises.

@@ -1,7 +1,7 @@
 """Sessions of the records of one task: pieces of those of all tasks, by rows and by columns.
 
-What travels is the time from the first record of a piece to the last, and the reader merges pieces that
-overlap or touch, as it merges the windows of records.
+A piece is sent as the time from its first record to its last. The reader merges pieces that overlap or
+touch, as it merges the windows of records.
 
     key   time                piece
     a       0       gap 5     0 to 5     and what it touches, as windows of records touch

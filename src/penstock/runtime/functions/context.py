@@ -109,8 +109,8 @@ class OperatorContext(KeyedStates):
         """
         if not self._spec.kind.is_own:
             raise ArgumentError(
-                f"the function of {self._spec.name!r} asked for a sorter, which is for operators",
-                hint="Pass an operator of your own to transform(…): it is told when its input ends.",
+                f"the function of {self._spec.name!r} requested a sorter, which is for operators",
+                hint="Pass an operator of your own to transform(…): it is notified when its input ends.",
                 origin=self._spec.origin,
             )
         if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
@@ -124,7 +124,7 @@ class OperatorContext(KeyedStates):
         return sorter
 
     def waiting_records(self) -> int:
-        """Return the number of records in sorters that nobody has begun to read."""
+        """Return the number of records in sorters whose reading has not begun."""
         return sum(len(sorter) for sorter in self._sorters if sorter.is_waiting)
 
     def close_sorters(self) -> None:

@@ -104,7 +104,7 @@ class StateHandles:
         self._check(getter, descriptor)
         if self._scope is None:
             raise UnkeyedStateError(
-                f"{self._spec.name!r} asked for state {descriptor.get_name()!r}, but its stream "
+                f"{self._spec.name!r} requested state {descriptor.get_name()!r}, but its stream "
                 "has no key",
                 hint="Call key_by before this operator.",
                 origin=self._spec.origin,
@@ -123,7 +123,7 @@ class StateHandles:
         if self._scope is None or descriptor.time_to_live is not None:
             expires = "does not expire" if self._scope else "needs a broadcast stream"
             raise ArgumentError(
-                f"{self._spec.name!r} asked for {descriptor!r}, but broadcast state {expires}",
+                f"{self._spec.name!r} requested {descriptor!r}, but broadcast state {expires}",
                 hint="Use a MapStateDescriptor without time-to-live, on a stream connected with "
                 "a broadcast one.",
                 origin=self._spec.origin,
@@ -137,10 +137,10 @@ class StateHandles:
         found = getattr(descriptor, "kind", None)
         if getattr(found, "getter", None) != getter or isinstance(descriptor, type):
             kind = next(each for each in KINDS.values() if each.getter == getter)
-            wanted = f"{kind.value.capitalize()}StateDescriptor"
+            descriptors = f"{kind.value.capitalize()}StateDescriptor"
             raise ArgumentError(
-                f"{self._spec.name!r} asked for {kind.value} state with {descriptor!r}",
-                hint=f"Pass a {wanted}, or call the method for the kind of state it describes.",
+                f"{self._spec.name!r} requested {kind.value} state with {descriptor!r}",
+                hint=f"Pass a {descriptors}, or call the method for the kind of state it describes.",
                 origin=self._spec.origin,
             )
 

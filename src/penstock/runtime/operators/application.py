@@ -28,7 +28,7 @@ class Application:
     """One function of an operator, and how to call it.
 
     Attributes:
-        call: The function; with MANY and MANY_OR_NONE it returns copies if the plan asks for copies.
+        call: The function; with MANY and MANY_OR_NONE it returns copies if the plan requires copies.
         context: Its second argument, None if it takes none.
         copy: Copies every result of ONE and TRUTH before the next call, which may change a stored
             result; None does not copy.
@@ -138,7 +138,7 @@ def _many_or_none(made: Application, batch: _Batch) -> None:
 def _many_or_none_with_context(made: Application, batch: _Batch) -> None:
     position, _, timestamps, results, stamps = batch
     call, context, extend = made.call, made.context, results.extend
-    assert context is not None, "the table of loops says so"
+    assert context is not None, "the table of loops passes one"
     if timestamps is None:
         context.current_timestamp = None
         for value in position:

@@ -168,7 +168,7 @@ class AsyncCalls:
             pass
         if wave.failure is not None:
             return wave.failure
-        if len(wave.results) < len(values):  # of a cancelled worker a group says nothing
+        if len(wave.results) < len(values):  # a group does not report a cancelled worker
             lost = set(range(len(values))) - {at for at, _ in wave.results}
             return Failed(_ended(asyncio.CancelledError()), at=min(lost))
         return wave.results
@@ -253,7 +253,7 @@ class AsyncCalls:
         if not isinstance(outcome, Failed):
             again = self._retry_result is not None and self._retry_result(outcome)
         elif outcome.may_repeat:
-            assert isinstance(outcome.cause, Exception), "only these are asked for"
+            assert isinstance(outcome.cause, Exception), "only these may repeat"
             again = self._retry_error is not None and self._retry_error(outcome.cause)
         else:
             again = False

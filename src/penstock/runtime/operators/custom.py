@@ -44,14 +44,14 @@ class InputMethods:
 
 
 class OwnInputs:
-    """Calls the methods of one operator object; it is told the end of each input once.
+    """Calls the methods of one operator object, and signals the end of each input once.
 
     Attributes:
-        elements: Per input, what takes a record and the context.
+        elements: Per input, the function of a record and the context.
     """
 
     def __init__(self, target: Any, spec: OperatorSpec) -> None:
-        """Ask the operator for its methods.
+        """Look up the methods of the operator.
 
         Raises:
             UserFunctionError: Its inputs do not fit its streams.
@@ -71,7 +71,7 @@ class OwnInputs:
             self._methods[number].end()
 
     def restore_ended(self, number: int) -> None:
-        """Record that the operator was told the end of an input before a restart."""
+        """Record that the operator received the end of an input before a restart."""
         self._ended.add(number)
 
 
@@ -202,7 +202,7 @@ class OwnOperator(Operator):
             raise UserFunctionError(
                 f"operator {self.spec.name!r} has {waiting} unread records in sorters {when}",
                 hint="Emit them, or write them to keyed state, in prepare_snapshot_pre_barrier; in a "
-                "batch run in end_input, and when record attributes say that backlog ends.",
+                "batch run in end_input, and when record attributes report the end of backlog.",
                 origin=self.spec.origin,
             )
 

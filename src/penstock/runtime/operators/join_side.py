@@ -133,7 +133,7 @@ class JoinSide:
                 kind = record.get_row_kind()
                 if kind is not RowKind.INSERT:
                     effect = _EFFECT[kind]
-                    record = copy(record)  # noqa: PLW2901 - state knows rows, not changes
+                    record = copy(record)  # noqa: PLW2901 - state has rows, not changes
                     record.set_row_kind(RowKind.INSERT)
             digest, coded = self._digest(record)
             found = counts.get(digest)

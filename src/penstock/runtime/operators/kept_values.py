@@ -69,9 +69,9 @@ class KeptValues:
         keys: Sequence[Any],
         groups: Sequence[int] | None,
     ) -> tuple[pa.RecordBatch, pa.RecordBatch, pa.RecordBatch]:
-        """Return parts before and after as results read them, and those to store; tallies of `after` have what came.
+        """Return parts before and after as results read them, and those to store.
 
-        Without key groups there is no state, and none is written.
+        The tallies of the argument `after` contain only the new counts. Without key groups there is no state.
         """
         stored = changed = after
         read: dict[int, tuple[list[Counts], list[Counts]]] = {}

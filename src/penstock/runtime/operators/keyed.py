@@ -94,7 +94,7 @@ class KindCheck:
             return True
         raise StateMigrationError(
             f"operator {self._spec.name!r} has state by keys of kind {_named(stored)}, and its first "
-            f"records have keys of kind {_named(met)}, which find none of it",
+            f"records have keys of kind {_named(met)}, which never match a stored key",
             hint="Let the key selector return what it did; to begin without the state, give the "
             "operator another uid; if keys of both kinds are meant, set "
             "execution.state-recovery.ignore-key-kinds.",

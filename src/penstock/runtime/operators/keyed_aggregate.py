@@ -191,7 +191,7 @@ class KeyedAggregateOperator(KeyedFoldOperator):
 
     @property
     def _is_last_batch(self) -> bool:
-        """True if nobody reads state after the run."""
+        """True if the state is not needed after the run."""
         return self._by_time and self._is_last_run
 
     def _see(self, keys: list[Any]) -> None:

@@ -31,7 +31,7 @@ class KeyedFoldOperator(KeyedOperator):
         self, spec: OperatorSpec, output: Output, context: OperatorContext, scope: KeyedScope
     ) -> None:
         super().__init__(spec, output, context, scope)
-        assert spec.folding is not None, "the plan says where an operator folds"
+        assert spec.folding is not None, "the plan decides where an operator folds"
         self.folding = spec.folding
         self.table: FoldTable | None = None
 
@@ -79,7 +79,7 @@ class KeyedFoldOperator(KeyedOperator):
     ) -> list[int] | None:
         """Return the begin of the pane that each record belongs to; None if there are no panes.
 
-        It is asked once of every batch, before that is folded.
+        It is called once per batch, before the batch is folded.
         """
         return None
 

@@ -41,12 +41,12 @@ class BatchCalls:
         return is_plain(schema) and schema.equals(self._schema)
 
     def argument(self, values: list[Any]) -> Any:
-        """Return the columns of records in the form that the function asks for, of the fixed size if it has one."""
+        """Return the columns of records in the form that the function takes, of the fixed size if it has one."""
         columns = arrow_columns(self._batches.records, values)
         return self.argument_of(pa.RecordBatch.from_arrays(columns, schema=self._schema))
 
     def argument_of(self, batch: pa.RecordBatch) -> Any:
-        """Return columns in the form that the function asks for, of the fixed size if it has one."""
+        """Return columns in the form that the function takes, of the fixed size if it has one."""
         rows = batch.num_rows
         missing = self._batches.size - rows
         if self._batches.is_fixed and missing:
@@ -70,10 +70,10 @@ class BatchCalls:
         else:
             if not self._batches.is_row_for_row:
                 return batch
-            wanted = self._batches.size if self._batches.is_fixed else count
-            if batch.num_rows == wanted:
+            records = self._batches.size if self._batches.is_fixed else count
+            if batch.num_rows == records:
                 return batch.slice(0, count)
-            problem = f"it returned {batch.num_rows} rows for {wanted} records"
+            problem = f"it returned {batch.num_rows} rows for {records} records"
         raise TypeMismatchError(
             f"{self._subject}: {problem}",
             hint=_ONE_EACH if self._batches.is_row_for_row else _ANY,

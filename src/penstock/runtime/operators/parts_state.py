@@ -3,7 +3,7 @@
     keys of the columns ──state──▶ a row of known parts per key ─┐
                                    the columns, in their order ──┴──merge──▶ a row per key ──▶ state
 
-What is known of a key comes first, so sums of floats are those of its records one after the other. A key without state
+The row of known parts comes first, so sums of floats are those of its records one after the other. A key without state
 has NULL parts, which change nothing.
 """
 
@@ -115,9 +115,9 @@ class PartsState:
         self._rows = row_factory(kept.field_names)
 
     def begin(self, merged: pa.RecordBatch, *, is_last: bool) -> Update:
-        """Write the state of keys that have none, unless nobody reads it; rows are in the order of their key groups.
+        """Write the state of keys that have none, unless it is not needed; rows are in the order of their key groups.
 
-        Of keys without rows there is no state.
+        Keys without rows have no state.
         """
         if is_last:
             return self._settled(Update(merged, [False] * merged.num_rows, merged), None, None)

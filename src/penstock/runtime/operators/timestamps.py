@@ -151,7 +151,7 @@ class TimestampsOperator(Operator):
             return
         times = epoch_millis_of(batch.column(self._assigner.name))
         if times is None:
-            self._assign(self._assigner, rows_of(batch), None)  # tells which record has none
+            self._assign(self._assigner, rows_of(batch), None)  # names the record without one
             raise AssertionError("some record has no timestamp")
         self._greatest = max(self._greatest, *times)
         self._write(batch, times)
@@ -273,7 +273,7 @@ class TimestampsOperator(Operator):
     def _detect_idleness(self, idle_ms: int) -> None:
         """Become idle after this time without records; only at levels above 0.
 
-        A task of level 0 does not know the times of earlier tasks. So the receivers of its channels
+        A task of level 0 does not have the times of earlier tasks. So the receivers of its channels
         detect the idleness of its splits.
         """
         now_ms = time_ns() // 1_000_000

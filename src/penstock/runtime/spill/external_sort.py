@@ -77,7 +77,7 @@ class RecordSorter:
 
     @property
     def is_waiting(self) -> bool:
-        """True if it has records that nobody has begun to read."""
+        """True if it has records and their reading has not begun."""
         return len(self) > 0 and not self._is_read
 
     def add(self, key: Any, value: Any, timestamp: int | None = None) -> None:

@@ -1,7 +1,7 @@
 """Memory of records, measured on a few of them.
 
-The pickled form says little: a string of a thousand characters takes a thousand bytes in both, a
-tuple of three small numbers a dozen bytes pickled and two hundred in memory.
+The pickled form is a poor measure: a string of a thousand characters takes a thousand bytes in both,
+a tuple of three small numbers a dozen bytes pickled and two hundred in memory.
 """
 
 from __future__ import annotations

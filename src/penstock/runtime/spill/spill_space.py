@@ -48,11 +48,11 @@ _OTHER_HINT = "Check the disk, then start the job again."
 
 
 class SpillStore:
-    """Rows that are put in any order, and read in order of address as often as wanted.
+    """Rows that are put in any order, and read in order of address any number of times.
 
     Attributes:
         path: The file; it exists from the first row on.
-        size_bytes: What the rows take, addresses aside.
+        size_bytes: Size of the rows without addresses.
     """
 
     def __init__(self, path: Path) -> None:
@@ -114,7 +114,7 @@ class SpillStore:
         return SpillError(
             f"the spill file {self.path} is damaged: {what}",
             hint="Start the job again; if it happens again, check the disk of the worker, and that "
-            "nobody cleans up Spark's local directories while jobs run.",
+            "no program cleans up Spark's local directories while jobs run.",
         )
 
     def _put(self, rows: list[Row]) -> None:

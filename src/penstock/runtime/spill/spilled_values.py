@@ -1,6 +1,6 @@
 """A list of records that may be larger than memory.
 
-Records are appended and then read, in order and as often as wanted. The last ones are in memory,
+Records are appended and then read in order, any number of times. The last ones are in memory,
 as many as fit into a share of `execution.sorted-inputs.memory`; the others are in a file.
 
     values = operator.spilled_values()
@@ -35,8 +35,8 @@ _HEADER = FrameHeader(0, 0, 0, 0, FrameKind.RECORDS, 0)
 class SpilledValues:
     """Records in the order they were appended.
 
-    Equal records that were one object may be several when they are read back. Whoever changes a
-    record that was read changes it for this reading only, or for all: copy it instead.
+    Equal records that were one object may be several when they are read back. A change of a record
+    that was read may apply to this reading only, or to all: copy the record instead.
     """
 
     def __init__(

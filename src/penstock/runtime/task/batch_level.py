@@ -1,8 +1,8 @@
 """A level in a batch run: one key group after the other.
 
 Rows arrive sorted by route and frame: first the control frames for this task, then broadcast records
-(both have negative routes), then the frames of each key group in order of writing. Memory contains one key group at a time: its
-records, or its accumulators if they are folded frame by frame. Of an operator without a key, and of a
+(both have negative routes), then the frames of each key group in order of writing. Memory contains one key group at a
+time: its records, or its accumulators if they are folded frame by frame. For an operator without a key, and for a
 broadcast input, it contains one frame. A key group that does not fit in memory is spilled
 (`spilled_group`). Frames for later levels and sinks are forwarded unread.
 """

@@ -83,7 +83,7 @@ def close_after(error: BaseException, closes: Iterable[Callable[[], None]]) -> N
     """Call every function after a failure, which stays the one that is raised."""
     try:
         close_all(closes)
-    except Exception as second:  # noqa: BLE001 - it is told with the first
+    except Exception as second:  # noqa: BLE001 - it becomes a note of the first
         _note(error, second)
 
 
@@ -193,7 +193,7 @@ class OperatorMetrics:
         return taken
 
 
-_MAKING = "Correct what the operator asks of its function before it opens it."
+_MAKING = "Correct the method of the function that the operator calls before open."
 
 _MAKING_COLUMNS = (ExpressionOperator, KeyedAggregateOperator, MapBatchesOperator)
 

@@ -176,7 +176,7 @@ class _SourceChain:
             try:
                 found = type_of_arrow(schema) == self._declared
             except PenstockError:
-                found = False  # whoever makes the records raises it
+                found = False  # making the records raises it
             self._known_schema = schema, found
         return found
 
@@ -332,7 +332,7 @@ class LevelZero:
         self._tell(source, EndOfInput(source))
 
     def begin_next_part(self, source: int) -> None:
-        """Tell every receiver that `source` goes on with its next part, behind this micro-batch."""
+        """Announce to every receiver that `source` goes on with its next part, behind this micro-batch."""
         self._tell(source, NextPart(source))
 
     def _tell(self, source: int, element: ControlElement) -> None:

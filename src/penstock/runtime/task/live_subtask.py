@@ -213,9 +213,9 @@ class LiveLevel:
         if self._backlog is None:
             return pickle.dumps(remembered, 5)
         # A subtask may run in another worker in every micro-batch, and a writer sends each status
-        # once: the new worker must know those that the old one has received.
-        said = {key: writer.backlog for key, writer in self._chain.writers.items()}
-        return pickle.dumps((*remembered, (self._backlog.remember(), said)), 5)
+        # once: the new worker must have those that the old one has received.
+        sent = {key: writer.backlog for key, writer in self._chain.writers.items()}
+        return pickle.dumps((*remembered, (self._backlog.remember(), sent)), 5)
 
     def restore(self, memory: bytes) -> None:
         """Restore the result of `remember`; the backend is up to date."""
@@ -367,7 +367,7 @@ class LiveSubtask:
             costs = self._append(level, backend, log, facts)
             facts.state_log_bytes[level.number, self._subtask] = log.head.log_bytes
             out.append(level.report({COPY_USES[use]: 1, **costs}, facts))
-            switch(ARROW)  # whoever takes the frames
+            switch(ARROW)  # the time of the reader of the frames
             yield from out
             switch(STATE)
             for name in names:
@@ -388,7 +388,7 @@ class LiveSubtask:
         close_all(each.close for each in (backend, level) if each is not None)
 
     def _current(self, log: ChangeLog) -> tuple[LiveLevel, KeyedStateBackend]:
-        """Return a level that has seen nothing the log does not know, and its backend."""
+        """Return a level whose changes are all in the log, and its backend."""
         unchanged = self._position is None and log.is_new
         if self._level is not None and not unchanged and log.missing_after(self._position) is None:
             self.close()

@@ -152,7 +152,7 @@ class _Input:
         self._inputs.operator.separate()
 
     def set_backlog(self, backlog: bool) -> None:  # noqa: FBT001
-        assert self._sender is not None, "level 0 says nothing"
+        assert self._sender is not None, "level 0 sends no status"
         self._inputs.statuses.set_backlog(self._sender, backlog)
 
 

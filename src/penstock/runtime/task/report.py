@@ -28,7 +28,7 @@ class Report:
         memory: uid to the `memory` of the operator.
         greatest_timestamp_ms: Greatest watermark emitted by sources, None if there is none.
         source_watermarks: Source to the least watermark of its splits that had records; Long.MIN if the
-            source has ended, which counts, whatever other tasks say.
+            source has ended, which counts whatever other tasks report.
         snapshot: The control event that requested a snapshot in this micro-batch, which the
             watermarks, the memory and the state belong to; None if there is none.
         state: Metrics of state access over all subtasks and levels: numbers of local copies that

@@ -1,9 +1,9 @@
 """A key group that does not fit in memory: its limit, and its records on disk in order of key, read in portions of keys.
 
-Records are written in runs, of what fits in memory. A run is sorted by key, and by time if the parts of a key
-are wanted so. It is cut into blocks, which are rows of the store of the group. Where a block begins is its
-address, so the store has the blocks of all runs in order of their begins; they end where they like, beyond
-the begins of others:
+Records are written in runs, each as large as fits in memory. A run is sorted by key, and by time if the parts of a
+key are read so. It is cut into blocks, which are rows of the store of the group. The begin of a block is its
+address, so the store has the blocks of all runs in order of their begins. A block may end beyond the begins of
+others:
 
     run 0        a a a b │ b c d e │ f
     run 1        a b c c │ c c d g │ g h
@@ -13,8 +13,8 @@ the begins of others:
     input        that of the records; of all but results of a bounded region it is `REST` more
     block        frame of records with keys, each of these: u8 length of key | key
 
-Integers are big-endian. Keys are as `penstock.wire.canonical.key_bytes` has them, times count from Long.MIN and
-are 0 where parts are not wanted by time. Equal ones stay as they arrived, by run and block. Results come first
+Integers are big-endian. Keys are in the form of `penstock.wire.canonical.key_bytes`, times count from Long.MIN and
+are 0 where parts are not read by time. Equal ones stay as they arrived, by run and block. Results come first
 whatever their time: it is in their record, a pair.
 """
 
@@ -75,12 +75,12 @@ class RunWriter:
     """Takes the frames of one operator, in order of arrival, and writes sorted runs.
 
     Attributes:
-        operator: Whose records they are.
+        operator: The operator that reads the records.
         stamped: Inputs that have records with a timestamp; the others of theirs have Long.MIN.
         runs: How many were written.
         rows: Blocks they have.
         records: Records they have.
-        size_bytes: What the blocks take.
+        size_bytes: Size of the blocks.
     """
 
     def __init__(self, operator: KeyedOperator, store: SpillStore, memory_bytes: int) -> None:
@@ -210,7 +210,7 @@ class HeldMemory:
     """Compares what a level holds with a limit."""
 
     def __init__(self, limit_bytes: int) -> None:
-        """Know no sizes yet."""
+        """Begin without sizes."""
         self._limit = limit_bytes
         self._look_at = 0
         self._sizes: dict[InputTarget, int] = {}
@@ -272,7 +272,7 @@ class _Block:
 
     Attributes:
         place: (input, run, block): their place in order of arrival.
-        time: Of the first one, if parts are wanted by time.
+        time: Time of the first one, if parts are read by time.
         keys: Key of each, as written.
         values: The records.
         stamps: Their timestamps; None if no record of the input has one.

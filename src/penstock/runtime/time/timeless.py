@@ -68,7 +68,7 @@ def no_watermarks(what: str, subject: str, origin: CallSite | None) -> Watermark
 def no_timestamp(spec: OperatorSpec) -> TimestampUnsupportedError:
     """Return the error about a function that reads the timestamp of a record."""
     return TimestampUnsupportedError(
-        f"operator {spec.name!r} asked for the timestamp of a record, but {_WITHOUT}",
+        f"operator {spec.name!r} requested the timestamp of a record, but {_WITHOUT}",
         hint="Configure a watermark strategy with a timestamp assigner, or set "
         "pipeline.force-timestamp-support to true.",
         origin=spec.origin,

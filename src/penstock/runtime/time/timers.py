@@ -7,7 +7,7 @@ any other state. The backend stores them in order of time.
 |---|---|---|
 | live run | when the watermark reaches them | when the clock reaches them, in a micro-batch; the driver |
 | | | starts one if a timer is due and no records arrive |
-| batch run | after the last record of their key | after them; BATCH mode: whatever the clock says; |
+| batch run | after the last record of their key | after them; BATCH mode: whatever the time; |
 | | | history: those that are due; the live run has the others |
 | end of a live input | all of them | dropped |
 

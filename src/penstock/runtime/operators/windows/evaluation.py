@@ -95,7 +95,7 @@ def no_window_state() -> ScopedStates:
         GraphError: Always: the windows merge.
     """
     raise GraphError(
-        "a function of merging windows asked for state of its window",
+        "a function of merging windows requested state of its window",
         hint="Use global_state(), or windows that do not merge.",
     )
 
