@@ -137,10 +137,10 @@ def check_blob(where: str, blob: bytes) -> None:
 
 
 def check_row(where: str, operator: str, key_group: int, blob: bytes) -> None:
-    """Make sure a row of a snapshot says whose its blob is, and the blob is what was written.
+    """Check that a row of a snapshot names the owner of its blob, and that the blob is intact.
 
     Raises:
-        StateError: It is not so; names operator and key group.
+        StateError: The check fails; names operator and key group.
     """
     row_owner = f"operator {operator!r}, key group {key_group}"
     check_blob(f"{row_owner}, {where}", blob)
@@ -155,7 +155,7 @@ def _owner(blob: bytes) -> str:
 
 
 def _claimed_owner(blob: bytes) -> str:
-    """Return whose a damaged blob says it is: its header may be damaged too."""
+    """Return the owner in the header of a damaged blob; the header may be damaged too."""
     uid = blob[_UID_AT:][: int.from_bytes(blob[12:_UID_AT], "little")]
     return f"operator {uid.decode(errors='replace')!r}, key group {key_group_of(blob)}"
 

@@ -48,7 +48,7 @@ class TypeInformation(ABC, Generic[T_co]):
         """Return `value` in the declared form, the same object if it has that form already.
 
         Raises:
-            ValueError: The value cannot be coerced; the text says why.
+            ValueError: The value cannot be coerced; the text gives the reason.
         """
 
     def fit(self, values: Sequence[Any], kinds: set[type]) -> Sequence[Any]:

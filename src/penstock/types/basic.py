@@ -45,9 +45,9 @@ class BasicRule:
     settle: Callable[[Sequence[Any]], Sequence[Any] | None] | None = None
 
 
-def refusal(value: object, wanted: str) -> ValueError:
-    """Return the error for a value that is not `wanted`, e.g. `an integer`."""
-    return ValueError(f"{value!r} of class {type(value).__name__} is not {wanted}")
+def refusal(value: object, expected: str) -> ValueError:
+    """Return the error for a value that is not `expected`, e.g. `an integer`."""
+    return ValueError(f"{value!r} of class {type(value).__name__} is not {expected}")
 
 
 def _integer(value: Any, low: int | None, high: int | None) -> int:
@@ -175,19 +175,19 @@ def _time(value: Any) -> time:
     return time(value.hour, value.minute, value.second, value.microsecond, fold=value.fold)
 
 
-def _plain_datetime(value: Any, wanted: str) -> datetime:
+def _plain_datetime(value: Any, expected: str) -> datetime:
     if type(value) is datetime:
         return value
     # pandas' Timestamp is a datetime with nanoseconds, and its NaT one without a year.
     if not isinstance(value, datetime) or getattr(value, "nanosecond", None):
-        raise refusal(value, f"{wanted} of whole microseconds")
+        raise refusal(value, f"{expected} of whole microseconds")
     try:
         return datetime(
             value.year, value.month, value.day, value.hour, value.minute, value.second,
             value.microsecond, value.tzinfo, fold=value.fold,
         )  # fmt: skip
     except (TypeError, ValueError):
-        raise refusal(value, wanted) from None
+        raise refusal(value, expected) from None
 
 
 def _timestamp(value: Any) -> datetime:
@@ -208,7 +208,7 @@ def _zoned_timestamp(value: Any) -> datetime:
     try:
         return found if found.tzinfo is UTC else found.astimezone(UTC)
     except OverflowError:
-        raise refusal(value, "a datetime that can be told in UTC") from None
+        raise refusal(value, "a datetime that exists in UTC") from None
 
 
 def _in_utc(values: Sequence[datetime]) -> Sequence[datetime] | None:

@@ -34,7 +34,7 @@ def numpy_form(batch: pa.RecordBatch) -> dict[str, Any]:
 
 
 def polars_form(batch: pa.RecordBatch) -> Any:
-    """Return a DataFrame of Polars, which a program that asks for it has."""
+    """Return a DataFrame of Polars, from the installation of the program."""
     return import_module("polars").from_arrow(batch)  # no dependency of ours
 
 

@@ -195,7 +195,7 @@ class MapTypeInfo(TypeInformation[dict[Any, Any]]):
 
 
 def _is_pair(value: object) -> bool:
-    return isinstance(value, tuple) and len(value) == 2  # noqa: PLR2004 - as the name says
+    return isinstance(value, tuple) and len(value) == 2  # noqa: PLR2004 - a pair
 
 
 def _check_type(family: str, candidate: object) -> None:

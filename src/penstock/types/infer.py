@@ -35,7 +35,7 @@ _PLAIN: dict[Any, TypeInformation] = {
 def type_of_annotation(annotation: Any) -> TypeInformation | None:
     """Return the type that an annotation describes, or None if it does not describe one exactly.
 
-    The function knows int, float, str, bool, bytes, the datetime classes, Decimal, Instant,
+    The function supports int, float, str, bool, bytes, the datetime classes, Decimal, Instant,
     `list[T]`, `dict[K, V]` and `tuple[A, B]`. Dataclasses, named tuples and typed dicts are rows
     with the same field names. `T | None` is known where the type of the container allows None.
     Any other annotation inside makes the whole annotation unknown. Strings are unknown, so resolve
@@ -111,8 +111,8 @@ def _field_names(cls: type) -> list[str]:
 def type_of_elements(annotation: Any) -> TypeInformation | None:
     """Return the type of the elements of a function with this return annotation, None if unknown.
 
-    The function knows iterables, iterators, generators, lists, sets and `tuple[T, ...]`, all of
-    them also with `| None`. Of elements `T | tuple[OutputTag, V]` it returns the type of `T`: the
+    The function supports iterables, iterators, generators, lists, sets and `tuple[T, ...]`, all of
+    them also with `| None`. For elements `T | tuple[OutputTag, V]` it returns the type of `T`: the
     tagged values go to a side output.
     """
     found = _present(annotation)

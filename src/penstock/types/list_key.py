@@ -59,7 +59,7 @@ class TupleKey(tuple[Any, ...]):
 
     __slots__ = ()
 
-    # Of two classes derived from tuple, Python asks the left one: a list would equal a tuple there.
+    # Python compares two classes derived from tuple by the left one: a list would equal a tuple there.
     def __eq__(self, other: object) -> bool:
         """Return whether the other one is a tuple with equal elements."""
         return type(other) is not ListKey and tuple.__eq__(self, other)

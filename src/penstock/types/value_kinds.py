@@ -11,7 +11,7 @@ per class. These modules read it:
     an atom            its content determines it           int, str, date
     a container        its components determine it         list, dict, Row; named tuples are tuples
     an object          its attributes determine it         an instance of a plain class (dataclass)
-    of another class   nothing is known of it              it is copied as a pickle
+    of another class   its content is unknown              it is copied as a pickle
 
 Copies and digests by a declared type use the type instead (`declared_copying`, `typed_digest`). The
 size of a record and the digest of code share only `slot_names` with this table. `list_key` turns a
@@ -286,7 +286,7 @@ def _deep_copy(value: Any) -> Any:
         raise UserCodeError(
             f"a record of type {type(value).__name__} cannot be copied: {words_of(cause)}",
             hint="Return False from is_output_value_stored of the function that emits it, if that "
-            "keeps nothing of what it emitted; or emit something that can be pickled.",
+            "keeps no emitted value; or emit something that can be pickled.",
         ) from cause
 
 

@@ -3,9 +3,9 @@
 `write_atomically` writes `.<name>.tmp` next to the target, syncs it, renames it and syncs
 the directory: after a crash at any point the target has its old bytes or the new ones.
 
-`put_exclusively` makes a file that nobody replaces: of several writers one succeeds.
+`put_exclusively` makes a file that is never replaced: only one of several writers succeeds.
 
-Of a path in a store of objects both are one conditional put or a plain one: an object is whole, durable, or not there.
+For a path in an object store both are a single put, conditional or plain: an object is whole and durable, or not there.
 
 A *verified* file has a checksum too. It has exactly two lines, one JSON object and the crc32 of
 that line, its newline included:
@@ -31,7 +31,7 @@ from penstock.filesystem.stored_path import JobPath, StoredPath
 PRIVATE_DIRECTORY = 0o700
 PRIVATE_FILE = 0o600
 """Modes of the files and directories of a job. They contain the user's records, state and options,
-so nobody else may read them."""
+so only their owner may read them."""
 
 
 def write_atomically(

@@ -8,16 +8,16 @@ while, or whose host lost the file system, continues later without its lock. As 
 epoch, the new driver wins, and the old one fails before its data becomes visible.
 
 A driver checks several times per epoch. The file is replaced as a whole, never changed, so a file that was read
-once need not be read again while the name leads to it: inode, times and size tell. It is opened for that each
-time, because a network file system asks its server about a file that is opened, and may answer `stat` from a
+once need not be read again while the name leads to it: inode, times and size identify it. Each check opens the file,
+because a network file system queries its server when a file is opened, and may answer `stat` from a
 cache. A file younger than two seconds is read, because its successor could have the same inode and the same time.
 
-In a store of objects every driver has an object of its own, which only one can create and nobody removes:
+In an object store every driver has an object of its own, which only one can create and no driver removes:
 
     drivers/000000000007.json   the driver with epoch 7 has begun
 
-A driver asks whether there is one of the next epoch. A put that is under way when it asks may arrive later, so what it
-commits must be put under names that its successor does not use, or be created: see `spark/job/job_steps.py`.
+A driver checks whether there is one of the next epoch. A put that is under way at the check may arrive later. So a driver
+commits only under names that its successor does not use, or creates the objects: see `spark/job/job_steps.py`.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class Fence:
 
     def _unreadable(self, cause: OSError) -> JobDirectoryError:
         return JobDirectoryError(
-            f"nobody can tell who may commit: {self.path} cannot be read: {cause}",
+            f"the driver that may commit is unknown: {self.path} cannot be read: {cause}",
             hint="Start the same command again.",
         )
 
@@ -108,7 +108,7 @@ def driver_name(epoch: int) -> str:
 
 
 def _facts_of(path: Path) -> tuple[FileFacts, bool]:
-    """Return what tells a file from others of its name, and whether it is young."""
+    """Return the facts that identify a file among others of its name, and whether it is young."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         found = os.fstat(descriptor)

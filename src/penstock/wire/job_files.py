@@ -139,7 +139,7 @@ class _StoredFile(NewFile):
 
 
 def new_file(path: JobPath, *, is_digested: bool = False) -> NewFile:
-    """Begin a file of a name that nobody else uses.
+    """Begin a file of a name that only the caller uses.
 
     Raises:
         OSError: It cannot be made.

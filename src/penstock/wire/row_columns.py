@@ -4,7 +4,7 @@ Routing and sending an Arrow batch of plain columns is cheaper than routing and 
 process that calls a function makes the rows. It makes them with the code of level 0, so a record is
 the same either way.
 
-`ColumnRecords` are such rows behind the exchange, for operators that read columns; they make rows if somebody asks.
+`ColumnRecords` are such rows behind the exchange, for operators that read columns; they make rows on request.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _CHECKED = (
     kinds.is_date32,
     lambda kind: kinds.is_timestamp(kind) and kind.unit == "us",
 )
-"""Types of which the least and the greatest value tell whether all can be read; finer times tell it one by one."""
+"""Types whose values can all be read if the least and the greatest can; finer times are checked one by one."""
 
 
 def is_plain(schema: Any) -> bool:
@@ -51,7 +51,7 @@ def are_records(batch: Any) -> bool:
     try:
         check_times(batch)
     except TypeMismatchError:
-        return False  # whoever makes the records raises it, and says of what
+        return False  # making the records raises it again, with details
     return True
 
 

@@ -2,12 +2,12 @@
 
 To decode an entry costs about ten times what it costs to copy its bytes, and a run that takes over
 ten million keys answers its first record long before it has needed most of them. So the hash-map
-backend decodes a key group of an operator when a part of it is first asked for:
+backend decodes a key group of an operator at the first access to a part of it:
 
-    blob of a group that was asked for     applied at once
-    blob with timers                       applied at once: they fire though nobody asks for their key
-    blob of another schema                 applied at once: what cannot be read is refused at once
-    blob without a directory               applied at once: only its entries say what it has
+    blob of an accessed group              applied at once
+    blob with timers                       applied at once: they fire without an access to their key
+    blob of another schema                 applied at once: an unreadable one is refused at once
+    blob without a directory               applied at once: only its entries show its states
     every other blob                       deferred, its checksum verified, behind those before it
 """
 
@@ -32,11 +32,11 @@ class DeferredGroups:
         self._restored: set[int] = set()
 
     def is_restored(self, key_group: int) -> bool:
-        """Return whether something of a key group was asked for."""
+        """Return whether a key group was accessed."""
         return key_group in self._restored
 
     def defer(self, key_group: int, blob: bytes) -> None:
-        """Take a blob of a group that nobody asked for, behind its others."""
+        """Take a blob of a group that was not accessed, behind its others."""
         self._blobs.setdefault(key_group, []).append(blob)
 
     def restore(self, key_group: int) -> None:

@@ -457,7 +457,7 @@ def decode_blob(blob: bytes) -> list[Section]:
             hint="Keep the classes of stored values importable under their old names.",
         ) from cause
     if len(pickled) != len(directory):
-        raise _damaged("has other sections than its directory says")
+        raise _damaged("has other sections than its directory lists")
     return [
         Section(state, schema, *map(unpack, columns))
         for (state, schema), columns in zip(directory, pickled, strict=True)

@@ -1,21 +1,21 @@
 r"""The epoch records of a live run, as its driver reads and puts them, and the mark of the last settled epoch.
 
-    records/000000000012     what epoch 12 changed, and the entries of small changes
+    records/000000000012     the changes of epoch 12, and the entries of small changes
     segments/2-5-<hex>       entries of a large change of level 2, subtask 5
     segments/merged-<hex>    entries of several logs that were in records
-    …/.<name>.tmp            what is not complete
+    …/.<name>.tmp            incomplete files
 
-An epoch whose record exists is committed; one that has none never happened. The logs are what the newest
-base and all records after it say. A record is put exclusively: if two drivers put the same epoch, one of
+An epoch whose record exists is committed; an epoch without a record never happened. The newest base and all
+records after it describe the logs. A record is put exclusively: if two drivers put the same epoch, one of
 them fails, changes nothing, and opens the log again.
 
-A file is removed only after a base is durable that does not need it, and only by its name: a file that is
-not known here may be the segment of a task of the driver that comes after this one. For the same reason
-what `open` finds and nobody needs is removed only when a record of this driver is durable. Until then an
-older driver might put a record that names it; from then on it can not.
+A file is removed only after a base is durable that does not need it, and only by its name: an unknown file
+may be the segment of a task of the driver that comes after this one. For the same reason an unneeded file that
+`open` finds is removed only when a record of this driver is durable. Until then an older driver might put a
+record that names it; from then on it can not.
 
-An epoch is settled if nothing is left to do that its record asks for. A record is the commit of an epoch, but
-what it names is done after it: sinks commit, a hand-over is recorded, a savepoint completed. While the job runs,
+An epoch is settled if all work that its record requires is done. A record is the commit of an epoch, but that
+work follows it: sinks commit, a hand-over is recorded, a savepoint completed. While the job runs,
 or starts again, its driver does that. A savepoint of a job that is not running, which continues without the job,
 needs the mark:
 
@@ -224,10 +224,10 @@ class EpochLog:
         return self._planned
 
     def adopt(self, merge: Merge) -> None:
-        """Use what a merge has written; the next record is a base.
+        """Use the files of a merge; the next record is a base.
 
         A merge that was planned before the log was opened again has no effect: its files are among
-        those that nobody needs.
+        the unneeded ones.
 
         Raises:
             StateError: The merge is not written.
@@ -253,7 +253,7 @@ class EpochLog:
         return self._table.files() | {file_of(epoch) for epoch in range(first, self._next)}
 
     def _sweep(self) -> None:
-        """Remove some of the files that nobody needs."""
+        """Remove some of the unneeded files."""
         for _ in range(min(_SWEPT_PER_PUT, len(self._garbage))):
             failpoint("epoch.sweep")
             (self._directory / self._garbage.popleft()).unlink(missing_ok=True)

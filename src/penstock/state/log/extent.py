@@ -7,9 +7,9 @@ merging copies bytes and decodes nothing.
 Entries 7 ("ab") and 8 (empty): `02000000 6162 00000000`.
 
 Extents that are too large for an epoch record are in a segment. It has a temporary name,
-`segments/.<hex>.tmp`, until it is complete and durable. So whatever has a final name is whole, and whoever
-opens the log may remove what has a temporary one. A segment that goes to a store is in a temporary file of
-this machine until then.
+`segments/.<hex>.tmp`, until it is complete and durable. So a file with a final name is whole, and a driver
+that opens the log may remove files with temporary names. A segment that goes to a store is in a temporary file
+of this machine until then.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def verify(extent: Extent, data: bytes, directory: JobPath = _NOWHERE) -> None:
 
 
 def read_extent(directory: JobPath, extent: Extent) -> bytes:
-    """Return the bytes of an extent; whoever uses them verifies them.
+    """Return the bytes of an extent; the caller verifies them.
 
     Raises:
         StateError: The file cannot be read.

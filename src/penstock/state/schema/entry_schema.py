@@ -152,9 +152,9 @@ class StateSchema:
         subkey_type: Type of the keys of a map or of broadcast state; None for other kinds.
         has_ttl: Whether each stored value is `(last access in ms, value)`.
         form: Form of stored values.
-        holds_plain: Whether values are plain in memory too, as the caller puts and gets them; no part of what is stored.
-        is_part: Of rows of parts of aggregates, whose names say what was computed: whether a field of a name is a part, and no
-            column of the key. They are read if the columns of the key are the same and no part is new. No part of what is
+        holds_plain: Whether values are plain in memory too, as the caller puts and gets them; it is not stored.
+        is_part: For rows of parts of aggregates: whether a field of a name is a part, and no column of the key. The name
+            describes the computation. They are read if the columns of the key are the same and no part is new. It is not
             stored.
     """
 

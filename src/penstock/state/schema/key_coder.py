@@ -127,7 +127,7 @@ def _basic(value: Any, basic: BasicTypeInfo) -> Any:
         return value if type(value) is str else "".join(value)
     if not isinstance(value, Number):
         raise _NoSuchKeyError
-    number: Any = value  # mypy does not know the common methods of classes of numbers
+    number: Any = value  # mypy lacks the common methods of classes of numbers
     try:
         whole = int(number.real)
         return basic.coerce(whole if type(number) is not int and whole == number else number)

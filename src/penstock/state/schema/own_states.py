@@ -46,7 +46,7 @@ _PREFIXES = {
 
 
 def described(state: str) -> str:
-    """Return the name of a state for people, who do not know the names that operators use.
+    """Return the name of a state for people instead of the internal one.
 
     Examples:
         >>> described("total")

@@ -20,7 +20,7 @@ One state backend finds keys in a dictionary, another by their bytes. So a class
 if its `==` is known: that of a base class whose values have an encoding, or the generated `==` of a
 `dataclass`. A class that defines `__eq__` or `__hash__` itself would be grouped by these in a dictionary and by
 its fields elsewhere. Calling its methods everywhere does not help: bytes and key groups need one
-representative of each set of equal keys, which only the author of the class knows.
+representative of each set of equal keys, which only the author of the class can name.
 
     class UserId(str): ...                      as str
     namedtuple, IntEnum, StrEnum                as tuple, int, str

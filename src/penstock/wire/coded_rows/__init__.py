@@ -6,7 +6,7 @@ what the proposal leaves open. Any protobuf decoder reads rows of wire types 0, 
 A row is a message: its fields that are not None, in the order of their numbers, a tag before each.
 
     tag      varint of (field number << 3 | wire type)
-    varint   seven bits per byte, lowest first; the high bit says another byte follows
+    varint   seven bits per byte, lowest first; the high bit is set if another byte follows
     zigzag   0, -1, 1, -2 are 0, 1, 2, 3
 
     Row(id: Long, name: String, tags: List(String))      Row(-1, "ab", ["x", None])

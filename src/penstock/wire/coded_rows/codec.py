@@ -177,7 +177,7 @@ class _Buffer:
         first = self._bytes[at]
         numbers = (first & 0x7F).astype(np.uint64)
         after = at + 1
-        open_ = np.flatnonzero(first >= 0x80)  # noqa: PLR2004 - the bit that says more follows
+        open_ = np.flatnonzero(first >= 0x80)  # noqa: PLR2004 - the bit that is set if more follows
         for place in range(1, MAX_VARINT_BYTES):
             if not len(open_):
                 return numbers, after

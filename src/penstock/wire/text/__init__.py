@@ -1,6 +1,6 @@
 """The table of texts: for each declared type one strict meaning in JSON and in a field of CSV.
 
-Every door that reads or writes text asks it, and what Spark reads is compared with it.
+Every reader and writer of text uses it, and texts that Spark reads are compared with it.
 """
 
 from penstock.wire.text.csv_codec import CsvCodec, CsvLines, csv_codec, csv_lines

@@ -46,7 +46,7 @@ def _to_json(value: Any) -> Any:
     if form is None and dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     if form is None:
-        raise TypeError(f"{type(value).__name__} is not JSON")  # json_text says so
+        raise TypeError(f"{type(value).__name__} is not JSON")  # as in json_text
     return form(value)
 
 

@@ -1,7 +1,7 @@
 """The hash-map backend: state and timers as Python objects in dictionaries of the worker process.
 
 Tables are partitioned by key group, because that is how state is written, compacted and moved:
-draining costs in proportion to the keys touched, and a snapshot of one group to the group. Of a copy
+draining costs in proportion to the keys touched, and a snapshot of one group to the group. In a copy
 that is built from the log, key groups are decoded at their first access (`deferred_groups`).
 
 The copy lives in one process. Another worker of the same subtask has a copy of its own and
@@ -254,10 +254,10 @@ class HashBackend:
         return sorted(found.union(*(each.groups() for each in self._deferred.values())))
 
     def key_counts(self) -> dict[str, int]:
-        """Return uid to keys with state; of an operator with several states, of the one with most keys.
+        """Return uid to keys with state; for an operator with several states, those of the state with most keys.
 
-        It is a look at each key group. Operators with key groups that nobody has asked for since the state was taken
-        over are missing: their keys are not known.
+        The method visits each key group. It omits operators with key groups that were not accessed since the state was
+        taken over: their keys are not counted yet.
         """
         found: dict[str, int] = {}
         for (operator, _), table in self._tables.items():

@@ -121,7 +121,7 @@ class HashNestedPart:
         return default if inner is None else inner.get(subkey, default)
 
     def put(self, key: Any, subkey: Any, value: Any, coded: bytes | None = None) -> None:
-        """Set one value; `coded` as `NestedPart.put` says."""
+        """Set one value; `coded` is as in `NestedPart.put`."""
         inner = self.entries.get(key)
         if inner is None:
             inner = self.entries[key] = {}
@@ -242,7 +242,7 @@ class HashTable:
 
     Attributes:
         schema: How values are held now.
-        is_claimed: An operator asked for it; else the schema is the stored one.
+        is_claimed: An operator has declared it; else the schema is the stored one.
     """
 
     def __init__(self, schema: StateSchema, deferred: DeferredGroups, *, is_claimed: bool) -> None:
@@ -277,7 +277,7 @@ class HashTable:
         return list(self._parts.items())
 
     def adopt(self, schema: StateSchema, change: Migration | None) -> None:
-        """Hold values as `schema` says from now on."""
+        """Hold values in the form of `schema` from now on."""
         # Coded bytes that may stay as they are can still mean rows with more columns.
         is_held_alike = schema.holds_plain == self.schema.holds_plain
         if change is not None or schema.form is StoredForm.CODED or not is_held_alike:

@@ -1,12 +1,12 @@
 """The LMDB backend: state in a memory-mapped file, shared by the worker processes of a host.
 
 State may be larger than memory: a micro-batch reads the entries it needs and keeps in memory
-those it touched. Any worker process of the host finds the file as the last one left it, so it
-does not matter which of them Spark hands a subtask to.
+those it touched. Any worker process of the host finds the file as the last one left it, so Spark
+may hand a subtask to any of them.
 
 A micro-batch changes memory only. The file follows when a later micro-batch finds the changes in
-the log: see `lmdb_apply`. Of a copy that is built anew, key groups nobody has touched stay encoded
-(`deferred.py`).
+the log: see `lmdb_apply`. In a copy that is built anew, key groups stay encoded until their first
+access (`deferred.py`).
 
 Timers are in the order of a database, and new ones in a heap.
 """
@@ -136,10 +136,10 @@ class LmdbBackend:
     """Implements `KeyedStateBackend` with an LMDB file.
 
     Args:
-        directory: Where the copy is kept; made if it is missing. One per subtask: all processes
+        directory: Directory of the copy; made if it is missing. One per subtask: all processes
             of a host that run the subtask give the same.
-        owner: Says whose state it is: job, run, program, level, subtask. A copy somebody else
-            left in the directory is thrown away.
+        owner: Owner of the state: job, run, program, level, subtask. A copy of another owner in
+            the directory is thrown away.
 
     Attributes:
         format: How entries are written; set it before the first table.
@@ -179,7 +179,7 @@ class LmdbBackend:
         return found
 
     def declare_keys(self, operator: str, key_type: TypeInformation) -> None:
-        """Say what keys an operator has; see `key_coder`."""
+        """Declare the type of the keys of an operator; see `key_coder`."""
         if key_coder(key_type) is not ANY_KEYS:
             self._keys[operator] = key_type
 
@@ -307,7 +307,7 @@ class LmdbBackend:
         return snapshot_group(view, key_group, self._declared, overlay, self._coders, compression)
 
     def _addresses(self) -> str:
-        """Return what tells copies apart that write their addresses in different ways."""
+        """Return a text that differs between copies that write their addresses in different ways."""
         if not self.format.coded_rows:
             return ""
         known = {name: describe_type(each) for name, each in sorted(self._keys.items())}
@@ -353,7 +353,7 @@ class LmdbBackend:
         table.take(group, section, section.values if change is None else change(section.values))
 
     def _claim(self, operator: str, state: str) -> None:
-        """Give a new table what was loaded before it was asked for."""
+        """Give a new table the entries that were loaded before it was declared."""
         loaded, self._unclaimed = self._unclaimed, []
         for owner, group, section in loaded:
             if (owner, section.state) == (operator, state):

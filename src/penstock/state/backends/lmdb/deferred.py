@@ -1,10 +1,10 @@
 """Key groups of an LMDB copy whose blobs are applied at their first access, and stored until then.
 
 To apply an entry to a file costs a hundred times what it costs to copy its bytes. So a copy that
-is built anew keeps the blobs of a key group until something of the group is asked for. The state
-of such a group is its stored entries with the blobs applied to them in the order of their
-numbers: whoever applies the first of them and removes it changes nothing, so a group may be left
-half restored, and the rest be restored by any process that has the copy.
+is built anew keeps the blobs of a key group until the first access to the group. The state of such
+a group is its stored entries with the blobs applied to them in the order of their numbers. To apply
+the first blob and remove it does not change this state. So a group may be left half restored, and
+any process that has the copy may restore the rest.
 
 The list of these blobs is stored as a CRC-32 and JSON: per operator its uid, the schema texts its
 blobs were checked for, and the numbers of each key group's blobs. An operator's number is its
@@ -75,7 +75,7 @@ class DeferredBlobs:
     """The deferred blobs of a file.
 
     Attributes:
-        is_changed: Set by whoever changes something of it.
+        is_changed: Set by every change.
     """
 
     def __init__(self, data: bytes | None = None) -> None:

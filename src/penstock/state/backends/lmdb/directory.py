@@ -2,7 +2,7 @@
 
 A directory holds the copy of one subtask's state:
 
-    lock        locked (flock) by whoever opens, makes or changes the copy
+    lock        locked (flock) by the process that opens, makes or changes the copy
     copy/       the environment: data.mdb, lock.mdb
     private-*/  environments of attempts that may not touch the copy, removed at once
 
@@ -10,9 +10,9 @@ A copy that is foreign, half built, damaged or of another format is never repair
 is moved away and made anew. Processes that have the old one open keep their view of it and find
 out at their next micro-batch, because the files at the path are no longer theirs.
 
-Whoever changes a copy holds the lock, which the kernel releases when a process is killed. LMDB
-keeps what was committed, whatever happens to the process. Nothing is ever synced, so a crash of
-the machine may damage the file: a copy made before the machine was last started is foreign.
+A process that changes a copy holds the lock, which the kernel releases when a process is killed. LMDB
+keeps committed entries, whatever happens to the process. The file is never synced, so a crash of the
+machine may damage it: a copy made before the machine was last started is foreign.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class CopyDirectory:
 
     Attributes:
         path: The directory.
-        owner: Who may use what is in it: the owner given, while the machine runs.
+        owner: Owner of the contents: the owner given, while the machine runs.
     """
 
     def __init__(self, path: Path, owner: str) -> None:
@@ -116,7 +116,7 @@ class CopyDirectory:
             raise _unusable(self.path, cause) from cause
 
     def private(self) -> LocalFile:
-        """Return an empty environment nobody else sees; with the lock held.
+        """Return an empty environment that is private to this process; with the lock held.
 
         Its files are gone from the directory at once and from the disk when it is closed.
 

@@ -1,8 +1,8 @@
 """An LMDB environment with the copy of one subtask's state, and its header.
 
-The header of a copy says whose it is and how far it is:
+The header of a copy contains its owner and its position:
 
-    owner       who may use it
+    owner       job, run, program, level and subtask that may use it
     position    entry of the log up to which it is current; None: it is half built, of no use
     target      set while it is between `position` and this one: some of the entries are applied
 """
@@ -45,7 +45,7 @@ class Header:
     """Owner and position of a copy; see the module.
 
     Attributes:
-        owner: Who may use it.
+        owner: The owner of the state, who alone may use the copy.
         position: Up to which it is current; None if it is of no use.
         target: Entries up to this one are being applied; None at rest.
         format: Layout of everything in the file.
@@ -114,7 +114,7 @@ class LocalFile:
         self.deferred = self._env.open_db(b"sleeping")
 
     def begin(self, *, write: bool = False) -> Transaction:
-        """Begin a transaction, on `entries` unless told otherwise."""
+        """Begin a transaction, by default on `entries`."""
         return self._env.begin(self.entries, write=write)
 
     def header(self, txn: Transaction) -> Header | None:
@@ -148,7 +148,7 @@ class LocalFile:
             data, lock = found = _stats(self.path)
         except OSError:
             return False
-        # In this order: LMDB reads its first two pages to say how many there should be.
+        # In this order: LMDB reads its first two pages to compute the number of pages.
         return (
             _identity(found) == self._identity
             and lock.st_size >= self._lock_bytes
@@ -157,14 +157,14 @@ class LocalFile:
         )
 
     def settle(self) -> None:
-        """Make the file as long as it says it is; called with the lock held, after a commit.
+        """Extend the file to the length in its header; called with the lock held, after a commit.
 
         LMDB does not write pages that were given up before they were committed. If they are at
         the end the file is shorter than its page count, as if it had been cut.
         """
         data = self.path / _FILES[0]
         expected = self._expected_bytes()
-        with suppress(FileNotFoundError):  # private, or deleted: nobody will open it again
+        with suppress(FileNotFoundError):  # private, or deleted: it is never opened again
             found = _stats(self.path)
             if _identity(found) == self._identity and found[0].st_size < expected:
                 os.truncate(data, expected)

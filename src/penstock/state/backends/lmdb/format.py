@@ -184,7 +184,7 @@ def unpack_timer(raw: bytes, stored: bytes, keys: KeyCoder) -> tuple[int, int, b
 def address_of(
     prefix: bytes, key: Any, subkey: Any, coders: Coders, *, is_nested: bool
 ) -> tuple[bytes, tuple[Any, Any] | None]:
-    """Return the database key of an entry, and (key, subkey) if that does not tell them.
+    """Return the database key of an entry, and (key, subkey) if it does not contain them.
 
     Raises:
         KeyTypeError: `key` or `subkey` cannot be a key.
@@ -200,7 +200,7 @@ def address_of(
 
 @dataclass(slots=True)
 class StoredTable:
-    """One state of one operator, as a file knows it.
+    """One state of one operator, as described in a file.
 
     Attributes:
         operator: Uid of the operator.

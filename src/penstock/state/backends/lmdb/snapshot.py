@@ -1,9 +1,9 @@
 """Snapshots of the LMDB backend: stored entries, with or without the changes of a micro-batch.
 
 Entries are read in the order they are stored, some thousand at a time, and leave as blobs. Those
-of a state that an operator declared leave as its schema says, others as they were stored. The
-changes of the micro-batch are laid over them in memory: what a key lost or got is skipped where
-it is stored, and what it got follows.
+of a state that an operator declared leave in the form of its schema, others as they were stored.
+The changes of the micro-batch are laid over them in memory: changed entries are skipped where they
+are stored, and their new values follow.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ Address = tuple[str, str]
 """(operator uid, state name)."""
 
 Current = Callable[[StoredTable], "tuple[str, list[Migration | None]] | None"]
-"""Stored table to the schema text it is declared with and what makes such values of stored ones,
-by schema number; None for a state nobody declared."""
+"""Stored table to the schema text it is declared with and the migrations of stored values, by schema
+number; None for a state that is not declared."""
 
 
 _Entry = tuple[str, Any, Any, Any]
@@ -66,7 +66,7 @@ class _TableChanges:
         return key in self.written.get(start, ()) or key in self.removed or start in self.cleared
 
     def add(self, section: Section, coders: Coders) -> None:
-        """Take what a later section says."""
+        """Apply a later section."""
         is_nested = section.subkeys is not None
         for key in section.cleared:
             start = nested_prefix(b"", coders.keys.encode(key))

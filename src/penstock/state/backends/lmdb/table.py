@@ -79,7 +79,7 @@ class Changes:
 
 
 class _Fetched(dict[Any, Any]):
-    """Key to value or `ABSENT`, fetched when first asked for."""
+    """Key to value or `ABSENT`, fetched at the first access."""
 
     __slots__ = ("_encode", "_fetch", "prefix")
 
@@ -185,7 +185,7 @@ class _Inner(_Fetched):
 
 
 class LmdbNestedPart:
-    """Entries by key and subkey; each is read when it is asked for."""
+    """Entries by key and subkey; each is read at its first access."""
 
     __slots__ = ("_changed", "_encode", "_encode_subkey", "_inner", "_prefix", "_source")
 
@@ -204,7 +204,7 @@ class LmdbNestedPart:
         return default if value is ABSENT else value
 
     def put(self, key: Any, subkey: Any, value: Any, coded: bytes | None = None) -> None:
-        """Set one value; `coded` as `NestedPart.put` says."""
+        """Set one value; `coded` is as in `NestedPart.put`."""
         inner = self._inner.get(key)
         if inner is None:
             inner = self._open(key)
@@ -561,7 +561,7 @@ class LmdbTable:
 
 
 def _nothing(_: bytes) -> None:
-    """Nothing is stored of a table the copy does not know."""
+    """Return None: the copy has no entries of this table."""
 
 
 def _no_view(operator: str, state: str) -> StateError:
