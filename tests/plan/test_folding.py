@@ -126,15 +126,15 @@ COMBINED = {
 }
 
 OTHERS = {
-    "nobody": (lambda s: keyed(s).reduce(pick), "nobody promises"),
-    "function": (lambda s: keyed(s).reduce(Pick()), "nobody promises"),
+    "nobody": (lambda s: keyed(s).reduce(pick), "not declared"),
+    "function": (lambda s: keyed(s).reduce(Pick()), "not declared"),
     "opened": (lambda s: keyed(s).reduce(Opened()), "Opened has an open or close"),
-    "sum of floats": (lambda s: typed(s).sum(2), "nobody promises"),
-    "max of floats": (lambda s: typed(s).max(2), "nobody promises"),
-    "undeclared": (lambda s: keyed(s).sum(1), "nobody promises"),
+    "sum of floats": (lambda s: typed(s).sum(2), "not declared"),
+    "max of floats": (lambda s: typed(s).max(2), "not declared"),
+    "undeclared": (lambda s: keyed(s).sum(1), "not declared"),
     "number by itself": (
         lambda s: s.map(lambda r: r[1], Types.LONG()).key_by(abs).sum(),
-        "nobody promises",
+        "not declared",
     ),
 }
 
@@ -189,7 +189,7 @@ def test_another_function_is_not_and_the_plan_says_why(then, why):
     assert why in decision.reason
     assert Place.SENDER not in places(plan)
     # In order, with their keys: that needs no promise.
-    assert sends_keys(plan) is (why == "nobody promises")
+    assert sends_keys(plan) is (why == "not declared")
 
 
 @pytest.mark.parametrize(("then", "expected"), BY_TIME.values(), ids=BY_TIME)

@@ -199,8 +199,10 @@ def test_a_plan_says_why_operators_are_not_chained():
     alone = kept.map(lambda v: v).name("alone").disable_chaining()
     alone.map(lambda v: v).name("behind").sink_to(DiscardingSink())
     text = render_text(env.plan())
-    assert "channel 0 to 'alone': in place, because 'alone' is not to be chained to what it" in text
-    assert "channel 1 to 'behind': in place, because what 'behind' reads is not to be" in text
+    assert (
+        "channel 0 to 'alone': in place, because 'alone' is not to be chained to its input" in text
+    )
+    assert "channel 1 to 'behind': in place, because the input of 'behind' is not to be" in text
     assert "=0=> level 0 alone (in place)" in text
 
 

@@ -67,7 +67,7 @@ class PlanOptions:
         makes_uids: `pipeline.auto-generate-uids`.
         backlog_share: `execution.backlog.share`.
         backlog_tasks: `execution.backlog.tasks`.
-        confirms: Logs are told what was read; not by a job that only takes a sample.
+        confirms: The job confirms read positions to logs; a job that only takes a sample does not.
     """
 
     mode: RuntimeExecutionMode
@@ -255,7 +255,7 @@ class PlannedProjection:
         operator: Id of the operator.
         merged_for: Id of the operator of aggregates whose parts Spark SQL merges by key, or of their windows, by key and
             pane; None if it does not.
-        timestamps: Of windows: id of the operator before it that assigns timestamps of a column; else None.
+        timestamps: For windows the id of the operator before it that assigns timestamps of a column; else None.
         is_finished: Whether Spark SQL also makes the results of `merged_for`, which go straight to sinks.
     """
 

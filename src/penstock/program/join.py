@@ -52,7 +52,7 @@ class JoinSpec:
             rows for ever.
         side_ttls_ms: The same for the left and the right side, where it is set for one; None takes `ttl_ms`.
         existence: Whether results are left rows that match, or left rows that do not; None is pairs.
-        condition: What rows of equal keys must satisfy to match, given both; None is nothing more.
+        condition: Further condition for a match of two rows with equal keys; None if there is none.
     """
 
     kind: JoinKind
@@ -70,13 +70,13 @@ class IntervalSpec:
     Attributes:
         lower: Milliseconds, included.
         upper: Milliseconds, included; not less than `lower`.
-        types: Of left and right records.
-        late_tags: Of late left and right records: ids of output tags, None drops them.
+        types: Types of left and right records.
+        late_tags: Ids of the output tags of late left and right records; None drops them.
         kind: Which records without a match are passed to the function too, beside None.
         existence: Whether left records that match are passed, or those that do not, beside None; None is pairs.
-        condition: What pairs must satisfy beside their times; None is nothing more.
-        times: What returns the time of a record of each side, None if it has none and matches nothing; without, the
-            timestamp.
+        condition: Further condition for a pair, beside its times; None if there is none.
+        times: Function of each side that returns the time of a record, None if the record has none and never matches;
+            without it, the timestamp.
         is_relational: Whether a key with NULL matches nothing, and a record of the watermark's time is late.
     """
 

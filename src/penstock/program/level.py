@@ -31,7 +31,7 @@ def has_life_cycle(function: Any) -> bool:
 
 
 def has_open(function: Any) -> bool:
-    """Return whether a function has an `open` of its own, in which it may ask for state."""
+    """Return whether a function has an `open` of its own, in which it may request state."""
     return _is_own(function, "open")
 
 
@@ -203,8 +203,8 @@ class ComputedSource:
 
     Attributes:
         type_info: Their type. Its fields are the columns.
-        timestamps: Of windows, the operator that assigns timestamps: the last column tells of each result whether all its
-            records have one. None if there is no such column.
+        timestamps: For windows, the operator that assigns timestamps: the last column contains for each result whether all
+            its records have one. None if there is no such column.
     """
 
     type_info: TypeInformation

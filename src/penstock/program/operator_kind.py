@@ -42,7 +42,7 @@ class TimeUse(Enum):
 
 
 PROMISE = "is_output_value_stored"
-"""The method by which a function says whether it stores what it returned (FLIP-329); of a plain function, an
+"""The method in which a function declares whether it stores its results (FLIP-329); for a plain function, an
 attribute."""
 
 

@@ -115,7 +115,7 @@ class LatencySpec:
     Attributes:
         interval_ms: Least time between two markers of a subtask of a source.
         sources: Source id to the uid of the source, and its id in markers.
-        granularity: What latencies are told apart by.
+        granularity: Granularity of the metrics of latency.
         history_size: Number of latencies in a metric; None is all.
     """
 

@@ -102,7 +102,7 @@ class ColumnTimestamps:
 
     Attributes:
         name: Name of the column.
-        at: How a record is asked for it: the name, or the position in a tuple.
+        at: Its address in a record: the name, or the position in a tuple.
     """
 
     name: str

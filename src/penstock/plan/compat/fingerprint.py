@@ -13,7 +13,9 @@ from penstock.program.level import OperatorSpec
 _UID, _KIND, _LEVEL, _PARALLELISM, _CUT = 0, 1, 2, 3, 7
 """Positions in the description of an operator."""
 
-_PANES = 3  # numbers that say how a window is cut: size, slide, offset; bounds of a join are two
+_PANES = (
+    3  # numbers that describe the panes of a window: size, slide, offset; bounds of a join are two
+)
 
 
 _FIRST = ("operators", "sinks", "sources")
@@ -22,7 +24,7 @@ _FIRST = ("operators", "sinks", "sources")
 
 def first_difference(old: dict[str, Any], new: dict[str, Any]) -> str:
     """Return the first thing in which two shapes differ, as a phrase for a message."""
-    # What was recorded comes back in order of names, and an operator that is new changes exchanges too.
+    # The recorded shape comes back in order of names, and a new operator changes exchanges too.
     for aspect in sorted(old, key=_order):
         before, after = old[aspect], new.get(aspect)
         if before != after:
@@ -116,7 +118,7 @@ _WORDS: dict[str, Callable[[str, Any, Any], str]] = {
     "sinks": _ends,
     "runs": _ends,
 }
-"""Aspect of a shape to what says how it has changed; others are plain values."""
+"""Aspect of a shape to the function that describes its change; others are plain values."""
 
 
 def describe_shape(plan: PhysicalPlan) -> dict[str, object]:

@@ -9,8 +9,8 @@ digest covers what functions consist of:
     object            its class, and its state as `pickle` would save it
     set, dict         their elements, in the order of their digests
 
-Of libraries, this package among them, only names count. Lines, comments, docstrings and annotations do not count. What a
-function imports while it runs, reads from files or learns from elsewhere is not seen.
+For libraries, this package among them, only names count. Lines, comments, docstrings and annotations do not count. The
+digest does not cover imports inside a running function, the contents of files, and other outside data.
 
 Instructions of a function without its lines: what is compared to see whether it changed.
 """

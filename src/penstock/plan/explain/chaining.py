@@ -34,7 +34,7 @@ LOCAL = "in place"
 
 
 def explain_chains(plan: PhysicalPlan) -> PhysicalPlan:
-    """Say which operators call each other directly."""
+    """Add decisions about operators that call each other directly."""
     decisions = dict.fromkeys(plan.decisions)
     for level in plan.levels:
         for op in level.operators:
@@ -47,7 +47,7 @@ def explain_chains(plan: PhysicalPlan) -> PhysicalPlan:
 
 
 def explain_channels(plan: PhysicalPlan) -> PhysicalPlan:
-    """Say why each exchange is there."""
+    """Add a decision with the reason for each exchange."""
     decisions = dict.fromkeys(plan.decisions)
     for channel in plan.channels:
         if channel.target_level == SINK_LEVEL:
@@ -68,9 +68,9 @@ def _reason(plan: PhysicalPlan, channel: ChannelSpec) -> str:
     if channel.partitioner is StreamPartitioner.REBALANCE and target.parallelism is not None:
         return f"{target.name!r} has parallelism {target.parallelism}"
     if channel.partitioner is not StreamPartitioner.FORWARD:
-        return "the program asks for it"
+        return "the program requests it"
     if target.kind.is_own and channel.source_level == 0:
-        return f"{target.name!r} is told of watermarks, ends and attributes"
+        return f"{target.name!r} receives watermarks, ends and attributes"
     if target.kind.distinguishes_inputs:
         return f"the inputs of {target.name!r} have to meet"
     return f"{target.name!r} runs one level later, beside an input that is exchanged"
@@ -81,17 +81,17 @@ def _unchained(plan: PhysicalPlan, channel: ChannelSpec) -> str:
         return "pipeline.operator-chaining.enabled is false"
     target = plan.graph.node(channel.target_operator)
     if target.chaining is not Chaining.ALWAYS:
-        return f"{target.name!r} is not to be chained to what it reads"
-    return f"what {target.name!r} reads is not to be chained"
+        return f"{target.name!r} is not to be chained to its input"
+    return f"the input of {target.name!r} is not to be chained"
 
 
-_BY_ITSELF = "not grouped", "get_operator_attributes says that it sorts its input itself"
+_BY_ITSELF = "not grouped", "it sorts its input itself (get_operator_attributes)"
 _TOGETHER = "all inputs key by key", "the inputs share their keys and have no other order"
 _GROUPED = "grouped by key", "its input has a key: each state is read and written once per key"
 
 
 def explain_backlog(plan: PhysicalPlan) -> PhysicalPlan:
-    """Say how operators with a key read history and other bounded input, and who reads results first."""
+    """Add decisions about the order in which operators with a key read history, other bounded input and results."""
     made = list(_results_first(plan))
     if plan.mode is RuntimeExecutionMode.STREAMING:
         made += chain.from_iterable(

@@ -3,7 +3,7 @@
     time      records x what a record costs at each operator, over the slots
     memory    driver + JVM + workers + state; a worker of a slot comes to have the state of all subtasks
 
-What the user's functions do is not known: they count as next to nothing. It is for "minutes or hours, two gigabytes or
+The cost of the user's functions is unknown: they count as next to nothing. It is for "minutes or hours, two gigabytes or
 twenty", on a machine like that of the benchmarks; the tests hold it to a factor of two of their runs.
 
 The measured costs are the table of `penstock plan --estimate`. Memory of things is what

@@ -49,7 +49,7 @@ _TIMERS = (
 
 
 _NOT_BETWEEN = (
-    "the run sorts the records of a key, so the first attributes are told before all records, and later ones behind "
+    "the run sorts the records of a key, so it delivers the first attributes before all records, and later ones behind "
     "all; FLIP-327 keeps them between records"
 )
 

@@ -55,15 +55,15 @@ class OutlineNode:
     Attributes:
         id: Unique in the outline.
         kind: `source` or `sink`, or the kind of the operator.
-        uid: Of an operator or a sink: metrics carry it; of a source its name.
+        uid: Uid of an operator or a sink, which metrics carry; for a source its name.
         name: For people.
-        level: Of the operator; that of a source is 0, that of a sink the last one.
+        level: Level of the operator; that of a source is 0, that of a sink the last one.
         parallelism: Number of subtasks; None if it is that of the job.
         origin: The line of the program that made it, empty if it is unknown.
-        datasets: What a source reads or a sink writes, as far as it is known.
+        datasets: Known data that a source reads or a sink writes.
         fields: Names and types of the fields of its records, where there are datasets and the type is known.
-        decisions: What was decided of an operator (where its records are combined, what is copied): about what, the choice,
-            and the reason. Decisions name operators, so operators of one name share them.
+        decisions: Decisions about an operator (the place where its records are combined, copies): subject, choice and
+            reason. Decisions name operators, so operators of one name share them.
     """
 
     id: str

@@ -20,7 +20,7 @@ as Python. So these conditions must hold:
   values of the first record, and SQL has no first record.
 * The key is a whole number, text, a boolean or a date, whose equality is the same in SQL and Python.
 
-SQL still differs for NULL, which a total says (`expressions.field_totals`).
+SQL still differs for NULL, which a total counts (`expressions.field_totals`).
 """
 
 from __future__ import annotations

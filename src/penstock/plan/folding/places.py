@@ -194,7 +194,7 @@ def _has_other_windows(folding: Folding) -> str | None:
 
 
 def _cannot_be_cut(folding: Folding) -> str | None:
-    """Tell why one task cannot know which of its records share a window."""
+    """Return the reason why one task alone cannot find the records that share a window; None if it can."""
     window = folding.op.window
     if window is None:
         return None
@@ -238,8 +238,8 @@ def _needs_order(folding: Folding) -> str | None:
     if not folding.is_timed or folding.ignores_order:
         return None
     return (
-        f"{folding.op.name!r} reduces the records of a key in order of their timestamps, and nobody "
-        f"promises that this order does not matter (associative=True, {ASSOCIATIVE}, and "
+        f"{folding.op.name!r} reduces the records of a key in order of their timestamps, and its function is "
+        f"not declared independent of this order (associative=True, {ASSOCIATIVE}, and "
         f"commutative=True, {COMMUTATIVE})"
     )
 
@@ -254,7 +254,7 @@ def _is_rolling_by_time(folding: Folding) -> str | None:
 def _needs_promise(folding: Folding) -> str | None:
     if folding.promises.associative is not None:
         return None
-    return f"nobody promises that its function is associative (associative=True, {ASSOCIATIVE})"
+    return f"its function is not declared associative (associative=True, {ASSOCIATIVE})"
 
 
 def _has_window(folding: Folding) -> str | None:

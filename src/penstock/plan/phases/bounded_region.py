@@ -70,10 +70,10 @@ def region_nodes(graph: LogicalGraph) -> frozenset[int]:
 
 
 def runs_as_batch(plan: PhysicalPlan) -> bool:
-    """Return whether a job is in BATCH mode: it asks for that, or for AUTOMATIC, and all its sources end."""
-    asked = plan.options.mode
-    if asked is not RuntimeExecutionMode.AUTOMATIC:
-        return asked is RuntimeExecutionMode.BATCH
+    """Return whether a job is in BATCH mode: that is configured, or it is AUTOMATIC and all sources end."""
+    mode = plan.options.mode
+    if mode is not RuntimeExecutionMode.AUTOMATIC:
+        return mode is RuntimeExecutionMode.BATCH
     sources = plan.graph.of_kind(SOURCE)
     return all(node.source is not None and node.source.is_bounded for node in sources)
 

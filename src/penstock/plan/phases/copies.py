@@ -8,14 +8,14 @@ Between chained operators U -> D, unless `pipeline.object-reuse` is true:
     yes                           any                     deep copy of each value when it is emitted
 
 Records are passed in lists that no operator changes. The slot of a list is the record, so every edge
-is a shallow copy already, and whether D stores its input changes nothing but a line of the plan. A deep copy is made when the function emits the value, not when the batch is
-complete: the function may change the value in between. The channels of U read the copy too: Flink
-writes records one by one, a channel here writes a batch. Results that Spark SQL makes are in nobody's state.
+is a shallow copy already. If D stores its input, only a line of the plan changes. A deep copy is made when the
+function emits the value, not when the batch is complete: the function may change the value in between. The channels of U read the copy too: Flink
+writes records one by one, a channel here writes a batch. No operator stores results that Spark SQL makes.
 
-Of several readers of one stream all but the last get copies: those that are chained, and channels
+If a stream has several readers, all but the last get copies: those that are chained, and channels
 that sort records into buckets, because they write records later. Flink's prototype shares the value.
-Immutable values are not copied: the plan knows them by the declared type, otherwise the worker checks
-each batch. An annotation decides nothing here, because nothing enforces it.
+Immutable values are not copied: the plan finds them by the declared type, otherwise the worker checks
+each batch. An annotation has no effect here, because it is not enforced.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def choose_copies(plan: PhysicalPlan) -> PhysicalPlan:
 
 
 def _verifying(plan: PhysicalPlan) -> PhysicalPlan:
-    """Let the runtime verify promises about stored values, if the option asks for it."""
+    """Let the runtime verify promises about stored values, if the option is set."""
     if not plan.options.verify_object_reuse:
         return plan
     return replace(

@@ -109,7 +109,7 @@ def _one_per_part(first: int, left: list[SourcePlan], reason: str) -> Runs:
 
 
 def _in_files(left: list[SourcePlan]) -> str:
-    """Return what is added if history is in files, which are not divided."""
+    """Return the addition for history in files, which are not divided."""
     in_files = [
         source for source in left if any(part.as_split is None for part in source.parts[:-1])
     ]
@@ -117,14 +117,14 @@ def _in_files(left: list[SourcePlan]) -> str:
 
 
 def _what_makes_it_batch(plan: PhysicalPlan, left: list[SourcePlan]) -> str:
-    """Return in a clause what the user can do to have history read as a batch run."""
-    wanted = []
+    """Return in a clause the requirements for reading history as a batch run."""
+    missing = []
     if not plan.options.backlog_as_batch:
-        wanted.append(f"{HISTORY.key}=batch")
+        missing.append(f"{HISTORY.key}=batch")
     without = [source for source in left if len(source.parts) == 1]
     if without:
-        wanted.append(f"a backlog of {_names(without)}, such as HybridSource.until_head(…)")
-    return f"a batch run needs {' and '.join(wanted)}"
+        missing.append(f"a backlog of {_names(without)}, such as HybridSource.until_head(…)")
+    return f"a batch run needs {' and '.join(missing)}"
 
 
 def _with_history(sources: list[SourcePlan]) -> list[SourcePlan]:
@@ -163,19 +163,19 @@ def choose_mode(plan: PhysicalPlan) -> PhysicalPlan:
     Raises:
         UnboundedBatchError: The mode is BATCH and a source is unbounded.
     """
-    asked = plan.options.mode
+    configured = plan.options.mode
     unbounded = [source for source in plan.sources if not source.parts[-1].is_bounded]
-    if asked is RuntimeExecutionMode.BATCH and unbounded:
+    if configured is RuntimeExecutionMode.BATCH and unbounded:
         source = unbounded[0]
         raise UnboundedBatchError(
             f"execution.runtime-mode is BATCH, but source {source.name!r} never ends",
             hint="Use STREAMING, or a bounded source.",
             origin=source.origin,
         )
-    if asked is not RuntimeExecutionMode.AUTOMATIC:
-        reason = f"execution.runtime-mode is {asked.name} (from {plan.options.mode_from})"
-        decision = Decision("job", asked.name, reason)
-        return _decided(replace(plan, mode=asked), decision)
+    if configured is not RuntimeExecutionMode.AUTOMATIC:
+        reason = f"execution.runtime-mode is {configured.name} (from {plan.options.mode_from})"
+        decision = Decision("job", configured.name, reason)
+        return _decided(replace(plan, mode=configured), decision)
     mode = RuntimeExecutionMode.STREAMING if unbounded else RuntimeExecutionMode.BATCH
     why = f"source {unbounded[0].name!r} never ends" if unbounded else "every source ends"
     return _decided(replace(plan, mode=mode), Decision("job", mode.name, f"AUTOMATIC: {why}"))

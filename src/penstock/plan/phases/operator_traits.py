@@ -178,7 +178,7 @@ def traits_of(node: Node, *, is_at_end: bool = False) -> OperatorTraits:
     """
     kind = node.kind
     if kind.keeps is Keeps.AS_OPERATOR:
-        reason = f"get_operator_attributes of {type(node.function).__name__} says so"
+        reason = f"get_operator_attributes of {type(node.function).__name__} decides"
         return OperatorTraits(attributes_of(node), reason)
     keeps = (kind.keeps_at_end if is_at_end else None) or kind.keeps
     with raises_node_error(node, PROMISE):

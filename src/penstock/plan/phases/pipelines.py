@@ -147,17 +147,17 @@ def _is_written_beside(plan: PhysicalPlan, run: RunPlan) -> bool:
 
 
 def explain_tasks(plan: PhysicalPlan) -> PhysicalPlan:
-    """Say which batch runs leave cores to live pipelines. After `choose_runs`."""
+    """Add decisions about batch runs that leave cores to live pipelines. After `choose_runs`."""
     decisions = list(plan.decisions)
     for run in plan.runs:
         live = _live_beside(plan, run)
         if run.kind is not RunKind.BATCH or not live:
             continue
-        asked = plan.options.backlog_tasks
+        limit = plan.options.backlog_tasks
         choice = (
             f"leaves {live} core{'s' * (live > 1)} free"
-            if asked is None
-            else f"at most {asked} tasks"
+            if limit is None
+            else f"at most {limit} tasks"
         )
         reason = f"{live} other pipeline{'s go' if live > 1 else ' goes'} live at the same time"
         decision = Decision(

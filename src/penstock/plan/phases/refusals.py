@@ -23,7 +23,7 @@ from penstock.wire.canonical.key_encodings import hint_for, key_class
 
 _CALLS = (type.__call__, EnumMeta.__call__)
 _BY_VALUE = (list, type(None))
-"""Classes of keys that `key_class` does not know: lists become tuples first."""
+"""Classes of keys that `key_class` does not list: lists become tuples first."""
 
 
 def check_keys(plan: PhysicalPlan) -> PhysicalPlan:
@@ -110,14 +110,14 @@ def _subtasks(plan: PhysicalPlan, node: Node) -> int:
 
 
 REFUSED_OF_FUNCTIONS = {
-    "output_stream_record_value_stored": "Say in is_output_value_stored what the function keeps.",
+    "output_stream_record_value_stored": "Implement is_output_value_stored in the function instead.",
     "input_stream_record_stored": "Leave it out: a function is given values, not records.",
     "internal_sorter_supported": "Leave it out: the input of a function is always grouped; write "
     "a OneInputStreamOperator to sort it yourself.",
 }
 """Attribute that a function must not set, to the hint of the error."""
 
-_NO_OPERATOR = "Leave it out, or say it in the function of the operator itself."
+_NO_OPERATOR = "Leave it out, or set it in the function of the operator itself."
 
 
 def check_attributes(plan: PhysicalPlan) -> PhysicalPlan:

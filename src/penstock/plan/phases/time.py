@@ -41,11 +41,11 @@ class _Flow:
 
     Attributes:
         carried: Sources and operators whose results may have timestamps.
-        wanted: Operators whose results may depend on the timestamps of their records.
+        needed: Operators whose results may depend on the timestamps of their records.
     """
 
     carried: frozenset[int]
-    wanted: frozenset[int]
+    needed: frozenset[int]
 
 
 # FLIP-330, rule 1.
@@ -86,12 +86,12 @@ def drop_timestamps(plan: PhysicalPlan) -> PhysicalPlan:
 
     def is_bare(channel: ChannelSpec) -> bool:
         carried = producer[channel.id] in flow.carried
-        return carried and not _is_wanted(flow, channel)
+        return carried and not _is_needed(flow, channel)
 
     def unread(producer_id: int, chained: tuple[int, ...], channels: tuple[int, ...]) -> bool:
         return producer_id in flow.carried and not (
-            any(target in flow.wanted for target in chained)
-            or any(_is_wanted(flow, plan.channels[number]) for number in channels)
+            any(target in flow.needed for target in chained)
+            or any(_is_needed(flow, plan.channels[number]) for number in channels)
         )
 
     chained, direct = dict(plan.source_operators), dict(plan.source_channels)
@@ -166,7 +166,7 @@ def _flow(plan: PhysicalPlan) -> _Flow:
     for op in operators:
         if _makes_timestamps(op) or (_passes_on(op) and inputs[op.id] & carried):
             carried.add(op.id)
-    wanted: set[int] = set()
+    needed: set[int] = set()
     in_order = any(run.kind is RunKind.BATCH for run in plan.runs)
     for op in reversed(operators):
         readers = set(op.fed_operators) | {
@@ -174,9 +174,9 @@ def _flow(plan: PhysicalPlan) -> _Flow:
             for number in op.fed_channels
             if plan.channels[number].target_level != SINK_LEVEL
         }
-        if _reads_time(op, in_order=in_order) or (_passes_on(op) and readers & wanted):
-            wanted.add(op.id)
-    return _Flow(frozenset(carried), frozenset(wanted))
+        if _reads_time(op, in_order=in_order) or (_passes_on(op) and readers & needed):
+            needed.add(op.id)
+    return _Flow(frozenset(carried), frozenset(needed))
 
 
 def _makes_timestamps(op: OperatorSpec) -> bool:
@@ -207,8 +207,8 @@ def _reads_time(op: OperatorSpec, *, in_order: bool) -> bool:
     return op.kind.time is not TimeUse.IGNORES
 
 
-def _is_wanted(flow: _Flow, channel: ChannelSpec) -> bool:
-    return channel.target_level != SINK_LEVEL and channel.target_operator in flow.wanted
+def _is_needed(flow: _Flow, channel: ChannelSpec) -> bool:
+    return channel.target_level != SINK_LEVEL and channel.target_operator in flow.needed
 
 
 def _reasons(plan: PhysicalPlan) -> Iterator[Decision]:

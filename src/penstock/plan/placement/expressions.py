@@ -10,8 +10,8 @@ Everywhere else a worker evaluates it, with the same answer; tests force both.
     columns ──▶ Spark SQL: parts, merged by key ──▶ the plan without the operator
     columns ──▶ Spark SQL: parts, merged by key, results ──▶ sinks
 
-If it selects parts of aggregates, Spark SQL merges them by key, and nobody merges them again. If nothing reads their state after the run either, and the
-results go to sinks only, Spark SQL makes these too: the exchange by key group and its level have nothing to do.
+If it selects parts of aggregates, Spark SQL merges them by key, and no operator merges them again. If their state is not read after the run
+either, and the results go to sinks only, Spark SQL makes these too: the exchange by key group and its level have no work.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def _timestamps_before(plan: PhysicalPlan, op: OperatorSpec) -> OperatorSpec | N
         return None
     (found,) = before
     assigns, is_only = found.timestamps, (found.chained_to, found.channels) == ((op.id,), ())
-    assert assigns is not None, "it was asked"
+    assert assigns is not None, "it assigns timestamps"
     is_column = isinstance(assigns.assigner, ColumnTimestamps) and assigns.make_generator is None
     return found if is_only and is_column and assigns.idle_ms is None else None
 
@@ -146,7 +146,7 @@ def _choice(projection: PlannedProjection) -> str:
 def _is_finished(plan: PhysicalPlan, run: RunPlan, source: SourcePlan, target: int) -> bool:
     """Return whether Spark SQL may make the results of an operator of aggregates whose parts it merges.
 
-    That is legal if it merges all parts of a key, nobody reads the state after the run, and the results go to sinks only. Keys
+    That is legal if it merges all parts of a key, the state is not read after the run, and the results go to sinks only. Keys
     of floats stay with workers, which refuse NaN as a key.
     """
     reader = _operator(plan, target)
@@ -325,7 +325,7 @@ def _finished(
     source = projection.source
     assigns = next((each for each in first.operators if each.id == projection.timestamps), None)
     kept = tuple(each for each in first.operators if each is not assigns)
-    assert reader.copies == NO_COPIES, "nobody keeps what Spark SQL has made"
+    assert reader.copies == NO_COPIES, "no operator keeps results of Spark SQL"
     copies = {key: each for key, each in first.source_copies.items() if key != source}
     first = replace(
         first,

@@ -1,8 +1,8 @@
 """Legality: the table of relations, aggregates and types that have the same rows in Spark SQL as in operators.
 
-What may mean something else there is computed by operators: floats in sums, keys and orders, because of NaN, of two zeros and of the order
-of additions; functions of the user; state that is forgotten; changes of a table. A condition that may fail is legal directly behind
-what is read only: Spark SQL may compute it before a join, for rows that the join drops.
+Operators compute everything that may differ there: floats in sums, keys and orders, because of NaN, of two zeros and of the order
+of additions; functions of the user; state that is forgotten; changes of a table. A condition that may fail is legal only directly
+behind a source: Spark SQL may compute it before a join, for rows that the join drops.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def _project(relation: Project, _: WholeQuery) -> str | None:
 
 def _group(relation: GroupBy, _: WholeQuery) -> str | None:
     if relation.ttl_ms is not None:
-        return "a hint says when groups are forgotten"
+        return "a hint limits the time that groups are kept"
     return (
         _others_than(_KEYS, relation.input.columns[: relation.group], "the group")
         or _first(map(_aggregate, relation.calls))
@@ -185,7 +185,7 @@ def _is_same(call: AggregateCall) -> bool:
 
 def _join(relation: Join, _: WholeQuery) -> str | None:
     if relation.ttls_ms != (None, None):
-        return "a hint says when rows are forgotten"
+        return "a hint limits the time that rows are kept"
     keys = (*relation.left_keys, *relation.right_keys)
     failing = filter(can_fail, map(narrowed, relation.conditions))
     return (

@@ -3,8 +3,8 @@
     orders ─ where ─ join ─ group by ─ sink          [query of orders, customers] ─ sink
     customers ────────┘                        =>
 
-SQL notes at an operator the relation that it computes (`WholeQuery`). Spark SQL computes it if that is legal, if all that is read are
-columns of sources, and if no operator behind looks at timestamps, which rows of Spark SQL do not have. Of queries in one another the
+SQL notes at an operator the relation that it computes (`WholeQuery`). Spark SQL computes it if that is legal, if it reads only
+columns of sources, and if no operator behind looks at timestamps, which rows of Spark SQL do not have. Among nested queries the
 outermost one that is legal counts. Everywhere else operators compute the same rows; tests force both.
 
 Then `to_dataframe` needs no job, and what Spark may optimize does not end where Penstock begins.
