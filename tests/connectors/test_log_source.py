@@ -93,7 +93,7 @@ def test_what_is_no_batch_of_the_range_is_refused(batch: Any, problem: str) -> N
     source = log_of(read=gives(batch))
     error = refused(lambda: list(source.exact_batches("a", 10, 20, 100)))
     assert problem in error.problem
-    assert "asked for positions [10, 20) of split 'a'" in error.problem
+    assert "called for positions [10, 20) of split 'a'" in error.problem
 
 
 def test_records_that_cannot_be_consumed_are_told() -> None:
@@ -139,7 +139,9 @@ def test_records_that_are_not_there_yet_are_waited_for_and_not_for_ever(
     assert slept == [0.005, 0.01]
     silent = log_of(read=gives(LogBatch([], 4)))
     error = refused(lambda: list(silent.exact_batches("a", 4, 9, 100)))
-    assert "has returned nothing of positions [4, 9) of split 'a' for 60 seconds" in error.problem
+    assert (
+        "has returned no records of positions [4, 9) of split 'a' for 60 seconds" in error.problem
+    )
     assert max(slept) == 0.5
 
 

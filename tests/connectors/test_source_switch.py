@@ -149,7 +149,7 @@ WRONG: dict[str, tuple[Any, dict[str, Any], str]] = {
         "takes a snapshot when the job starts",
     ),
     "no column": (from_time, {"timestamp": "when"}, "has no column 'when'"),
-    "no time": (from_time, {}, "nobody knows when the records of .* end"),
+    "no time": (from_time, {}, "the end of the records of .* is unknown"),
     "text as time": (from_time, {"timestamp": "s"}, "column 's' of .* has 'x', a str"),
 }
 

@@ -187,7 +187,7 @@ def test_a_savepoint_has_the_switch(
 
 WRONG: dict[str, tuple[Callable[..., Any], str]] = {
     "no column": (lambda b, f: b.add_source(f, timestamp="when"), "has no column 'when'"),
-    "no time": (lambda b, f: b.add_source(f), "nobody knows when the records of"),
+    "no time": (lambda b, f: b.add_source(f), "the end of the records of"),
     "no number": (lambda b, f: b.add_source(f, timestamp="key"), "column 'key' of .* has 'k4'"),
 }
 

@@ -41,12 +41,12 @@ class Cut(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BacklogEnd:
-    """The end of a backlog. If neither attribute is set, it is what is there when the job starts.
+    """The end of a backlog. Without attributes a backlog is all records that are there when the job starts.
 
     Attributes:
         positions: Position per split, or one for all splits.
         timestamp_ms: Timestamp of the first record that is not backlog, in epoch milliseconds.
-        is_snapshot: Whether it is where the snapshot of a log ends; then the log itself says where.
+        is_snapshot: Whether it is the end of the snapshot of a log; then the log itself determines it.
     """
 
     positions: tuple[int, ...] | None = None
@@ -79,16 +79,16 @@ class BacklogEnd:
     def cuts(self, source: PositionedSource, parallelism: int) -> tuple[Cut, ...]:
         """Return the splits of a source, each with the first position that is not backlog.
 
-        It asks the source for its splits. They may be longer at the next call.
+        It gets the splits from the source. They may be longer at the next call.
 
         Raises:
             SourceError: The number of positions is not the number of splits, or see `position`.
         """
         found = source.exact_start(parallelism)
-        wanted = len(self.positions or ())
-        if wanted > 1 and wanted != len(found.ranges):
+        count = len(self.positions or ())
+        if count > 1 and count != len(found.ranges):
             raise SourceError(
-                f"the backlog of {source.describe()} ends at {wanted} positions, and the source has "
+                f"the backlog of {source.describe()} ends at {count} positions, and the source has "
                 f"{len(found.ranges)} splits",
                 hint="Pass one position for all splits, or one for each.",
             )
@@ -183,7 +183,7 @@ class SplitSourcePart(SourcePart, SplitSource):
 
     @property
     def has_head(self) -> bool:
-        """True if the source says how many records there are now; all of its backlog are there."""
+        """True if the source returns the current number of records; all of its backlog are there."""
         return not self.is_backlog and self.source.has_head
 
     def head(self, split: int) -> int | None:
@@ -202,7 +202,7 @@ class SplitSourcePart(SourcePart, SplitSource):
     def read_timestamped(
         self, split: int, start: int, end: int
     ) -> tuple[Sequence[Any], Sequence[int] | None]:
-        """Return the records of a range, and their timestamps if the source knows them."""
+        """Return the records of a range, and their timestamps if the source has them."""
         return self.source.read_timestamped(split, start, end)
 
 

@@ -1,7 +1,7 @@
 """Names of the data of sources and sinks in other systems.
 
-The names are those of OpenLineage (https://openlineage.io/docs/spec/naming): a namespace says where data is, a
-name says which. They have no user names and no passwords.
+The names are those of OpenLineage (https://openlineage.io/docs/spec/naming): a namespace is the place of data, a
+name identifies data in it. They have no user names and no passwords.
 """
 
 from __future__ import annotations

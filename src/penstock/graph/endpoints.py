@@ -85,12 +85,12 @@ class SinkContext:
         name: Name of the sink for messages.
         origin: The user's line that created the sink.
         scratch: Directory of this job for staged data of sinks without a directory of their own; a `Path`, unless the
-            sink says `may_stage_in_store`.
+            sink sets `may_stage_in_store`.
         epoch: For the writer: the epoch that it writes. Later epochs are greater, and one that is written again, after
             a failure, has the same number.
         may_commit: For the committer: called right before something becomes visible, it raises
             if another driver has taken the job over meanwhile.
-        object_settings: Addresses and logins of stores; None is what the environment says.
+        object_settings: Addresses and logins of stores; None takes them from the environment.
     """
 
     job_id: str
@@ -245,9 +245,9 @@ class Sink(ABC):
         """Return the committer; called in the driver, `context.subtask` is -1 there."""
 
     def kept_outside(self, context: SinkContext) -> Sequence[KeptOutside]:
-        """Return what the sink keeps for a job in another system, and is there now: `penstock drop` asks.
+        """Return the objects that the sink keeps for a job in another system, and that are there now, for `penstock drop`.
 
-        Called in no job, `context.subtask` is -1. What was written for readers is not meant. The default is nothing.
+        The call is outside a job, and `context.subtask` is -1. Data for readers is not included. The default is empty.
 
         Raises:
             SinkError: The system does not answer.
@@ -256,7 +256,7 @@ class Sink(ABC):
         return ()
 
     def datasets(self) -> Sequence[Dataset]:
-        """Return what it writes, by names that other systems know; the default knows none."""
+        """Return the written data, by names for other systems; the default is empty."""
         return ()
 
     def describe(self) -> str:

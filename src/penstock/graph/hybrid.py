@@ -77,7 +77,7 @@ class SnapshotPart(SourcePart, LogSource):
 
     Attributes:
         source: The log.
-        captured: What was captured; None before.
+        captured: The captured snapshot; None before.
     """
 
     source: LogSource
@@ -279,10 +279,10 @@ class HybridSourceBuilder:
         split: str | None = None,
         is_bounded: bool = False,
     ) -> HybridSourceBuilder:
-        """Add the source that follows: one, or a function that makes it of where the one before has ended.
+        """Add the source that follows: one, or a function that makes it from the end of the source before.
 
-        The function is called in the driver when the source before it is complete, or all of it is known. What it
-        is told is recorded: a job that is started again calls it with the same value. It returns a
+        The function is called in the driver when the source before it is complete, or all of it is known. Its
+        argument is recorded: a job that is started again calls it with the same value. It returns a
         `LogSource`, such as a `KafkaSource`, of the type of the sources before.
 
         Args:

@@ -104,7 +104,7 @@ class LogSource(PositionedSource):
     transaction, are read together."""
 
     counts_records: ClassVar[bool] = True
-    """False if positions, or what `cost` returns, are bytes: then nobody knows how many records are pending
+    """False if positions, or results of `cost`, are bytes: then the number of pending records is unknown
     before some were read. After that it is an estimate."""
 
     read_timeout_seconds: ClassVar[float] = 60.0
@@ -136,8 +136,8 @@ class LogSource(PositionedSource):
     def is_divisible(self) -> bool:
         """True if tasks of a batch run may read ranges of one split at the same time.
 
-        It is if a range costs what is in it. Override it if a range is only found by reading what is
-        before it. The default is whether the source is dense or knows costs.
+        It is if the cost of a range depends only on its own records. Override it if a range is only found by
+        reading the records before it. By default a source is divisible if it is dense or has costs.
         """
         return self.is_dense or self.knows_costs
 
@@ -166,11 +166,11 @@ class LogSource(PositionedSource):
         """Return all splits that there are now, with their heads; new ones may have appeared.
 
         Called in the driver when the job begins to read the source, and then before epochs of a live run,
-        some times per second while nothing is new: it must be cheap. Every known split must be
+        some times per second while there are no new records: it must be cheap. Every known split must be
         returned again. A head must not fall.
 
         Args:
-            known: Id of every split that the job knows, and the position that it has read to. Empty at
+            known: Id of every split that was returned before, and the position that the job has read to. Empty at
                 the first call, and as long as no split was found.
         """
 
@@ -180,7 +180,7 @@ class LogSource(PositionedSource):
 
         Called in a worker, with an end that is not behind the head. It may return after some
         thousand records, with a `next_position` before `end`: the engine calls again from there. Without
-        records and with `next_position == start` it says that they are not there yet; the engine
+        records and with `next_position == start` it reports that they are not there yet; the engine
         calls again a little later. `start` and `end` may be between two records.
 
         Args:
@@ -227,11 +227,11 @@ class LogSource(PositionedSource):
         return None
 
     def confirm(self, positions: Mapping[str, int]) -> None:
-        """Learn that the job will not read what is before these positions again.
+        """Note that the job will not read the records before these positions again.
 
         Called in the driver, in a thread of its own, after the commit of a batch run or epoch, and again
         after a restart. Positions of several epochs may be confirmed at once. It must be idempotent. If it
-        raises, the job goes on, tells its listeners, and calls it again at the next epoch. A job that
+        raises, the job goes on, notifies its listeners, and calls it again at the next epoch. A job that
         starts from an older savepoint confirms lower positions.
 
         Args:
@@ -239,12 +239,12 @@ class LogSource(PositionedSource):
         """
 
     def snapshot(self, directory: Path) -> LogSnapshot | None:
-        """Capture what there is now in files, and say from which positions the splits are read behind it.
+        """Capture the current records in files, and return the positions from which the splits are read behind them.
 
-        Called in the driver, once per job, before anything else. What is captured is the history of the
-        source: it is read before the tail, at batch speed where the mode allows it, and again after a
-        restart, but it is not captured again. If the driver ends before the snapshot is complete, the next
-        one calls again, with the same directory: remove what the earlier call has left, there and in
+        Called in the driver, once per job, before anything else. The captured records are the history of the
+        source: they are read before the tail, at batch speed where the mode allows it, and again after a
+        restart, but they are not captured again. If the driver ends before the snapshot is complete, the next
+        one calls again, with the same directory: remove the leftovers of the earlier call, there and in
         your system. A job that starts from a savepoint does not call.
 
         Args:
@@ -269,10 +269,10 @@ class LogSource(PositionedSource):
         raise NotImplementedError(f"{type(self).__name__} takes snapshots and cannot read them")
 
     def kept_outside(self) -> Sequence[KeptOutside]:
-        """Return what the source keeps for its job in another system, and is there now: `penstock drop` asks.
+        """Return the objects that the source keeps for its job in another system, and that are there now.
 
-        Called in no job, if the job has begun a snapshot of the source or has started from a savepoint. The default is
-        nothing.
+        `penstock drop` calls it outside a job, if the job has begun a snapshot of the source or has started from a
+        savepoint. The default is empty.
 
         Raises:
             SourceError: The system does not answer.
@@ -358,8 +358,8 @@ class LogSource(PositionedSource):
             found = index(self.position_at(split, timestamp_ms, start, end))
         if not start <= found <= end:
             wrong = Wrong(f"returned {found}", "Return a position of the range, or its end.")
-            asked = f", asked for positions [{start}, {end}) of split {split!r}"
-            raise self._wrong("position_at", wrong, asked)
+            call = f", called for positions [{start}, {end}) of split {split!r}"
+            raise self._wrong("position_at", wrong, call)
         return found
 
     @final
@@ -376,8 +376,8 @@ class LogSource(PositionedSource):
             cost = end - start if found is None else index(found)
         if cost < 0:
             wrong = Wrong(f"returned {cost}", "Return a count from 0, or None.")
-            asked = f", asked for positions [{start}, {end}) of split {split!r}"
-            raise self._wrong("cost", wrong, asked)
+            call = f", called for positions [{start}, {end}) of split {split!r}"
+            raise self._wrong("cost", wrong, call)
         return cost
 
     @final
@@ -417,9 +417,9 @@ class LogSource(PositionedSource):
                 continue
             if waited >= self.read_timeout_seconds:
                 raise SourceError(
-                    f"{self._described()} has returned nothing of positions [{at}, {end}) of split "
+                    f"{self._described()} has returned no records of positions [{at}, {end}) of split "
                     f"{split!r} for {waited:.0f} seconds, though its head was behind them",
-                    hint="Look into the system why it withholds them, or let read() return a next "
+                    hint="Find out why the system withholds them, or let read() return a next "
                     "position behind positions that have no record.",
                     origin=CallSite.of_definition(self.read),
                 )
@@ -429,25 +429,25 @@ class LogSource(PositionedSource):
 
     def _batch(self, split: str, start: int, end: int) -> LogBatch:
         """Return `read(split, start, end)`, checked."""
-        asked = f"positions [{start}, {end}) of split {split!r}"
-        with self._failing(asked):
+        positions = f"positions [{start}, {end}) of split {split!r}"
+        with self._failing(positions):
             found = self.read(split, start, end)
             try:
                 return exact_batch(found, start, end, is_single=self.is_single)
             except Wrong as wrong:
-                raise self._wrong("read", wrong, f", asked for {asked}") from wrong
+                raise self._wrong("read", wrong, f", called for {positions}") from wrong
 
-    def _wrong(self, method: str, wrong: Wrong, asked: str = "") -> SourceError:
-        """Return the error about what a method of the user's returned."""
+    def _wrong(self, method: str, wrong: Wrong, call: str = "") -> SourceError:
+        """Return the error about the result of a method of the user's."""
         return SourceError(
-            f"{method}() of {self._described()} {wrong.problem}{asked}",
+            f"{method}() of {self._described()} {wrong.problem}{call}",
             hint=wrong.hint,
             origin=CallSite.of_definition(getattr(self, method)),
         )
 
 
 class WrappedLog(LogSource):
-    """A log that passes on what `source` says and does; a subclass overrides what is different."""
+    """A log that delegates all methods to `source`; a subclass overrides some."""
 
     __slots__ = ()
 
@@ -505,12 +505,12 @@ class WrappedLog(LogSource):
 
     @property
     def knows_costs(self) -> bool:
-        """True if the source knows costs."""
+        """True if the source has costs."""
         return self.source.knows_costs
 
     @property
     def is_confirmed(self) -> bool:
-        """True if the source is told of commits."""
+        """True if the source is notified of commits."""
         return self.source.is_confirmed
 
     def datasets(self) -> Sequence[Dataset]:
@@ -530,5 +530,5 @@ class WrappedLog(LogSource):
         return self.source.cost(split, start, end)
 
     def confirm(self, positions: Mapping[str, int]) -> None:
-        """Tell the source what the job will not read again."""
+        """Pass the positions on to the source."""
         self.source.confirm(positions)

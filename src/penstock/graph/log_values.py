@@ -20,7 +20,7 @@ class KeptOutside:
     """Object that a source or sink has made in another system.
 
     Attributes:
-        what: What it is and where, in words without secrets.
+        what: Its kind and place, in words without secrets.
         drop: Removes it; does nothing if it is not there.
 
     Example:
@@ -46,7 +46,7 @@ class LogSplit:
         id: Its name: not empty, unique in the source, the same for as long as the job lives.
         earliest: The first position that can still be read.
         head: The position behind the last record; `earliest` if there is none.
-        start: Where a job that does not know the split begins to read it; None is `earliest`.
+        start: Position at which a job begins to read a new split; None is `earliest`.
 
     Example:
         >>> LogSplit("orders-0", earliest=0, head=20)
@@ -66,10 +66,10 @@ class LogBatch:
     Attributes:
         records: Of the positions from the start of the range up to `next_position`, in order. Those of an Arrow
             table or record batch are rows with the names of its columns.
-        next_position: The position behind which nothing has been read yet; at most the end of the
+        next_position: The first position that has not been read yet; at most the end of the
             range. All positions before it are read, those without a record too.
         timestamps: One per record, in epoch milliseconds, also as an Arrow array of integers; None if the
-            source knows none.
+            source has none.
 
     Example:
         >>> LogBatch(["a", "b"], next_position=7).next_position
@@ -107,7 +107,7 @@ class Wrong(Exception):  # noqa: N818 - it is no error of ours: its catcher make
 
     Attributes:
         problem: Completes "read() of …" or "discover() of …".
-        hint: What to return.
+        hint: Hint about the right result.
     """
 
     def __init__(self, problem: str, hint: str) -> None:
@@ -131,7 +131,7 @@ def exact_splits(found: list[Any]) -> dict[str, LogSplit]:
 def known_first(
     splits: Mapping[str, LogSplit], known: Iterable[str], *, is_again: bool
 ) -> tuple[LogSplit, ...]:
-    """Return splits: those that the job knows, in their order, then the others."""
+    """Return splits: known ones in their order, then the others."""
     before = dict.fromkeys(known)
     new = [split for name, split in splits.items() if name not in before]
     if is_again and not before:

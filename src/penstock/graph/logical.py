@@ -47,8 +47,8 @@ class Partitioning:
 
     Attributes:
         partitioner: The rule.
-        function: Of CUSTOM: (key, number of subtasks) to subtask.
-        key_selector: Of CUSTOM.
+        function: For CUSTOM: (key, number of subtasks) to subtask.
+        key_selector: For CUSTOM.
     """
 
     partitioner: StreamPartitioner
@@ -75,7 +75,7 @@ class Watermarking:
 
 @dataclass(frozen=True, slots=True)
 class GeneratedUid:
-    """The uid of a node that has none of the user's.
+    """The uid of a node without one of the user's.
 
     Attributes:
         text: The uid.
@@ -102,26 +102,26 @@ class Node:
         origin: The user's line.
         function: User function or object, if any.
         method: Method to call on it; None calls it directly.
-        key_selector: Of KEY_BY.
-        watermarking: Of TIMESTAMPS.
-        source: Of SOURCE.
-        sink: Of SINK.
+        key_selector: For KEY_BY.
+        watermarking: For TIMESTAMPS.
+        source: For SOURCE.
+        sink: For SINK.
         parallelism: Set by the user; None is that of the environment.
         is_parallel: Whether it may have more than one subtask.
-        partitioning: Of PARTITION.
-        output_tag: Of SIDE_OUTPUT: id of the tag.
+        partitioning: For PARTITION.
+        output_tag: For SIDE_OUTPUT: id of the tag.
         chaining: Set by the user.
         description: Set by the user, for people.
-        broadcast_states: Of BROADCAST_PROCESS and KEYED_BROADCAST_PROCESS: names of states.
-        window: Of KEYED_WINDOW and KEYED_CO_GROUP.
-        async_io: Of ASYNC, KEYED_ASYNC and ASYNC_MAP_BATCHES.
-        batches: Of MAP_BATCHES, ASYNC_MAP_BATCHES and KEYED_MAP_GROUPS.
-        interval: Of KEYED_INTERVAL_JOIN.
-        join: Of KEYED_REGULAR_JOIN.
+        broadcast_states: For BROADCAST_PROCESS and KEYED_BROADCAST_PROCESS: names of states.
+        window: For KEYED_WINDOW and KEYED_CO_GROUP.
+        async_io: For ASYNC, KEYED_ASYNC and ASYNC_MAP_BATCHES.
+        batches: For MAP_BATCHES, ASYNC_MAP_BATCHES and KEYED_MAP_GROUPS.
+        interval: For KEYED_INTERVAL_JOIN.
+        join: For KEYED_REGULAR_JOIN.
         promises: Laws of a function that folds, promised by the user or proven.
-        query: What Spark SQL may compute in its place in a batch run, with all that leads to it; None of what is
-            no query.
-        continued: Of EXPRESSIONS that are evaluated with those of the operator before.
+        query: Query that Spark SQL may compute in its place in a batch run, with all that leads to it; None if it
+            is no query.
+        continued: For EXPRESSIONS that are evaluated with those of the operator before.
     """
 
     id: int

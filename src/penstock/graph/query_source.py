@@ -19,10 +19,10 @@ class QueryRead:
     """A read of a query.
 
     Attributes:
-        name: Of the source, for people.
+        name: Name of the source, for people.
         source: The source.
         type_info: Type of its records, as the program declares it.
-        chain: What is selected of them first; None takes them as they are.
+        chain: Selection that is applied first; None takes them as they are.
     """
 
     name: str
@@ -97,7 +97,7 @@ class QuerySource(Source):
     """The rows that Spark SQL computes of other sources, in a batch run.
 
     Attributes:
-        query: What is computed.
+        query: The computed query.
         row_type: Type of the rows.
     """
 

@@ -105,7 +105,7 @@ class Source(ShownAsCard):
 
     @property
     def record_function(self) -> Callable[..., Any] | None:
-        """The user's function that makes the records; its attributes say whether it stores them."""
+        """The user's function that makes the records; its attributes declare whether it stores them."""
         return None
 
     @property
@@ -122,7 +122,7 @@ class Source(ShownAsCard):
         return self.kind
 
     def datasets(self) -> Sequence[Dataset]:
-        """Return what it reads, by names that other systems know; the default knows none."""
+        """Return the data that it reads, by names for other systems; the default is empty."""
         return ()
 
     def _card(self) -> Card:
@@ -134,7 +134,7 @@ SplitKey = int | str
 """Key of a split in its source: its number, or its id if the source names its splits."""
 
 Batch = tuple[list[Any], list[int] | None]
-"""Records, and their timestamps if the source knows them."""
+"""Records, and their timestamps if the source has them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,7 @@ class StartSplits:
         ranges: Start and end of every split; the end of an unbounded one is None.
         names: Id of every split; None if splits are known by their numbers.
         heads: Position behind the last record of every split that there was then; None if they are
-            asked for later.
+            read later.
     """
 
     ranges: tuple[tuple[int, int | None], ...]
@@ -237,6 +237,6 @@ class PositionedSource(Source):
         """Return `describe()`, or the name of the class if that raises."""
         try:
             return self.describe()
-        except BaseException as cause:  # noqa: BLE001 - what it is told in must not hide a failure
+        except BaseException as cause:  # noqa: BLE001 - a message must not hide the failure it is about
             raise_interrupt(cause)
             return type(self).__name__

@@ -35,8 +35,8 @@ class SourceSwitch:
 
     Attributes:
         end_timestamp: The greatest timestamp of its records, in epoch milliseconds; None if it had no
-            record, or nobody asked for a time.
-        positions: The greatest position of each split, as (split, position) pairs, if they were asked for.
+            record, or no time was requested.
+        positions: The greatest position of each split, as (split, position) pairs, if they were requested.
 
     Example:
         >>> switch = SourceSwitch(end_timestamp=1_767_225_599_999, positions=((0, 41),))
@@ -83,7 +83,7 @@ class SwitchColumns:
 
     Attributes:
         timestamp: Column of their times; None is the timestamps that their source gives them.
-        position: Column of their positions; None asks for no positions, then `split` is None too.
+        position: Column of their positions; None requests no positions, then `split` is None too.
         split: Column of the splits that positions are in; None is one split, which is 0.
     """
 
@@ -120,11 +120,11 @@ Factory = Callable[[SourceSwitch], Source]
 
 @dataclass(frozen=True, slots=True)
 class SwitchedSource(WrappedLog):
-    """A log that a factory makes at a switch. Nobody reads it before.
+    """A log that a factory makes at a switch. It is not read before.
 
     Attributes:
         factory: Makes the source.
-        asks: What the factory is told.
+        switch_columns: Columns that the factory needs.
         type_info: Type of the records: that of the parts before.
         ends: Whether the source ends.
         origin: The user's line.
@@ -132,7 +132,7 @@ class SwitchedSource(WrappedLog):
     """
 
     factory: Factory
-    asks: SwitchColumns
+    switch_columns: SwitchColumns
     type_info: TypeInformation
     ends: bool
     origin: CallSite | None
@@ -297,7 +297,7 @@ def batches_of(
 def no_time(described: str, origin: CallSite | None) -> SourceError:
     """Return the error that records before a switch have no time."""
     return SourceError(
-        f"nobody knows when the records of {described} end: they have no timestamps of their own",
+        f"the end of the records of {described} is unknown: they have no timestamps of their own",
         hint="Name the column of their times in add_source(…, timestamp=…), or of their positions.",
         origin=origin,
     )
@@ -306,7 +306,7 @@ def no_time(described: str, origin: CallSite | None) -> SourceError:
 def no_column(name: str, described: str, origin: CallSite | None) -> SourceError:
     """Return the error that records before a switch lack a column."""
     return SourceError(
-        f"{described} has no column {name!r}, which the switch behind it asks for",
+        f"{described} has no column {name!r}, which the switch behind it requires",
         hint="Name a column that all records have.",
         origin=origin,
     )

@@ -28,7 +28,7 @@ class SplitSource(PositionedSource):
 
     @property
     def has_head(self) -> bool:
-        """True if the source says how many records there are now, so that reading never waits."""
+        """True if the source returns the current number of records, so that reading never waits."""
         return type(self).head is not SplitSource.head
 
     @property
@@ -55,7 +55,7 @@ class SplitSource(PositionedSource):
     def read_timestamped(
         self, split: int, start: int, end: int
     ) -> tuple[Sequence[Any], Sequence[int] | None]:
-        """Return the records at `[start, end)` and, if the source knows them, their timestamps.
+        """Return the records at `[start, end)` and, if the source has them, their timestamps.
 
         The engine calls this method. Override it to attach event time (epoch milliseconds,
         one per record); `read` may then return only the records. A timestamp assigner
@@ -89,7 +89,7 @@ class SplitSource(PositionedSource):
             found = None if found is None else index(found)
         if found is not None and found < at:
             raise SourceError(
-                f"{self._described()} says that split {split} has records up to position {found}, "
+                f"split {split} of {self._described()} has records up to position {found}, "
                 f"and the job has read up to {at}",
                 hint="A head must not fall. Bring the records back, or start in a new checkpoint "
                 "directory.",

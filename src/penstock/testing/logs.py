@@ -94,7 +94,9 @@ def with_sources_made(plan: PhysicalPlan) -> PhysicalPlan:
                 before = _positioned(source, number - 1)
                 start = before.exact_start(plan.options.parallelism)
                 records = batches_of(before, start.ranges, start.names)
-                switch = switch_after(records, later.asks, before.describe(), later.origin)
+                switch = switch_after(
+                    records, later.switch_columns, before.describe(), later.origin
+                )
                 made = later.made(switch)
                 plan = plan.with_parts(partial(_replaced, later, made))
     return plan

@@ -369,7 +369,7 @@ class JobContext:
         later = as_switched(parts[after[1]]) if after[1] < len(parts) else None
         if later is None:
             return None
-        part, asks, origin = parts[key[1]], later.asks, later.origin
+        part, asks, origin = parts[key[1]], later.switch_columns, later.origin
         return self.patiently(lambda: switch_behind(self.session, part, pinned, asks, origin))
 
     def _known_switches(self) -> dict[tuple[int, int], SourceSwitch]:
