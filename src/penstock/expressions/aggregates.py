@@ -50,7 +50,7 @@ class AggregateExpression:
 
     Attributes:
         how: Its name in `AGGREGATES`.
-        argument: What it aggregates; None for the number of records.
+        argument: The aggregated expression; None for the number of records.
         parameters: Constants that are part of it, such as the share of a quantile.
     """
 
@@ -79,8 +79,8 @@ class Part:
     """A value that an aggregate keeps per key.
 
     Attributes:
-        name: What it is called before its argument. With the argument it says what was computed.
-        merge: How two become one: `sum`, `min`, `max`, `tally` or `list` (`expressions.merging`).
+        name: Its name, which comes before the argument. Name and argument together identify the computation.
+        merge: Merge of two parts: `sum`, `min`, `max`, `tally` or `list` (`expressions.merging`).
         of_record: The part of one record, an expression without types.
     """
 
@@ -92,8 +92,8 @@ class Part:
 def name_of_part(part: Part, argument: Expression | None) -> str:
     """Return the name of a part in records of parts, which is that of its state.
 
-    It says what is computed, whatever the result is called: `sum(delay)`. So a result with another name goes on with its
-    state, and one that computes something else does not.
+    It identifies the computation, whatever the name of the result: `sum(delay)`. So a renamed result goes on with its
+    state, and a result of another computation does not.
     """
     text = "" if argument is None else text_of(argument)
     if len(text) > _LONGEST_TEXT:
@@ -108,7 +108,7 @@ def name_of_key(column: str) -> str:
 
 
 def part_in_words(name: str) -> str:
-    """Return what a part is, for people who know the aggregates only.
+    """Return the description of a part in terms of the aggregates that need it.
 
     >>> part_in_words("sum(delay)"), part_in_words("squares(delay)")
     ('the sum of delay', 'the sum of the squares of delay, which variance and stddev need,')
@@ -138,7 +138,7 @@ class Aggregate:
     """Parts and result of an aggregate.
 
     Attributes:
-        parts: What it keeps of records.
+        parts: Parts that it keeps per key.
         result: From the parts, to the result; expressions without types. If it has derived parts, of those.
         derived: Parts that are made of the only one of `parts`, a tally: sums over its different values. They are kept where
             the tally is kept value by value, and made of a change of that.
@@ -222,7 +222,7 @@ def _wide_total(tree: Expression | None, argument: Expression | None) -> Aggrega
 
 
 def _net_count(tree: Expression | None, argument: Expression | None) -> Aggregate:
-    """Return the number of values that are left; fewer than none are none."""
+    """Return the number of values that are left; 0 if it is negative."""
     parts = _count(tree, argument).parts
     return Aggregate(parts, lambda counts: Call("greatest", (counts[0], Literal(0))))
 

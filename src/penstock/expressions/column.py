@@ -151,8 +151,8 @@ class FurtherMethods:
 class ColumnExpression(Aggregating, FurtherMethods, Mistaken):
     """A value that is computed of the columns of a record, with Python's operators.
 
-    It is immutable. Its types are checked where a stream takes it, such as in `where`. What operators and
-    methods return for NULL (None), NaN and values out of range is the same in every mode of execution:
+    It is immutable. Its types are checked where a stream takes it, such as in `where`. Operators and
+    methods return the same for NULL (None), NaN and values out of range in every mode of execution:
     see the page on columns.
 
     Attributes:
@@ -436,7 +436,7 @@ def when(condition: ColumnExpression, value: Any) -> When:
         value: An expression or a constant; it is computed only for records it is chosen for.
 
     Returns:
-        What to call `when` for further conditions on, and `otherwise` in the end.
+        An object with `when` for further conditions, and `otherwise` for the end.
 
     Example:
         >>> small = when(col.f0 < 2, "small").otherwise("large")
@@ -492,7 +492,7 @@ class Columns:
 
     def __getattr__(self, name: str) -> ColumnExpression:
         if name.startswith("__") and name.endswith("__"):
-            raise AttributeError(name)  # asked for by `copy`, `inspect` and others
+            raise AttributeError(name)  # looked up by `copy`, `inspect` and others
         return self[name]
 
     def __getitem__(self, name: str) -> ColumnExpression:
@@ -536,8 +536,8 @@ def concat(first: Any, second: Any, *others: Any) -> ColumnExpression:
 
     Args:
         first: An expression or a constant, as all of them.
-        second: What follows.
-        others: What follows that.
+        second: The second text.
+        others: Further texts.
 
     Example:
         >>> collect(orders.select(name=concat("<", col.f0, ">")))[:1]

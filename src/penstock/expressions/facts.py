@@ -3,8 +3,8 @@ r"""Facts of functions: for which calls Arrow's kernel, and for which Spark SQL,
     modulo(a INT, b INT)          Spark SQL: the remainder has the sign of the dividend in both
     lower(name STRING)            Python only: Spark SQL has the Unicode of Java
 
-A fact is about the call alone, whatever its arguments are; `functions.because` walks an expression. What Spark SQL has with another meaning for some
-values is in none of them, such as most regular expressions and all texts of numbers.
+A fact is about the call alone, whatever its arguments are; `functions.because` walks an expression. No fact contains functions that Spark SQL computes
+differently for some values, such as most regular expressions and all texts of numbers.
 """
 
 from __future__ import annotations
@@ -254,8 +254,8 @@ def groups_of_plain(pattern: str) -> int | None:
 
         pattern = (item | group)+      group = ( item+ | item+ ... )      item = ^ | (character | escape | set) [* + ?]
 
-    Of both the first alternative wins and a repetition takes as much as it can. What is left out differs, or might: `.` and `$`, which know other
-    ends of lines; `\d`, `\w` and `\b`, which know other letters; repeated and nested groups, whose last text is not the same; flags; `&&` in a set.
+    In both the first alternative wins and a repetition takes as much as it can. All other syntax differs, or might: `.` and `$`, which have other
+    ends of lines; `\d`, `\w` and `\b`, which have other letters; repeated and nested groups, whose last text is not the same; flags; `&&` in a set.
 
     Example:
         >>> groups_of_plain("(&|^)channel_id=([^&]*)"), groups_of_plain(".*")

@@ -2,8 +2,8 @@
 
     k, v ──select──▶ key, rows 1, values 1, v ──merge by key──▶ key, rows 3, values 2, total ──▶ (k, total), (k, NULL)
 
-An aggregate of columns leaves NULL out, and the functions of `sum`, `min` and `max` get it. So a row of totals says how many
-records it stands for and how many of them had a value; where that differs, `records_of_totals` gives the function a NULL too.
+An aggregate of columns leaves NULL out, and the functions of `sum`, `min` and `max` get it. So a row of totals contains the
+number of its records and the number of them with a value. If they differ, `records_of_totals` gives the function a NULL too.
 
 A sum of LONG may leave 64 bits on its way and come back. It is the sum of three digits of 21 bits, each of which overflows
 after two million million records of a key.

@@ -50,7 +50,7 @@ class ChangelogOutput:
             no row is taken back.
         ttl_ms: Time in milliseconds after the last record of a key at which it is forgotten; None is never.
         values: Positions of tallies that are kept value by value, apart from the other parts.
-        read: Of these, the ones whose values results read.
+        read: Those of them whose values results read.
         folded: From parts to parts of which calls of functions of the user are made; None if there are none.
         derived: From parts, whose tallies have the values that came (1) and went (-1), to the parts that these change.
     """

@@ -1,4 +1,4 @@
-"""The types that functions of columns know, and the common type of two of them.
+"""The types that functions of columns take, and the common type of two of them.
 
     Byte < Short < Integer < Long       the wider one
     a whole number with BigDecimal      BigDecimal
@@ -66,7 +66,7 @@ _EXACT = {name: 1 << bits - 1 for name, bits in _BITS.items()} | {
 
 
 class TypingError(Exception):
-    """An expression has no type; the text says why."""
+    """An expression has no type; the text gives the reason."""
 
 
 def name_of(expression: Expression) -> str:

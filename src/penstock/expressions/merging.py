@@ -19,7 +19,7 @@ _DECIMAL = Decimal(10) ** 20
 _HINT = "Aggregate fewer or smaller values, or cast to a wider type before, such as DOUBLE."
 
 A_SUM = "a sum"
-"""The subject of an error about a sum; who knows which one it is puts its name there."""
+"""The subject of an error about a sum; callers that have its name replace it."""
 
 Merge = Callable[[Any, Any], Any]
 """From the part of earlier records and that of later ones, neither None, to that of both."""

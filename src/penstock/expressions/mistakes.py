@@ -41,7 +41,7 @@ OTHER_NAMES = {
 
 
 class Mistaken:
-    """Base of `ColumnExpression`: says what was meant.
+    """Base of `ColumnExpression`: its errors suggest the right code.
 
     Attributes:
         tree: The expression, without types.
@@ -66,9 +66,9 @@ class Mistaken:
     def __getattr__(self, name: str) -> NoReturn:
         known = tuple(each for each in dir(type(self)) if not each.startswith("_"))
         meant = OTHER_NAMES.get(name)
-        asked = f"; write {meant}" if meant else did_you_mean(name, known)
-        # as everywhere in Python: `copy`, `inspect` and others ask for names that are not there
-        raise AttributeError(f"columns have no method {name!r}{asked}")
+        advice = f"; write {meant}" if meant else did_you_mean(name, known)
+        # as everywhere in Python: `copy`, `inspect` and others look up missing names
+        raise AttributeError(f"columns have no method {name!r}{advice}")
 
 
 def constant_of(value: Any) -> Literal:

@@ -20,7 +20,7 @@ from penstock.types.types import Types
 
 def contained(call: Call) -> Call:
     """Type `list_contains`; of floats it would depend on how NaN and zeros are compared."""
-    (value,), (wanted,) = call.arguments, call.parameters
+    (value,), (expected,) = call.arguments, call.parameters
     if not is_list(value.type_info):
         msg = f"list_contains takes a list, not {value.type_info!r}"
         raise TypingError(msg)
@@ -28,9 +28,9 @@ def contained(call: Call) -> Call:
     if getattr(inside, "name", "") not in {*WHOLE, "String"}:
         msg = f"list_contains takes lists of texts and whole numbers, not {value.type_info!r}"
         raise TypingError(msg)
-    found = adapted(literal(wanted), inside)
+    found = adapted(literal(expected), inside)
     if found is None:
-        msg = f"list_contains got {wanted!r}, which is no {inside!r}"
+        msg = f"list_contains got {expected!r}, which is no {inside!r}"
         raise TypingError(msg)
     return replace(call, parameters=(found.value,), kind=BOOLEAN)
 

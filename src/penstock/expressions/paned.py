@@ -1,8 +1,8 @@
-"""Aggregates of windows as aggregates by key and pane, for engines that know no windows.
+"""Aggregates of windows as aggregates by key and pane, for engines without windows.
 
     key, parts ──▶ key, begin of the pane, parts, timestamp ──merge by key and pane──▶ … greatest timestamp
 
-The pane is a column of the key, and the greatest timestamp one more part, from which the watermark is made, if anybody needs one. The records
+The pane is a column of the key. The greatest timestamp is one more part, from which the watermark is made if the plan needs one. The records
 that a condition drops have timestamps too. So they are not dropped, but merged into one row of their own, whose key is NULL:
 
     where n > 0     key  pane  kept   parts  time           key   pane  kept   parts  time

@@ -51,15 +51,15 @@ TRUNCATED = ("second", "minute", "hour", "day")
 """Units of `truncate`."""
 
 
-def converted(expression: Expression, wanted: TypeInformation) -> Expression:
+def converted(expression: Expression, expected: TypeInformation) -> Expression:
     """Return an expression with another type, as a cast if it is no constant that has it."""
     if isinstance(expression, Literal):
-        found = adapted(expression, wanted)
+        found = adapted(expression, expected)
         if found is not None:
             return found
-    if expression.type_info == wanted:
+    if expression.type_info == expected:
         return expression
-    return Call("cast", (expression,), (wanted,), wanted)
+    return Call("cast", (expression,), (expected,), expected)
 
 
 def together(expressions: Sequence[Expression], allowed: Collection[str]) -> list[Expression]:
@@ -74,13 +74,13 @@ def together(expressions: Sequence[Expression], allowed: Collection[str]) -> lis
         raise TypingError(msg)
     free = [each.type_info for each in known if not isinstance(each, Literal)]
     types = [t for t in free or [each.type_info for each in known] if t is not None]
-    wanted = reduce(common_type, types)
+    expected = reduce(common_type, types)
     for each in known:
-        if isinstance(each, Literal) and adapted(each, wanted) is None:
+        if isinstance(each, Literal) and adapted(each, expected) is None:
             assert each.type_info is not None, "it is no None"
-            wanted = common_type(wanted, each.type_info)
-    _check_name(getattr(wanted, "name", ""), allowed, repr(wanted))
-    return [converted(each, wanted) for each in expressions]
+            expected = common_type(expected, each.type_info)
+    _check_name(getattr(expected, "name", ""), allowed, repr(expected))
+    return [converted(each, expected) for each in expressions]
 
 
 def arithmetic(allowed: Collection[str]) -> Rule:
@@ -212,10 +212,10 @@ def text(*parameters: type, result: TypeInformation = STRING, filled: bool = Fal
 
     def rule(call: Call) -> Call:
         _check(call.arguments[0], {"String"})
-        for wanted, given in zip(parameters, call.parameters, strict=True):
-            is_right = type(given) is wanted
+        for expected, given in zip(parameters, call.parameters, strict=True):
+            is_right = type(given) is expected
             if not is_right or (isinstance(given, int) and not 0 <= given < 1 << 31):
-                msg = f"{call.function} got {given!r}; pass a constant {_WANTED[wanted]}"
+                msg = f"{call.function} got {given!r}; pass a constant {_WANTED[expected]}"
                 raise TypingError(msg)
         if filled and not call.parameters[0]:
             msg = f"{call.function} got an empty text"
@@ -361,22 +361,22 @@ def difference_of_dates(call: Call) -> Call:
 
 def cast(call: Call) -> Call:
     """Type `cast`."""
-    (value,), (wanted,) = call.arguments, call.parameters
-    if not isinstance(wanted, TypeInformation):
-        msg = f"cast got {wanted!r}; call a factory of Types, with its parentheses: Types.INT()"
+    (value,), (expected,) = call.arguments, call.parameters
+    if not isinstance(expected, TypeInformation):
+        msg = f"cast got {expected!r}; call a factory of Types, with its parentheses: Types.INT()"
         raise TypingError(msg)
     if is_null_constant(value):
-        _check_name(getattr(wanted, "name", ""), COMPUTED, repr(wanted))
-        return replace(call, arguments=(Literal(None, wanted),), kind=wanted)
-    if value.type_info != wanted and not is_castable(name_of(value), wanted):
-        msg = f"{value.type_info!r} cannot be cast to {wanted!r}"
+        _check_name(getattr(expected, "name", ""), COMPUTED, repr(expected))
+        return replace(call, arguments=(Literal(None, expected),), kind=expected)
+    if value.type_info != expected and not is_castable(name_of(value), expected):
+        msg = f"{value.type_info!r} cannot be cast to {expected!r}"
         raise TypingError(msg)
-    return replace(call, kind=wanted)
+    return replace(call, kind=expected)
 
 
-def is_castable(name: str, wanted: TypeInformation) -> bool:
+def is_castable(name: str, expected: TypeInformation) -> bool:
     """Return whether values of a basic type can be cast to another type."""
-    return isinstance(wanted, BasicTypeInfo) and wanted.name in CASTS.get(name, frozenset())
+    return isinstance(expected, BasicTypeInfo) and expected.name in CASTS.get(name, frozenset())
 
 
 _FROM_WHOLE = frozenset({*WHOLE, *FLOATS, DECIMAL, "String"})

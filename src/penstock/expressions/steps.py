@@ -1,8 +1,7 @@
 """Expressions over streams, record by record: a chain of conditions and selections.
 
 Operations on columns that follow each other are one chain, which is evaluated at once: no record is made
-between them. A chain is a frozen value that the program of a level holds, and that says the same to every
-evaluator.
+between them. A chain is a frozen value in the program of a level, with one meaning for all evaluators.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@
 
 A program of columns makes a tree without types (`expressions.column`). `expressions.typing` returns the same tree with
 the type of every node, and with the casts that the rules insert. The binder of SQL makes typed trees, whose fields are
-columns by position. The evaluators read typed trees only, so none of them has a rule of its own. The nodes know no function:
-`expressions.functions` is the table. Equal trees are the same expression: that is how SQL finds a grouped one in SELECT.
+columns by position. The evaluators read typed trees only, so they have no rules of their own. Nodes contain only names of functions:
+`expressions.functions` is the table. Equal trees are the same expression, so SQL finds a grouped one in SELECT.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Field(_Typed):
     Attributes:
         name: Name of the field; of a column by position for people only.
         kind: Its type; None in a tree without types.
-        position: Of the column, from 0; -1 of a field that is read by its name.
+        position: Position of the column, from 0; -1 for a field that is read by its name.
     """
 
     name: str

@@ -126,14 +126,12 @@ def azure_errors(settings: AzureSettings, path: ObjectPath) -> Iterator[None]:
         yield
     except exceptions.HttpResponseError as error:
         status = error.status_code
-        named = getattr(
-            error, "error_code", None
-        )  # an enumeration, of those that the library knows
+        named = getattr(error, "error_code", None)  # an enumeration, if the library has the code
         code = str(getattr(named, "value", named) or status)
-        said = str(error.reason or error.message).partition("\n")[0]
+        text = str(error.reason or error.message).partition("\n")[0]
         number = _NUMBERS.get(code, _NUMBERS.get(status, errno.EIO))
         raise OSError(
-            number, settings.masked(f"Azure answered {code}: {said}"), str(path)
+            number, settings.masked(f"Azure answered {code}: {text}"), str(path)
         ) from None
     except (
         exceptions.AzureError,
@@ -230,7 +228,7 @@ class AzureStore(ObjectStore):
         delete_each(paths, self._delete)
 
     def begin_upload(self, path: ObjectPath) -> Upload:
-        """Begin to send an object, of which nothing is to be seen."""
+        """Begin to send an object, which stays invisible."""
         upload = Upload(path, uuid4().hex)
         self._mark(upload, _BEGUN)
         return upload
@@ -263,7 +261,7 @@ class AzureStore(ObjectStore):
     def uploads(self, directory: ObjectPath) -> list[Upload]:
         """Return the uploads below a path that are neither completed nor aborted.
 
-        Azure lists all objects for it, and each that has no bytes is asked for its blocks.
+        Azure lists all objects for it. For each object without bytes, its blocks are listed too.
         """
         empty = [
             directory.at(blob.name)

@@ -93,9 +93,9 @@ def _client(settings: GoogleSettings, process: int) -> Any:
                 settings.keyfile, project=_PROJECT, client_options=options
             )
         elif (settings.endpoint or os.environ.get("STORAGE_EMULATOR_HOST", "")).startswith("http:"):
-            # A server of tests: a login is sent to nobody without TLS.
-            nobody = import_module("google.auth.credentials").AnonymousCredentials()
-            made = storage.Client(project=_PROJECT, credentials=nobody, client_options=options)
+            # A server of tests: a login is never sent without TLS.
+            anonymous = import_module("google.auth.credentials").AnonymousCredentials()
+            made = storage.Client(project=_PROJECT, credentials=anonymous, client_options=options)
         else:
             made = storage.Client(project=_PROJECT, client_options=options)
     adapter = import_module("requests.adapters").HTTPAdapter(pool_maxsize=_CONNECTIONS)
@@ -145,7 +145,7 @@ def google_errors(path: ObjectPath) -> Iterator[None]:
         yield
     except core.GoogleAPICallError as error:
         status = int(error.code or 0)
-        text = f"Google Cloud Storage answered {status}: {_said(error)}"
+        text = f"Google Cloud Storage answered {status}: {_message_of(error)}"
         raise OSError(_NUMBERS.get(status, errno.EIO), text, str(path)) from None
     except auth.GoogleAuthError as error:
         text = f"{type(error).__name__}: {_first_line(error)}"
@@ -155,8 +155,8 @@ def google_errors(path: ObjectPath) -> Iterator[None]:
         raise OSError(errno.EIO, text, str(path)) from None
 
 
-def _said(error: Any) -> str:
-    """Return what the store said, without the address that was asked."""
+def _message_of(error: Any) -> str:
+    """Return the message of the store, without the address of the request."""
     reasons = [each.get("message") for each in error.errors or () if isinstance(each, dict)]
     return next(filter(None, reasons), None) or type(error).__name__
 
@@ -252,7 +252,7 @@ class GoogleStore(ObjectStore):
         delete_each(paths, self._delete)
 
     def begin_upload(self, path: ObjectPath) -> Upload:
-        """Begin to send an object, of which nothing is to be seen."""
+        """Begin to send an object, which stays invisible."""
         upload = Upload(path, uuid4().hex)
         with google_errors(path):
             self._put(_part(upload, "00000"), b"")
@@ -276,7 +276,7 @@ class GoogleStore(ObjectStore):
             else:
                 self.write(upload.path, b"")
         except (FileNotFoundError, FileExistsError):
-            # A part is gone, or there in another version: whoever completed or dropped it may have died over that.
+            # A part is gone, or has another version: the process that completed or dropped it may have died meanwhile.
             self._remove(upload)
             raise _no_upload(upload) from None
         self._remove(upload)

@@ -4,7 +4,7 @@
     gs://bucket/some/key                                         Google Cloud Storage
     abfss://container@account.dfs.core.windows.net/some/key      Azure; also abfs, wasbs, wasb, and the host with blob
 
-What stands between the slashes is called the bucket here; for Azure it is the container and the account.
+The part between the slashes is called the bucket here; for Azure it is the container and the account.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def object_path(text: str, doing: str) -> ObjectPath | None:
     names = [name for name in found[3].split("/") if name]
     if {".", ".."} & set(names):
         raise ArgumentError.here(
-            f"cannot {doing} {text!r}: object stores do not know the names '.' and '..'",
+            f"cannot {doing} {text!r}: object stores have no names '.' and '..'",
             hint="Write the path without them.",
         )
     return ObjectPath(bucket, "/".join(names), scheme)
@@ -123,7 +123,7 @@ def _check_bucket(text: str, bucket: str, scheme: str, doing: str) -> None:
 
 
 def _azure_bucket(text: str, bucket: str, doing: str) -> str:
-    """Return container and account, with the host that Hadoop knows."""
+    """Return container and account, with the host as Hadoop writes it."""
     found = _CONTAINER.fullmatch(bucket)
     if found is not None:
         return f"{found[1]}@{found[2]}.dfs.{found[3]}"

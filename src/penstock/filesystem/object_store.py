@@ -1,10 +1,10 @@
 """Requirements on a store of objects to which jobs write, and the client library of each kind of store.
 
-An object is whole or not there, and a reader sees it at once: `list_below`, `size_of` and `read` give what was there when
-they were asked, or later. There is no rename. Two things take its place:
+An object is whole or not there, and a reader sees it at once: `list_below`, `size_of` and `read` return the state at the
+time of the call, or a later one. There is no rename. Two operations replace it:
 
-    create          writes an object only if there is none of that name: one of several drivers succeeds
-    uploads         a task sends the parts of an object, and whoever knows the upload and its parts
+    create          writes an object only if the name is free: one of several drivers succeeds
+    uploads         a task sends the parts of an object, and the owner of the upload and its parts
                     completes it later: then, and not before, the object is there
 
 An upload that was aborted can never be completed. All failures are `OSError`, as those of files.
@@ -45,7 +45,7 @@ AT_ONCE = 8
 
 
 def create_once(create: Callable[[str], None], is_by: Callable[[str], bool]) -> None:
-    """Create an object, whose metadata says who wrote it: a request that is sent again may meet its own object.
+    """Create an object, whose metadata names its writer: a request that is sent again may meet its own object.
 
     Raises:
         OSError: It was not created; FileExistsError if there is one of another writer.
@@ -102,7 +102,7 @@ class UploadPart:
 
 
 class ObjectStore(ABC):
-    """A store. What it is told to do may be repeated; calls come from several threads at once."""
+    """A store. Every operation may be repeated; calls come from several threads at once."""
 
     @abstractmethod
     def read(self, path: ObjectPath) -> bytes:
@@ -153,7 +153,7 @@ class ObjectStore(ABC):
 
     @abstractmethod
     def begin_upload(self, path: ObjectPath) -> Upload:
-        """Begin to send an object, of which nothing is to be seen."""
+        """Begin to send an object, which stays invisible."""
 
     @abstractmethod
     def upload_part(self, upload: Upload, number: int, data: bytes) -> UploadPart:

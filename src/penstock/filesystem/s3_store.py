@@ -1,4 +1,4 @@
-"""Objects in S3, and in stores that speak its protocol and know conditional writes.
+"""Objects in S3, and in stores that speak its protocol and have conditional writes.
 
 The client library of S3, which is imported when a client is made, and its failures as `OSError`.
 """
@@ -67,7 +67,7 @@ def _client(settings: S3Settings, process: int) -> Any:
         connect_timeout=_CONNECT_SECONDS,
         read_timeout=_READ_SECONDS,
         max_pool_connections=_CONNECTIONS,
-        # Waits longer from one attempt to the next, and asks less often when many requests fail.
+        # Waits longer from one attempt to the next, and sends less often when many requests fail.
         retries={
             "mode": session.get_config_variable("retry_mode") or "standard",
             "total_max_attempts": session.get_config_variable("max_attempts") or _ATTEMPTS,
@@ -106,8 +106,8 @@ def s3_errors(settings: S3Settings, path: ObjectPath) -> Iterator[None]:
         yield
     except exceptions.ClientError as error:
         code = code_of(error) or ""
-        said = error.response.get("Error", {}).get("Message") or "no reason was given"
-        text = settings.masked(f"S3 answered {code}: {said}")
+        reason = error.response.get("Error", {}).get("Message") or "no reason was given"
+        text = settings.masked(f"S3 answered {code}: {reason}")
         raise OSError(_NUMBERS.get(code, errno.EIO), text, str(path)) from None
     except (exceptions.BotoCoreError, ValueError) as error:  # ValueError: an address that is none
         name = type(error).__name__
@@ -171,7 +171,7 @@ class S3Store(ObjectStore):
             return None
         now = answer["ResponseMetadata"]["HTTPHeaders"].get("date")
         if now is None:
-            raise OSError(errno.EIO, "S3 does not say what time it is", str(path))
+            raise OSError(errno.EIO, "the answer of S3 has no date", str(path))
         age = parsedate_to_datetime(now) - answer["LastModified"]
         return float(age.total_seconds())
 
@@ -207,8 +207,8 @@ class S3Store(ObjectStore):
     def create(self, path: ObjectPath, data: bytes) -> None:
         """Write an object unless there is one of that name; see `ObjectStore.create`.
 
-        The library sends a request again if its answer is lost, and so may meet its own object. The object says
-        in its metadata who wrote it.
+        The library sends a request again if its answer is lost, and so may meet its own object. The metadata of
+        the object names its writer.
         """
         writer = uuid4().hex
         for conflicts in range(_MOST_CONFLICTS + 1):
@@ -218,7 +218,7 @@ class S3Store(ObjectStore):
             except OSError as error:
                 if error.errno in _UNCLEAR and self._is_by(path, writer):
                     return
-                # Another conditional write was under way, and nobody knows yet how it ends.
+                # Another conditional write was under way, and its end is unknown yet.
                 if _CONFLICT not in str(error) or conflicts == _MOST_CONFLICTS:
                     raise
                 time.sleep(0.05 * (conflicts + 1))
@@ -239,7 +239,7 @@ class S3Store(ObjectStore):
                 raise OSError(f"{path} cannot be deleted: {refused['Code']}: {refused['Message']}")
 
     def begin_upload(self, path: ObjectPath) -> Upload:
-        """Begin to send an object, of which nothing is to be seen."""
+        """Begin to send an object, which stays invisible."""
         with s3_errors(self.settings, path):
             answer = self._client.create_multipart_upload(
                 Bucket=path.bucket, Key=path.key, ChecksumAlgorithm="CRC32"

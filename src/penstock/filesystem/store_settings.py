@@ -13,9 +13,9 @@ _S3_SECRETS = ("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class S3Settings:
-    """Address and login of S3. None is what the environment says, as for other programs that use AWS.
+    """Address and login of S3. None takes the value of the environment, as other programs for AWS do.
 
-    No text of ours shows the login.
+    Texts of Penstock never contain the login.
 
     Attributes:
         access_key: Id of the key.
@@ -46,7 +46,7 @@ class S3Settings:
 
 
 def settings_of_hadoop(option: Callable[[str], str | None]) -> S3Settings:
-    """Return what Hadoop's options say. Options of single buckets (`fs.s3a.bucket.…`) are not read."""
+    """Return the settings in Hadoop's options. Options of single buckets (`fs.s3a.bucket.…`) are not read."""
 
     def value(key: str) -> str | None:
         return (option(f"fs.s3a.{key}") or "").strip() or None
@@ -94,9 +94,9 @@ class AzureLogin:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class AzureSettings:
-    """Logins of accounts. Without one it is what the environment says, as for other programs that use Azure.
+    """Logins of accounts. Other accounts have the login of the environment, as for other programs that use Azure.
 
-    No text of ours shows a login.
+    Texts of Penstock never contain a login.
 
     Attributes:
         logins: (account, login); an account that is empty is any.
@@ -110,7 +110,7 @@ class AzureSettings:
         return f"AzureSettings(accounts={[account for account, _ in self.logins]!r})"
 
     def login_of(self, account: str) -> AzureLogin:
-        """Return the login of an account: its own, that of any, or what the environment says."""
+        """Return the login of an account: its own, that of any account, or that of the environment."""
         known = dict(self.logins)
         return known.get(account) or known.get("") or _of_environment(account)
 
@@ -147,13 +147,13 @@ def _of_environment(account: str) -> AzureLogin:
 
 
 def _of_connection(account: str) -> AzureLogin:
-    """Return what the connection string says, if it is one of the account; of any, if that is empty."""
+    """Return the login in the connection string, if it is one of the account; of any, if `account` is empty."""
     pairs = [each.partition("=") for each in os.environ.get(_CONNECTION, "").split(";")]
-    said = {name.strip().lower(): value.strip() for name, _, value in pairs}
-    if account not in {"", said.get("accountname")}:
+    fields = {name.strip().lower(): value.strip() for name, _, value in pairs}
+    if account not in {"", fields.get("accountname")}:
         return AzureLogin()
     return AzureLogin(
-        said.get("accountkey"), said.get("sharedaccesssignature"), said.get("blobendpoint")
+        fields.get("accountkey"), fields.get("sharedaccesssignature"), fields.get("blobendpoint")
     )
 
 
@@ -165,9 +165,9 @@ _KEYFILES = (
 
 @dataclass(frozen=True, slots=True)
 class GoogleSettings:
-    """Address and login of Google Cloud Storage. None is what the environment says, as for other programs that use it.
+    """Address and login of Google Cloud Storage. None takes the value of the environment, as other programs do.
 
-    There is no secret in it: a key is in a file.
+    It contains no secret: a key is in a file.
 
     Attributes:
         keyfile: File with the key of a service account, which the driver and all workers have.
@@ -189,12 +189,12 @@ def google_settings_of_hadoop(option: Callable[[str], str | None]) -> GoogleSett
 
 @dataclass(frozen=True, slots=True)
 class StoreSettings:
-    """Addresses and logins. What they do not say comes from the environment of each process.
+    """Addresses and logins. Missing ones come from the environment of each process.
 
     Attributes:
-        s3: Of S3.
-        azure: Of Azure.
-        google: Of Google Cloud Storage.
+        s3: Settings of S3.
+        azure: Settings of Azure.
+        google: Settings of Google Cloud Storage.
     """
 
     s3: S3Settings = S3Settings()

@@ -1,8 +1,8 @@
 """Objects of a store as paths and as files: written as a file or by an upload, read as a file.
 
-A `StoredPath` has the methods of `pathlib.Path` that mean the same for objects: names, reading, removing. What means
-something else, above all writing, is in functions that take either (`penstock.wire.atomic_file`, `job_files`). A
-directory is there while something is below it, so making one does nothing.
+A `StoredPath` has the methods of `pathlib.Path` that mean the same for objects: names, reading, removing. Operations with
+another meaning, above all writing, are functions that take either (`penstock.wire.atomic_file`, `job_files`). A
+directory is there while it has objects, so making one has no effect.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class StoredPath:
         return open_object(self.store, self.at)
 
     def unlink(self, missing_ok: bool = False) -> None:  # noqa: FBT001, FBT002 - as of `Path`
-        """Delete the object; one that is not there is fine: a store cannot tell."""
+        """Delete the object; a missing one is no error, because a store does not report it."""
         del missing_ok
         self.store.delete([self.at])
 
@@ -196,11 +196,11 @@ class UploadFile(io.RawIOBase):
 
 
 READ_BYTES = 1 << 20
-"""Size of what a reader asks for at once."""
+"""Size of one read request."""
 
 
 class ObjectFile(io.RawIOBase):
-    """Writes an object of a name that nobody else uses. It is there, whole, after `finish`.
+    """Writes an object of a name of its own. It is there, whole, after `finish`.
 
     A small one is put, a large one is an upload; at most one part of it is in memory.
     """

@@ -1,1 +1,1 @@
-"""Relations: the one tree of what a query asks for, which operators or Spark SQL compute."""
+"""Relations: the one tree of a query, which operators or Spark SQL compute."""

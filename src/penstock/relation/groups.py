@@ -124,7 +124,7 @@ class WindowTable(OneInput):
 
     @property
     def is_bounded(self) -> bool:
-        """True if the watermark says when what it keeps is forgotten."""
+        """True if the watermark bounds its state."""
         return True
 
     def __str__(self) -> str:
@@ -137,9 +137,9 @@ class WindowRows:
     """Rows of a GROUP BY of windows.
 
     Attributes:
-        input: What the table function reads.
+        input: Input of the table function.
         spec: The windows; None if the rows are those of groups of windows.
-        conditions: What `input` must satisfy; rows of sessions must to be aggregated.
+        conditions: Conditions on the rows of `input`; for sessions, on the rows that are aggregated.
         outputs: Columns of the rows, over those of `input`; of a table function the `BOUNDS` are behind these.
     """
 
@@ -184,7 +184,7 @@ class WindowGroupBy(GroupBy):
 
     @property
     def is_bounded(self) -> bool:
-        """True if the watermark says when what it keeps is forgotten."""
+        """True if the watermark bounds its state."""
         return True
 
     def __str__(self) -> str:

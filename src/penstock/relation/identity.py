@@ -4,7 +4,7 @@ State belongs to its relation and to all below it: the tables with their columns
 below an operator has other state than before, and what is above it may change. Names of columns, a time-to-live, and the code of
 functions of the user do not count; functions of another name do.
 
-The digests are in savepoints. What has its default is left out, so a relation may get further fields.
+The digests are in savepoints. They leave out fields with their default, so a relation may get further fields.
 """
 
 from __future__ import annotations

@@ -51,8 +51,8 @@ class TimeOf:
     """The time of the rows of a side.
 
     Attributes:
-        position: Of the column that has it.
-        offset_ms: What is added to its values.
+        position: Position of the column that has it.
+        offset_ms: Offset that is added to its values.
     """
 
     position: int
@@ -186,7 +186,7 @@ class Join(TwoInputs):
 
     @property
     def is_bounded(self) -> bool:
-        """True if the watermark says when what it keeps is forgotten."""
+        """True if the watermark bounds its state."""
         return self.interval is not None
 
     def __str__(self) -> str:
@@ -223,7 +223,7 @@ class TemporalJoin(TwoInputs):
 
     @property
     def is_forgotten(self) -> bool:
-        """True if `table.exec.state.ttl` says when what it keeps is forgotten: a version is kept until the next one."""
+        """True if `table.exec.state.ttl` limits its state: a version is kept until the next one."""
         return False
 
     def __str__(self) -> str:
@@ -245,8 +245,8 @@ def joined(
 ) -> Join:
     """Return a join; see `Join`.
 
-    It is one of an interval if what it compares bounds the distance of the event times of rows that are not taken back. A hint of a
-    time-to-live asks for a join of all rows.
+    It is an interval join if its condition bounds the distance between the event times of rows that are not taken back. A hint of a
+    time-to-live requires a join of all rows.
     """
     is_existence = kind in {JoinType.SEMI, JoinType.ANTI}
     both = left.is_insert_only and right.is_insert_only
@@ -280,9 +280,9 @@ def _keep_times(
     interval: TimeInterval,
     kind: JoinType,
 ) -> None:
-    """Say of the times that an interval join compares how far behind the watermark its rows may be.
+    """Set, for the times that an interval join compares, how far behind the watermark its rows may be.
 
-    A row waits for its matches as long as it is kept. The time of a side that is padded with NULL is none.
+    A row waits for its matches as long as it is kept. A side that is padded with NULL has no time.
     """
     pads = {
         JoinType.LEFT: (False, True),

@@ -122,7 +122,7 @@ class Over(OneInput):
 
     @property
     def is_bounded(self) -> bool:
-        """True if the watermark says when what it keeps is forgotten."""
+        """True if the watermark bounds its state."""
         return self.time is not None and not reach_of(self.calls).is_endless
 
     def __str__(self) -> str:
@@ -203,7 +203,7 @@ class Rank(OneInput):
 
     @property
     def is_bounded(self) -> bool:
-        """True if the watermark says when what it keeps is forgotten."""
+        """True if the watermark bounds its state."""
         return self.window_end is not None
 
     def __str__(self) -> str:

@@ -1,7 +1,7 @@
-"""The tree of relations: what a query asks for, as frozen values with types, keys and changelog modes.
+"""The tree of relations: a query as frozen values with types, keys and changelog modes.
 
-Each relation knows its columns, by which sets of columns its rows are unique, and how its rows change. SQL binds its statements to
-them, its lowering makes operators of them, Spark SQL computes those that have the same rows there, and EXPLAIN shows them.
+Each relation has its columns, the sets of columns by which its rows are unique, and its changelog mode. SQL binds its statements to
+relations, its lowering makes operators of them, Spark SQL computes those that have the same rows there, and EXPLAIN shows them.
 Expressions in them read columns by position.
 
     Filter #2 > 10 [insert-only]
@@ -94,12 +94,12 @@ class Relation:
 
     @property
     def is_bounded(self) -> bool:
-        """True if the watermark says when what it keeps is forgotten."""
+        """True if the watermark bounds its state."""
         return False
 
     @property
     def is_forgotten(self) -> bool:
-        """True if `table.exec.state.ttl` says when what it keeps is forgotten."""
+        """True if `table.exec.state.ttl` limits its state."""
         return not self.is_bounded
 
     @property
@@ -117,7 +117,7 @@ class Scan(Relation):
 
     Attributes:
         name: Of the table.
-        table: What makes its stream.
+        table: The table, which makes its stream.
     """
 
     tag: ClassVar[str] = "Scan"
@@ -170,7 +170,7 @@ class TwoInputs(Relation):
         right: The right side.
         left_keys: Expressions of the left side.
         right_keys: Expressions of the right side that must be equal to them, and not NULL.
-        condition: What rows must satisfy in addition, over the columns of both; None is nothing.
+        condition: Further condition on a pair, over the columns of both; None if there is none.
     """
 
     left: Relation
@@ -270,8 +270,8 @@ class Correlate(OneInput):
     """Rows, each beside the rows that it makes.
 
     Attributes:
-        spec: What makes rows of a row.
-        keeps_unmatched: Whether a row of which none is made stays, beside NULL.
+        spec: The function that makes rows of a row.
+        keeps_unmatched: Whether a row without results stays, beside NULL.
     """
 
     tag: ClassVar[str] = "Correlate"
@@ -397,7 +397,7 @@ def union(parts: tuple[Relation, ...]) -> Union:
 
 
 def in_time(relation: Relation, position: int) -> Relation:
-    """Return rows of which none is behind the watermark with any of its event times, if one of them is to be used."""
+    """Return rows whose event times are never behind the watermark, if one of them is to be used."""
     if not relation.columns[position].lag_ms:
         return relation
     lag_ms = max(each.lag_ms for each in relation.columns)

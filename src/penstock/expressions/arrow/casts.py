@@ -31,57 +31,57 @@ TIMESTAMP_TEXT = DATE_TEXT.removesuffix(r"\z") + (
 def cast(call: Call, value: Any) -> Any:
     """Return values of another type."""
     assert call.type_info is not None, "the tree has types"
-    wanted = arrow_type(call.type_info)
+    to_type = arrow_type(call.type_info)
     source, target = name_of(call.arguments[0]), name_of(call)
     if source == target:
         return value
-    return _RULES[_family(source), _family(target)](value, wanted)
+    return _RULES[_family(source), _family(target)](value, to_type)
 
 
 def _family(name: str) -> str:
     return "whole" if name in WHOLE else "float" if name in FLOATS else name
 
 
-def _exact(value: Any, wanted: pa.DataType) -> Any:
-    return value.cast(wanted)
+def _exact(value: Any, to_type: pa.DataType) -> Any:
+    return value.cast(to_type)
 
 
-def _rounding(value: Any, wanted: pa.DataType) -> Any:
-    return value.cast(wanted, safe=False)
+def _rounding(value: Any, to_type: pa.DataType) -> Any:
+    return value.cast(to_type, safe=False)
 
 
-def _to_whole(value: Any, wanted: pa.DataType) -> Any:
+def _to_whole(value: Any, to_type: pa.DataType) -> Any:
     cut = pc.trunc(value)
-    limit = float(1 << (wanted.bit_width - 1))
+    limit = float(1 << (to_type.bit_width - 1))
     is_in = pc.and_(
         pc.greater_equal(cut, pa.scalar(-limit, value.type)),
         pc.less(cut, pa.scalar(limit, value.type)),
     )
-    _refuse(is_in, f"a float is out of the range of {wanted}")
-    return cut.cast(wanted, safe=False)
+    _refuse(is_in, f"a float is out of the range of {to_type}")
+    return cut.cast(to_type, safe=False)
 
 
-def _text_to_whole(value: Any, wanted: pa.DataType) -> Any:
-    return _parsed(value, wanted, WHOLE_TEXT)
+def _text_to_whole(value: Any, to_type: pa.DataType) -> Any:
+    return _parsed(value, to_type, WHOLE_TEXT)
 
 
-def _text_to_float(value: Any, wanted: pa.DataType) -> Any:
-    return _parsed(value, wanted, FLOAT_TEXT)
+def _text_to_float(value: Any, to_type: pa.DataType) -> Any:
+    return _parsed(value, to_type, FLOAT_TEXT)
 
 
-def _text_to_date(value: Any, wanted: pa.DataType) -> Any:
-    _refuse(pc.match_substring_regex(value, DATE_TEXT), f"a text is no {wanted}")
-    return value.cast(wanted)
+def _text_to_date(value: Any, to_type: pa.DataType) -> Any:
+    _refuse(pc.match_substring_regex(value, DATE_TEXT), f"a text is no {to_type}")
+    return value.cast(to_type)
 
 
-def _text_to_timestamp(value: Any, wanted: pa.DataType) -> Any:
-    _refuse(pc.match_substring_regex(value, TIMESTAMP_TEXT), f"a text is no {wanted}")
-    return value.cast(wanted)
+def _text_to_timestamp(value: Any, to_type: pa.DataType) -> Any:
+    _refuse(pc.match_substring_regex(value, TIMESTAMP_TEXT), f"a text is no {to_type}")
+    return value.cast(to_type)
 
 
-def _parsed(value: Any, wanted: pa.DataType, pattern: str) -> Any:
-    _refuse(pc.match_substring_regex(value, pattern), f"a text is no {wanted}")
-    return pc.replace_substring_regex(value, r"\A\+", "").cast(wanted)
+def _parsed(value: Any, to_type: pa.DataType, pattern: str) -> Any:
+    _refuse(pc.match_substring_regex(value, pattern), f"a text is no {to_type}")
+    return pc.replace_substring_regex(value, r"\A\+", "").cast(to_type)
 
 
 def _refuse(is_right: Any, problem: str) -> None:
@@ -89,12 +89,12 @@ def _refuse(is_right: Any, problem: str) -> None:
         raise pa.ArrowInvalid(problem)
 
 
-def _zone_changed(value: Any, wanted: pa.DataType) -> Any:
-    return value.cast(pa.int64()).cast(wanted)
+def _zone_changed(value: Any, to_type: pa.DataType) -> Any:
+    return value.cast(pa.int64()).cast(to_type)
 
 
-def _to_date(value: Any, wanted: pa.DataType) -> Any:
-    return pc.floor_temporal(without_zone(value), unit="day").cast(wanted)
+def _to_date(value: Any, to_type: pa.DataType) -> Any:
+    return pc.floor_temporal(without_zone(value), unit="day").cast(to_type)
 
 
 _RULES: dict[tuple[str, str], Callable[[Any, pa.DataType], Any]] = {

@@ -45,7 +45,7 @@ def _decimal_limit() -> pa.Scalar:
 
 
 class CannotMergeError(Exception):
-    """Kernels cannot tell whether a sum leaves its type; Python can."""
+    """Kernels cannot decide whether a sum leaves its type; Python can."""
 
 
 class ColumnMerge:
@@ -241,7 +241,7 @@ _OF_TYPE: dict[tuple[str, str], Callable[..., _Finish]] = {
     ("list", ""): _list,
     **{(how, name): _extreme_float for how in ("min", "max") for name in FLOATS},
 }
-"""(merge, name of type) to what asks for kernels, and returns what makes the column of their results."""
+"""(merge, name of type) to the function that requests kernels, and returns the function that makes the column of results."""
 
 
 def _one(column: Any, kind: pa.DataType | None) -> pa.Array:

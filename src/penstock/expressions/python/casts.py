@@ -163,13 +163,13 @@ def _float_text(value: float, shortest: str = "") -> str:
 
 
 def _of_double(value: float) -> str:
-    """Return the fewest digits that tell a DOUBLE from others; where one would do, Java has the nearest two."""
+    """Return the fewest digits that distinguish a DOUBLE from others; where one would do, Java has the nearest two."""
     two = f"{value:.1e}"
     return two if float(two) == value and ".0" not in two else repr(float(value))
 
 
 def _single_text(value: float) -> str:
-    """Return a FLOAT as Java writes it: with the fewest digits that tell it from other FLOATs."""
+    """Return a FLOAT as Java writes it: with the fewest digits that distinguish it from other FLOATs."""
     for digits in range(2, 10):
         shortest = f"{value:.{digits}g}"
         if single(float(shortest)) == value:
