@@ -18,7 +18,7 @@ from penstock.config.parse import BOOLEAN, DURATION, INTEGER, STRING, Parser, pa
 
 
 class CheckpointingMode(Enum):
-    """The guarantee that the program asks for."""
+    """The guarantee that the program requests."""
 
     EXACTLY_ONCE = 0
     AT_LEAST_ONCE = 1
@@ -218,7 +218,7 @@ ACCEPTED_PREFIXES: dict[str, str] = {
     "python.metric.": f"{_NOTHING}metrics are always on.",
     "python.profile.": f"{_NOTHING}Spark profiles its workers.",
     "python.systemenv.": f"{_NOTHING}Spark decides.",
-    "python.logging.": f"{_NOTHING}functions log as they are told to.",
+    "python.logging.": f"{_NOTHING}functions use Python's `logging` as usual.",
     "state.backend.rocksdb.": f"{_NOTHING}there is no RocksDB of our own.",
     "taskmanager.": f"{_NOTHING}Spark has no task managers.",
     "jobmanager.": f"{_NOTHING}Spark has no job manager.",
@@ -232,7 +232,7 @@ ACCEPTED_PREFIXES: dict[str, str] = {
     "cluster.": f"{_NOTHING}Spark places its tasks.",
     "slot.": f"{_NOTHING}Spark has no slots.",
     "slotmanager.": f"{_NOTHING}Spark has no slots.",
-    "resourcemanager.": f"{_NOTHING}Spark asks for its executors.",
+    "resourcemanager.": f"{_NOTHING}Spark requests its executors.",
     "kubernetes.": f"{_NOTHING}use `spark.kubernetes.…`.",
     "yarn.": f"{_NOTHING}use `spark.yarn.…`.",
     "security.": f"{_NOTHING}use Spark's own settings.",
@@ -248,8 +248,8 @@ ACCEPTED_PREFIXES: dict[str, str] = {
     "execution.sorted-inputs.enabled": f"{_NOTHING}a batch run always sorts by key.",
     "fs.": f"{_NOTHING}credentials and the like: use `spark.hadoop.fs.…`.",
     "s3.": f"{_NOTHING}use `spark.hadoop.fs.s3a.…`.",
-    "metrics.reporter": "Accepted. Reporters for Prometheus, for OpenTelemetry over HTTP and for the log work; of others the log says "
-    "what to set instead.",
+    "metrics.reporter": "Accepted. Reporters for Prometheus, for OpenTelemetry over HTTP and for the log work; for others the log "
+    "names the option to set instead.",
     "metrics.scope.": f"{_NOTHING}metrics are named by the uid of their operator.",
     "pipeline.vertex-": f"{_NOTHING}plans have a form of their own.",
     "pipeline.watermark-alignment.": f"{_NOTHING}splits of a source are read side by side.",
@@ -266,7 +266,7 @@ class OneMeaning:
 
     Attributes:
         values: The values, in small letters, that mean what is done here.
-        instead: What is to be done instead of another one.
+        instead: Advice for other values.
     """
 
     values: tuple[str, ...]
@@ -284,7 +284,7 @@ _AFTER_END = OneMeaning(("true",), "Checkpoints go on when sources have ended: r
 REFUSED_KEYS: dict[str, OneMeaning] = {
     "pipeline.time-characteristic": OneMeaning(
         ("eventtime",),
-        "Strategies and windows of the program say which time counts: remove it.",
+        "Strategies and windows of the program determine the time: remove it.",
     ),
     "fs.default-scheme": OneMeaning(
         ("file:///", "file://", "file:/"),

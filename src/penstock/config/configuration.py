@@ -45,7 +45,7 @@ _SECRET_WORDS = (
 
 
 def is_secret(key: str) -> bool:
-    """Return whether the name of a key says that its value is secret."""
+    """Return whether the value of a key is secret, by the name of the key."""
     return any(word in key.lower() for word in _SECRET_WORDS)
 
 
@@ -126,7 +126,7 @@ class Configuration:
     """Settings by key, held as text in named layers.
 
     Any key can be stored; `get` refuses values an option does not allow, and `validate`
-    refuses keys nobody reads.
+    refuses unknown keys.
 
     >>> conf = Configuration()
     >>> conf.set_integer("parallelism.default", 4).get_integer("parallelism.default", 1)
@@ -230,7 +230,7 @@ class Configuration:
         """Return the integer stored under `key`, or `default_value`.
 
         Raises:
-            ConfigError: What is stored is not an integer.
+            ConfigError: The stored text is not an integer.
         """
         return self._read(key, parse_int, default_value)
 
@@ -238,7 +238,7 @@ class Configuration:
         """Return the boolean stored under `key`, or `default_value`.
 
         Raises:
-            ConfigError: What is stored is neither `true` nor `false`.
+            ConfigError: The stored text is neither `true` nor `false`.
         """
         return self._read(key, parse_bool, default_value)
 
@@ -246,7 +246,7 @@ class Configuration:
         """Return the number stored under `key`, or `default_value`.
 
         Raises:
-            ConfigError: What is stored is not a number.
+            ConfigError: The stored text is not a number.
         """
         return self._read(key, parse_float, default_value)
 
@@ -268,7 +268,7 @@ class Configuration:
         """Return the bytes stored under `key`, or `default_value`.
 
         Raises:
-            ConfigError: What is stored was not stored by `set_bytearray`.
+            ConfigError: The stored text was not stored by `set_bytearray`.
         """
         return self._read(key, parse_bytes, default_value)
 

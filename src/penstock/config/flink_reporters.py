@@ -6,7 +6,7 @@
     metrics.reporter.log.factory.class: org.apache.flink.metrics.slf4j.Slf4jReporterFactory
     metrics.reporter.log.interval: 60 SECONDS
 
-Options of ours win. What has no effect says what to use instead.
+Options of Penstock win. For a key without effect there is advice about the right one.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _ineffective(found: FlinkReporters, what: str, instead: str) -> FlinkReporte
 
 def _prometheus(found: FlinkReporters, name: str, own: Mapping[str, str]) -> FlinkReporters:
     if "host" in own or "hosturl" in {key.lower() for key in own}:
-        return _ineffective(found, name, "nothing is pushed: let Prometheus ask ui.port")
+        return _ineffective(found, name, "metrics are not pushed: let Prometheus scrape ui.port")
     port = _FIRST_PORT.fullmatch(own.get("port", str(_USUAL_PORT)))
     if port is None:
         return _ineffective(found, f"{_PREFIX}{name}.port", "set ui.port to a number")

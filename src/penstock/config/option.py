@@ -40,7 +40,7 @@ class ConfigOption(Generic[T]):
     Attributes:
         key: Dotted, kebab-case, without the unit: `execution.checkpointing.interval`.
         parse: Turns the text form into `T`.
-        default: The value when nobody set the key.
+        default: The value when the key is not set.
         description: Full sentences, for the reference page.
         check: Refuses values; a limit written only in `description` is not a limit.
         fallback_keys: Other names of the option, tried in order after `key`.

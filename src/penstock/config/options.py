@@ -29,9 +29,9 @@ ENABLE_CODED_ROWDATA: ConfigOption[bool] = ConfigOption(
     parse=BOOLEAN,
     default=False,
     description=(
-        "Whether values of declared row, tuple and map types are stored as coded rows: fields "
-        "behind tags, with numbers of variable length. It changes the size of state and the time "
-        "it takes, never the result. State written either way is read, and rewritten as it changes."
+        "Store values of declared row, tuple and map types as coded rows: fields behind tags, with "
+        "numbers of variable length. It changes the size of state and the time it takes, never the "
+        "result. A job reads state of both forms, and rewrites it as it changes."
     ),
 )
 
@@ -40,8 +40,8 @@ STATE_COMPRESSION: ConfigOption[str] = ConfigOption(
     parse=STRING,
     default="none",
     description=(
-        "How change logs and snapshots of state are compressed: `none`, `lz4` or `zstd`. State "
-        "written any way is read."
+        "Compression of change logs and snapshots of state: `none`, `lz4` or `zstd`. A job reads "
+        "state of every compression."
     ),
     check=one_of("none", "lz4", "zstd"),
 )
@@ -54,10 +54,10 @@ OBJECT_REUSE: ConfigOption[bool] = ConfigOption(
     parse=BOOLEAN,
     default=False,
     description=(
-        "Whether operators of one task may always share records. With true nothing is copied, and "
-        "the program answers for it that no function changes a record that another one, or itself "
-        "later, still looks at. With false records are copied where attributes of operators and "
-        "functions do not rule that out (FLIP-329), which changes the speed, never the result."
+        "Let operators of one task always share records. With true no record is copied, and the program "
+        "is responsible: no function may change a record that another function, or itself later, still "
+        "reads. With false records are copied unless attributes of operators and functions make that "
+        "unnecessary (FLIP-329), which changes the speed, never the result."
     ),
 )
 
@@ -66,9 +66,8 @@ VERIFY_OBJECT_REUSE: ConfigOption[bool] = ConfigOption(
     parse=BOOLEAN,
     default=False,
     description=(
-        "Whether it is checked that functions which promise not to use emitted values again keep "
-        "the promise. A function that does not is named in an error. For tests: every record is "
-        "pickled several times."
+        "Check functions that promise not to use emitted values again. An error names a function "
+        "that breaks the promise. For tests: every record is pickled several times."
     ),
 )
 
@@ -97,8 +96,7 @@ STATE_TTL: ConfigOption[timedelta] = ConfigOption(
     default=timedelta(0),
     description=(
         "Time after which a regular join forgets a row that did not change any more. Such a row "
-        "matches nothing that comes later, and what was put out about it stays. 0 keeps rows for "
-        "ever."
+        "never matches later rows, and results that contain it stay. 0 keeps rows for ever."
     ),
     check=Limit("must not be negative", lambda value: value >= timedelta(0)),
 )
@@ -111,8 +109,8 @@ MISSING_COLUMNS: ConfigOption[str] = ConfigOption(
     parse=Parser("choice", lambda text: text.strip().lower()),
     default="warn",
     description=(
-        "What happens if no file of a source has a declared column, which is None in every record then: `warn` once, "
-        "`error` or `ignore`. The first hundred files are looked at, of JSON their beginning."
+        "Reaction if no file of a source has a declared column, which is None in every record then: `warn` once, "
+        "`error` or `ignore`. The check reads the first hundred files, and of JSON files their beginning."
     ),
     check=one_of("warn", "error", "ignore"),
 )
@@ -146,7 +144,7 @@ RUNTIME_MODE: ConfigOption[RuntimeExecutionMode] = ConfigOption(
     parse=parse_enum(RuntimeExecutionMode),
     default=RuntimeExecutionMode.STREAMING,
     description=(
-        "Whether results appear while the input is read (STREAMING) or once, at its end "
+        "Time at which results appear: while the input is read (STREAMING), or once, at its end "
         "(BATCH). AUTOMATIC is BATCH if every source is bounded and STREAMING otherwise."
     ),
 )
@@ -159,7 +157,7 @@ TARGET: ConfigOption[str] = ConfigOption(
     parse=STRING,
     default="spark",
     description=(
-        "What executing a job does: `spark` runs it, `plan` only plans it and shows the plan, "
+        "Effect of executing a job: `spark` runs it, `plan` only plans it and shows the plan, "
         "without starting Spark."
     ),
     check=one_of("spark", PLAN_ONLY),
@@ -235,8 +233,8 @@ HISTORY: ConfigOption[str | None] = ConfigOption(
     parse=Parser("choice", lambda text: text.strip().lower()),
     default=None,
     description=(
-        "How history is read before a job goes live: `batch` as a batch run, at batch speed, as with "
-        "`execution.checkpointing.interval-during-backlog` of 0, which is Flink's key for it; `stream` by the live run. When "
+        "Run that reads history before a job goes live: `batch` is a batch run, at batch speed, as with "
+        "`execution.checkpointing.interval-during-backlog` of 0, which is Flink's key for it; `stream` is the live run. When "
         "unset, that key decides."
     ),
     check=Limit("must be batch or stream", lambda how: how in (None, "batch", "stream")),
@@ -247,7 +245,7 @@ OPERATOR_CHAINING: ConfigOption[bool] = ConfigOption(
     parse=BOOLEAN,
     default=True,
     description=(
-        "Whether operators without an exchange between them call each other. If not, records go "
+        "Let operators without an exchange between them call each other. With false records go "
         "from one to the other in frames, within their subtask. It changes the speed, never the "
         "result."
     ),
@@ -259,9 +257,9 @@ AUTO_UIDS: ConfigOption[bool] = ConfigOption(
     parse=BOOLEAN,
     default=True,
     description=(
-        "Whether an operator without a uid gets one, made of its place in the program. If not, a "
-        "program is refused in which a source, an operator or a sink has none; the error lists "
-        "them with their lines."
+        "Give an operator without a uid one, made of its place in the program. With false, a program "
+        "is refused if a source, an operator or a sink has no uid; the error lists them with "
+        "their lines."
     ),
 )
 
@@ -310,8 +308,8 @@ STATE_BACKEND: ConfigOption[str] = ConfigOption(
     parse=Parser("backend", lambda text: _BACKENDS.get(text.strip().lower(), text)),
     default="hashmap",
     description=(
-        "Where a live run keeps its local copy of the state: `hashmap` as objects in the memory "
-        "of each worker process, `lmdb` in memory-mapped files that the workers of an executor "
+        "Place of the local copy of the state of a live run: `hashmap` is objects in the memory "
+        "of each worker process, `lmdb` is memory-mapped files that the workers of an executor "
         "share and that may exceed memory. Results, checkpoints and savepoints are the same. "
         "Flink's `rocksdb` and `forst` mean `lmdb`, and its older `jobmanager` and `filesystem` "
         "mean `hashmap`."
@@ -325,8 +323,8 @@ SAVEPOINT_DIR: ConfigOption[str | None] = ConfigOption(
     parse=STRING,
     default=None,
     description=(
-        "Directory in which savepoints get directories of their own, unless whoever asks for one "
-        "names another; also `s3://bucket/path`, `gs://` or `abfss://`. When unset it is `savepoints` in the checkpoint directory."
+        "Directory in which savepoints get directories of their own, unless a request names "
+        "another; also `s3://bucket/path`, `gs://` or `abfss://`. When unset it is `savepoints` in the checkpoint directory."
     ),
     check=NOT_BLANK,
     fallback_keys=("state.savepoints.dir",),
@@ -337,8 +335,8 @@ RECOVERY_PATH: ConfigOption[str | None] = ConfigOption(
     parse=STRING,
     default=None,
     description=(
-        "Savepoint a new job starts from, also `s3://bucket/path`, `gs://` or `abfss://`. A job whose checkpoint directory has begun resumes that "
-        "instead, so the setting may stay."
+        "Savepoint from which a new job starts, also `s3://bucket/path`, `gs://` or `abfss://`. A job whose checkpoint directory "
+        "is already in use resumes from that instead, so the setting may stay."
     ),
     check=NOT_BLANK,
     fallback_keys=("execution.savepoint.path",),
@@ -349,8 +347,8 @@ IGNORE_UNCLAIMED_STATE: ConfigOption[bool] = ConfigOption(
     parse=BOOLEAN,
     default=False,
     description=(
-        "Whether a job may start from a savepoint that has state of operators, or positions of "
-        "sources, which the program no longer has. They are left out."
+        "Let a job start from a savepoint that has state of operators, or positions of sources, "
+        "which the program no longer has. They are left out."
     ),
     fallback_keys=("execution.savepoint.ignore-unclaimed-state",),
 )
@@ -360,9 +358,9 @@ IGNORE_SOURCE_POSITIONS: ConfigOption[bool] = ConfigOption(
     parse=BOOLEAN,
     default=False,
     description=(
-        "Whether a job may start from a savepoint although reading cannot go on where it stood: "
-        "a DataFrame is read as it is given, so it must begin behind what was read. Other sources "
-        "always go on where they stood."
+        "Let a job start from a savepoint although reading cannot go on at the saved position: "
+        "a DataFrame is read as it is given, so it must begin behind the records already read. Other "
+        "sources always go on at the saved position."
     ),
 )
 
@@ -371,9 +369,9 @@ IGNORE_KEY_KINDS: ConfigOption[bool] = ConfigOption(
     parse=BOOLEAN,
     default=False,
     description=(
-        "Whether a changed program may go on with state although the first keys an operator gets are of "
-        "none of the kinds its state is stored by, such as tuples instead of text. They find "
-        "none of it, so it is refused unless keys of several kinds are meant."
+        "Let a changed program go on with state although the first keys of an operator have other "
+        "kinds than the keys of its state, such as tuples instead of text. They never match stored "
+        "keys, so the program is refused unless keys of several kinds are intended."
     ),
 )
 

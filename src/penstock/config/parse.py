@@ -280,7 +280,7 @@ def zone_named(name: str) -> tzinfo:
     """Return a zone.
 
     Raises:
-        ConfigError: There is none of that name.
+        ConfigError: No member has that name.
     """
     if name == "UTC":
         return UTC

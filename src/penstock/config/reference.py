@@ -51,8 +51,8 @@ without one is in milliseconds.
 ## Options without effect
 
 No option that is *accepted, without effect* can change results, and none decides what is read or written: they are about speed,
-memory, processes, and guarantees that are stronger here. Of these options of Flink one value is what happens here and is accepted;
-another one would change results and is refused:
+memory, processes, and guarantees that are stronger here. Penstock accepts one value of each of these options of Flink, which
+describes its own behaviour. It refuses other values, because they would change results:
 
 | Key | Accepted | Instead of another value |
 |---|---|---|

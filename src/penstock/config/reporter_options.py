@@ -17,7 +17,7 @@ UI_PORT: ConfigOption[int | None] = ConfigOption(
     default=None,
     description=(
         "Port of a server in the driver, with the page of the jobs, `/metrics` for Prometheus and `/status` as JSON. "
-        "0 is any free port; the log says which. When unset there is no server. It needs the extra `ui`."
+        "0 is any free port, which the log shows. When unset there is no server. It needs the extra `ui`."
     ),
     check=Limit(
         f"must be between 0 and {_MOST_PORT:,}",
@@ -31,7 +31,7 @@ UI_ADDRESS: ConfigOption[str] = ConfigOption(
     default="127.0.0.1",
     description=(
         "Address that the server of `ui.port` listens on. The default is reached from this machine only. "
-        "Who reads needs no login: open it to networks whose users may all see the names and numbers of the job."
+        "Reading needs no login: open it only to networks whose users may all see the names and numbers of the job."
     ),
     check=NOT_BLANK,
 )
@@ -79,7 +79,7 @@ OTEL_ENABLED: ConfigOption[bool] = ConfigOption(
     parse=BOOLEAN,
     default=_OFF,
     description=(
-        "Whether the driver sends metrics and spans to an OpenTelemetry collector, by OTLP over HTTP. OpenTelemetry's own "
+        "Send metrics and spans from the driver to an OpenTelemetry collector, by OTLP over HTTP. OpenTelemetry's own "
         "environment variables count: `OTEL_EXPORTER_OTLP_ENDPOINT`, `OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_SERVICE_NAME`, "
         "`OTEL_RESOURCE_ATTRIBUTES`, `OTEL_TRACES_SAMPLER`, `OTEL_SDK_DISABLED`. It needs the extra `otel`."
     ),
@@ -120,7 +120,7 @@ OPENLINEAGE_ENABLED: ConfigOption[bool] = ConfigOption(
     parse=BOOLEAN,
     default=_OFF,
     description=(
-        "Whether the driver sends what a job reads and writes as events of OpenLineage. OpenLineage's own environment variables "
+        "Send the inputs and outputs of a job from the driver as events of OpenLineage. OpenLineage's own environment variables "
         "count: `OPENLINEAGE_URL`, `OPENLINEAGE_API_KEY`, `OPENLINEAGE_NAMESPACE`, `OPENLINEAGE_CONFIG`, `OPENLINEAGE_DISABLED`. "
         "It needs the extra `openlineage`."
     ),
@@ -131,8 +131,8 @@ OPENLINEAGE_URL: ConfigOption[str | None] = ConfigOption(
     parse=STRING,
     default=None,
     description=(
-        "Address of the receiver, such as `http://localhost:5000`; `/api/v1/lineage` is added. When unset it is what the "
-        "environment or `openlineage.yml` says."
+        "Address of the receiver, such as `http://localhost:5000`; `/api/v1/lineage` is added. When unset it comes from the "
+        "environment or `openlineage.yml`."
     ),
     check=NOT_BLANK,
 )

@@ -23,7 +23,7 @@ RESTART_STRATEGY: ConfigOption[str] = ConfigOption(
     parse=Parser("strategy", lambda text: _STRATEGIES.get(text.strip().lower(), text.strip())),
     default="none",
     description=(
-        "What happens when a job fails. `none` fails it; the others start it again from its last "
+        "Reaction to a failure of a job. `none` fails it; the others start it again from its last "
         "checkpoint, a batch run from its beginning, in the same process: `fixed-delay` after the "
         "same time each time, `exponential-delay` after a time that grows, `failure-rate` unless "
         "it fails too often. A program that cannot run as it is written is not tried again."
@@ -36,7 +36,7 @@ FIXED_ATTEMPTS: ConfigOption[int] = ConfigOption(
     key="restart-strategy.fixed-delay.attempts",
     parse=INTEGER,
     default=1,
-    description="How often `fixed-delay` starts the job again.",
+    description="Number of times that `fixed-delay` starts the job again.",
     check=Limit("must be 0 or more", lambda value: value >= 0),
 )
 
@@ -67,7 +67,7 @@ EXPONENTIAL_MULTIPLIER: ConfigOption[float] = ConfigOption(
     key="restart-strategy.exponential-delay.backoff-multiplier",
     parse=NUMBER,
     default=1.5,
-    description="By what the time grows with each failure under `exponential-delay`.",
+    description="Factor by which the time grows with each failure under `exponential-delay`.",
     check=Limit("must be 1 or more", lambda value: value >= 1),
 )
 
@@ -76,7 +76,7 @@ EXPONENTIAL_RESET: ConfigOption[timedelta] = ConfigOption(
     parse=DURATION,
     default=timedelta(hours=1),
     description=(
-        "How long the job must run without a failure before `exponential-delay` begins with the "
+        "Time that the job must run without a failure before `exponential-delay` begins with the "
         "initial time and no attempts again."
     ),
 )
@@ -94,8 +94,8 @@ EXPONENTIAL_ATTEMPTS: ConfigOption[int | None] = ConfigOption(
     parse=INTEGER,
     default=None,
     description=(
-        "How often `exponential-delay` starts the job again before it fails; without limit when "
-        "unset."
+        "Number of times that `exponential-delay` starts the job again before it fails; without "
+        "limit when unset."
     ),
     check=Limit("must be 0 or more", lambda value: value is None or value >= 0),
 )
@@ -104,7 +104,7 @@ RATE_FAILURES: ConfigOption[int] = ConfigOption(
     key="restart-strategy.failure-rate.max-failures-per-interval",
     parse=INTEGER,
     default=1,
-    description="How many failures within the interval `failure-rate` allows.",
+    description="Number of failures within the interval that `failure-rate` allows.",
     check=Limit("must be 1 or more", lambda value: value >= 1),
 )
 
@@ -135,7 +135,7 @@ OPTIONS_OF: dict[str, tuple[ConfigOption[Any], ...]] = {
     ),
     "failure-rate": (RATE_FAILURES, RATE_INTERVAL, RATE_DELAY),
 }
-"""Strategy to its options, in the order in which whatever is made of them takes their values."""
+"""Strategy to its options, in the order of the arguments that take their values."""
 
 RESTART_OPTIONS: tuple[ConfigOption[Any], ...] = (
     RESTART_STRATEGY,

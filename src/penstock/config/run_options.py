@@ -30,8 +30,8 @@ BATCH_COMBINE: ConfigOption[bool] = ConfigOption(
     parse=BOOLEAN,
     default=True,
     description=(
-        "Whether a batch run combines the records of a key before it exchanges them, where only "
-        "the last result of a key or window is asked for and the function is known to be "
+        "Let a batch run combine the records of a key before it exchanges them. It does so where only "
+        "the last result of a key or window is required and the function is known to be "
         "associative, and commutative where records have timestamps. It changes the speed, never "
         "the result. A task uses up to `execution.sorted-inputs.memory` for it; once that is used "
         "up, it stops combining unless records became half as many or fewer."
@@ -43,7 +43,7 @@ BATCH_EXPRESSIONS: ConfigOption[bool] = ConfigOption(
     parse=BOOLEAN,
     default=True,
     description=(
-        "Whether Spark SQL computes expressions of columns that directly follow a DataFrame or files of "
+        "Let Spark SQL compute expressions of columns that directly follow a DataFrame or files of "
         "columns (Parquet, ORC, Avro) in a batch run, before records are made of them. Otherwise workers "
         "compute them, as everywhere else. It changes the speed, never the result."
     ),
@@ -54,8 +54,8 @@ BATCH_QUERIES: ConfigOption[bool] = ConfigOption(
     parse=BOOLEAN,
     default=True,
     description=(
-        "Whether Spark SQL computes whole queries of SQL in a batch job: joins, groups, windows and first rows of a "
-        "DataFrame or files of columns, if all that is in a query has the same meaning there. Otherwise operators "
+        "Let Spark SQL compute whole queries of SQL in a batch job: joins, groups, windows and first rows of a "
+        "DataFrame or files of columns, if every part of a query has the same meaning there. Otherwise operators "
         "compute them, as everywhere else. It changes the speed, never the rows."
     ),
 )
@@ -70,8 +70,8 @@ WATERMARK_LAG_THRESHOLD: ConfigOption[timedelta | None] = ConfigOption(
     default=None,
     description=(
         "A source of a live run processes backlog as long as its watermark is further behind the "
-        "clock than this. Once it is not, it never is again. When unset, and for sources without "
-        "watermarks, only parts of a hybrid source before its last are backlog."
+        "clock than this. Once the source has caught up, it never has backlog again. When unset, and for "
+        "sources without watermarks, only parts of a hybrid source before its last are backlog."
     ),
     check=Limit("must be more than 0", lambda value: value is None or value > timedelta(0)),
 )
@@ -82,9 +82,9 @@ BACKLOG_OUTPUT: ConfigOption[str] = ConfigOption(
     parse=Parser("choice", lambda text: text.strip().lower()),
     default="all",
     description=(
-        "What rolling operators (`reduce`, `sum`, …, `last_value`) give while history is read as a batch run: "
+        "Results of rolling operators (`reduce`, `sum`, …, `last_value`) while history is read as a batch run: "
         "`all` results, one per record, or only the `latest` one of each key. A sink that keeps one value per key "
-        "needs it not: see `upsert_to`."
+        "does not need it: see `upsert_to`."
     ),
     check=one_of("all", "latest"),
 )
@@ -96,8 +96,8 @@ BACKLOG_SHARE: ConfigOption[float] = ConfigOption(
     description=(
         "Share of the records of a micro-batch that history gets while it is read in the same live run as live "
         "input. The live input has the rest, so a greater share reads history sooner and makes live results "
-        "later. A micro-batch then has room for `execution.live.max-records-per-batch` records per source. What "
-        "live input leaves of its part stays free."
+        "later. A micro-batch then has room for `execution.live.max-records-per-batch` records per source. The unused "
+        "part of live input stays free."
     ),
     check=Limit("must be more than 0 and less than 1", lambda value: 0 < value < 1),
 )
@@ -123,7 +123,7 @@ CATCH_UP_FACTOR: ConfigOption[int | None] = ConfigOption(
     description=(
         "While more records or files wait than this many micro-batches usually take, as after a "
         "long outage, a micro-batch takes up to so many times `execution.live.max-records-per-batch` "
-        "or `execution.live.max-files-per-batch`. Of files it does so as long as those of a "
+        "or `execution.live.max-files-per-batch`. It takes more files only as long as those of a "
         "micro-batch have less than 512 MiB. "
         "Workers need memory for it. 1 never takes more than usual. When unset it is 4, but 1 where the usual "
         "number is set: that is a limit then."
@@ -203,9 +203,9 @@ FORCE_TIMESTAMP_SUPPORT: ConfigOption[bool] = ConfigOption(
     parse=BOOLEAN,
     default=True,
     description=(
-        "Whether records can always have timestamps. With false, a job that has no watermark "
+        "Let records always have timestamps. With false, a job that has no watermark "
         "strategy and whose `pipeline.auto-watermark-interval` is 0 runs without timestamps and "
-        "watermarks (FLIP-330); asking for one is then an error."
+        "watermarks (FLIP-330); a function that reads one then fails."
     ),
     deprecated=(
         "A later major version leaves timestamps out wherever there is no watermark strategy."
@@ -217,7 +217,7 @@ DROP_UNUSED_TIMESTAMPS: ConfigOption[bool] = ConfigOption(
     parse=BOOLEAN,
     default=True,
     description=(
-        "Whether timestamps are left out wherever no operator behind can look at them, also in "
+        "Leave timestamps out wherever no later operator can read them, also in "
         "jobs that use time elsewhere. It changes the speed, never the result."
     ),
 )
@@ -250,7 +250,7 @@ LATENCY_INTERVAL: ConfigOption[timedelta] = ConfigOption(
     description=(
         "Least time between two latency markers that a subtask of a source sends through a live "
         "run; 0 sends none. They give the metrics `<uid>.latency.<source>` of operators and "
-        "sinks. Batch runs send none: nobody waits for a record of theirs."
+        "sinks. Batch runs send none, because latency has no meaning there."
     ),
 )
 
@@ -259,7 +259,7 @@ LATENCY_GRANULARITY: ConfigOption[str] = ConfigOption(
     parse=Parser("choice", lambda text: text.strip().lower()),
     default="operator",
     description=(
-        "What latencies are told apart by: `single` is one metric `<uid>.latency` per operator and sink, "
+        "Granularity of latencies: `single` is one metric `<uid>.latency` per operator and sink, "
         "`operator` one per source, `<uid>.latency.<source>`, and `subtask` one per subtask of a source, "
         "`<uid>.latency.<source>.<subtask>`."
     ),

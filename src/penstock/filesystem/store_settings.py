@@ -124,7 +124,7 @@ class AzureSettings:
 
 
 def azure_settings_of_hadoop(options: Mapping[str, str]) -> AzureSettings:
-    """Return what Hadoop's options say."""
+    """Return the settings in Hadoop's options."""
     found: dict[str, dict[str, str]] = {}
     for option, value in options.items():
         kind = _LOGIN.fullmatch(option)
@@ -181,7 +181,7 @@ class GoogleSettings:
 
 
 def google_settings_of_hadoop(option: Callable[[str], str | None]) -> GoogleSettings:
-    """Return what Hadoop's options say."""
+    """Return the settings in Hadoop's options."""
     keyfiles = [(option(name) or "").strip() for name in _KEYFILES]
     endpoint = (option("fs.gs.storage.root.url") or "").strip().rstrip("/")
     return GoogleSettings(next(filter(None, keyfiles), None), endpoint or None)
@@ -205,7 +205,7 @@ class StoreSettings:
 def store_settings_of_hadoop(
     option: Callable[[str], str | None], azure: Mapping[str, str]
 ) -> StoreSettings:
-    """Return what Hadoop's options say."""
+    """Return the settings in Hadoop's options."""
     return StoreSettings(
         settings_of_hadoop(option),
         azure_settings_of_hadoop(azure),

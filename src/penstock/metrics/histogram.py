@@ -43,7 +43,7 @@ class HistogramValue:
 
     Attributes:
         buckets: Bucket to the count of its numbers.
-        sum: Of all numbers.
+        sum: Sum of all numbers.
         min: The least, None if there were none.
         max: The greatest, None if there were none.
 

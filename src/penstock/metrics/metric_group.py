@@ -187,7 +187,7 @@ class MetricRegistry:
         if not isinstance(found, kind):
             raise ArgumentError.here(
                 f"{name!r} is a {type(found).__name__.lower()} already, and a "
-                f"{kind.__name__.lower()} was asked for",
+                f"{kind.__name__.lower()} was requested",
                 hint="Give each metric a name of its own, or put it into a group.",
             )
         return found
@@ -238,7 +238,7 @@ class MetricGroup:
         """For the runtime.
 
         Args:
-            registry: Of the operator.
+            registry: Registry of the operator.
             scope: Names of the outer groups and of this one.
         """
         self._registry = registry

@@ -20,7 +20,7 @@ class CommitCost:
         commits: Their number.
         nanoseconds: Their duration in the driver.
         files: Files that became visible; None if the sink has none.
-        size_bytes: Their size; None if the sink does not know it.
+        size_bytes: Their size; None if the sink does not report it.
     """
 
     commits: int = 0
@@ -50,7 +50,7 @@ class Facts:
         subtasks: uid to records received by each subtask, in the run that reported last.
         state_keys: uid to keys with state, over all subtasks, as far as the backend counts them.
         state_bytes: uid to what its state takes in the checkpoint.
-        sinks: uid of a sink to `records`, `commits`, `seconds`, and `files` and `bytes` if the sink knows them.
+        sinks: uid of a sink to `records`, `commits`, `seconds`, and `files` and `bytes` if the sink reports them.
     """
 
     subtasks: Mapping[str, Sequence[int]] = field(default_factory=dict)
