@@ -96,7 +96,7 @@ def name_of(function: Any, operation: str) -> str:
 
 
 def promises_of(operation: str, **promised: bool) -> Promises:
-    """Return who promises what of a function that folds.
+    """Return the promises about a function that folds.
 
     Raises:
         ArgumentError: One of them is no bool.

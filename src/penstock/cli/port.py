@@ -31,7 +31,7 @@ class Weight(Enum):
     """Weight of a remark for the person who ports the program."""
 
     BY_HAND = "by hand"
-    """The program fails until somebody changes this line."""
+    """The program fails until you change this line."""
 
     DIFFERS = "differs"
     """It runs, and may answer or behave otherwise than with PyFlink."""
@@ -146,7 +146,7 @@ def ours(module: str) -> str:
 
 
 def imported_names(tree: ast.Module) -> Iterator[tuple[ast.ImportFrom, ast.alias]]:
-    """Yield what is imported from PyFlink's modules that are here."""
+    """Yield the imports from PyFlink's modules that Penstock has."""
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and _of_theirs(node) and is_here(str(node.module)):
             for alias in node.names:
@@ -369,7 +369,7 @@ class PortedProgram:
 
     @property
     def needs_a_hand(self) -> bool:
-        """True if it fails until somebody changes a line."""
+        """True if it fails until you change a line."""
         return any(each.weight is Weight.BY_HAND for each in self.remarks)
 
     def diff(self) -> str:
@@ -379,7 +379,7 @@ class PortedProgram:
 
 
 def ported(name: str, text: str) -> PortedProgram:
-    """Return what becomes of a program.
+    """Return a program with its imports changed, and its remarks.
 
     Raises:
         ArgumentError: It is no Python.

@@ -81,7 +81,7 @@ class EpochFile:
         self._context = context
 
     def read(self) -> dict[str, Any] | None:
-        """Return what was recorded last, None if nothing was.
+        """Return the last record, None without one.
 
         Raises:
             SinkError: The file is damaged, or cannot be read.
@@ -175,7 +175,7 @@ class EpochMarks:
         failpoint(f"{self._system}.committed")
 
     def _compared(self) -> tuple[EpochMark | None, int | None]:
-        """Return what was decided last, and the mark.
+        """Return the last decided epoch, and the mark.
 
         Raises:
             SinkError: They do not belong together.

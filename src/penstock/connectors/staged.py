@@ -156,7 +156,7 @@ class PickledFileWriter(StagedBytesWriter):
         return begin
 
     def _head_of(self, data: bytes) -> bytes:
-        """Return what is written before a pickle."""
+        """Return the bytes before a pickle."""
         return b""
 
     def _pickled(self, values: list[Any]) -> bytes:
@@ -224,7 +224,7 @@ class StagingDirectory:
             make_empty(self.path)
 
     def contents(self, staged: Sequence[Staged]) -> Iterator[bytes]:
-        """Yield what was staged, by subtask.
+        """Yield the staged data, by subtask.
 
         Raises:
             SinkError: A file is missing, or has another size.

@@ -130,7 +130,7 @@ class PipelineRuns:
         )
 
     def _handed_over(self, run: RunPlan, ended: float | None) -> Predecessor:
-        """Return what the next run takes over."""
+        """Return the run as predecessor of the next one."""
         job = self._job
         job.remember_read(job.pinned_by(run).files)
         done = job.directory.step(f"run-{run.index}.done")

@@ -124,7 +124,7 @@ class SqlJob:
                 table.write(self.stream(relation), changelog, _key_of(relation), name)
 
     def schema_of(self, name: Name, place: TextPlace) -> TableSchema:
-        """Return what the rows of a table or view are.
+        """Return the schema of a table or view.
 
         Raises:
             SqlError: There is none of that name.

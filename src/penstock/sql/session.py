@@ -218,7 +218,7 @@ class SqlSession:
 
     @_by_recursion
     def explained(self, script: str, file: str | None = None) -> str:
-        """Return what a script would run, as text, and run nothing: relations, then the plan of the job.
+        """Return the plan of a script as text, without running it: relations, then the plan of the job.
 
         Its INSERTs and SELECTs are planned as one job.
 
@@ -243,7 +243,7 @@ class SqlSession:
 
     @staticmethod
     def is_complete(text: str) -> bool:
-        """Return whether a text that somebody types ends with a whole statement."""
+        """Return whether a typed text ends with a whole statement."""
         return ends_statement(text)
 
     def apply(self, statement: Statement) -> SqlResult:

@@ -156,7 +156,7 @@ def check_parts(query: exp.Expr) -> None:
 
 
 def construct_of(kind: type[exp.Expr], name: str) -> str:
-    """Return what a part of a construct is called in SQL."""
+    """Return the name of a part of a construct in SQL."""
     words = name.strip("_").upper().replace("_", " ")
     return _NAMES.get((kind, name), f"{words} of {kind.__name__.upper()}")
 

@@ -84,7 +84,7 @@ class UserAggregateFunction(_OpenedFunction, ABC):
 
     @abstractmethod
     def create_accumulator(self) -> Any:
-        """Return what a group begins with: a list, a dict or a `Row`."""
+        """Return the initial accumulator of a group: a list, a dict or a `Row`."""
 
     @abstractmethod
     def accumulate(self, accumulator: Any, *args: Any) -> None:

@@ -178,7 +178,7 @@ class JobExecutionResult(ShownAsCard):
     accumulators: Mapping[str, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        """Return what Flink prints of a finished job."""
+        """Return the text that Flink prints for a finished job."""
         return (
             f"Program execution finished\nJob with JobID {self.job_id} has finished.\n"
             f"Job Runtime: {self.net_runtime_ms} ms\n"

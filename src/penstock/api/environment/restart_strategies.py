@@ -159,7 +159,7 @@ class RestartStrategies:
             object.__setattr__(self, "delay_between_attempts_interval", delay)
 
         def get_max_failure_rate(self) -> int:
-            """Return how many failures are allowed in the interval."""
+            """Return the most failures in the interval."""
             return self.max_failure_rate
 
         def get_failure_interval(self) -> timedelta:

@@ -79,7 +79,7 @@ _NANOSECONDS: dict[type, Callable[[Any], int]] = {
 
 
 def nanoseconds_of(length: Any) -> int | None:
-    """Return how long a length of time is, None if it is none."""
+    """Return a duration in nanoseconds, None if it is none."""
     make = _NANOSECONDS.get(type(length))
     return None if make is None else make(length)
 

@@ -143,7 +143,7 @@ def _field_type(position: int | str, records: RowTypeInfo | TupleTypeInfo) -> Ty
 
 
 def _field_of(record: Any, position: int | str) -> Any:
-    """Return what to index `record` with, None if it is the field itself.
+    """Return the index of the field in `record`, None if the record is the field itself.
 
     Raises:
         UnknownFieldError: The record has no such field.

@@ -189,7 +189,7 @@ class RuntimeContext(KeyedStateStore, Protocol):
         """Return e.g. `totals (3/6)`."""
 
     def get_attempt_number(self) -> int:
-        """Return how often the run was restarted after a failure, from 0."""
+        """Return the number of restarts of the run after a failure, from 0."""
 
     def get_metrics_group(self) -> MetricGroup:
         """Return the metric group of the function, for counters, gauges and other metrics."""

@@ -87,7 +87,7 @@ class Function(ABC):  # noqa: B024 - as in PyFlink, both methods are optional
         return True
 
     def get_operator_attributes(self) -> OperatorAttributes:
-        """Return what the planner may rely on; called when the job is planned."""
+        """Return the properties that the planner may rely on; called when the job is planned."""
         return OperatorAttributes()
 
 

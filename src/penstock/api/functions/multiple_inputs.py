@@ -138,7 +138,7 @@ class MultipleInputStreamOperator(StreamOperator[OUT], Generic[OUT]):
         >>> max(collect(keyed.transform("sums", None, SumOfAll())))
         (True, 18)
 
-        It may wait for the end of its inputs, and learns whether records are backlog:
+        It may wait for the end of its inputs, and gets attributes that mark backlog:
 
         >>> class Ends(MultipleInputStreamOperator):
         ...     def get_inputs(self):

@@ -205,7 +205,7 @@ class StreamOperator(ABC, Generic[OUT]):
         """Emit all buffered results, or write them to state: a checkpoint follows."""
 
     def get_operator_attributes(self) -> OperatorAttributes:
-        """Return what the planner may rely on; called when the job is planned."""
+        """Return the properties that the planner may rely on; called when the job is planned."""
         return OperatorAttributesBuilder().build()
 
 
@@ -220,7 +220,7 @@ class OneInputStreamOperator(StreamOperator[OUT], Generic[IN, OUT]):
         >>> collect(numbers.transform("twice", Types.INT(), Twice()))
         [1, 1, 2, 2, 3, 3, 4, 4]
 
-        On a stream with keys it has state and timers, and it learns of the end:
+        On a stream with keys it has state and timers, and `end_input` is called at the end:
 
         >>> class Sum(OneInputStreamOperator):
         ...     def open(self, runtime_context):
@@ -267,7 +267,7 @@ class TwoInputStreamOperator(StreamOperator[OUT], Generic[IN1, IN2, OUT]):
         >>> sorted(collect(merged))
         [-4, -3, -2, -1, 1, 2, 3, 4]
 
-        It learns of each input whether its records are backlog, and when it ends:
+        It gets the attributes of each input, which mark backlog, and the end of each input:
 
         >>> class Attentive(Merge):
         ...     def process_record_attributes1(self, record_attributes):
@@ -406,7 +406,7 @@ class StreamOperatorFactory(ABC, Generic[OUT]):
         """
 
     def get_operator_attributes(self) -> OperatorAttributes:
-        """Return what the planner may rely on of every operator that this factory creates.
+        """Return the properties of every operator of this factory that the planner may rely on.
 
         It is called when the job is planned, before there is an operator (FLIP-329).
         """

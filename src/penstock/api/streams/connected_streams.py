@@ -270,7 +270,7 @@ class ConnectedStreams(Generic[T1, T2]):
     ) -> DataStream[R]: ...
 
     def flat_map(self, func: Any, output_type: TypeInformation | None = None) -> DataStream[Any]:
-        """Return what `flat_map1` and `flat_map2` of a `CoFlatMapFunction`, `func`, return or yield.
+        """Return the records that `flat_map1` and `flat_map2` of a `CoFlatMapFunction`, `func`, return or yield.
 
         Otherwise as `map`: `output_type` is the type the results are converted to.
 

@@ -111,7 +111,7 @@ class Where(Generic[E, T1, T2, K]):
 def key_of(
     key_selector: Any, key_type: TypeInformation | None, operation: str
 ) -> Callable[[Any], Any]:
-    """Return what selects keys, of the declared type if there is one.
+    """Return the key selector, of the declared type if there is one.
 
     Raises:
         ArgumentError: It is neither a callable nor a `KeySelector`, or the type is none.

@@ -188,7 +188,7 @@ def key_selector_of(stream: StreamBase[Any]) -> Any:
 def keyed_parts(
     stream: StreamBase[Any], chain: ExpressionChain, key_selector: Any
 ) -> DataStream[Row]:
-    """Return what a selection of parts makes of the records of a keyed stream, by their key."""
+    """Return the records that a selection of parts makes of a keyed stream, by their key."""
     # a key is no operator, so the selection is behind the one before
     source = stream._environment.stream_of(stream._unkeyed_id())  # noqa: SLF001
     parts = source._evaluate(chain, "parts of aggregates")  # noqa: SLF001

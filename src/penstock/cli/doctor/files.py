@@ -56,7 +56,7 @@ def store(text: str) -> Finding:
 
 
 def _wrong(objects: ObjectStore, top: ObjectPath) -> str | None:
-    """Return what the store does wrong, None if nothing.
+    """Return the error of the store, None without one.
 
     Raises:
         OSError: It refused, or cannot be reached.

@@ -240,7 +240,7 @@ class TableLog:
 
     @property
     def newest(self) -> int:
-        """The version that was the last one when somebody looked."""
+        """The last version as of the last look-up."""
         return self._newest
 
     def look(self) -> TableFacts:

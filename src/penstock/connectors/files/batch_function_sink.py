@@ -119,7 +119,7 @@ class BatchFunctionSink(StagedBatchSink):
             )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return what workers get. The function may have sessions and connections, which cannot be pickled."""
+        """Return the form for workers. The function may have sessions and connections, which cannot be pickled."""
         return StagedBatchSink, ()
 
     def create_committer(self, context: SinkContext) -> Committer:

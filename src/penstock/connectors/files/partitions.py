@@ -95,7 +95,7 @@ class Division:
 def division_of(
     type_info: TypeInformation, columns: tuple[str, ...], origin: CallSite | None
 ) -> Division:
-    """Return how records of a type are divided by columns.
+    """Return the division of records of a type by columns.
 
     Raises:
         GraphError: They cannot be.

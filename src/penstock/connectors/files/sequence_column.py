@@ -41,7 +41,7 @@ def first_sequence(epoch: EpochNumber) -> int:
 
 
 def most_rows(epoch: EpochNumber) -> int:
-    """Return how many rows a task can write in an epoch before its numbers are those of the next one."""
+    """Return the most rows that a task can write in an epoch before its numbers are those of the next one."""
     return 1 << (_ROW_BITS + _NUMBER_BITS if epoch.is_whole_run else _ROW_BITS)
 
 

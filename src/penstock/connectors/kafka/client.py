@@ -113,7 +113,7 @@ class KafkaProperties:
     def of_client(
         self, defaults: Mapping[str, object], fixed: Mapping[str, object]
     ) -> dict[str, object]:
-        """Return what a client of the library gets."""
+        """Return the properties for a client of the library."""
         given = dict(self.items)
         login = _login_of(given.get("sasl.jaas.config", ""))
         own = {key: value for key, value in given.items() if key not in _OURS | _JAVAS}
@@ -205,7 +205,7 @@ def error_code(name: str) -> int:
 
 
 def is_transient(error: Any) -> bool:
-    """Return whether an error of Kafka may pass without anybody doing something."""
+    """Return whether an error of Kafka may be temporary."""
     return not error.fatal() and (error.retriable() or error.name() in _TRANSIENT)
 
 
@@ -241,7 +241,7 @@ def words_of_kafka(error: Any) -> str:
 
 
 def patiently(call: Callable[[], T], seconds: float) -> T:
-    """Return what a call returns; repeat it while it fails for what may pass.
+    """Return the result of a call; repeat it during temporary failures.
 
     Raises:
         KafkaException: It failed for another reason, or for too long.

@@ -54,7 +54,7 @@ def with_epoch(records: list[OutgoingRecord], context: SinkContext) -> list[Outg
 def outgoing(
     values: list[Any], serializer: RecordSerializer, context: SinkContext
 ) -> list[OutgoingRecord]:
-    """Return what is written for records.
+    """Return the outgoing form of records.
 
     Raises:
         SinkError: The serializer refuses one.
@@ -121,7 +121,7 @@ _limits: OfThisProcess = OfThisProcess()
 
 
 def limit_of(properties: KafkaProperties, topic: str) -> int:
-    """Return how many bytes a batch of a topic may have; the client's limit if the brokers return none."""
+    """Return the most bytes of a batch of a topic; the client's limit if the brokers return none."""
     key, now = (properties, topic), time.monotonic()
     until: float
     limit: int
@@ -161,7 +161,7 @@ def check_sizes(
 
 
 def size_of(record: OutgoingRecord) -> int:
-    """Return how many bytes a batch of one record has, at most."""
+    """Return the most bytes of a batch of one record."""
     _, value, key, _, headers, _ = record
     size = _BATCH_BYTES + _RECORD_BYTES + len(value or b"") + len(key or b"")
     return size + sum(len(name.encode()) + len(text or b"") + 10 for name, text in headers or ())

@@ -106,7 +106,7 @@ def load_context(policy: str) -> LoadContext:
 
 
 def _otherwise(usual: Any, policy: str, ends: tuple[Any, Any]) -> _Loads:
-    """Return what loads by a loader, and what that refuses by a policy."""
+    """Return a loader that applies a policy to values that another loader refuses."""
 
     def made(oid: int, context: Any) -> Callable[[Any], Any]:
         load: Callable[[Any], Any] = usual(oid, context).load
@@ -162,7 +162,7 @@ where t.typtype <> 'd'"""
 
 @lru_cache(maxsize=1024)
 def loader(type_oid: int, beyond: str = ERROR) -> Load:
-    """Return what makes a value of a type of its text."""
+    """Return the loader of a type, which makes values of texts."""
     context = load_context(beyond)
     found = context.adapters.get_loader(type_oid, library().pq.Format.TEXT)
     if found is None:

@@ -225,7 +225,7 @@ class ChangeReader:
         return SourceError(
             f"table {table} is in publication {self._publication!r}, which the source has made for {known}",
             hint="If one of them was renamed: rename it back, or start in a new checkpoint directory with the new "
-            "name. A table that somebody else has added: ALTER PUBLICATION … DROP TABLE.",
+            "name. If another user has added a table: ALTER PUBLICATION … DROP TABLE.",
         ).permanent()
 
     def _truncated(self, table: str, position: int) -> None:

@@ -125,7 +125,7 @@ _PAUSE_SECONDS = 0.02
 _LONGEST_PAUSE_SECONDS = 0.5
 _IN_USE = "55006"
 _PASSING = ("08", "57P01", "57P02", "57P03", "53300", "40001", "40P01", _IN_USE)
-"""SQLSTATEs, or their classes, of what may pass without anybody doing something."""
+"""SQLSTATEs, or their classes, of temporary failures."""
 
 _STARTING = ("starting up", "shutting down", "recovery", "too many", "terminating connection")
 _SESSION = """\
@@ -141,7 +141,7 @@ _REPEATED = ("0A", "22", "23", "28", "3D", "42", "54")
 """Classes of SQLSTATE that another attempt would repeat."""
 
 _MAY_COME = "23503"
-"""A row that another one refers to, which somebody else may still write."""
+"""A row that another one refers to, which another client may still write."""
 
 _HINTS = {
     "22": "Map the record to values that its column holds. A `line` of a COPY is the number of the record in its task.",
@@ -209,7 +209,7 @@ def close_sessions() -> None:
 
 
 def is_transient(error: Any) -> bool:
-    """Return whether an error may pass without anybody doing something."""
+    """Return whether an error may be temporary."""
     if not isinstance(error, library().OperationalError | library().InterfaceError):
         return False
     if error.sqlstate is not None:
@@ -219,7 +219,7 @@ def is_transient(error: Any) -> bool:
 
 
 def patiently(call: Callable[[], T], seconds: float = PATIENCE_SECONDS) -> T:
-    """Return what a call returns; repeat it while it fails for what may pass.
+    """Return the result of a call; repeat it during temporary failures.
 
     Raises:
         Error: One of `psycopg`: it failed for another reason, or for too long.

@@ -76,7 +76,7 @@ class ChangeFunction(ChangeDeserializer):
         return self.type_info
 
     def deserialized(self, changes: list[Change]) -> tuple[list[Any], list[int]]:
-        """Return what the function makes."""
+        """Return the results of the function."""
         make, records, times = self.function, [], []
         for change in changes:
             try:

@@ -146,7 +146,7 @@ class JdbcExecutionOptions:
         return self.batch_size
 
     def get_max_retries(self) -> int:
-        """Return how often a write is repeated."""
+        """Return the most repetitions of a write."""
         return self.max_retries
 
     @staticmethod
@@ -221,7 +221,7 @@ class JdbcSink:
 
 
 def _writes(found: re.Match[str]) -> TableWrites | None:
-    """Return what a statement writes, None if rows of one key do not simply replace each other."""
+    """Return the writes of a statement, None if rows of one key do not simply replace each other."""
     columns = _split(found["columns"])
     keys = () if found["keys"] is None else _split(found["keys"])
     if found["values"].count("?") != len(columns) or not {*keys} <= {*columns}:

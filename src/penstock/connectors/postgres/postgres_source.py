@@ -157,7 +157,7 @@ class PostgresSource(LogSource):
             try:
                 return self._with_slot(directory, tables)
             except library().errors.DuplicateObject:
-                # Without the file, the next attempt does not take what somebody else has made for its own.
+                # Without the file, the next attempt does not claim objects of another user.
                 (directory / _ATTEMPT).unlink()
                 raise
             except BaseException:

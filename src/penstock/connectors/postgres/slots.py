@@ -303,7 +303,7 @@ def gone(slot: str) -> SourceError:
 
 
 def in_use(slot: str, state: SlotState) -> SourceError:
-    """Return the error about a slot that somebody else uses."""
+    """Return the error about a slot that is in use."""
     return SourceError(
         f"replication slot {slot!r} is used by process {state.active_pid} of the server "
         f"({state.used_by or 'a client without a name'})",
@@ -312,7 +312,7 @@ def in_use(slot: str, state: SlotState) -> SourceError:
 
 
 def drop_hint(slot: str) -> str:
-    """Return how to drop a slot, in words."""
+    """Return the hint to drop a slot."""
     return f"drop the slot (`penstock drop JOB.PY JOB_DIR` of its job, or SELECT pg_drop_replication_slot('{slot}'))"
 
 
@@ -326,7 +326,7 @@ def drop_slot(connection: Any, slot: str) -> None:
     """Drop a slot, if it is there. A client that uses it is waited for, since it may be ending.
 
     Raises:
-        SourceError: It is used by somebody.
+        SourceError: It is in use.
     """
     until = time.monotonic() + _RELEASE_SECONDS
     while has_slot(connection, slot):

@@ -278,7 +278,7 @@ def _without_zone(value: Any) -> Any:
 
 
 def _as_text(value: Any) -> Any:
-    """Return what the server makes of a value that becomes text."""
+    """Return a value that becomes text as the server converts it."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, datetime) and value.tzinfo is not None:
@@ -319,7 +319,7 @@ class StagedRows:
 
 
 def stage_prefix(context: SinkContext) -> str:
-    """Return what the names of all staged tables of a sink begin with."""
+    """Return the prefix of the names of all staged tables of a sink."""
     named = f"{context.job_id}/{context.sink_id}".encode()
     return f"stage_{hashlib.sha256(named).hexdigest()[:20]}_"
 

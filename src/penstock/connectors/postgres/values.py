@@ -183,7 +183,7 @@ def _in_quotes(name: str) -> str:
 
 
 def quoted(name: str) -> str:
-    """Return a name as somebody types it in a statement; unquoted, PostgreSQL would make capitals small.
+    """Return a name as a user types it in a statement; unquoted, PostgreSQL would make capitals small.
 
     Example:
         >>> quoted("orders"), quoted("Orders")

@@ -104,7 +104,7 @@ def _new_client(address: RedisAddress) -> Any:
 
 
 def longest_argument(address: RedisAddress) -> int:
-    """Return how many bytes a server takes as one argument; its default where it does not answer the question."""
+    """Return the most bytes of an argument of a server; its default if the server does not report them."""
     client = client_of(address)
     try:
         found = client.config_get(_LONGEST)

@@ -77,7 +77,7 @@ class StreamFacts:
             )
 
     def cost(self, start: int, end: int) -> int:
-        """Return how many entries a range has, about: as if all were at equal distances."""
+        """Estimate the number of entries of a range, as if all were at equal distances."""
         if self.first is None:
             return 0
         begin, stop = max(start, self.first), min(end, self.head)

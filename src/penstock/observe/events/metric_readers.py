@@ -19,7 +19,7 @@ Samples = Iterator[Sample]
 
 
 def info(view: JobView, _: int) -> Samples:
-    """Yield what the job is."""
+    """Yield the description of the job."""
     if view.started is not None:
         yield (view.job_id, view.started.version, view.started.mode), 1
 
@@ -41,7 +41,7 @@ def savepoints(view: JobView, _: int) -> Samples:
 
 
 def of_runs(value: Callable[[RunView, int], float | None]) -> Callable[[JobView, int], Samples]:
-    """Return what reads a value of the latest run of each name and pipeline; None has no series."""
+    """Return a reader of a value of the latest run of each name and pipeline; None has no series."""
 
     def read(view: JobView, now_ms: int) -> Samples:
         for (pipeline, name), run in _latest(view).items():
@@ -66,7 +66,7 @@ def run_records(view: JobView, _: int) -> Samples:
 
 
 def of_live_run(value: Callable[[RunView], float | None]) -> Callable[[JobView, int], Samples]:
-    """Return what reads a value of runs that are executed now."""
+    """Return a reader of a value of running runs."""
     return of_runs(lambda run, _: value(run) if run.finished_ms is None else None)
 
 
@@ -95,7 +95,7 @@ def watermarks(view: JobView, _: int) -> Samples:
 def of_report(
     counts: Callable[[JobView], Mapping[str, int]],
 ) -> Callable[[JobView, int], Samples]:
-    """Return what reads counts of the last report, by name."""
+    """Return a reader of counts of the last report, by name."""
     return lambda view, _: (((name,), float(count)) for name, count in counts(view).items())
 
 
@@ -116,7 +116,7 @@ def subtasks(view: JobView, _: int) -> Samples:
 
 
 def of_sinks(field: str) -> Callable[[JobView, int], Samples]:
-    """Return what reads a field of sinks, of those that have it."""
+    """Return a reader of a field of the sinks that have it."""
 
     def read(view: JobView, _: int) -> Samples:
         sinks = {} if view.metrics is None else view.metrics.sinks
@@ -152,7 +152,7 @@ def _sections(view: JobView) -> Iterator[tuple[str, str, float]]:
 
 
 def state(name: str) -> Callable[[JobView, int], Samples]:
-    """Return what reads a metric of state access."""
+    """Return a reader of a metric of state access."""
 
     def read(view: JobView, _: int) -> Samples:
         if view.metrics is not None and name in view.metrics.state:
@@ -192,7 +192,7 @@ def numbers(view: JobView, _: int) -> Samples:
 
 
 def meter(field: str) -> Callable[[JobView, int], Samples]:
-    """Return what reads a field of meters: `count` or `rate`."""
+    """Return a reader of a field of meters: `count` or `rate`."""
 
     def read(view: JobView, _: int) -> Samples:
         for uid, name, value in _user_metrics(view):

@@ -108,7 +108,7 @@ def _operators(view: JobView) -> Iterator[dict[str, Any]]:
 
 
 def _readings(reported: MetricsReported, uid: str) -> dict[str, int | None]:
-    """Return what an operator counts itself; its watermark is None before the first and after the last one."""
+    """Return the metrics that an operator counts itself; its watermark is None before the first and after the last one."""
 
     def reading(name: str) -> int | None:
         metric = reported.metrics.get(f"{uid}.{name}")
@@ -134,7 +134,7 @@ _LEAST_RECORDS = 1_000
 
 
 def _skew(received: Sequence[int], level: int) -> dict[str, Any]:
-    """Return what each subtask received, and which of them is hot."""
+    """Return the records that each subtask received, and the hot subtask."""
     total, most = sum(received), max(received, default=0)
     others = (total - most) / (len(received) - 1) if len(received) > 1 else most
     is_hot = level > 0 and total >= _LEAST_RECORDS and most >= HOT_FACTOR * others and most > others

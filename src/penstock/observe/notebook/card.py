@@ -94,7 +94,7 @@ class ShownAsCard(ABC):
 
     @abstractmethod
     def _card(self) -> Card:
-        """Return what there is to see. It runs nothing, and reads nothing from outside."""
+        """Return the card, without running code of the program or reading from outside."""
 
     def _repr_html_(self) -> str:
         """Return the card as HTML; notebooks call it."""

@@ -115,7 +115,7 @@ def live_job(job_id: str, job_name: str) -> LiveJob | None:
 
 
 def job_card(view: JobView, now_ms: int) -> Card:
-    """Return what a notebook shows of a job."""
+    """Return the card of a job in a notebook."""
     with view.lock:
         behind = view.behind_seconds(now_ms)
         facts = {

@@ -214,7 +214,7 @@ class LineageListener(JobListener):
             return
         known = self._jobs.get(event.job_id)
         if known is None:
-            return  # it began before anybody listened
+            return  # it began before this listener
         if isinstance(event, MetricsReported):
             known.run.counts = event
         state = self._state_after(known, event)

@@ -163,7 +163,7 @@ class SpanListener(JobListener):
             return
         job = self._jobs.get(event.job_id)
         if job is None:
-            return  # it began before anybody listened
+            return  # it began before this listener
         note = _NOTES.get(type(event))
         if note is not None:
             note(self, job, event)

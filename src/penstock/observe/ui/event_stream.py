@@ -1,4 +1,4 @@
-"""Content of the page, as server-sent events. Nothing is computed unless somebody looks.
+"""Content of the page, as server-sent events. The server computes it only while a page is open.
 
     plan      what stays as it is while a driver runs the job: at first, and when another driver has begun
     status    every second, whole: a page that was asleep is right again with the next one
@@ -34,7 +34,7 @@ _OPTIONS = {key: option for option in ALL_OPTIONS for key in option.keys}
 
 
 def plan_json(view: JobView) -> dict[str, Any]:
-    """Return what stays as it is while a driver runs the job.
+    """Return the part of the page that is constant while a driver runs the job.
 
     Raises:
         EnvironmentSetupError: The extra `ui` is not installed.
@@ -71,7 +71,7 @@ def _is_default(key: str, text: str) -> bool:
 
 
 def page_json(view: JobView, views: Iterable[JobView], now_ms: int) -> dict[str, Any]:
-    """Return what changes."""
+    """Return the part of the page that changes."""
     with view.lock:
         live = [run for run in view.runs if run.micro_batches]
         batches = list(live[-1].micro_batches)[-_MOST_BARS:] if live else []

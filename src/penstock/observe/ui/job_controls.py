@@ -57,7 +57,7 @@ class _Requested:
     at_ms: int
 
     def to_json(self) -> dict[str, Any]:
-        """Return what the page shows of it."""
+        """Return its form for the page."""
         answer, problem = self.answer, None
         if answer.done() and not answer.cancelled():
             error = answer.exception()

@@ -407,7 +407,7 @@ def _calls(node: Any, depth: int) -> Iterator[Any]:
 
 
 def _counts(part: Any) -> Iterator[int | None]:
-    """Yield how many records the nodes of a plan have read. Each step is a call to the JVM."""
+    """Yield the number of records that each node of a plan has read. Each step is a call to the JVM."""
     for child in _children(part):
         if child.nodeName() == _CALL and _reads_lines(child):
             yield _metric(child, _ROWS_OF_CALL)

@@ -62,7 +62,7 @@ def selected(frame: DataFrame, chain: ExpressionChain) -> DataFrame:
 def after_steps(
     rows: DataFrame, records: RecordType, steps: Sequence[Step]
 ) -> tuple[DataFrame, RecordType]:
-    """Return what steps make of the rows of a DataFrame of `by_plain_name`, as one, and the type of its records."""
+    """Return the result of steps on the rows of a DataFrame of `by_plain_name`, and the type of its records."""
     for step in steps:
         if isinstance(step, WhereStep):
             columns = fields(rows, records, [step.condition])

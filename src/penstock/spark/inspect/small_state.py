@@ -88,7 +88,7 @@ class SmallState:
     location: StateLocation
 
     def names(self) -> list[_Row]:
-        """Return what `read_state_names` returns, as rows.
+        """Return the result of `read_state_names` as rows.
 
         Raises:
             StateError: The state is damaged, or a class of a stored value cannot be imported.

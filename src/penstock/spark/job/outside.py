@@ -44,7 +44,7 @@ def opened(path: JobPath, plan: PhysicalPlan) -> Iterator[JobDirectory]:
 
 
 def kept_outside(directory: JobDirectory) -> list[KeptOutside]:
-    """Return what the job keeps in other systems and is there now.
+    """Return the existing resources of the job in other systems.
 
     Raises:
         PenstockError: A system does not answer.

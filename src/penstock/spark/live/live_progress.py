@@ -198,7 +198,7 @@ class LiveProgress:
         )
 
     def publish_pending(self, left: PendingInput) -> None:
-        """Publish the pending input, if it differs from that of the last event; at first if anybody counts it."""
+        """Publish the pending input, if it differs from that of the last event; at first if a source counts it."""
         if left.records is None and left.files is None:
             return
         if self._published != (left.records, left.files):

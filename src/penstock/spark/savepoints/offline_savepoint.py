@@ -79,7 +79,7 @@ def take_offline(
 
 @contextmanager
 def _lazy_session() -> Iterator[MakeSession]:
-    """Yield what makes a session with the settings of a job, if somebody needs one."""
+    """Yield a function that creates a session with the settings of a job on demand."""
     with ExitStack() as stack:
 
         @cache

@@ -126,7 +126,7 @@ def _scalar_fits(found: DataType, declared: DataType) -> bool:
 
 
 def other_zone(session: SparkSession, uri: str, zone: str, names: frozenset[str]) -> str | None:
-    """Return what Spark would read of a file in another zone than one; None if it reads nothing so.
+    """Return the columns of a file that Spark would read in another zone; None without any.
 
     Names of columns are in lower case; without any, all are read.
     """

@@ -272,7 +272,7 @@ def rows_of_files(
 def _loaded(
     context: ReadContext, described: FileSource, schema: StructType, uris: Sequence[str]
 ) -> DataFrame:
-    """Return what Spark reads, which may have more columns than the schema, in another order."""
+    """Return the rows that Spark reads. They may have more columns than the schema, in another order."""
     options = _base_of(described, uris) | reader_options(described)
     wide = widened(described.format, schema)
     reader = context.session.read.format(described.format).options(**options).schema(wide)

@@ -121,7 +121,7 @@ class Stream(Protocol):
         """Stop writing."""
 
     def forget_before(self, position: int) -> None:
-        """Learn that the micro-batches before a position are read."""
+        """Note that the micro-batches before a position are read."""
 
 
 class StreamedReading(FileReading):
@@ -215,7 +215,7 @@ def _writer(
     *,
     is_read: bool,
 ) -> FrameWriter:
-    """Return what writes a batch DataFrame; no row of it if all were read before the job began."""
+    """Return the writer of a batch DataFrame, without rows if all were read before the job began."""
     rows = by_position(frame.limit(0) if is_read else frame)
     return FrameWriter(rows, target, limits, fence)
 
@@ -233,7 +233,7 @@ def _files(target: Path) -> dict[str, tuple[int, int]]:
 
 
 def _order_of(name: str) -> tuple[str | int, ...]:
-    """Return what names of files are ordered by: tasks number their files, with three digits or more."""
+    """Return the sort key of names of files: tasks number their files, with three digits or more."""
     return tuple(
         int(piece) if number % 2 else piece for number, piece in enumerate(_NUMBER.split(name))
     )

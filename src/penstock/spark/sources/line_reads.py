@@ -50,7 +50,7 @@ def is_read_by_lines(source: Any) -> bool:
 def decoder_of(
     source: Any, origin: CallSite | None, read: Accumulator[int] | None = None
 ) -> LineDecoder | None:
-    """Return what makes records of the lines of a source; None if Spark's reader makes them."""
+    """Return the decoder of the lines of a source; None if Spark's reader makes them."""
     form = getattr(source, "by_lines", None)  # other sources than files have none
     if form is None:
         return None

@@ -118,7 +118,7 @@ class ReadContext:
     patiently: Callable[[Callable[[], Any]], Any] = _at_once
 
     def field_total(self, source: int) -> FieldTotal | None:
-        """Return what Spark SQL folds of a source, None if it folds nothing (batch run)."""
+        """Return the field that Spark SQL folds for a source, None if it folds none (batch run)."""
         if source in self.program.source_types:
             return None
         specs = [spec.fold for spec in self.program.outputs if spec.fold is not None]

@@ -153,7 +153,7 @@ def _batch_rows(
 
 
 def _branches(context: ReadContext) -> list[TaskGroup]:
-    """Return what is read together, in the order of the union; the parts of a query are one of it."""
+    """Return the groups that are read together, in the order of the union; the parts of a query are one group."""
     return [
         group
         for group in task_groups(context.plan, context.run)
@@ -202,7 +202,7 @@ def _query_rows(context: ReadContext, source: int) -> DataFrame:
 def _called(
     context: ReadContext, sinks: SinkTask | None, rows: DataFrame, task: LastLevel
 ) -> DataFrame:
-    """Return what level 0 makes of rows: its frames, or the messages of the sinks that take these."""
+    """Return the output of level 0 for rows: its frames, or the messages of the sinks that take these."""
     if sinks is None:
         return rows.mapInArrow(task, DDL)
     last = task
@@ -357,7 +357,7 @@ def columns_task(
     attempt: LiveAttempt | None = None,
     lines: LineDecoder | None = None,
 ) -> ColumnsTask:
-    """Return what makes records of the rows of a source."""
+    """Return the function that makes records of the rows of a source."""
     is_value = lines is None and row_of(described).is_value(described)
     names = None if is_value or lines is not None else tuple(frame.columns)
     return ColumnsTask(payload, source, is_value, times, names, attempt, lines)

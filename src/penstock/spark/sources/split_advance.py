@@ -51,10 +51,10 @@ class Tail(Protocol):
         """True if `records_left` and `records_waiting` are about records; until then they are bytes."""
 
     def readable(self, at: Sequence[int], names: Sequence[str]) -> Readable:
-        """Return what can be read now, new splits behind the others; see `SplitReading.readable`."""
+        """Return the readable ranges, new splits behind the others; see `SplitReading.readable`."""
 
     def advance(self, readable: Readable, budget: int) -> tuple[list[int], int]:
-        """Return what `SplitReading.advance` does."""
+        """Return the result of `SplitReading.advance`."""
 
     def records_left(self, at: Sequence[int]) -> int:
         """Return the estimated records between positions and the heads found last."""
@@ -103,7 +103,7 @@ class SplitReading:
         return tuple(start for start, _ in self.splits)
 
     def readable(self, at: Sequence[int], names: Sequence[str] | None = None) -> Readable:
-        """Return what can be read now.
+        """Return the readable ranges.
 
         Raises:
             SourceError: The source failed, or what is to be read next is gone.

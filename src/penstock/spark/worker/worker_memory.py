@@ -152,7 +152,7 @@ class _OfRun:
 def _close(part: Closeable, run: str) -> None:
     try:
         part.close()
-    except Exception as failure:  # noqa: BLE001 - of the user's code, in a task of somebody else
+    except Exception as failure:  # noqa: BLE001 - of the user's code, in a task of another job
         _logger.warning("a subtask of run %s could not be closed: %s", run, failure)
 
 

@@ -124,7 +124,7 @@ def _is_aggregate(translator: QueryTranslator, query: exp.Select) -> bool:
 
 
 def n_hidden(relation: Relation) -> int:
-    """Return how many columns a correlated subquery got behind its own."""
+    """Return the number of columns that a correlated subquery got behind its own."""
     return sum(each.name.startswith(_PREFIX) for each in relation.columns)
 
 
@@ -176,7 +176,7 @@ def with_correlated_value(
 
 
 def _of_no_rows(value: exp.Expr, calls: Sequence[exp.Expr], inner: Binder) -> Expression:
-    """Return what an expression of aggregates is where there are no rows."""
+    """Return the value of an expression of aggregates over no rows."""
     bound = {id(each): bound_aggregate(each, inner).call for each in calls}
     if any(each.user is not None for each in bound.values()):
         raise unsupported("an aggregate function of yours in a correlated subquery", value)
@@ -392,7 +392,7 @@ class _OneRow:
     conditions: tuple[Expression, ...] = ()
 
     def value(self) -> Expression:
-        """Return what is selected, NULL if HAVING leaves no row."""
+        """Return the selected value, NULL if HAVING leaves no row."""
         (found,) = self.outputs
         kept = all_of(self.conditions)
         if kept is None:

@@ -136,7 +136,7 @@ def _compared_keys(
     width: int,
     join: exp.Join,
 ) -> list[tuple[Expression, Expression]]:
-    """Return what each column of the key of the versions is equal to."""
+    """Return the expression that each key column of the versions is equal to."""
     pairs, _ = equalities(conditions, width)
     by_right = {other.position: (one, other) for one, other in pairs if isinstance(other, Field)}
     if not key <= by_right.keys():

@@ -14,7 +14,7 @@ _MOST_MEMBERS = 10_000
 
 
 def bind_comparison(name: str, *, needs_order: bool = True) -> Build:
-    """Return what binds a comparison."""
+    """Return the binder of a comparison."""
 
     def build(binder: Binder, node: exp.Expr) -> Expression:
         return compared(
@@ -45,7 +45,7 @@ def compared(
 
 
 def bind_logic(name: str) -> Build:
-    """Return what binds AND or OR."""
+    """Return the binder of AND or OR."""
 
     def build(binder: Binder, node: exp.Expr) -> Expression:
         operands = (
@@ -100,7 +100,7 @@ def bind_is(binder: Binder, node: exp.Expr) -> Expression:
 
 
 def bind_distinct(*, is_negated: bool) -> Build:
-    """Return what binds IS DISTINCT FROM."""
+    """Return the binder of IS DISTINCT FROM."""
 
     def build(binder: Binder, node: exp.Expr) -> Expression:
         operands = (binder.scalar(node.this), binder.scalar(node.expression))

@@ -54,7 +54,7 @@ class Scope:
         return tuple(name for table in self.tables for name, _ in table.columns)
 
     def find(self, node: exp.Column) -> Expression | None:
-        """Return what the name of a column means, None if there is no such column.
+        """Return the expression of the name of a column, None if there is no such column.
 
         Raises:
             SqlError: Several tables have it.
@@ -90,7 +90,7 @@ class Scope:
             yield 1, found_ones[0]
 
     def resolve(self, node: exp.Column) -> Expression:
-        """Return what the name of a column means.
+        """Return the expression of the name of a column.
 
         Raises:
             SqlError: There is no such column, several tables have it, or it is that of an outer query.

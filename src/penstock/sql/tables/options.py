@@ -135,5 +135,5 @@ def checked_options(
 
 
 def owner_of(name: Sequence[str], place: TextPlace) -> str:
-    """Return how messages call a table."""
+    """Return the name of a table in messages."""
     return f"table {'.'.join(name)!r} ({place})"

@@ -62,7 +62,7 @@ class ScaledDecimals:
 
 
 def scaled_decimals(columns: Sequence[tuple[str, SqlType]]) -> ScaledDecimals | None:
-    """Return what gives decimals of columns their digits, None if there are none."""
+    """Return the function that scales decimals of columns, None without decimals."""
     return ScaledDecimals(columns) if any(_is_decimal(kind) for _, kind in columns) else None
 
 

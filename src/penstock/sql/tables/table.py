@@ -39,7 +39,7 @@ from penstock.types.types import Types
 def strategy_of(
     watermark: WatermarkDefinition, columns: tuple[SqlColumn, ...]
 ) -> WatermarkStrategy:
-    """Return how rows get timestamps and watermarks.
+    """Return the watermark strategy of the rows.
 
     Raises:
         SqlError: It names no column of time, or is not a column less an interval.

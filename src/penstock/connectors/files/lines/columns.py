@@ -274,7 +274,7 @@ def _parsed(schema: Any) -> Any:
 
 
 def _batch(schema: Any, table: Any, count: int) -> Any:
-    """Return what was parsed as columns; None if it is of more or fewer lines, or could mean something else."""
+    """Return parsed columns; None if they have more or fewer lines, or another reading is possible."""
     if table.num_rows != count:
         return None
     cast = [_cast(table.column(field.name).combine_chunks(), field.type) for field in schema]

@@ -58,7 +58,7 @@ def _numbered(data: bytes, find: Callable[[bytes], Iterator[tuple[int, int]]]) -
 
 
 def _line_ends(data: bytes, begin: int, end: int) -> int:
-    """Return how many lines end in a part of a file; a return before a line feed is one end with it."""
+    """Count the lines that end in a part of a file; a return before a line feed is one end with it."""
     returns = data.count(b"\r", begin, end)
     return data.count(b"\n", begin, end) + (
         returns and returns - data.count(b"\r\n", begin, end + 1)

@@ -193,7 +193,7 @@ class EpochPlanner:
             each.close()
 
     def note_recorded(self, at: EpochPositions) -> None:
-        """Learn that an epoch was recorded, and its positions; a source may go on with files behind it.
+        """Note that an epoch was recorded, and its positions; a source may go on with files behind it.
 
         Raises:
             StateError: A file log is damaged.

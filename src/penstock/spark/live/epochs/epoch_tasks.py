@@ -72,7 +72,7 @@ class EarlySinks:
     channels: frozenset[int]
 
     def staged(self, rows: Iterable[Row], task: int) -> Iterator[Row]:
-        """Yield what later stages need of the output of a task.
+        """Yield the output of a task that later stages need.
 
         Raises:
             PenstockError: A sink failed, or whatever makes the rows.
@@ -332,12 +332,12 @@ class EndTask:
 
 
 def staged_early(early: EarlySinks | None, rows: Iterable[Row], task: int) -> Iterable[Row]:
-    """Return what later stages need of the output of a task."""
+    """Return the output of a task that later stages need."""
     return rows if early is None else early.staged(rows, task)
 
 
 def _without_outcomes(rows: Iterable[Row], message: EpochMessage) -> Iterator[Row]:
-    """Yield what sinks consume; the outcomes of subtasks go to the message."""
+    """Yield the rows for sinks; the outcomes of subtasks go to the message."""
     for row in rows:
         if is_log(row[1]):
             message.add(told_of(row[1]))

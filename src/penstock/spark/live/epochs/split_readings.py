@@ -64,7 +64,7 @@ class LogTail:
         return self._is_counted
 
     def readable(self, at: Sequence[int], names: Sequence[str]) -> Readable:
-        """Return what can be read now; it looks splits and heads up if that is due.
+        """Return the readable ranges; look up splits and heads if that is due.
 
         Raises:
             SourceError: The source failed, or what is to be read next is gone.

@@ -124,7 +124,7 @@ class FileReading(ABC):
 
     @abstractmethod
     def files_left(self, at: int) -> int:
-        """Return how many files wait, as far as is known."""
+        """Return the number of known waiting files."""
 
     def is_pinned_here(self, position: int) -> bool:
         """Return whether a file has got its position from this driver, not long ago."""
@@ -132,7 +132,7 @@ class FileReading(ABC):
         return True
 
     def forget_before(self, position: int) -> None:
-        """Learn that an epoch with the files before a position was recorded."""
+        """Note that an epoch with the files before a position was recorded."""
         del position
 
     def note_read(self, records: int) -> None:
@@ -143,7 +143,7 @@ class FileReading(ABC):
             self._taken_bytes = 0
 
     def _taken(self, sizes: Sequence[int], most_records: int | None) -> int:
-        """Return how many of the next files, in order, the next epoch takes."""
+        """Return the number of files, in order, that the next epoch takes."""
         taken = self._fitting(sizes, most_records)
         self._taken_bytes = sum(sizes[:taken])
         return taken

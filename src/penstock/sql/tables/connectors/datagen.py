@@ -68,7 +68,7 @@ class _GeneratedColumn:
             ) from cause
 
     def make(self) -> Make:
-        """Return what makes its values."""
+        """Return the function that makes its values."""
         kind = self.get("kind", str, "random")
         if kind == "sequence":
             made = self._sequence()
