@@ -1,6 +1,6 @@
 """Declares a program over an input that ends: one call makes a `BenchProgram` of it.
 
-What is declared once (`docs/benchmark-method.md` has an example):
+What is declared once (`benchmarks/programs/aggregate.py` is an example):
 
 * `build(env, shape)` makes the stream whose records are the outputs, tuples of integers or single
   numbers. It is called in the process of each system of ours; the sink is added here.
