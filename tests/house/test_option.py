@@ -46,9 +46,9 @@ def test_a_wrong_value_is_refused_with_its_key(text: str) -> None:
 
 
 def test_a_misspelled_key_is_refused_with_it() -> None:
-    with pytest.raises(ConfigError, match="unknown configuration key") as caught:
+    with pytest.raises(ConfigError, match="cooling-break") as caught:
         Configuration.from_dict({"execution.live.cooling-break": "7"}).validate()
-    assert caught.value.hint == f"Did you mean {COOLING.key}?"
+    assert COOLING.key in (caught.value.hint or "")
 
 
 def test_the_page_and_the_command_line_describe_it() -> None:
