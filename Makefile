@@ -105,6 +105,7 @@ docs: $(installed) browser ## Write the pages that are generated from the source
 	@$(python) -m tools.support.sql_support
 	@$(python) -m tools.support.monitoring
 	@$(python) -m tools.support.connector_rows
+	@$(python) -m tools.site.badges
 	@$(python) -m tools.site.drawings
 	@$(python) -m tools.site.numbers
 	@$(python) -m tools.site.outputs

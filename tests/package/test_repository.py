@@ -13,6 +13,7 @@ import yaml
 
 from penstock.version import __version__
 from tools.matrix import PYTHONS, pairs
+from tools.site.badges import IMAGES, render_badges
 
 TOP = Path(__file__).parents[2]
 PROJECT = tomllib.loads((TOP / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -139,3 +140,10 @@ def test_every_recipe_names_the_test_that_follows_it() -> None:
     assert len(recipes) == 6
     proofs = [re.search(r"^Proof: `(tests/[\w/]+\.py)`", each, re.MULTILINE) for each in recipes]
     assert all(proof and (TOP / proof[1]).is_file() for proof in proofs)
+
+
+def test_badges_are_of_this_project() -> None:
+    made = render_badges()
+    assert {name: (IMAGES / name).read_text(encoding="utf-8") for name in made} == made
+    shown = (TOP / "README.md").read_text(encoding="utf-8")
+    assert [name for name in made if f"](docs/images/{name})" not in shown] == []
