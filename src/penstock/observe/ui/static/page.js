@@ -307,7 +307,7 @@ function showSinks(status) {
 
 const MOST_SPLITS = 5;
 
-// The splits that have most to read, if a source says so.
+// The splits that have most to read, if a source reports them.
 function waitingLines(run) {
   return Object.entries(run.split_records_behind).map(([source, splits]) => {
     const told = Object.entries(splits).slice(0, MOST_SPLITS).map(([split, count]) => `${split} ${whole(count)}`);
