@@ -37,7 +37,8 @@ def drop(
     as_json: Annotated[
         bool,
         typer.Option(
-            "--json", help="Print one JSON object per line: what it is, and whether it was dropped."
+            "--json",
+            help="Print one JSON object per line: the resource, and whether it was dropped.",
         ),
     ] = False,
     verbose: Verbose = False,

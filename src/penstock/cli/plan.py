@@ -153,7 +153,7 @@ def plan(  # noqa: PLR0913 - the options of a command line
             "--svg",
             metavar="FILE",
             show_default=False,
-            help="Write the graph as an SVG file that needs nothing else, and print nothing.",
+            help="Write the graph as a self-contained SVG file, without other output.",
         ),
     ] = None,
     estimated: Annotated[

@@ -421,7 +421,8 @@ def port(
     *,
     diff: Annotated[bool, typer.Option("--diff", help="Print the changes as a diff.")] = False,
     write: Annotated[
-        bool, typer.Option("--write", help="Change the files; without this nothing is changed.")
+        bool,
+        typer.Option("--write", help="Change the files; without it the files stay as they are."),
     ] = False,
 ) -> None:
     """Change the imports of PyFlink programs to Penstock's, and list the differences.

@@ -50,7 +50,7 @@ def savepoint(
     *,
     stop: Annotated[
         bool,
-        typer.Option("--stop", help="Stop the job with it; nothing is processed afterwards."),
+        typer.Option("--stop", help="Stop the job with it; it processes no record afterwards."),
     ] = False,
     timeout: Annotated[
         str | None,

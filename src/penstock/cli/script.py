@@ -114,7 +114,7 @@ Definitions = Annotated[
         "-D",
         metavar="KEY=VALUE",
         show_default=False,
-        help="Set an option; wins over what the program sets. Repeatable. "
+        help="Set an option; overrides the program. Repeatable. "
         "`penstock config` lists the options.",
     ),
 ]

@@ -56,7 +56,7 @@ def ui(
         int, typer.Option(min=0, max=65_535, help="Port of the page; 0 is any free one.")
     ] = RUN_PORT,
     address: Annotated[
-        str, typer.Option(help="Address to listen on; who reads needs no login.")
+        str, typer.Option(help="Address to listen on; readers need no login.")
     ] = "127.0.0.1",
     host: Annotated[
         list[str] | None,

@@ -189,7 +189,7 @@ def tokens_of(text: str, file: str | None = None) -> list[Token]:
         line = text.count("\n", 0, start) + 1
         place = TextPlace(line, start - text.rfind("\n", 0, start), file)
         raise SqlError(
-            f"what begins with {text[start : start + 20]!r} has no end ({place})",
+            f"the text or comment {text[start : start + 20]!r} has no end ({place})",
             hint="End texts with ', names with ` and comments with */.",
         ) from cause
 

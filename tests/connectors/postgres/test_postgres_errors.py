@@ -239,7 +239,7 @@ def test_a_message_that_is_none() -> None:
     reader = changes.ChangeReader(
         connection, address, "slot", "p", {}, ignores_truncate=False, owns_publication=False
     )
-    with pytest.raises(SourceError, match="gave what is no change"):
+    with pytest.raises(SourceError, match="sent data that is no change"):
         reader.read(0, 10)
 
 

@@ -39,7 +39,9 @@ class Finding:
 
     def __post_init__(self) -> None:
         if (self.fix is None) != (self.verdict is Verdict.OK):
-            raise ValueError(f"{self.name}: a fix belongs to what is not ok, and only to that")
+            raise ValueError(
+                f"{self.name}: a fix belongs to findings that are not ok, and only to these"
+            )
 
 
 @dataclass(frozen=True, slots=True)

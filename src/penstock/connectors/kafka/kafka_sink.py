@@ -171,7 +171,7 @@ class KafkaSinkBuilder(KafkaClientBuilder):
         return self
 
     def set_transactional_id_prefix(self, transactional_id_prefix: str) -> KafkaSinkBuilder:
-        """Set what transactional ids begin with. Job and sink follow, so two jobs never have the same.
+        """Set the prefix of transactional ids. Job and sink follow, so two jobs never have the same.
 
         Args:
             transactional_id_prefix: The beginning; `penstock` if it is not set.

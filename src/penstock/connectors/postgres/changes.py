@@ -180,7 +180,7 @@ class ChangeReader:
                 found = decoder.runs(messages, start, end)
             except Malformed as cause:
                 raise SourceError(
-                    f"replication slot {self._slot!r} gave what is no change: {cause}",
+                    f"replication slot {self._slot!r} sent data that is no change: {cause}",
                     hint="Is it a slot of pgoutput, and the server PostgreSQL 15 or newer?",
                 ) from cause
             if len(messages) < most:

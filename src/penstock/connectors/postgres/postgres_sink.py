@@ -101,7 +101,7 @@ class PostgresCommitter(Committer):
         """
         asked = (SCHEMA, stage_prefix(self._context))
         where = self._address.describe()
-        with self._errors("look for what is kept for"), self._new_session() as session:
+        with self._errors("find the resources for"), self._new_session() as session:
             stages = [name for (name,) in session.execute(STAGED, asked).fetchall()]
             has_marks = session.execute(HAS_MARKS).fetchone() == (True,)
             is_marked = has_marks and session.execute(IS_MARKED, (self._writer,)).fetchone()
@@ -117,7 +117,7 @@ class PostgresCommitter(Committer):
         return found
 
     def _drop(self, statement: Any, values: tuple[Any, ...]) -> None:
-        with self._errors("drop what is kept for"), self._new_session() as session:
+        with self._errors("drop the resources for"), self._new_session() as session:
             session.execute(statement, values)
 
     @contextmanager

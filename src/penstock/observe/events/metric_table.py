@@ -147,7 +147,7 @@ METRICS: tuple[MetricRow, ...] = (
         "run_catch_up_seconds",
         _GAUGE,
         _RUN,
-        "Estimated time until nothing waits.",
+        "Estimated time until no input waits.",
         read.of_live_run(lambda run: run.catch_up_seconds),
     ),
     _row(
@@ -217,7 +217,7 @@ METRICS: tuple[MetricRow, ...] = (
         "operator_state_bytes",
         _GAUGE,
         ("operator",),
-        "What state takes in the checkpoint, changes that are not compacted included.",
+        "Bytes of state in the checkpoint, including changes that are not compacted.",
         read.of_report(lambda view: {} if view.metrics is None else view.metrics.state_bytes),
     ),
     _row(

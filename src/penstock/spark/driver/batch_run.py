@@ -379,7 +379,9 @@ def scanned_records(
         return {}
     parts = list(_calls(_executed(messages), depth))
     if len(parts) != len(sources):
-        _logger.warning("what Spark has read of sources is not known: its plan has an unknown form")
+        _logger.warning(
+            "the counts of records that Spark has read are missing: its plan has an unknown form"
+        )
         return {}
     found: dict[int, int] = {}
     for source, part in zip(sources, parts, strict=True):

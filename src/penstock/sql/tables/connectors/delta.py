@@ -19,7 +19,7 @@ _PATH = TableOption("table-path", parse.STRING, "Directory of the table.", is_re
 _MODE = TableOption(
     "mode",
     parse.STRING,
-    "Of reading: the table as it is, or what is added to it, too.",
+    "For reading: the current table, or later additions, too.",
     default="batch",
     choices=("batch", "streaming"),
 )

@@ -29,7 +29,7 @@ KEY_FIELDS = TableOption(
 KEY_PREFIX = TableOption(
     "key.fields-prefix",
     parse.STRING,
-    "What the names of these columns begin with, and keys have not.",
+    "Prefix of the names of these columns, which keys do not have.",
 )
 INCLUDE = TableOption(
     "value.fields-include",
@@ -74,9 +74,7 @@ GUARANTEE = TableOption(
     default="at-least-once",
     choices=("exactly-once", "at-least-once", "none"),
 )
-PREFIX = TableOption(
-    "sink.transactional-id-prefix", parse.STRING, "What transactional ids begin with."
-)
+PREFIX = TableOption("sink.transactional-id-prefix", parse.STRING, "Prefix of transactional ids.")
 HISTORY = TableOption(
     "history.path",
     parse.STRING,

@@ -24,7 +24,9 @@ _TABLE = TableOption(
 )
 _USER = TableOption("username", parse.STRING, "The user; without it that of the URL.")
 _PASSWORD = TableOption(
-    "password", parse.STRING, "Its password; without it what libpq finds, such as PGPASSWORD."
+    "password",
+    parse.STRING,
+    "Its password; without it the one that libpq finds, such as PGPASSWORD.",
 )
 _DRIVER = TableOption("driver", parse.STRING, "A class of Java, which is not used.")
 _GUARANTEE = TableOption(

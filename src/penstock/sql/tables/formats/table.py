@@ -49,7 +49,7 @@ def _of_json(name: str) -> tuple[TableOption[Any], ...]:
         TableOption(
             f"{name}.ignore-parse-errors",
             BOOLEAN,
-            "Take NULL for a value, and nothing for a message, that cannot be read.",
+            "Read an unreadable value as NULL, and skip an unreadable message.",
             default=False,
         ),
         TableOption(
@@ -98,7 +98,7 @@ _CSV_COMMENTS = TableOption(
 _CSV_SKIPS = TableOption(
     "csv.ignore-parse-errors",
     BOOLEAN,
-    "Take NULL for a field, and nothing for a line, that cannot be read.",
+    "Read an unreadable field as NULL, and skip an unreadable line.",
     default=False,
 )
 _RAW_CHARSET = TableOption("raw.charset", STRING, "Of a STRING.", default="UTF-8")
@@ -185,7 +185,7 @@ FORMATS: Mapping[str, Format] = {
         ),
         Format(
             "debezium-json",
-            "a change of a row, with what was before and is after it",
+            "a change of a row, with the row before and after it",
             (*_DEBEZIUM, _DEBEZIUM_SCHEMA),
             _debezium_decoder,
             lambda fields, options: DebeziumEncoder(fields, is_iso=_is_iso(options, _DEBEZIUM[1])),
