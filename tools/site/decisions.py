@@ -26,7 +26,7 @@ Records keep the state of their day; a later record that changes one is named in
 | superseded | The named record replaces it |
 | measurement | It reports what was measured, and decides nothing by itself |
 
-| | Title | Status |
+| Number | Title | Status |
 |---|---|---|
 {rows}
 
