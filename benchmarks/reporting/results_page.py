@@ -8,7 +8,6 @@ Between `<!-- goals -->` marks: a row per goal. Between `<!-- results -->` marks
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from statistics import median
 from typing import Any
@@ -58,7 +57,6 @@ SECTIONS: Mapping[str, str] = {
 }
 """File of results, without its ending, to what it measures; in the order of the page."""
 
-_BLOCK = r"(<!-- {0} -->\n).*?(<!-- /{0} -->)"
 _MIB = 1 << 20
 _OURS = "penstock "
 _ROLES = ("driver", "jvm", "workers")
@@ -144,8 +142,9 @@ def sections() -> str:
 def with_results(text: str) -> str:
     """Return the page with the tables in place of what is between its marks."""
     for name, made in (("goals", goals()), ("results", sections())):
-        pattern = re.compile(_BLOCK.format(name), re.DOTALL)
-        text = pattern.sub(lambda found, made=made: f"{found[1]}\n{made}\n\n{found[2]}", text)
+        begin, end = f"<!-- {name} -->\n", f"<!-- /{name} -->"
+        before, _, rest = text.partition(begin)
+        text = f"{before}{begin}\n{made}\n\n{end}{rest.partition(end)[2]}"
     return text
 
 
