@@ -18,6 +18,7 @@ from penstock.types.arrow import (
     arrow_columns,
     arrow_schema,
     columns_to_lists,
+    one_batch,
     type_of_arrow,
 )
 from penstock.types.basic import BASIC_RULES
@@ -242,3 +243,13 @@ def test_unreadable_columns_are_named() -> None:
         assert raised.value.code == "SOURCE"
     with pytest.raises(SourceError):
         type_of_arrow(pa.schema([]))
+
+
+def test_batches_of_one_schema_are_one_batch() -> None:
+    parts = [
+        pa.record_batch({"k": [1, None], "s": ["a", "b"]}),
+        pa.record_batch({"k": [3], "s": pa.array([None], pa.string())}),
+    ]
+    parts.insert(1, parts[0].slice(0, 0))
+    assert one_batch(parts).to_pydict() == {"k": [1, None, 3], "s": ["a", "b", None]}
+    assert one_batch(parts[:1]) is parts[0]

@@ -149,6 +149,15 @@ def type_of_arrow(schema: pa.Schema) -> RowTypeInfo:
     return RowTypeInfo([type_of_column(c.name, c.type) for c in schema], schema.names)
 
 
+def one_batch(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    """Return the rows of batches of one schema as one batch. pyarrow 18 has no `concat_batches`."""
+    if len(batches) == 1:
+        return batches[0]
+    schema: pa.Schema = batches[0].schema
+    columns = (pa.concat_arrays([each.column(at) for each in batches]) for at in range(len(schema)))
+    return pa.RecordBatch.from_arrays(list(columns), schema=schema)
+
+
 def arrow_columns(type_info: TypeInformation, values: Sequence[Any]) -> list[pa.Array]:
     """Return the columns of `arrow_schema(type_info)` for a batch of records.
 

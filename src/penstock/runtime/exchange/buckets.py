@@ -35,6 +35,7 @@ from penstock.runtime.exchange.selected_keys import routes_of
 from penstock.runtime.fold.panes import pane_starts_of
 from penstock.runtime.fold.parts_merge import PartsMerge
 from penstock.runtime.fold.sender_fold import refuse_untimed
+from penstock.types.arrow import one_batch
 from penstock.types.arrow_lists import columns_to_lists
 from penstock.types.record_form import RecordForm
 from penstock.wire.canonical.key_groups import groups_of
@@ -239,7 +240,7 @@ class PartsBuckets:
         if self._merges:
             self._merge()
         self._records_out += self._rows
-        (batch,) = pa.Table.from_batches(self._waiting).combine_chunks().to_batches()
+        batch = one_batch(self._waiting)
         stamps = self._joined_times()
         self._waiting, self._times, self._rows, self._bytes = [], [], 0, 0
         self._merge_at = FIRST_MERGE

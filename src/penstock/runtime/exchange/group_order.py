@@ -20,6 +20,7 @@ from pyarrow import types as kinds
 
 from penstock.program.run_settings import RunSettings
 from penstock.program.selected_field import field_position
+from penstock.types.arrow import one_batch
 from penstock.types.arrow_lists import columns_to_lists
 from penstock.wire.canonical.key_groups import groups_of, hashes_of, hashes_of_integers
 from penstock.wire.row_columns import rows_of, rows_of_lists
@@ -65,7 +66,7 @@ def rows_of_columns(
     batches: Sequence[Any], selector: Callable[[Any], Any] | None, settings: RunSettings
 ) -> list[Any]:
     """Return the rows of Arrow batches of one schema, with their keys for a keyed operator."""
-    (batch,) = pa.Table.from_batches(batches).combine_chunks().to_batches()
+    batch = one_batch(batches)
     position = None if selector is None else field_position(selector, batch.schema.names)
     if position is None:
         return rows_of(batch)

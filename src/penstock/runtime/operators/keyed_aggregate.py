@@ -33,6 +33,7 @@ from penstock.runtime.operators.keyed import FLUSH_RECORDS
 from penstock.runtime.operators.keyed_fold import KeyedFoldOperator
 from penstock.runtime.operators.parts_state import PartsState, StoredParts, Update
 from penstock.state.backends.base import ABSENT
+from penstock.types.arrow import one_batch
 from penstock.types.row import Row, RowKind, row_factory, values_of_row
 from penstock.user_failure import failure_at
 from penstock.wire.row_columns import ColumnRecords
@@ -101,7 +102,7 @@ class KeyedAggregateOperator(KeyedFoldOperator):
             super().process(values.rows(), timestamps)
         elif self._by_time and timestamps is not None and not self.folding.ignores_order:
             order = np.argsort(np.array(timestamps, dtype=np.int64), kind="stable")
-            (whole,) = pa.Table.from_batches(values.batches).combine_chunks().to_batches()
+            whole = one_batch(values.batches)
             self._waiting.append(whole.take(pa.array(order)))
         else:
             self._waiting += values.batches
@@ -223,7 +224,7 @@ class KeyedAggregateOperator(KeyedFoldOperator):
 
     def _merged_in_batch(self, state: PartsState, waiting: list[pa.RecordBatch]) -> pa.RecordBatch:
         if self.folding.is_merged:
-            merged = pa.concat_batches(waiting)
+            merged = one_batch(waiting)
         else:
             merged, _ = state.merge.merged(waiting)
         return merged
@@ -250,7 +251,7 @@ class ResultChanges:
         has = self._having_rows(update.after, [True] * update.after.num_rows)
         masks = [pa.array(each, pa.bool_()) for each in (had, has)]
         both = [update.before.filter(masks[0]), update.after.filter(masks[1])]
-        made, _ = self._results.of_columns(pa.concat_batches(both))
+        made, _ = self._results.of_columns(one_batch(both))
         return list(_changes(had, has, made))
 
     def of_records(self, before: Iterable[Any], after: Iterable[Any]) -> list[Row]:

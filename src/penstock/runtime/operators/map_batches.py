@@ -16,7 +16,7 @@ from penstock.runtime.functions.context import KeyedScope, OperatorContext
 from penstock.runtime.operators.base import Operator
 from penstock.runtime.operators.expressions import WriteColumns
 from penstock.runtime.operators.keyed import KeyedOperator
-from penstock.types.arrow import arrow_columns, arrow_schema
+from penstock.types.arrow import arrow_columns, arrow_schema, one_batch
 from penstock.types.batch_forms import record_batch
 from penstock.user_failure import failure_at, short
 from penstock.wire.row_columns import ColumnRecords, is_plain, rows_of
@@ -175,7 +175,7 @@ class WaitingColumns:
             missing -= batch.num_rows
         self.rows -= count
         self._since = time.monotonic()
-        return found[0] if len(found) == 1 else pa.concat_batches(found)
+        return one_batch(found)
 
     def have_waited(self, limit_ms: int | None) -> bool:
         """Return whether there are records that have waited for a time."""
