@@ -1,8 +1,11 @@
-"""First lines of docstrings are noun phrases or imperatives."""
+"""First lines of docstrings are noun phrases or imperatives; no text of the package lets things speak."""
 
 from __future__ import annotations
 
 import ast
+import io
+import re
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -30,6 +33,14 @@ CLAUSES = frozenset(
 )
 """Words that begin a clause without a noun, or a sentence in which a thing speaks."""
 
+WORDS = re.compile(
+    r"\b(says?|said|tells?|told|asks?|asked|knows?|knew|wants?|wanted|nobody|whoever|nothing of|none of it)\b",
+    re.IGNORECASE,
+)
+"""Words of people. A plan shows, a field contains, a test reports; no operator reads it."""
+WRITTEN = frozenset({"STRING", "COMMENT", "FSTRING_MIDDLE"})
+"""Tokens that have words."""
+
 
 def texts(tree: ast.Module) -> Iterator[tuple[int, str]]:
     """Yield line and text of each docstring of a module, classes, functions and attributes."""
@@ -52,6 +63,17 @@ def clauses(source: str) -> list[int]:
     ]
 
 
+def spoken(source: str) -> list[int]:
+    """Return the lines of docstrings, comments and messages that have a word of people."""
+    return [
+        token.start[0] + number
+        for token in tokenize.generate_tokens(io.StringIO(source).readline)
+        if tokenize.tok_name[token.type] in WRITTEN
+        for number, line in enumerate(token.string.splitlines())
+        if WORDS.search(line)
+    ]
+
+
 def test_no_docstring_begins_with_a_clause() -> None:
     found = [
         f"{path.relative_to(SOURCE)}:{line}"
@@ -64,3 +86,17 @@ def test_no_docstring_begins_with_a_clause() -> None:
 def test_clauses_are_found() -> None:
     source = '"""What."""\nA = 1\n"""Of a."""\n\n\nclass B:\n    """Rows."""\n\n    c: int\n    """How many."""\n'
     assert clauses(source) == [1, 3, 10]
+
+
+def test_no_text_lets_a_thing_speak() -> None:
+    found = [
+        f"{path.relative_to(SOURCE)}:{line}"
+        for path in sorted(SOURCE.rglob("*.py"))
+        for line in spoken(path.read_text())
+    ]
+    assert found == []
+
+
+def test_words_of_people_are_found() -> None:
+    source = '"""Rows.\n\nThe plan says why.\n"""\nsays = 1  # nobody reads it\nb = f"{c} told"\n'
+    assert spoken(source) == [3, 5, 6]
