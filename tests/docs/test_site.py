@@ -109,7 +109,7 @@ def test_code_is_not_cut_beside_the_navigation(site: Path, chromium: Any) -> Non
     page = chromium.new_page()
     page.set_viewport_size({"width": 1300, "height": 900})
     blocks = []
-    for name in ("start/first-job", "operations", "sql-scripts", "cookbook/state"):
+    for name in ("start/first-job", "operate/state", "sql-scripts", "cookbook/state"):
         page.goto((site / "html" / f"{name}.html").as_uri())
         blocks += page.evaluate(_CODE_BLOCKS)
     page.close()
