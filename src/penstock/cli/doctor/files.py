@@ -22,7 +22,9 @@ from penstock.filesystem.object_store import ObjectStore, check_installed
 from penstock.filesystem.stores import store_of
 
 _NAME = "store"
-_OTHER = "Put checkpoints on a mounted file system, or in a store that docs/operate/checkpoint-directory.md names."
+_OTHER = (
+    "Put checkpoints on a mounted file system, or in a store: docs/operate/checkpoint-directory.md."
+)
 _LOGIN = (
     "Check the bucket, and a login that may list, read, write and delete there: docs/connectors.md."
 )
