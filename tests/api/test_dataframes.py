@@ -130,7 +130,7 @@ PROGRAMS = {
         {},
         "workers compute 'f', 'where, select'",
     ),
-    "nothing": (lambda rows: rows, {}, "nothing is computed of columns"),
+    "nothing": (lambda rows: rows, {}, "the plan has no expressions of columns"),
     "two": (lambda rows: of_columns(rows.union(rows)), {}, "workers compute 'where, select'"),
     "a directory": (of_columns, {"directory": "somewhere"}, "it was given a directory"),
 }

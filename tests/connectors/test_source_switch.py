@@ -177,7 +177,7 @@ def test_another_type_is_refused() -> None:
 @pytest.mark.parametrize(
     ("source", "how", "problem"),
     [
-        (NumberSequenceSource(1, 2), {"timestamp": "at"}, "and columns of what is before it"),
+        (NumberSequenceSource(1, 2), {"timestamp": "at"}, "and columns of the sources before it"),
         (7, {}, "add_source got 7"),
         (from_time, {"timestamp": 7}, "the column timestamp of a switch is 7"),
         (from_time, {"split": "p"}, "and no positions"),

@@ -262,7 +262,7 @@ ACCEPTED_PREFIXES: dict[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class OneMeaning:
-    """A key of Flink's whose other values would change results, or what is read, and are not implemented.
+    """A key of Flink's whose other values would change results or input, and are not implemented.
 
     Attributes:
         values: The values, in small letters, that mean what is done here.

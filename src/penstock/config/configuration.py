@@ -400,7 +400,7 @@ class Configuration:
                 )
 
     def __eq__(self, other: object) -> bool:
-        """Return whether both have the same value for every key, from whatever layer."""
+        """Return whether both have the same value for every key, from any layer."""
         return isinstance(other, Configuration) and self.to_dict() == other.to_dict()
 
     def __hash__(self) -> int:

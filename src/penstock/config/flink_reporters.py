@@ -124,4 +124,4 @@ _KINDS: tuple[tuple[str, _Apply], ...] = (
     ("slf4j", _log),
     ("log", _log),
 )
-"""A word in the name or class of a reporter to what it means; the first one counts."""
+"""A word in the name or class of a reporter to its meaning; the first one counts."""

@@ -238,7 +238,7 @@ AUTO_WATERMARK_INTERVAL: ConfigOption[timedelta] = ConfigOption(
     parse=DURATION,
     default=timedelta(milliseconds=200),
     description=(
-        "Watermarks advance with every micro-batch, whatever it is. 0 is one of the conditions "
+        "Watermarks advance with every micro-batch, at any interval. 0 is one of the conditions "
         "under which a job runs without them, see `pipeline.force-timestamp-support`."
     ),
 )

@@ -1,4 +1,4 @@
-"""Aggregates of columns: what each keeps of the records of a key, and what it makes of that.
+"""Aggregates of columns: the parts that each keeps of the records of a key, and their results.
 
     total=col.amount.sum()      a record gives {sum(amount)}, two are added, the sum is the result
     mean=col.amount.mean()      a record gives {sum(amount), count(amount)}, both are added, sum / count is the result
@@ -244,7 +244,7 @@ def weighted(part: Part, made: Expression) -> Expression:
     """Return a part of a record, given with types, by the weight of the record, without types.
 
     Raises:
-        TypingError: A part of what was taken back cannot be taken out of its merge.
+        TypingError: A part of removed records cannot be taken out of its merge.
     """
     if part.merge == "list":
         assert isinstance(part.of_record, Call), "it packs a call"
@@ -395,7 +395,7 @@ def _itself(parts: tuple[Expression, ...]) -> Expression:
 
 
 def _quotient(parts: tuple[Expression, ...]) -> Expression:
-    """Return sum by count; of no values NULL, and then nothing is divided by zero."""
+    """Return sum by count; without values NULL, so there is no division by zero."""
     total, count = parts
     none = Call("cast", (Literal(None),), (DOUBLE,))
     return Call(
@@ -475,4 +475,4 @@ AGGREGATES: dict[str, Callable[..., Aggregate]] = {
     "variance": partial(_variance, is_root=False),
     "stddev": partial(_variance, is_root=True),
 }
-"""Name of an aggregate to what it keeps, given its argument without and with types, and its parameters."""
+"""Name of an aggregate to its parts, given its argument without and with types, and its parameters."""

@@ -577,7 +577,7 @@ def least(first: Any, second: Any, *others: Any) -> ColumnExpression:
 
 
 def null_if(value: Any, missing: Any) -> ColumnExpression:
-    """Return a value, or NULL if it equals another one, as sources have for what is missing.
+    """Return a value, or NULL if it equals another one, as sources have for missing values.
 
     Args:
         value: An expression.

@@ -268,7 +268,7 @@ class _Parts:
         return found.result(kept)
 
     def changes(self, parts: RowTypeInfo, results: ExpressionChain) -> ChangelogOutput:
-        """Return which tallies are kept value by value, and what is derived of them."""
+        """Return the tallies that are kept value by value, and the parts derived from them."""
         (step,) = results.steps
         assert isinstance(step, SelectStep), "results are one selection"
         read = {name for _, each in step.outputs for name in fields_of(each)}

@@ -290,7 +290,7 @@ def tallied(call: Call) -> Call:
 
 
 def limbs(call: Call) -> Call:
-    """Type `limbs`, of doubles or decimals: places of a sum to what is there."""
+    """Type `limbs`, of doubles or decimals: places of a sum to their values."""
     return replace(call, kind=Types.MAP(INT, LONG))
 
 

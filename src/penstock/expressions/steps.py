@@ -83,7 +83,7 @@ class ExpressionChain:
 
     @property
     def reads_weights(self) -> bool:
-        """True if kinds of records become values, so that what it emits is added."""
+        """True if kinds of records become values, so that all results are added."""
         return any(
             isinstance(part, Call) and part.function == WEIGHT.function
             for step in self.steps
@@ -113,7 +113,7 @@ class ExpressionChain:
 
         So what nothing reads is not computed, wherever the chain is evaluated.
         """
-        needed: set[str] | None = None  # None: all fields of what the step emits
+        needed: set[str] | None = None  # None: all fields of the results of the step
         steps: list[Step] = []
         for step in reversed(self.steps):
             if isinstance(step, WhereStep):

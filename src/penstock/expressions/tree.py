@@ -123,7 +123,7 @@ WEIGHT = Call("weight", ())
 
 
 def arguments_of(expression: Expression) -> tuple[Expression, ...]:
-    """Return the arguments of a call, none of a field or a constant."""
+    """Return the arguments of a call; a field or a constant has none."""
     return expression.arguments if isinstance(expression, Call) else ()
 
 

@@ -24,7 +24,7 @@ class StoredPath:
 
     Attributes:
         store: The store.
-        at: The name of an object, or what the names of objects begin with.
+        at: The name of an object, or a prefix of names of objects.
     """
 
     store: ObjectStore

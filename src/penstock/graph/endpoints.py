@@ -185,7 +185,7 @@ class Committer(ABC):
     def commit(self, epoch: str, committables: Sequence[Any]) -> None:
         """Make everything of `epoch` visible.
 
-        Idempotent: a second call for the same epoch changes nothing that is visible, even
+        Idempotent: a second call for the same epoch has no visible effect, even
         with other committables (the epoch was computed again after a crash); those are
         dropped. Epochs come in order and are safe in file names.
 

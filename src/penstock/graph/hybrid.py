@@ -104,7 +104,7 @@ class SnapshotPart(SourcePart, LogSource):
         files = () if taken is None else tuple(taken.files.items())
         positions = {} if taken is None else dict(taken.positions)
         found = self.source.exact_discover(positions)
-        # A split that is not in the snapshot has none of its records there.
+        # A split that is not in the snapshot has no records there.
         begins = [positions.get(split.id, split.start or split.earliest) for split in found]
         ends = [split.head if self.source.is_bounded else None for split in found]
         tail = (
@@ -140,7 +140,7 @@ def snapshot_part_of(parts: Sequence[Source]) -> tuple[int, SnapshotPart] | None
 
 
 def with_captured(parts: tuple[Source, ...], captured: Captured) -> tuple[Source, ...]:
-    """Return the parts of a source with what was captured."""
+    """Return the parts of a source with its captured snapshot."""
     found = snapshot_part_of(parts)
     assert found is not None, "it has captured something"
     at, part = found
@@ -312,7 +312,7 @@ class HybridSourceBuilder:
         if isinstance(source, Source):
             if timestamp or position or split or is_bounded:
                 raise ArgumentError.here(
-                    f"add_source got {source.describe()}, and columns of what is before it",
+                    f"add_source got {source.describe()}, and columns of the sources before it",
                     hint="Pass a function of a SourceSwitch that makes the source, or no columns.",
                 )
             return HybridSourceBuilder((*self.parts, source))
@@ -339,7 +339,7 @@ def _split_at(source: PositionedSource, end: BacklogEnd) -> HybridSource:
     if not isinstance(source, PositionedSource):
         raise GraphError.here(
             f"the backlog of {source!r} cannot end within it: it is not read by positions",
-            hint="Use a SplitSource or LogSource, or a HybridSource of what is before and what is behind.",
+            hint="Use a SplitSource or LogSource, or a HybridSource of the sources before and behind.",
         )
     if source.takes_snapshot:
         raise GraphError.here(

@@ -1,4 +1,4 @@
-"""Values of logs: splits, batches of records, objects that a job keeps in other systems, and checks of what a source returned."""
+"""Values of logs: splits, batches of records, objects that a job keeps in other systems, and checks of the results of a source."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class LogBatch:
     """Records of a range of positions.
 
     Attributes:
-        records: Of the positions from the start of the range up to `next_position`, in order. Those of an Arrow
+        records: Records at the positions from the start of the range up to `next_position`, in order. Those of an Arrow
             table or record batch are rows with the names of its columns.
         next_position: The first position that has not been read yet; at most the end of the
             range. All positions before it are read, those without a record too.

@@ -58,7 +58,7 @@ class OperatorAttributes:
         return self.internal_sorter_supported
 
     def is_output_only_after_end_of_stream(self) -> bool:
-        """Return whether nothing is emitted before all inputs have ended."""
+        """Return whether the operator emits only after all inputs have ended."""
         return self.output_only_after_end_of_stream
 
 

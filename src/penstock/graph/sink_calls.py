@@ -14,9 +14,9 @@ from penstock.errors import SinkError
 from penstock.graph.endpoints import Committer, Sink, SinkContext, SinkWriter
 from penstock.user_failure import failing_as
 
-_WRITING = "Correct the writer of the sink, or what it writes to; the job goes on where it was."
+_WRITING = "Correct the writer of the sink, or its target; the job goes on where it was."
 _COMMITTING = (
-    "Correct the committer of the sink, or what it commits to, and start the job again: it commits "
+    "Correct the committer of the sink, or its target, and start the job again: it commits "
     "the same epoch again."
 )
 

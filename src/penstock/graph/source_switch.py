@@ -1,4 +1,4 @@
-"""The switch of a hybrid source: what is known of a part when the part behind it begins, and what follows there.
+"""The switch of a hybrid source: the facts of a part when the part behind it begins, and the next source.
 
 A source that is made at the switch is a `SwitchedSource` in the graph and in the plan, which need its type and
 whether it ends. Its factory is called in the driver, when the part begins, with a `SourceSwitch`. The switch is decided

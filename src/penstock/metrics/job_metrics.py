@@ -17,7 +17,7 @@ LATE_RECORDS = "numLateRecordsDropped"
 
 COMBINED_IN = "combine.numRecordsIn"
 COMBINED_OUT = "combine.numRecordsOut"
-"""Records that were combined before they were sent, and what was sent for them."""
+"""Records that were combined before they were sent, and the records sent for them."""
 
 
 def late_records(metrics: Mapping[str, MetricValue]) -> dict[str, int]:

@@ -142,7 +142,7 @@ class JobProfile:
         return seconds / had if had else 0.0
 
     def by_place(self) -> dict[str, float]:
-        """Return the seconds of slots by what a record costs; they add up to all slots over the wall clock.
+        """Return the seconds of slots by cost; they add up to all slots over the wall clock.
 
         `exchange` has the combining of records before it. `commit` is the writing of sinks, and all slots while
         the driver commits. `Spark` is the rest.

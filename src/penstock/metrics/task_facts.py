@@ -120,7 +120,7 @@ class TaskFacts:
             )
 
     def _state_bytes(self) -> dict[str, int]:
-        """Return the sizes of the logs, divided among the operators of a level by what they wrote."""
+        """Return the sizes of the logs, divided among the operators of a level by written bytes."""
         found = {}
         for level, written in self._written.items():
             size, total = sum(self._log_bytes.get(level, {}).values()), sum(written.values())

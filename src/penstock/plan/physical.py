@@ -1,4 +1,4 @@
-"""The physical plan: levels, channels, runs, what a run hands over to the next one, and the reason for each decision.
+"""The physical plan: levels, channels, runs, hand-overs between runs, and the reason for each decision.
 
 Every phase is a pure function from plan to plan. A field is empty before the phase that fills it.
 """

@@ -40,7 +40,7 @@ def job_because(plan: PhysicalPlan) -> str | None:
     if others:
         return f"workers compute {', '.join(map(repr, others))}"
     if len(plan.projections) != 1:
-        return "nothing is computed of columns"
+        return "the plan has no expressions of columns"
     merged = plan.projections[0].merged_for
     if merged is not None:
         refused: str | None = plan.graph.node(merged).function.results.unprojected_because

@@ -51,7 +51,7 @@ def programs_of(
 
 
 def _behind_history(run: RunPlan, open_splits: Mapping[tuple[int, int], int]) -> set[int]:
-    """Return the sources of which a run reads several parts, and nothing is left of those before the last."""
+    """Return the sources of which a run reads several parts, and all parts before the last are read."""
     return {
         reading.source
         for reading in run.readings

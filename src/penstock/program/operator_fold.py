@@ -28,7 +28,7 @@ def fold_of(op: OperatorSpec) -> Fold | None:
     if op.window is not None:
         return fold_of_window(op.window)
     call = getattr(op.function, op.method) if op.method else op.function
-    # Results of an aggregate of columns have another type than what it merges.
+    # Results of an aggregate of columns have another type than its parts.
     kept = op.function.parts if op.kind == KEYED_AGGREGATE else op.result_type
     return Fold(None, call, call, None, kept)
 

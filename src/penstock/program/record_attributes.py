@@ -21,7 +21,7 @@ class RecordAttributes:
     Attributes:
         backlog: Whether the records are stale: an operator may delay its output until attributes
             without backlog arrive.
-        EMPTY_RECORD_ATTRIBUTES: Attributes of which nothing was set: the records are not stale.
+        EMPTY_RECORD_ATTRIBUTES: Attributes without values: the records are not stale.
 
     Examples:
         >>> RecordAttributes.EMPTY_RECORD_ATTRIBUTES == RecordAttributesBuilder([]).build()

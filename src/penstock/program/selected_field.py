@@ -67,7 +67,7 @@ def field_position(selector: Callable[[Any], Any], names: Sequence[str]) -> int 
 
 
 def missing_field(function: Callable[[Any], Any], names: Sequence[str]) -> str | None:
-    """Return the field that a function reads of rows which have none of that name.
+    """Return the field that a function reads, if the rows do not have it.
 
     Returns None if it does anything else, or if there is such a field.
 
@@ -86,7 +86,7 @@ def missing_field(function: Callable[[Any], Any], names: Sequence[str]) -> str |
 
 
 def getter_of(selector: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return a getter in C if `selector` does nothing but read a field, else `selector`.
+    """Return a getter in C if `selector` only reads a field, else `selector`.
 
     The getter raises the same exceptions as `selector`, but without the user's line in the traceback.
 

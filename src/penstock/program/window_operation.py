@@ -57,7 +57,7 @@ class WindowSpec:
         assigner: A `WindowAssigner` of the API.
         trigger: A `Trigger` of the API.
         contents: The contents of a window.
-        fold_function: Of REDUCE: (value, value) to value, or an object with `reduce`; of
+        fold_function: For REDUCE: (value, value) to value, or an object with `reduce`; for
             AGGREGATE: an object with `create_accumulator`, `add`, `get_result` and `merge`.
         evaluation: The method that is called when a window fires.
         function: The function with that method.
@@ -75,13 +75,13 @@ class WindowSpec:
         merges_neighbours: The assigner merges windows that overlap or touch, as
             `TimeWindow.merge_windows` does.
         is_merging: The assigner merges windows.
-        second_type: Of TWO_LISTS: type of the records of the second input; `element_type` and
+        second_type: For TWO_LISTS: type of the records of the second input; `element_type` and
             `kept_type` are those of the first.
         ends_behind_records: A window ends after the timestamps of all its records, and does not
             fire before its end.
         fires_only_at_end: The only window fires at the end of the input, with or without an evictor.
         is_of_all: The windows are those of `window_all`: all records have one key.
-        results: Of aggregates of columns: what makes results of that which a window emits when it fires.
+        results: For aggregates of columns: the function that makes results of the parts of a window that fires.
         bounds: The windows, if `results` reads their bounds beside that.
     """
 

@@ -92,7 +92,7 @@ class TimeWindow(Window):
 
         Args:
             timestamp: Epoch milliseconds.
-            offset: Of the starts of windows, in milliseconds.
+            offset: Offset of the starts of windows, in milliseconds.
             window_size: Milliseconds.
 
         Example:
@@ -107,7 +107,7 @@ class TimeWindow(Window):
 
         Args:
             windows: In any order.
-            callback: Its `merge` is called with windows, two at least, and what they become.
+            callback: Its `merge` is called with windows, two at least, and the merged window.
 
         Example:
             >>> class Shown:
@@ -255,7 +255,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def zone_of_bounds(kind: Any) -> tzinfo | None:
-    """Return the zone of the bounds of a type: UTC of instants, none of timestamps without a zone."""
+    """Return the zone of the bounds of a type: UTC for instants, none for timestamps without a zone."""
     return UTC if getattr(kind, "name", "") == "TimestampLtz" else None
 
 

@@ -81,7 +81,7 @@ class TableWindows:
         size_ms: Length of a window, of a session the gap.
         step_ms: Distance of starts (HOP) or of ends (CUMULATE).
         offset_ms: By which all windows are later.
-        zone: Whose days and hours the windows of a TIMESTAMP_LTZ are.
+        zone: Zone of the days and hours of windows of a TIMESTAMP_LTZ.
     """
 
     function: str

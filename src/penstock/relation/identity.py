@@ -1,7 +1,7 @@
 """Identity of a relation's state, as a text that is equal when it means the same.
 
 State belongs to its relation and to all below it: the tables with their columns, conditions, groups, aggregates. So a query that changed
-below an operator has other state than before, and what is above it may change. Names of columns, a time-to-live, and the code of
+below an operator has other state than before, and the part above it may change. Names of columns, a time-to-live, and the code of
 functions of the user do not count; functions of another name do.
 
 The digests are in savepoints. They leave out fields with their default, so a relation may get further fields.

@@ -162,7 +162,7 @@ class Join(TwoInputs):
     Attributes:
         type: Which rows it returns.
         ttls_ms: Time after which rows of each side are forgotten, of a hint; None takes that of the job.
-        interval: How close event times are, as part of what is compared; None if that is not bounded.
+        interval: Bounds of the distance between event times, as part of the condition; None if it is not bounded.
     """
 
     tag: ClassVar[str] = "Join"

@@ -39,7 +39,7 @@ class OverCall:
     Attributes:
         call: The aggregate, or a function of the position of a row.
         frame: The rows that it depends on.
-        offset: Of LAG and LEAD.
+        offset: Offset of LAG and LEAD.
         default: Position of the column that LAG and LEAD return where there is no row; None is NULL.
     """
 
@@ -76,7 +76,7 @@ class Reach:
 
     @property
     def is_endless(self) -> bool:
-        """True if something is kept of a partition whatever the watermark is."""
+        """True if a partition has state at any watermark."""
         return self.runs or bool(self.rows)
 
 
@@ -102,7 +102,7 @@ class Over(OneInput):
 
     Attributes:
         partition: Positions of the columns of the partition.
-        order: Of ORDER BY.
+        order: Columns of ORDER BY.
         calls: The functions.
         time: Position of the event time, if rows come when the watermark has reached theirs; None if they come at once, and
             change.
@@ -147,7 +147,7 @@ class RowNumber(OneInput):
 
     Attributes:
         partition: Positions of the columns of the partition.
-        order: Of ORDER BY.
+        order: Columns of ORDER BY.
         time: Position of the event time, if rows come when the watermark has reached theirs.
     """
 
@@ -173,7 +173,7 @@ class Rank(OneInput):
 
     Attributes:
         partition: Positions of the columns of the partition.
-        order: Of ORDER BY; then all other columns decide.
+        order: Columns of ORDER BY; then all other columns decide.
         start: How many rows are left out before.
         end: Position behind the last row.
         has_number: Whether the number of the row is the last column.

@@ -33,7 +33,7 @@ class AggregateCall:
         result: Type of the result.
         is_distinct: Whether equal values count once.
         filter: Position of a condition that rows must satisfy; None is none.
-        separator: Of LISTAGG.
+        separator: Separator of LISTAGG.
         user: The function of the user.
     """
 

@@ -24,7 +24,7 @@ class Changelog(Enum):
     """Effect of the rows of a stream on earlier ones: Flink's changelog modes."""
 
     INSERT_ONLY = "insert-only"
-    """Every row is `+I`: nothing is taken back."""
+    """Every row is `+I`: no row is taken back."""
 
     UPSERT = "upsert"
     """A row of a key replaces the one before; `-D` removes it, and may have no more than the key."""
@@ -81,7 +81,7 @@ class Relation:
 
     @property
     def form(self) -> int:
-        """Number of the form of its state. A change of what the operator stores raises it.
+        """Number of the form of its state. A change of the stored form of the operator raises it.
 
         So a savepoint with the earlier form is refused by name.
         """
@@ -104,7 +104,7 @@ class Relation:
 
     @property
     def is_insert_only(self) -> bool:
-        """True if nothing is taken back."""
+        """True if no row is taken back."""
         return self.changelog is Changelog.INSERT_ONLY
 
     def __str__(self) -> str:
@@ -116,7 +116,7 @@ class Scan(Relation):
     """The rows of a table.
 
     Attributes:
-        name: Of the table.
+        name: Name of the table.
         table: The table, which makes its stream.
     """
 
@@ -206,7 +206,7 @@ class Filter(OneInput):
     """The rows for which a condition is true.
 
     Attributes:
-        condition: Of type BOOLEAN.
+        condition: Condition of type BOOLEAN.
     """
 
     tag: ClassVar[str] = "Filter"
@@ -249,7 +249,7 @@ class CorrelateSpec:
         width: Number of columns that it makes.
         function: The table function of the user.
         name: Its name.
-        result: Type of what it returns.
+        result: Type of its results.
     """
 
     kind: str

@@ -55,7 +55,7 @@ class OperatorRecord:
         name: For people.
         kind: Name of its row in the catalogue of operators.
         is_generated: Whether the uid is generated, because the user set none.
-        digest: Of its functions (`penstock.plan.compat.function_digest`); empty if an earlier version made the record.
+        digest: Digest of its functions (`penstock.plan.compat.function_digest`); empty if an earlier version made the record.
     """
 
     uid: str
@@ -369,7 +369,7 @@ def put_savepoint(
 
 
 def fetch_savepoint(store: ObjectStore, path: ObjectPath, target: JobPath) -> None:
-    """Copy a savepoint from a store to a directory. What is copied is not verified.
+    """Copy a savepoint from a store to a directory. The copy is not verified.
 
     Raises:
         SavepointError: There is no savepoint, its manifest is damaged, or a state file is gone.

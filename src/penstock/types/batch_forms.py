@@ -48,7 +48,7 @@ FORMS: dict[str, Form] = {
 
 
 def record_batch(made: Any, schema: pa.Schema) -> pa.RecordBatch:
-    """Return the columns of a schema of what a function returned; other columns are left out.
+    """Return the columns of a schema from a result of a function; other columns are left out.
 
     Raises:
         ValueError: It has another form, or lacks a column; a value does not fit its type.

@@ -109,7 +109,7 @@ def _is_tuple_of(kind: type, names: tuple[str, ...]) -> bool:
 
 
 def _is_dataclass_of(kind: type, names: tuple[str, ...]) -> bool:
-    # Of one name, `attrgetter` would not return a tuple.
+    # For one name, `attrgetter` would not return a tuple.
     if not dataclasses.is_dataclass(kind) or len(names) == 1:
         return False
     own = [item.name for item in dataclasses.fields(kind)]

@@ -13,7 +13,7 @@ class SortColumn:
     """A column of ORDER BY.
 
     Attributes:
-        position: Of the column.
+        position: Position of the column.
         is_descending: Whether great values come first.
         nulls_first: Whether NULL comes first.
     """

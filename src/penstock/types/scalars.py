@@ -38,7 +38,7 @@ class BasicTypeInfo(TypeInformation[T_co]):
 
     Attributes:
         name: Key of the rule, e.g. `Long`; a `BasicType` may be given instead.
-        digits: Precision and scale of the columns of decimals; None are 38 and 18. No part of what is stored.
+        digits: Precision and scale of the columns of decimals; None are 38 and 18. They are not stored.
 
     Example:
         >>> BasicTypeInfo.BOOLEAN_TYPE_INFO(), BasicTypeInfo.STRING_TYPE_INFO()

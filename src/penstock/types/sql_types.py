@@ -1,4 +1,4 @@
-"""Types of SQL, and what they are as type information.
+"""Types of SQL, and their type information.
 
     BOOLEAN  TINYINT  SMALLINT  INT  BIGINT  FLOAT  DOUBLE  DECIMAL(p, s)  STRING  BYTES
     DATE  TIME  TIMESTAMP  TIMESTAMP_LTZ  ARRAY<t>  MAP<k, v>  ROW<name t, …>  ANY
@@ -33,7 +33,7 @@ class SqlType:
     Attributes:
         name: Such as `INT`.
         precision: Digits of a DECIMAL.
-        scale: Of these, those behind the point.
+        scale: Number of them behind the point.
         components: Types of elements, of keys and values, or of fields.
         fields: Names of the fields of a ROW.
         stored: Type information of an ANY.

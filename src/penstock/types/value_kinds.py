@@ -78,7 +78,7 @@ class Kind:
         flat: Copies a value whose components are all immutable.
         rebuilt: (value, copies of the held components) to a value like it.
         is_ordered: The order of the components matters.
-        content: Of an atom: value to bytes that determine it; None if there are no such bytes.
+        content: For an atom: value to bytes that determine it; None if there are no such bytes.
         is_final: Values are immutable.
     """
 

@@ -40,7 +40,7 @@ class NewFile(ABC):
 
     @property
     def sha256(self) -> str:
-        """The SHA-256 of what was written, in hexadecimal, of a file that was begun so."""
+        """The SHA-256 of the written bytes, in hexadecimal, of a file that was begun with one."""
         assert self._digest is not None, "the file was begun with is_digested"
         return self._digest.hexdigest()
 

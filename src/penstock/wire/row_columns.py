@@ -87,7 +87,7 @@ _END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 
 
 def to_pieces(batch: Any) -> tuple[Any, ...]:
-    """Return an Arrow batch as a stream with one batch, schema included: bytes that the caller joins, with what is before them.
+    """Return an Arrow batch as a stream with one batch, schema included: bytes that the caller joins.
 
     A writer of streams copies a batch three times, which takes several times as long as the one copy of these messages.
     """

@@ -172,7 +172,7 @@ def variance(call: Call, count: Any, sums: Any, squares: Any) -> Any:
 
 
 def _maps(column: Any) -> Iterator[dict[int, int]]:
-    """Yield the limbs of each row; none of NULL."""
+    """Yield the limbs of each row; NULL has none."""
     _, places, digits = entries(column)
     pairs = zip(places.to_pylist(), digits.tolist(), strict=True)
     for size in np.diff(column.offsets.to_numpy()).tolist():

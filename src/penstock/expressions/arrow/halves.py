@@ -40,7 +40,7 @@ def quotient(_: Call, *parts: Any) -> Any:
 
 
 def _normal(low: Any, high: Any) -> tuple[Any, Any]:
-    """Return the upper half with what is carried over, and the lower half, from 0 to 2^32 - 1."""
+    """Return the upper half with the carry, and the lower half, from 0 to 2^32 - 1."""
     carry = pc.shift_right(low, pa.scalar(BITS, pa.int64()))
     rest = pc.bit_wise_and(low, pa.scalar((1 << BITS) - 1, pa.int64()))
     return pc.add(high, carry), rest

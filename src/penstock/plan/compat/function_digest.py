@@ -97,7 +97,7 @@ class Instructions:
         handlers: Bounds, target and depth of each block with a handler, as numbers of instructions.
         globals: The globals that it names, each with the members that follow: `settings.rates.low` is
             `("settings", "rates", "low")`.
-        inner: Of the functions that it defines.
+        inner: Digests of the functions that it defines.
     """
 
     steps: tuple[tuple[str, Any], ...]

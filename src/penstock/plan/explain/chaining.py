@@ -24,7 +24,7 @@ WORDS: dict[StreamPartitioner, str] = {
     StreamPartitioner.CUSTOM: "custom exchange",
     StreamPartitioner.NONE: "to the sink",
 }
-"""StreamPartitioner to what a plan calls it."""
+"""StreamPartitioner to its name in a plan."""
 
 CHAINED = "chained"
 """Name of operators that call each other, in a plan."""

@@ -45,7 +45,7 @@ class ProcessBytes:
     Attributes:
         driver: The driver.
         jvm: The JVM of a local session, before records.
-        heap: What it may come to have beside that.
+        heap: Further memory that it may take.
         worker: A Python worker, before records.
         workers_per_slot: Workers alive per slot of a batch run: of the level at work, of the one before, and of sinks.
         live_workers_per_slot: The same of a live run, whose levels are in one worker.
@@ -79,11 +79,11 @@ class RecordMicroseconds:
         function_batch: A function that is called per record with state, in a batch run.
         fold_live: A keyed fold or window in a live run.
         function_live: A function that is called per record with state, in a live run.
-        many_keys: What comes to a keyed operator whose keys do not fit in the cache of the processor, at a million: in a batch run.
-        more_keys: What comes to that with ten times as many keys, and again: they are spilled, and merged.
+        many_keys: Additional cost of a keyed operator whose keys do not fit in the cache of the processor, at a million: in a batch run.
+        more_keys: Additional cost with ten times as many keys, and again: they are spilled, and merged.
         many_keys_live: The same in a live run, where what changed is logged.
         many: From so many keys on.
-        start_seconds: What a warm job needs beside its records.
+        start_seconds: Time of a warm job beside its records.
     """
 
     read: float = 0.1
@@ -116,14 +116,14 @@ class Estimate:
     """Expected time and memory of a job.
 
     Attributes:
-        records: Of its history, or of its input if it has none.
+        records: Records of its history, or of its input if it has none.
         keys: Different ones.
         slots: Tasks at a time.
         seconds: To read all records, in a warm session.
         driver_bytes: Memory of the driver.
-        jvm_bytes: Of the JVM.
-        worker_bytes: Of all workers, without state.
-        state_bytes: Of the state in all workers.
+        jvm_bytes: Memory of the JVM.
+        worker_bytes: Memory of all workers, without state.
+        state_bytes: Memory of the state in all workers.
     """
 
     records: int

@@ -1,4 +1,4 @@
-"""The outline of a plan: its sources, operators and sinks, and what is between them, as plain values; operators with state need a uid."""
+"""The outline of a plan: its sources, operators, sinks and edges, as plain values; operators with state need a uid."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class OutlineEdge:
         source: Id of the node they leave.
         target: Id of the node they reach.
         ship: How they travel: `CHAINED`, or the partitioner of the channel.
-        tag: Of a side output, empty for the main one.
+        tag: Tag of a side output, empty for the main one.
     """
 
     source: str

@@ -101,7 +101,7 @@ def snapshot_parts(plan: PhysicalPlan) -> dict[int, SnapshotPart]:
 
 
 def with_snapshot(plan: PhysicalPlan, source: int, captured: Captured) -> PhysicalPlan:
-    """Return the plan with what a source has captured."""
+    """Return the plan with the captured snapshots of sources."""
     sources = tuple(
         replace(each, parts=with_captured(each.parts, captured)) if each.id == source else each
         for each in plan.sources

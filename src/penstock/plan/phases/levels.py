@@ -61,7 +61,7 @@ class _Draft:
 
 
 def _readers_of_results(plan: PhysicalPlan) -> frozenset[int]:
-    """Return the nodes of a job, cut behind its bounded region, that read nothing but results."""
+    """Return the nodes of a job, cut behind its bounded region, that read only results."""
     results = {source.id for source in plan.sources if source.parts[0].gives_results}
     return frozenset(
         node.id for node in plan.graph.nodes if results.issuperset(sources_of(plan.graph, node))

@@ -18,7 +18,7 @@ Here a function is believed that declares it by `is_output_value_stored`; of eve
 of what can be changed, unless the declared or annotated type excludes changes. Code is not looked into: a value
 may be kept behind any attribute of a module, a class or a record.
 
-A function that reads a field that its records lack is refused early, if it does nothing but read one field, as
+A function that reads a field that its records lack is refused early, if it only reads one field, as
 key selectors do. Other functions fail at run time, and the error of the row suggests the right name.
 """
 
@@ -126,7 +126,7 @@ class StoredOutput:
     """The answer for one function.
 
     Attributes:
-        is_stored: It may keep or use again what it has returned.
+        is_stored: It may keep its results or use them again.
         reason: Why, to complete "because …".
     """
 

@@ -131,7 +131,7 @@ def is_written_beside(plan: PhysicalPlan) -> bool:
 def most_written_tasks(plan: PhysicalPlan, run: RunPlan, cores: int) -> int | None:
     """Return the most tasks that write DataFrames for a live run, or None. After `choose_runs`.
 
-    A core stays free for what the run reads beside them, and for each other pipeline that goes live.
+    A core stays free for the other input of the run, and for each other pipeline that goes live.
     """
     beside = _live_beside(plan, run) + _is_written_beside(plan, run)
     if not beside:

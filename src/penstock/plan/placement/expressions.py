@@ -3,7 +3,7 @@
     columns ──▶ Spark SQL: where, select ──▶ records of what is left ──▶ the plan without the operator
     records ──▶ worker: Arrow kernels ──▶ records
 
-Spark SQL evaluates an operator of expressions in a batch run if nothing but this operator reads the
+Spark SQL evaluates an operator of expressions in a batch run if only this operator reads the
 source, and the source is columns of the declared types. Python then never sees the other columns and records.
 Everywhere else a worker evaluates it, with the same answer; tests force both.
 

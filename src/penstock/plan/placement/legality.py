@@ -117,7 +117,7 @@ def _wrong_types(columns: Sequence[SqlColumn]) -> str | None:
 
 
 def _others_than(kinds: frozenset[str], columns: Iterable[SqlColumn], what: str) -> str | None:
-    """Return the first column that has none of some types."""
+    """Return the first column whose type is not among some types."""
     wrong = (each for each in columns if each.type.name not in kinds)
     return _first(f"{what} {each.name!r} is {each.type}" for each in wrong)
 

@@ -347,7 +347,7 @@ class ColumnBuckets:
 
     @property
     def is_full(self) -> bool:
-        """True if what is buffered has to leave."""
+        """True if the buffered rows have to leave."""
         return self._count >= self._limit
 
     def takes(self, schema: Any) -> bool:

@@ -56,7 +56,7 @@ def unpicklable(cause: BaseException, values: list[Any], origin: CallSite | None
 
 
 def not_taken(refused: DecodeError, taker: str, created: CallSite | None) -> DecodeError:
-    """Return the error about records that cannot be decoded, with the name of what was to take them."""
+    """Return the error about records that cannot be decoded, with the name of their receiver."""
     problem = f"the input of {taker} cannot be read: {refused.problem}"
     made = DecodeError(problem, hint=refused.hint, origin=refused.origin or created)
     return made.permanent(refused.is_permanent)

@@ -57,14 +57,14 @@ def _sample(tables: Tables) -> list[Any]:
 
 
 Entries = dict[int | None, dict[Any, Any]]
-"""Begin of a pane, None for what has no panes, to key to accumulator."""
+"""Begin of a pane, None for a function without panes, to key to accumulator."""
 
 
 class FoldTable:
     """A table that records of a batch run are folded into.
 
     Attributes:
-        fold: What turns records into one value.
+        fold: Fold of records into one value.
         records: How many were folded into it since it was taken.
     """
 

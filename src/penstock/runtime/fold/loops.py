@@ -71,7 +71,7 @@ def failing_place(
 ) -> str:
     """Return the text of the record that could not be folded, with its key.
 
-    What aggregates of columns cannot add are parts, which the program has not seen: their key alone is named.
+    Parts of aggregates of columns are unknown to the program: the error names only their key.
     """
     if isinstance(cause, ExpressionError):
         return f"key {short(key)}"

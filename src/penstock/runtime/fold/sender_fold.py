@@ -58,7 +58,7 @@ class SenderFold:
 
     @property
     def is_by_time(self) -> bool:
-        """True if what leaves has timestamps: what was folded belongs to a pane or a session."""
+        """True if the results have timestamps: the folded records belong to a pane or a session."""
         return self._spec.panes is not None or self._spec.session_gap_ms is not None
 
     @property
@@ -97,7 +97,7 @@ class SenderFold:
 
     @property
     def is_full(self) -> bool:
-        """True if what is in the table has to leave."""
+        """True if the entries of the table have to leave."""
         return self._table.is_full
 
     def take(self, size: int) -> Iterator[Batch]:

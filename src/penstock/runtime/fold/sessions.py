@@ -137,7 +137,7 @@ class SessionTable:
     """A table that records of a batch run are folded into, by key and session.
 
     Attributes:
-        fold: What turns records into one value.
+        fold: Fold of records into one value.
         records: How many were folded into it since it was taken.
     """
 

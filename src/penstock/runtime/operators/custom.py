@@ -207,7 +207,7 @@ class OwnOperator(Operator):
             )
 
     def _adopt(self, function: Any) -> None:
-        """Make the operator: the user's object itself, or what it creates if it is a factory."""
+        """Make the operator: the user's object itself, or the one that it creates if it is a factory."""
         target = function
         if self.spec.method == CREATE:
             target = self._created(function)

@@ -76,7 +76,7 @@ class IntervalBuffer:
         self._lists, self._changed, self._times = {}, set(), None
 
     def add(self, time: int, value: Any, *, has_matched: bool = False) -> None:
-        """Add a record, unless nothing more is to be done with it."""
+        """Add a record, unless it is already complete."""
         if self._is_done and has_matched:
             return
         found = self._lists.get(time)

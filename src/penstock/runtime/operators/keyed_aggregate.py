@@ -2,7 +2,7 @@
 
 Records are what a selection made of them, the parts that aggregates keep (`expressions.keyed_aggregate`). They arrive as
 columns, if columns can hold the keys. A batch run merges them at the places that the plan chooses. A live run
-merges those of a micro-batch together with what is known of their keys, and reads and writes the state of a key once,
+merges those of a micro-batch together with the known parts of their keys, and reads and writes the state of a key once,
 when the micro-batch ends; so it emits one result per key, not one per record.
 """
 
@@ -108,7 +108,7 @@ class KeyedAggregateOperator(KeyedFoldOperator):
             self._waiting += values.batches
 
     def process_key(self, key: Any, values: list[Any], timestamps: list[int] | None) -> None:
-        """Merge the records of a key with what is known of it."""
+        """Merge the records of a key with its known parts."""
         before = self._merged.get(key, ABSENT)
         if before is ABSENT:
             before = self._parts.of_group[self.keys.group].get(key, ABSENT)

@@ -266,7 +266,7 @@ class KeyedCustomOperator(OwnOperator, KeyedTwoInputOperator):
         self._out.flush()
 
     def restore_watermark(self, watermark: int) -> None:
-        """Set the watermark to what it was before a restart."""
+        """Restore the watermark after a restart."""
         self._out.watermark = watermark
         super().restore_watermark(watermark)
 

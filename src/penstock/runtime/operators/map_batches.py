@@ -54,11 +54,11 @@ class BatchCalls:
         return self._batches.form(batch)
 
     def rows(self, made: Any, count: int) -> list[Any]:
-        """Return the rows of what the function returned; see `columns`."""
+        """Return the rows of a result of the function; see `columns`."""
         return rows_of(self.columns(made, count))
 
     def columns(self, made: Any, count: int) -> pa.RecordBatch:
-        """Return the columns of what the function returned.
+        """Return the columns of a result of the function.
 
         Raises:
             TypeMismatchError: It is no batch, has other columns, or not one row per record.

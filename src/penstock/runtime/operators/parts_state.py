@@ -125,7 +125,7 @@ class PartsState:
         return self._settled(Update(merged, [False] * merged.num_rows, merged), keys, groups)
 
     def update(self, batches: Sequence[pa.RecordBatch], see: Callable[[list[Any]], None]) -> Update:
-        """Merge columns with what is known of their keys, write the state, and return both.
+        """Merge columns with the known parts of their keys, write the state, and return both.
 
         Raises:
             ExpressionError: A sum leaves its type; names the key.
@@ -133,14 +133,14 @@ class PartsState:
         found, keys, groups = self._in_group_order(self.merge.columns.distinct(batches))
         see(keys)
         known, was_known = self._known(found, keys, groups)
-        # What is known comes first, once per key, and keys are merged in the order in which they first come.
+        # The known parts come first, once per key, and keys are merged in the order in which they first come.
         merged, _ = self.merge.merged([known, *batches])
         return self._settled(Update(known, was_known, merged), keys, groups)
 
     def finish(
         self, keys: list[Any], before: list[Any], after: list[Any], *, is_last: bool
     ) -> Update:
-        """Return the update of keys whose parts are records, None before if nothing was known; write it unless it is the last."""
+        """Return the update of keys whose parts are records, None before if there was no state; write it unless it is the last."""
         width = self.merge.columns.keys
         known = self._rows(
             [*values_of_row(now)[:width], *self._nothing[width:]]

@@ -1,7 +1,7 @@
 """An external sort of records by key and time, for operators of the user's own.
 
 Records are collected in memory. When they take their share of it they are sorted and written as a run,
-in blocks, which are rows of a store. To read, all runs and what is in memory are merged:
+in blocks, which are rows of a store. To read, all runs and the records in memory are merged:
 
     run 0        a1 a7 b2 │ b3 c1         read    a1 a4 a7 b2 b3 b5 c1 d0
     run 1        a4 b5                    memory holds one block of each run

@@ -52,7 +52,7 @@ def record_overhead(*, stamped: bool) -> int:
 
 
 def _deep_size(record: Any, seen: set[int]) -> int:
-    """Return the bytes of an object and what it refers to; `seen` keeps the ids of both."""
+    """Return the bytes of an object and its references; `seen` keeps the ids of both."""
     total = 0
     todo = [record]
     visited = 0

@@ -13,8 +13,8 @@ The metrics of an operator, other than those of its function:
                             of operators whose records did not fit in memory (batch run)
 
 Python ends at 1,000 calls inside of each other, and a record that passes n chained operators is inside of five
-calls for each of them, so 200 operators fit and 250 do not. The limit of the process is raised by what a longer
-chain needs, up to a thousand operators: one of these calls goes through C, whose stack is not Python's to extend.
+calls for each of them, so 200 operators fit and 250 do not. The limit of the process is raised for a longer
+chain, up to a thousand operators: one of these calls goes through C, whose stack is not Python's to extend.
 It is never lowered, because other chains of the process may need it.
 """
 

@@ -1,4 +1,4 @@
-"""The inputs of an operator: whatever a producer emits arrives at an `Output` here.
+"""The inputs of an operator: all elements of a producer arrive at an `Output` here.
 
 An operator with several inputs advances to the minimum of their watermarks.
 

@@ -79,7 +79,7 @@ class Report:
     def merge(self, other: Report) -> None:
         """Add the report of another task.
 
-        Counts are added; of watermarks the greatest counts. Of the memory of an operator the least
+        Counts are added; of watermarks the greatest counts. For the memory of an operator the least
         one of subtasks with records counts: it is the greatest timestamp of a subtask, and every
         subtask of the next run starts with it. With a greater one than its own, a subtask would take
         records for late.
@@ -113,7 +113,7 @@ class Report:
         self.snapshot = min(asked, default=None)
 
     def _merge_facts(self, other: Report) -> None:
-        """Add what is only shown: nothing is computed from it."""
+        """Add facts that are only shown."""
         received = other.subtask_records
         if other.subtask is not None:
             own = {

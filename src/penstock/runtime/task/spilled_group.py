@@ -249,7 +249,7 @@ class HeldMemory:
 PART_RECORDS = 4096
 """Records per part of a key, at most."""
 
-_PART_SHARE = 4  # of the memory: functions that get parts keep some of what they were given
+_PART_SHARE = 4  # of the memory: functions that get parts keep some of their records
 
 
 @dataclass(frozen=True, slots=True)

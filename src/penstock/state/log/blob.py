@@ -76,7 +76,7 @@ _HALVES = "surrogatepass"
 
 @lru_cache(_REMEMBERED)
 def encode_directory(directory: Directory) -> bytes:
-    """Return the bytes of a directory; the same whatever was written before."""
+    """Return the bytes of a directory; independent of earlier blobs."""
     numbers: dict[str, int] = {}
     for _, schema in directory:
         numbers.setdefault(schema, len(numbers))
@@ -233,7 +233,7 @@ class StateFormat:
 
     Attributes:
         coded_rows: Values of types that have a form of variable length are coded rows.
-        compression: Of blobs.
+        compression: Compression of blobs.
     """
 
     coded_rows: bool = False

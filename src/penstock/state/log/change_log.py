@@ -14,7 +14,7 @@ When the changes since the last cycle exceed the live state, a cycle begins: eve
 first appends snapshots of the next key groups and then its changes. When the hand has passed the
 last group, all entries before `cycle_first` are removed.
 
-Entries are applied in order and nothing is ever cleared for a snapshot. That is right, because
+Entries are applied in order and are never cleared for a snapshot. That is right, because
 an entry of a key that was removed is followed by its removal: both are behind the oldest entry,
 or the removal is before the snapshot that no longer has the key, in which case an older entry of
 the key is before it too. It also means that a copy that is behind needs only what it lacks.
@@ -25,7 +25,7 @@ that lived through a failed attempt, or belongs to another timeline, is recognis
 not in `recent`. Spark hands workers out first-in-first-out, so a subtask changes worker at every
 micro-batch; a copy that is a few micro-batches behind applies what it missed.
 
-What stores the log is behind `LogStorage`: files that an epoch record names (`penstock.state.log.subtask_log`)
+The storage of the log is behind `LogStorage`: files that an epoch record names (`penstock.state.log.subtask_log`)
 in a job, a dictionary in tests.
 """
 
@@ -109,7 +109,7 @@ class Head:
         cycle_first: First entry of the cycle.
         cycle_log_bytes: Size of the entries from `cycle_first` on.
         cycle_bytes: Size of the snapshots among them.
-        meta: What the level itself remembers: watermarks.
+        meta: Memory of the level itself: watermarks.
     """
 
     first: int = 0
@@ -177,7 +177,7 @@ class Appended:
     """Addition of one micro-batch to the log.
 
     Attributes:
-        position: Of the micro-batch.
+        position: Position of the micro-batch.
         change_bytes: Size of its changes.
         rewritten_bytes: Size of the snapshots compaction added.
         rewritten_groups: The key groups they are of.
@@ -201,7 +201,7 @@ class ChangeLog:
 
     @property
     def is_new(self) -> bool:
-        """True if nothing was ever written."""
+        """True if the log is empty."""
         return not self.head.recent
 
     def position(self) -> Position | None:

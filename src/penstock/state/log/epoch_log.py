@@ -213,7 +213,7 @@ class EpochLog:
         again. A merge that is not adopted has no effect.
 
         Returns:
-            What to write; without sources, if only a base is due.
+            The merge to write; without sources, if only a base is due.
         """
         is_long = self._next - self._base_epoch > MAX_RECORDS
         if self._is_base_due or not (is_long or self._table.is_due(MAX_EXTENTS, _MERGE_STEP)):

@@ -45,7 +45,7 @@ class Extent:
         file: Relative to the directory of the epochs: "records/000000000012" or "segments/…".
         offset: Where the entries begin in the file.
         size: Their bytes, lengths included.
-        crc32: Of these bytes.
+        crc32: CRC-32 of these bytes.
     """
 
     first: int

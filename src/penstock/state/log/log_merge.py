@@ -6,7 +6,7 @@ extents are copied, one after the other, to a segment file:
 
     records/…1 [0]  records/…2 [1]  records/…3 [2]   ──▶   segments/merged-… [0, 1, 2]
 
-That is an extent of the same entries; nothing is decoded. The extents of the newest records stay, because
+That is an extent of the same entries, which are not decoded. The extents of the newest records stay, because
 the records do. An extent that has become large is not copied again.
 """
 
@@ -77,7 +77,7 @@ class Merge:
     """One merge: planned by the driver's thread, written by any, adopted by the driver's.
 
     Attributes:
-        plan: What becomes one, without its new extent.
+        plan: The merged extents, without the new one.
         merged: The new extents, in the order of `plan`; None until it is written.
     """
 

@@ -229,7 +229,7 @@ def with_logs(directory: JobPath, use: Callable[[EpochRecord, dict[LogName, LogV
     by then, `use` is called again, with the logs as of that one.
 
     Raises:
-        StateError: There is no record, or what is needed is missing or damaged.
+        StateError: There is no record, or a needed file is missing or damaged.
     """
     for _ in range(_ATTEMPTS):
         before = epochs_in(directory)[-1:]

@@ -2,7 +2,7 @@
 
     driver   LogView ──▶ task: SubtaskLog ──▶ LogChange   driver: the epoch record
 
-The view is the log as of the newest epoch record. What the task writes is visible to it alone, until the
+The view is the log as of the newest epoch record. New entries are visible only to the task, until the
 driver puts the record that has its change. So an attempt may fail at any point, or run twice.
 
 Small changes return to the driver within the change, and get into the record. As soon as the entries that a
@@ -162,7 +162,7 @@ class SubtaskLog:
         self._oldest = max(self._oldest, number + 1)
 
     def change(self, level: int, subtask: int) -> LogChange | None:
-        """Return what was written, None if nothing was; a segment file is durable then.
+        """Return the written extent, None if there is none; a segment file is durable then.
 
         Raises:
             OSError: The segment file is not durable.

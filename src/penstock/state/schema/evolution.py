@@ -248,7 +248,7 @@ def migration(
 
 
 def migration_of(old: StateSchema, new: StateSchema, operator: str, state: str) -> Migration | None:
-    """Return what reads stored values of `old` as `new`; None if nothing has to be done.
+    """Return the function that reads stored values of `old` as `new`; None if they are the same.
 
     Raises:
         StateMigrationError: They cannot be read so.

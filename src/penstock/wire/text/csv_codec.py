@@ -42,7 +42,7 @@ class CsvCodec:
     def __init__(self, type_info: TypeInformation, form: CsvForm, rules: TextRules) -> None:
         self.type_info, self.form, self.rules = type_info, form, rules
         scalar = scalar_of(type_info)
-        # Of other types an empty text is None, whatever is the text of None.
+        # An empty text of another type is None, whatever the text of None.
         self._may_be_empty = scalar is None or scalar.may_be_empty
         read, write = reader(type_info, rules), writer(type_info, rules)
         if read is None or write is None:

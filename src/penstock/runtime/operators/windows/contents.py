@@ -100,7 +100,7 @@ def stored_type(spec: OperatorSpec, declared: TypeInformation) -> TypeInformatio
 
 
 def stamped_type(spec: OperatorSpec) -> TypeInformation:
-    """Return the type of what windows with an evictor store: any object, or a time and what has a stored form."""
+    """Return the type of the contents of windows with an evictor: any object, or a time and a value with a stored form."""
     assert spec.window is not None
     kept = spec.window.kept_type
     if is_part_of(spec) is None and not has_serializers(kept):

@@ -27,7 +27,7 @@ class HashSinglePart:
 
     Attributes:
         entries: Key to value.
-        changed: What was put since the last `take_changes`, by key; `REMOVED` if that was undone.
+        changed: Values that were put since the last `take_changes`, by key; `REMOVED` for removed ones.
             With the values, so that to take changes no entry is looked up: of a large state
             that would wait for memory at almost every key.
     """
@@ -105,7 +105,7 @@ class HashSinglePart:
 class HashNestedPart:
     """Entries by key and subkey.
 
-    What changed is kept by key and subkey, with the coded bytes of the value if they are known.
+    Changes are kept by key and subkey, with the coded bytes of the value if they are known.
     """
 
     __slots__ = ("_changed", "_cleared", "entries")

@@ -302,7 +302,7 @@ class LmdbBackend:
 
     def _snapshot_of(self, key_group: int, changes: Iterable[bytes]) -> Iterator[bytes]:
         view, compression = self._current_view(), self.format.compression
-        # What is deferred is laid over what is stored, and stays deferred.
+        # Deferred blobs are laid over stored entries, and stay deferred.
         overlay = Overlay(self._coders, chain(view.deferred_blobs(key_group), changes))
         return snapshot_group(view, key_group, self._declared, overlay, self._coders, compression)
 

@@ -94,7 +94,7 @@ class CopyDirectory:
             file = self.opened() or self._open()
             with file.begin() as txn:
                 header = file.header(txn)
-                # Everything that is not an entry; entries have checksums.
+                # All bytes outside of entries; entries have checksums.
                 Catalog(file.catalog_bytes(txn))
                 DeferredBlobs(file.deferred_bytes(txn))
         except (lmdb.Error, StateError, ValueError, TypeError):

@@ -24,7 +24,7 @@ from penstock.state.backends.lmdb.format import Catalog
 from penstock.state.log.change_log import Position
 
 EMPTY: Position = (-1, "")
-"""Position of a copy of a log in which nothing was ever written."""
+"""Position of a copy of an empty log."""
 
 Transaction: TypeAlias = "lmdb.Transaction[bytes]"
 
@@ -62,7 +62,7 @@ class Header:
 
     @classmethod
     def decode(cls, data: bytes) -> Header | None:
-        """Return the header stored as `data`; None if it is none of this format."""
+        """Return the header stored as `data`; None if it has another format."""
         try:
             known = json.loads(data)
             places = {name: known[name] and tuple(known[name]) for name in ("position", "target")}

@@ -11,7 +11,7 @@ Four databases:
     timers    u16 table id | timestamp | u32 key group | key | u8 length of key: the order of timers
     sleeping  u16 operator | u32 key group | u32 number: a deferred state blob
 
-The names on disk of what is deferred stay as they are: other ones would make every copy be built again.
+The names of deferred blobs on disk stay as they are: new ones would require a new build of every copy.
 
 Integers in keys are big-endian, so the entries of a key group are one range, those of a table in
 it a range within, those of a key with subkeys a range within that, and timers of a table sort by
@@ -76,7 +76,7 @@ def group_prefix(key_group: int) -> bytes:
 
 
 def group_of(raw: bytes) -> int:
-    """Return the key group of an entry, or of what it begins with."""
+    """Return the key group of an entry, or of a prefix of one."""
     return int(_GROUP.unpack_from(raw)[0])
 
 

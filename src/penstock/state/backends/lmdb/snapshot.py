@@ -99,7 +99,7 @@ class Overlay:
     """Changes over the stored entries of a key group, from blobs in order.
 
     Attributes:
-        changes: What there is of each state.
+        changes: Changes of each state.
     """
 
     def __init__(self, coders_of: CodersOf, blobs: Iterable[bytes]) -> None:

@@ -66,7 +66,7 @@ class Changes:
     """The entries of one part that a micro-batch changed.
 
     Attributes:
-        coded: Of nested kinds, per value its coded bytes where they are known.
+        coded: For nested kinds, per value its coded bytes where they are known.
     """
 
     keys: list[Any] = field(default_factory=list)
@@ -165,8 +165,8 @@ class _Inner(_Fetched):
     """The entries of one key.
 
     Attributes:
-        changed: Subkeys written or removed, with the coded bytes of what was written if known.
-        is_whole: Nothing that is not here is stored.
+        changed: Subkeys written or removed, with the coded bytes of written values if known.
+        is_whole: All stored entries of the key are here.
         is_cleared: All that is stored was removed.
     """
 
@@ -363,7 +363,7 @@ class LmdbTable:
         return list(self._parts.items())
 
     def declare(self, schema: StateSchema) -> None:
-        """Read entries as `schema` from now on; nothing was changed yet.
+        """Read entries as `schema` from now on; there are no changes yet.
 
         Raises:
             StateMigrationError: Stored entries cannot be read so.

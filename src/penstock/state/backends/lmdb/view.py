@@ -1,7 +1,7 @@
 """View of one micro-batch of an LMDB copy: one read transaction, whatever others do.
 
 Restoring a deferred key group goes on to a later transaction, in which the file holds the same in
-another way. What was read, or is being read, from an earlier one stays right.
+another way. Values that were read, or are being read, from an earlier one stay right.
 
 Entries and timers have checksums over key and value, but a damaged key is not found in the first
 place, and a damaged inner page leads past it. So where an entry is not found its neighbours are
@@ -48,7 +48,7 @@ class View:
         catalog: The tables of the copy.
         get: Returns the stored value of an entry, None if there is none; another one behind `restore`
             and `declare`, which do nothing if the view is settled.
-        is_settled: Nothing is deferred.
+        is_settled: No blob is deferred.
     """
 
     def __init__(

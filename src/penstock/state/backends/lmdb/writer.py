@@ -71,7 +71,7 @@ class EntryWriter:
         )
 
     def finish(self) -> None:
-        """Write what was learned about tables, and what is deferred."""
+        """Write the changes of the catalogue, and the list of deferred blobs."""
         if self._catalog.is_changed:
             self._file.write_catalog(self._txn, self._catalog)
         if self._deferred.is_changed:
@@ -95,7 +95,7 @@ class EntryWriter:
         """Apply what is deferred of a key group until the transaction is full; return whether all is.
 
         Raises:
-            StateError: What a blob holds cannot be decoded.
+            StateError: A blob cannot be decoded.
             lmdb.CorruptedError: A blob is damaged.
         """
         found = self._deferred.of(operator)
@@ -118,7 +118,7 @@ class EntryWriter:
             Whether all are restored; if not, the transaction is full.
 
         Raises:
-            StateError: What a blob holds cannot be decoded.
+            StateError: A blob cannot be decoded.
             lmdb.CorruptedError: A blob is damaged.
         """
         found = self._deferred.of(operator)
@@ -252,7 +252,7 @@ _ahead: dict[str, Position | None] = {}
 def catch_up(
     directory: CopyDirectory, log: ChangeLog, coders_of: CodersOf, declared: Declared
 ) -> tuple[LocalFile, Transaction, CopyUse]:
-    """Return a copy at the head of `log`, a read transaction on it, and what it was worth.
+    """Return a copy at the head of `log`, a read transaction on it, and its use.
 
     Raises:
         StateError: The log is damaged, or the disk cannot be used.
