@@ -2,8 +2,8 @@
 
 Programs may set them and read them back.
 
-None of them changes results: they are about speed, memory, guarantees that are stronger here, and where processes run. One that would
-change results is refused, or implemented.
+They never change results: they are about speed, memory, guarantees that are stronger here, and the place of processes. An option
+that would change results is refused, or implemented.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@
     mean=col.amount.mean()      a record gives {sum(amount), count(amount)}, both are added, sum / count is the result
 
 A program writes `col.amount.sum()`, which is an `AggregateExpression`. Every aggregate is three expressions or
-tables, so no engine has a rule of its own: a selection of what a record gives (its *parts*), a name of how two
-parts become one (`expressions.merging`), and an expression of parts, which is the result.
+tables, so no engine has a rule of its own: a selection of the *parts* of a record, the name of a merge of two
+parts (`expressions.merging`), and an expression of parts, which is the result.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Objects in Google Cloud Storage.
+"""Objects in Google Cloud Storage, through a client library that is imported when a client is made.
 
 An object cannot be sent in parts by several processes, but objects can be composed. So the parts of an upload are objects
 of their own, which are hidden: no list of this store has them, and readers skip names that begin with an underscore.
@@ -9,8 +9,7 @@ of their own, which are hidden: no list of this store has them, and readers skip
     out/part-1.json                                    the object, once the parts are composed to it
 
 Parts are composed in the versions that were sent, and an upload is dropped by deleting them: then composing is refused.
-
-The client library of Google Cloud Storage, which is imported when a client is made, and its failures as `OSError`.
+Failures of the client library are raised as `OSError`.
 """
 
 from __future__ import annotations

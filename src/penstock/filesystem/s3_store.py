@@ -1,6 +1,6 @@
 """Objects in S3, and in stores that speak its protocol and have conditional writes.
 
-The client library of S3, which is imported when a client is made, and its failures as `OSError`.
+The client library is imported when a client is made, and its failures are raised as `OSError`.
 """
 
 from __future__ import annotations

@@ -3,10 +3,10 @@
 All but the last are backlog (FLIP-309: the enumerator reports `isProcessingBacklog` for every
 contained source except the last).
 
-The splits of a snapshot are files in the job's directory. It is captured once per job. What was captured is
-recorded, so that a restart reads it again.
+The splits of a snapshot are files in the job's directory. It is captured once per job and recorded, so that a
+restart reads it again.
 
-    log          ┌─ snapshot part: what was captured when the job started      backlog
+    log          ┌─ snapshot part: the records when the job started            backlog
                  └─ the log from the positions on at which the snapshot was taken
 """
 

@@ -4,7 +4,7 @@ The planner, the runtime and the API read the facts about a kind here; no other 
 kinds. A new kind needs a row, the class that the row names, and the method of the API that adds it
 to the graph. A node has its row, so there is nothing to register.
 
-A user function decides whether it stores its outputs (`plan.phases.stored_output`). An operator with state
+A user function decides whether it stores its outputs (`plan.phases.operator_traits`). An operator with state
 stores them, whatever the function promises. A window at the end of a bounded input is no such state: it
 belongs to a batch run, and no operator reads its records again. FLIP-329's prototype has the same values
 for sources, sinks, timestamps, functions and asynchronous calls. It has none for reduce, windows and

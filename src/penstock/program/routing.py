@@ -1,9 +1,9 @@
 """Routes: the integers by which Spark partitions frames.
 
-Batch run. The route of a record is its key group, so that Spark's sort brings one key group
+In a batch run the route of a record is its key group, so that Spark's sort brings one key group
 together. Control frames for task *t* have route `-t - 1`: they sort before all records.
 
-Live run. The route is one integer per subtask, chosen so that Spark's hash partitioning
+In a live run the route is one integer per subtask, chosen so that Spark's hash partitioning
 (Murmur3 with seed 42, modulo the number of shuffle partitions) puts exactly one subtask on
 each partition.
 """

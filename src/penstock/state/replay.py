@@ -1,6 +1,6 @@
 """Entries of one operator and one key group, rebuilt from blobs without the job.
 
-What a program would do with its tables, done without knowing its types: values stay plain, and
+The module does the work of a program's tables without its types: values stay plain, and
 every entry stays under the schema it was written with. Memory: the entries of one key group.
 """
 

@@ -1,8 +1,8 @@
 """The form in which records that hold values of a program's own types leave a process.
 
-Such records are not pickled: the serializers of the types write them, as they write state. What is
-pickled in place of a list of records is the type, once, and bytes; unpickling gives the list. So every
-reader of frames and of staged records reads both, and a program that has no such type pays nothing.
+Such records are not pickled: the serializers of the types write them, as they write state. In place of
+a list of records, the type is pickled, once, with bytes; unpickling gives the list. So every reader of
+frames and of staged records reads both, and a program without such a type has no cost.
 
     pickle of [Money(1), Money(2)] by MoneyType    call of `_unpacked` with the pickled type and the stored form
 """

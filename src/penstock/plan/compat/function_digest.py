@@ -10,9 +10,8 @@ digest covers what functions consist of:
     set, dict         their elements, in the order of their digests
 
 For libraries, this package among them, only names count. Lines, comments, docstrings and annotations do not count. The
-digest does not cover imports inside a running function, the contents of files, and other outside data.
-
-Instructions of a function without its lines: what is compared to see whether it changed.
+digest does not cover imports inside a running function, the contents of files, and other outside data. Instructions
+are compared without their line numbers.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ buffered or written to state. So the phase chooses every legal place (`plan.fold
 `PhysicalPlan.folds` contains the choice. Every other legal choice gives the same results; tests force
 all of them.
 
-Decides which sources Spark SQL may fold as columns, before Python makes records.
+The phase also chooses the sources that Spark SQL may fold as columns, before Python makes records:
 
     columns ──▶ Spark SQL: parts of `FieldTotal`, merged by key ──▶ a record per key ──▶ the plan without it
 

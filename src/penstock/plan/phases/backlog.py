@@ -1,6 +1,6 @@
-"""Backlog in a plan: its settings for live runs (FLIP-309, FLIP-328), and where it ends.
+"""Backlog in a plan: its settings for live runs (FLIP-309, FLIP-328), and its end.
 
-At which positions the backlog of a source ends is decided once per job. A source may grow. If each of its
+The end positions of the backlog of a source are decided once per job. A source may grow. If each of its
 two parts called `splits` when it is read, positions that were added in between would be in neither part,
 or in both.
 """

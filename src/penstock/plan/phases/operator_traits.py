@@ -1,7 +1,6 @@
 """Attributes of operators and functions that the planner reads: fields of records, and storage of records (FLIP-329).
 
-A user function decides whether it stores its outputs (`plan.phases.stored_output`). The operator decides
-in two cases:
+A user function decides whether it stores its outputs (`stored_output`). The operator decides in two cases:
 
 * A function with several results per call may return one object several times, or change it between
   two `yield`s. The plan assumes so unless a function object promises otherwise.
@@ -14,8 +13,8 @@ calls. It has none for reduce, windows and joins; here they have the safe ones.
 
 User functions may keep records that they have returned, or use them again. FLIP-329 gives plain functions the
 default "stores nothing" and rich ones "may store", and contradicts itself on the first (heading and listing).
-Here a function is believed that declares it by `is_output_value_stored`; of every other one readers get copies
-of what can be changed, unless the declared or annotated type excludes changes. Code is not looked into: a value
+Here the declaration of a function by `is_output_value_stored` counts. From every other function readers get copies
+of mutable values, unless the declared or annotated type excludes changes. The code is not inspected: a value
 may be kept behind any attribute of a module, a class or a record.
 
 A function that reads a field that its records lack is refused early, if it only reads one field, as

@@ -9,8 +9,8 @@ Per key, entries leave in the order of their first records. The fold is judged o
 because the first records of a task prove little: if a million keys come in turn, the first key comes again
 after a million records (`docs/decisions/0013-limits-of-batch.md`).
 
-An entry of a pane leaves with a time inside of the pane, by which the reader finds the pane again; what a
-session gave, with the time of its first record, as a pair with the time of the last.
+An entry of a pane leaves with a time inside of the pane, by which the reader finds the pane again. An entry of
+a session leaves with the time of its first record, as a pair with the time of the last.
 """
 
 from __future__ import annotations

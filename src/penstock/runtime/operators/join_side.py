@@ -1,6 +1,6 @@
 """One side of a regular join: a multiset of rows per key.
 
-State, per key. A row is found by its digest (`typed_digest` for declared types, else
+The state of a key finds a row by its digest (`typed_digest` for declared types, else
 `record_digest`):
 
     left, right                digest -> row      rows with a count of at least one

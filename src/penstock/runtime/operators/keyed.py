@@ -2,18 +2,17 @@
 
 The runtime passes all records of a key group (batch run) or micro-batch (live run) together. They are
 grouped per key in order of arrival; in a batch run, records with timestamps are then sorted by them,
-as in Flink, behind results of a bounded region. Each key is processed once, from its first record to its last, and in a batch run its
-timers follow.
+as in Flink, behind results of a bounded region. Each key is processed once, from its first record to its last, and in a
+batch run its timers follow.
 
 If the records of a key do not fit in memory (batch run), an operator that supports it gets them in
 parts, in the same order: `start_key`, `continue_key` for each part, `complete_key`.
 
-The check of kinds of keys: are the keys of a changed program of the kinds in its state?
-
-A key selector that now returns `(r.user,)` instead of `r.user` silently finds none of its state. The first byte of
-a key's bytes is its kind (`penstock.wire.canonical.key_bytes`): a number, text, a tuple …. Equal keys have the same
-kind. So before an operator processes its first records with the state of another version of the program,
-it compares the kinds of their keys with those of the stored keys:
+The operator also checks the kinds of keys. A key selector that now returns `(r.user,)` instead of `r.user` silently
+loses its state, because the new keys match no stored key. The first byte of a key's bytes is its kind
+(`penstock.wire.canonical.key_bytes`): a number, text, a tuple …. Equal keys have the same kind. So before an operator
+processes its first records with the state of another version of the program, it compares the kinds of their keys with
+those of the stored keys:
 
     stored {text}            first {tuple}          refused
     stored {text}            first {text, tuple}    accepted: the program has both
@@ -22,7 +21,7 @@ it compares the kinds of their keys with those of the stored keys:
 
 The check runs once per subtask and operator, and only if the functions of the job differ from those that wrote
 the state: state contains the digest of their code. It also runs for state without a digest, of an earlier version
-of Penstock. So an unchanged program always continues, whatever keys are first.
+of Penstock. So an unchanged program always continues.
 """
 
 from __future__ import annotations

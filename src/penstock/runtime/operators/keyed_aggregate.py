@@ -1,6 +1,6 @@
 """Aggregates of columns per key: the newest result of each key or its changes, once per micro-batch.
 
-Records are what a selection made of them, the parts that aggregates keep (`expressions.keyed_aggregate`). They arrive as
+Records are the results of a selection: the parts that aggregates keep (`expressions.keyed_aggregate`). They arrive as
 columns, if columns can hold the keys. A batch run merges them at the places that the plan chooses. A live run
 merges those of a micro-batch together with the known parts of their keys, and reads and writes the state of a key once,
 when the micro-batch ends; so it emits one result per key, not one per record.

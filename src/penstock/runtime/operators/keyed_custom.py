@@ -9,8 +9,7 @@
 In a batch run emitted watermarks and attributes take effect after all key groups of the task: the least
 watermark, and backlog if the last attributes of any object were backlog.
 
-Operators with two inputs and one key. Both inputs share state and timers.
-
+The two inputs of an operator with one key share state and timers.
 Per key, the records of a micro-batch (live run) or of all input (batch run) are processed together:
 those of the first input before those of the second, and in a batch run by timestamp if they have one,
 behind results of a bounded region. The two inputs have no other order.

@@ -1,8 +1,7 @@
 """The inputs of an operator: all elements of a producer arrive at an `Output` here.
 
-An operator with several inputs advances to the minimum of their watermarks.
-
-The statuses of an operator's inputs: ends and backlog.
+An operator with several inputs advances to the minimum of their watermarks. The module also keeps the
+statuses of the inputs: ends and backlog.
 """
 
 from __future__ import annotations

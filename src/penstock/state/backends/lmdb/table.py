@@ -1,9 +1,7 @@
 """One state of the LMDB backend: its parts, and stored entries as values of the declared type.
 
-Parts of the LMDB backend: what a micro-batch reads and changes of one state and key group.
-
-A part remembers in memory what the micro-batch read or wrote, including that there is no value:
-one object per entry, as in the hash-map backend. At the end of the micro-batch all of it goes.
+A part is the entries of one state and key group that a micro-batch reads or changes. It keeps them in memory,
+missing ones too: one object per entry, as in the hash-map backend. At the end of the micro-batch it drops them.
 """
 
 from __future__ import annotations
