@@ -77,7 +77,7 @@ class Fence:
             raise JobFencedError(
                 f"another driver has taken {self.path.parent} over: it has epoch {now['epoch']}, "
                 f"this driver had {self.epoch}",
-                hint="Leave the job to the other driver; nothing this one did since is visible.",
+                hint="Leave the job to the other driver; later work of this one stays invisible.",
             )
         if not is_young:
             self._read.add(facts)
@@ -92,7 +92,7 @@ class Fence:
             raise JobFencedError(
                 f"another driver has taken {own.parent.parent} over: this driver had epoch {self.epoch}, and "
                 "there is a later one",
-                hint="Leave the job to the other driver; nothing this one did since is visible.",
+                hint="Leave the job to the other driver; later work of this one stays invisible.",
             )
 
     def _unreadable(self, cause: OSError) -> JobDirectoryError:

@@ -94,7 +94,7 @@ class KindCheck:
         raise StateMigrationError(
             f"operator {self._spec.name!r} has state by keys of kind {_named(stored)}, and its first "
             f"records have keys of kind {_named(met)}, which never match a stored key",
-            hint="Let the key selector return what it did; to begin without the state, give the "
+            hint="Let the key selector return keys of the old kind; to begin without the state, give the "
             "operator another uid; if keys of both kinds are meant, set "
             "execution.state-recovery.ignore-key-kinds.",
             origin=self._spec.origin,

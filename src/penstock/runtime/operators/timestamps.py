@@ -38,7 +38,7 @@ def without_timestamp(spec: OperatorSpec) -> TypeMismatchError:
     """Return the error about a record whose column of timestamps is NULL."""
     return TypeMismatchError(
         f"the column of timestamps of {spec.name!r} is NULL in a record",
-        hint="Choose such records out before, with where.",
+        hint="Filter such records out before, with where.",
         origin=spec.origin,
     )
 

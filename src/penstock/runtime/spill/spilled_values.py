@@ -127,5 +127,5 @@ class SpilledValues:
         if self._is_closed:
             raise SpillError(
                 "the records of a key were read after the function that got them had returned",
-                hint="Read them before it returns, and keep copies of what is needed later.",
+                hint="Read them before it returns, and keep copies of those that are needed later.",
             )

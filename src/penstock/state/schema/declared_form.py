@@ -48,7 +48,7 @@ def declared_form(
             raise TypeMismatchError(
                 f"{subject} got {value!r:.300}, which is not of its declared type "
                 f"{type_info!r}: {refused}",
-                hint="Correct what is stored, or the type in the descriptor.",
+                hint="Correct the stored value, or the type in the descriptor.",
                 origin=origin,
             ) from refused
 

@@ -106,7 +106,7 @@ class LocalFile:
         if not self.is_whole():  # to read what is not there would end the process (SIGBUS)
             raise StateError(
                 f"the local copy of state in {path} is cut short",
-                hint="Nothing needs to be done: it is thrown away and made anew.",
+                hint="No action is needed: it is thrown away and made anew.",
             )
         self._meta = self._env.open_db(b"meta")
         self.entries = self._env.open_db(b"entries")

@@ -183,7 +183,7 @@ class View:
             self._directory.remove()
         raise StateError(
             f"the local copy of state in {self._directory.path} is damaged: {reason}",
-            hint="Nothing needs to be done: it was thrown away and the next attempt builds it "
+            hint="No action is needed: it was thrown away and the next attempt builds it "
             "again from the log. If it happens again, check the disk.",
         )
 

@@ -289,7 +289,7 @@ def rewrite(
                 if file.header(txn) != header:
                     raise StateError(
                         f"the local copy of state in {directory.path} is in use by a later attempt",
-                        hint="Nothing needs to be done: what this attempt did does not count.",
+                        hint="No action is needed: this attempt does not count.",
                     )
                 try:
                     writer = EntryWriter(file, txn, coders_of)
