@@ -129,7 +129,8 @@ def test_anchors_of_the_readme_are_there(site: Path) -> None:
 def test_a_file_of_the_project_that_a_page_links_to_is_a_page(site: Path) -> None:
     shown = site / "pages" / "files" / "examples" / "regular_join.py.md"
     assert "def joined(orders, refunds):" in shown.read_text(encoding="utf-8")
-    assert "](files/examples/regular_join.py.md)" in (site / "pages" / "semantics.md").read_text()
+    page = site / "pages" / "semantics" / "results.md"
+    assert "](../files/examples/regular_join.py.md)" in page.read_text(encoding="utf-8")
 
 
 def test_every_error_code_has_a_page() -> None:

@@ -47,7 +47,7 @@ def test_a_block_runs(page: str, block: str, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_there_are_blocks_to_run() -> None:
-    assert {name for name, _ in blocks()} >= {"semantics.md", "configuration.md"}
+    assert {name for name, _ in blocks()} >= {"values.md", "configuration.md"}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
