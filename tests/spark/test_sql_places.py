@@ -49,7 +49,8 @@ WAYS = {
 }
 """Name to settings: who computes what is legal there."""
 
-SEEDS = range(8)
+SEEDS = (1, 9, 11, 12, 13, 22, 30, 41)
+"""Seeds of queries with rows: groups, joins, unions, first rows, subqueries of a row."""
 
 
 def written(table: ChangingTable, directory: Path) -> tuple[Path, Path, Path]:
@@ -85,10 +86,11 @@ def test_one_answer_wherever_a_query_is_computed(tmp_path: Path) -> None:
     kinds: Counter[type] = Counter()
     placed: Counter[str] = Counter()
     for seed in SEEDS:
-        rng = random.Random(1_000 + seed)  # noqa: S311 - examples, not secrets
+        rng = random.Random(seed)  # noqa: S311 - examples, not secrets
         tables = [changing_table(rng, name, is_changing=False) for name in TABLES]
         query = QueryMaker(rng).query()
         wanted = Counter(duckdb_answer(query, tables))
+        assert wanted
         (root := tmp_path / str(seed)).mkdir()
         paths = {each.name: written(each, root) for each in tables}
         for number, (way, settings) in enumerate(WAYS.items()):
