@@ -164,7 +164,7 @@ def _is_there(module: str) -> bool:
 
 
 _TABLES = "penstock.sql.tables.connectors"
-_STORES = "connectors.md#output-to"
+_STORES = "connectors/files.md#output-to"
 
 EXTRAS: dict[str, Extra] = {
     extra.name: extra
@@ -208,7 +208,7 @@ EXTRAS: dict[str, Extra] = {
                 Endpoint(
                     "penstock.connectors.delta.delta_sink:DeltaSink",
                     ("exactly once, appended or merged by key",),
-                    "connectors/delta.md#what-is-written",
+                    "connectors/delta.md#sink",
                 ),
             ),
             tables=(f"{_TABLES}.delta:DELTA",),
@@ -230,7 +230,7 @@ EXTRAS: dict[str, Extra] = {
                 Endpoint(
                     "penstock.connectors.postgres.postgres_sink:PostgresSink",
                     ("exactly once, or at least once",),
-                    "connectors/postgres.md#what-is-written",
+                    "connectors/postgres.md#sink",
                 ),
             ),
             tables=(f"{_TABLES}.postgres:JDBC", f"{_TABLES}.postgres:POSTGRES_CDC"),
@@ -252,7 +252,7 @@ EXTRAS: dict[str, Extra] = {
                 Endpoint(
                     "penstock.connectors.redis.redis_sink:RedisSink",
                     ("exactly once, to a stream or one hash per key",),
-                    "connectors/redis.md#what-is-written",
+                    "connectors/redis.md#sink",
                 ),
             ),
         ),

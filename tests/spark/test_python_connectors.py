@@ -31,7 +31,7 @@ from penstock.datastream.connectors.file_system import (
 from penstock.datastream.functions import KeyedProcessFunction, ProcessFunction, SinkFunction
 from tests.spark.conftest import Environment
 
-PAGE = Path(__file__).parents[2] / "docs" / "connectors.md"
+PAGE = Path(__file__).parents[2] / "docs" / "connectors" / "python.md"
 _BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 NO_TIME = WatermarkStrategy.no_watermarks()
 TWO_MODES = pytest.mark.parametrize("mode", ["batch", "streaming"])
@@ -47,7 +47,7 @@ def example(monkeypatch: pytest.MonkeyPatch) -> Any:
         with monkeypatch.context() as patch:
             # Known by name only while it is defined, so that it is shipped by value.
             patch.setitem(sys.modules, module.__name__, module)
-            exec(compile(block, "connectors.md", "exec"), vars(module))  # noqa: S102
+            exec(compile(block, PAGE.name, "exec"), vars(module))  # noqa: S102
         return module
 
     return load

@@ -1,7 +1,7 @@
-"""The tables of docs/sql.md that say what SQL has; `python -m tools.support.sql_support` writes them.
+"""Tables of constructs in docs/sql.md; `python -m tools.support.sql_support` writes them.
 
-Each construct is a query that is translated here. What the page says of it is what came out: its changelog mode and what it keeps, or the
-error. So the page cannot promise what there is not.
+Each construct is a query that is translated here. The page has the result: its changelog mode and its state, or the error. So the page
+promises only what exists.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ CONSTRUCTS: Mapping[str, str] = {
     "IN, EXISTS": "SELECT n FROM a WHERE EXISTS (SELECT 1 FROM b WHERE a.id = b.id)",
     "NOT IN, NOT EXISTS": "SELECT n FROM a WHERE NOT EXISTS (SELECT 1 FROM b WHERE a.id = b.id)",
     "a subquery as a value": "SELECT n > (SELECT MAX(n) FROM b) FROM a",
-    "the same, correlated by equalities": "SELECT (SELECT MAX(n) FROM b WHERE a.id = b.id) FROM a",
+    "a subquery as a value, correlated by equalities": "SELECT (SELECT MAX(n) FROM b WHERE a.id = b.id) FROM a",
     "interval joins": f"SELECT a.n FROM a LEFT JOIN b ON a.id = b.id AND {_NEAR}",  # noqa: S608
-    "windows of the result of an interval join": (
+    "windows of an interval join": (
         f"WITH j AS (SELECT a.n AS n, b.ts AS ts FROM a JOIN b ON a.id = b.id AND {_NEAR})"  # noqa: S608
         + _WINDOWED.format("TUMBLE(TABLE j, DESCRIPTOR(ts), INTERVAL '5' SECOND)")
     ),
@@ -73,7 +73,7 @@ CONSTRUCTS: Mapping[str, str] = {
         " GROUP BY k, window_start, window_end"
     ),
     "first rows: ROW_NUMBER with a bound": _NUMBERED.format("r <= 3"),
-    "the same of windows": (
+    "first rows of windows": (
         "SELECT * FROM (SELECT n, window_end, ROW_NUMBER() OVER (PARTITION BY window_start, window_end ORDER BY n) AS r"
         " FROM TABLE(TUMBLE(TABLE a, DESCRIPTOR(ts), INTERVAL '5' SECOND))) WHERE r <= 3"
     ),
@@ -82,11 +82,11 @@ CONSTRUCTS: Mapping[str, str] = {
         "SELECT n FROM (SELECT n, ROW_NUMBER() OVER (PARTITION BY k ORDER BY ts) AS r FROM a) WHERE r = 1"
     ),
     "OVER, WINDOW": "SELECT SUM(n) OVER w FROM a WINDOW w AS (PARTITION BY k ORDER BY n)",
-    "OVER in order of event time": "SELECT SUM(n) OVER (PARTITION BY k ORDER BY ts) FROM a",
-    "the same of the last rows": (
+    "OVER by event time": "SELECT SUM(n) OVER (PARTITION BY k ORDER BY ts) FROM a",
+    "OVER by event time, of the last rows": (
         "SELECT SUM(n) OVER (ORDER BY ts ROWS BETWEEN 2 PRECEDING AND CURRENT ROW), LAG(n) OVER (ORDER BY ts) FROM a"
     ),
-    "the same of the last seconds": (
+    "OVER by event time, of the last seconds": (
         "SELECT SUM(n) OVER (ORDER BY ts RANGE BETWEEN INTERVAL '9' SECOND PRECEDING AND CURRENT ROW) FROM a"
     ),
     "UNNEST": "SELECT tag FROM c CROSS JOIN UNNEST(tags) AS t (tag)",
@@ -101,7 +101,7 @@ CONSTRUCTS: Mapping[str, str] = {
     "PIVOT": "SELECT * FROM a PIVOT (SUM(n) FOR k IN ('x', 'y'))",
     "TABLESAMPLE": "SELECT n FROM a TABLESAMPLE (10 PERCENT)",
     "FIRST_VALUE, LAST_VALUE of a group": "SELECT FIRST_VALUE(n) FROM a",
-    "frames that end behind the current row": (
+    "frames that end after the current row": (
         "SELECT SUM(n) OVER (ORDER BY ts ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING) FROM a"
     ),
     "a correlated subquery with other conditions as a value": "SELECT (SELECT MAX(n) FROM b WHERE b.n < a.n) FROM a",
@@ -142,7 +142,7 @@ def render_tables() -> str:
     names = {
         "aggregates": sorted({*_RESULTS, *_OTHER_NAMES}),
         "functions of OVER": sorted({*POSITIONAL, *ACCUMULATORS, "MIN", "MAX"}),
-        "refused, since they depend on when they are computed": sorted(UNPREDICTABLE),
+        "refused, because they depend on the time of computation": sorted(UNPREDICTABLE),
     }
     return "\n".join(
         [
@@ -150,7 +150,7 @@ def render_tables() -> str:
             "|---|---|---|",
             *there,
             "",
-            "| Not there | The error says |",
+            "| Not supported | Error |",
             "|---|---|",
             *missing,
             "",

@@ -9,7 +9,7 @@ from penstock.extras import EXTRAS
 
 _SPARK = (
     'Read it with Spark and pass SparkSource(spark.readStream.format("{format}")…load()) to '
-    "from_source; write by deriving a Sink, see docs/connectors.md."
+    "from_source; write by deriving a Sink, see docs/connectors/python.md."
 )
 
 INSTEAD: dict[str, str] = {

@@ -25,9 +25,7 @@ _NAME = "store"
 _OTHER = (
     "Put checkpoints on a mounted file system, or in a store: docs/operate/checkpoint-directory.md."
 )
-_LOGIN = (
-    "Check the bucket, and a login that may list, read, write and delete there: docs/connectors.md."
-)
+_LOGIN = "Check the bucket, and a login that may list, read, write and delete there: docs/connectors/files.md."
 
 
 def store(text: str) -> Finding:

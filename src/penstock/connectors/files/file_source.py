@@ -264,7 +264,7 @@ class FileSource(Source):
             path: See the class.
             type_info: Columns in order; None takes names from the header and infers types.
             header: True if the first line of each file has the column names.
-            options: Options of Spark's reader; they override ours, see docs/connectors.md.
+            options: Options of Spark's reader; they override ours, see docs/connectors/files.md.
 
         Example:
             >>> columns = Types.ROW_NAMED(["customer", "amount"], [Types.STRING(), Types.INT()])
@@ -289,7 +289,7 @@ class FileSource(Source):
         Args:
             path: See the class.
             type_info: Columns; None infers them from all files.
-            options: Options of Spark's reader; they override ours, see docs/connectors.md.
+            options: Options of Spark's reader; they override ours, see docs/connectors/files.md.
 
         Example:
             >>> FileSource.json("/data/orders").describe()
