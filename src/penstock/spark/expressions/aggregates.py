@@ -125,6 +125,8 @@ def _grouped_at_once(
 
 def _by_keys(rows: DataFrame, keys: Sequence[Column], others: Sequence[Column]) -> DataFrame:
     """Return keys and other columns, one row per key; a setting of the session may leave out the keys."""
+    if not others:
+        return rows.select(*keys).distinct()
     retains_keys = rows.sparkSession.conf.get(_RETAINS_KEYS) == "true"
     return rows.groupBy(*keys).agg(*(() if retains_keys else keys), *others)
 
