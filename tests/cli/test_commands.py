@@ -220,8 +220,8 @@ def test_demo_of_an_installed_package_says_where_it_is(penstock, monkeypatch, tm
     assert result.exit_code == 1
     assert result.stderr == (
         "[ENVIRONMENT] the demo is no part of the installed package; it is examples/demo of the "
-        "project's source\n  fix: Get the source and run `make demo` in it. A program of yours needs none "
-        "of it: `penstock run JOB.PY`.\n"
+        "project's source\n  fix: Get the source and run `make demo` in it. Your own program does not need "
+        "it: `penstock run JOB.PY`.\n"
     )
 
 
