@@ -120,10 +120,10 @@ def _grouped_at_once(
         for _, made in _selection(aggregate).outputs
     ]
     named = as_declared(emitted, type_info)
-    return _by_keys(rows, named[: aggregate.keys], named[aggregate.keys :])
+    return by_keys(rows, named[: aggregate.keys], named[aggregate.keys :])
 
 
-def _by_keys(rows: DataFrame, keys: Sequence[Column], others: Sequence[Column]) -> DataFrame:
+def by_keys(rows: DataFrame, keys: Sequence[Column], others: Sequence[Column]) -> DataFrame:
     """Return keys and other columns, one row per key; a setting of the session may leave out the keys."""
     if not others:
         return rows.select(*keys).distinct()
@@ -183,7 +183,7 @@ def grouped(rows: DataFrame, aggregate: KeyedAggregate) -> DataFrame:
             counted = sf.sort_array(sf.collect_list(entry))  # without NULL
             known = sf.when(sf.size(counted) > 0, sf.map_from_entries(counted))
             parts = [*parts, known.alias(column_name(at))]
-    made = _by_keys(rows, keys, parts)
+    made = by_keys(rows, keys, parts)
     if not has_tally:  # columns are in order
         return made
     return made.select(*[sf.col(column_name(at)) for at in range(len(kinds))])
@@ -193,7 +193,7 @@ def _counted(rows: DataFrame, at: int, keys: list[Column], parts: list[Column]) 
     """Return a row per key and value of a tally, with the number of its records and the parts of these."""
     value = sf.map_keys(sf.col(column_name(at)))[0].alias("value")
     times = sf.count(sf.col(column_name(at))).alias("times")
-    return _by_keys(rows, [*keys, value], [times, *parts])
+    return by_keys(rows, [*keys, value], [times, *parts])
 
 
 def _results(

@@ -23,6 +23,7 @@ from penstock.relation.joins import Join, JoinType
 from penstock.relation.ordered import Over, OverCall, Rank, RowNumber, total_order
 from penstock.relation.parts import AggregateCall
 from penstock.relation.tree import Delayed, Filter, Project, Relation, Scan, SqlColumn, Union
+from penstock.spark.expressions.aggregates import by_keys
 from penstock.spark.expressions.builders import BUILDERS, constant
 from penstock.spark.expressions.projection import check_session, projected
 from penstock.types.row_order import SortColumn
@@ -140,7 +141,7 @@ def _group(relation: GroupBy, rows: DataFrame) -> DataFrame:
         counted = rows.agg(*made, sf.count(sf.lit(1)).alias("rows"))
         found = counted.where(sf.col("rows") > 0)
     else:
-        found = rows.groupBy(*keys).agg(*made) if made else rows.select(*keys).distinct()
+        found = by_keys(rows, keys, made)
     return _all(relation, found)
 
 
