@@ -185,6 +185,21 @@ PATTERNS = [
 ]  # fmt: skip
 
 
+def test_a_session_may_leave_out_keys_of_groups(session) -> None:
+    session.conf.set("spark.sql.retainGroupColumns", "false")
+    try:
+        kind = Types.ROW_NAMED(["k", "n"], [Types.STRING(), Types.LONG()])
+        rows = [("a", 1), ("b", 2), ("a", 3)]
+        env = batch()
+        source = CollectionSource.of([Row(k=k, n=n) for k, n in rows], kind)
+        table = env.from_source(source, WatermarkStrategy.no_watermarks(), "t")
+        whole = noted(env.sql("SELECT k, SUM(n) AS s FROM t GROUP BY k", {"t": table}))
+        frames = {"t": session.createDataFrame(rows, "k string, n bigint")}
+        assert sorted(by_spark_sql(whole, frames)) == [("a", 4), ("b", 2)]
+    finally:
+        session.conf.unset("spark.sql.retainGroupColumns")
+
+
 def test_texts_are_those_of_python(session) -> None:
     cased = [chr(at) for at in range(sys.maxunicode + 1) if chr(at).lower() != chr(at)]
     texts = [*TEXTS, *cased, *(f"a{each}b=1" for each in cased[:50])]
