@@ -55,7 +55,7 @@ def parts_of(rows: list[Row], conditions: list[WhereStep]) -> dict[Any, tuple[An
     }
     chain, aggregate = keyed_aggregate(before.type_info, ("k",), aggregates)
     chain, aggregate = by_pane(
-        before.followed_by(chain), aggregate, "at", WIDTH, OFFSET, keeps_time=True
+        before.followed_by(chain), aggregate, "at", (WIDTH, OFFSET), keeps_time=True
     )
     assert (KEPT in aggregate.parts.field_names) is bool(conditions)
     made, _ = ChainEvaluation(chain, "test", None).of_records(rows, None)

@@ -191,10 +191,18 @@ def files(tmp_path: Path) -> tuple[str, str]:
     return paths
 
 
-def totals(env: StreamExecutionEnvironment, files: tuple[str, str]) -> Any:
+UNTIMED = WatermarkStrategy.no_watermarks()
+TIMED = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(col.at_ms)
+
+
+def totals(
+    env: StreamExecutionEnvironment,
+    files: tuple[str, str],
+    strategy: WatermarkStrategy[Any] = UNTIMED,
+) -> Any:
     first, second = (FileSource.parquet(path, VALUES) for path in files)
     source = HybridSource.builder(first).add_source(second).build()
-    stream = env.from_source(source, WatermarkStrategy.no_watermarks(), "values")
+    stream = env.from_source(source, strategy, "values")
     return (
         stream.where(col.flag | (col.n > 0))
         .key_by(col.k, col.flag)
@@ -234,10 +242,15 @@ def answer() -> dict[Any, tuple[Any, ...]]:
         ("streaming", {}),
     ],
 )
+@pytest.mark.parametrize("strategy", [UNTIMED, TIMED], ids=["untimed", "timed"])
 def test_one_answer_in_every_mode_and_place(
-    environment: Environment, files: tuple[str, str], mode: str, settings: dict[str, str]
+    environment: Environment,
+    files: tuple[str, str],
+    strategy: WatermarkStrategy[Any],
+    mode: str,
+    settings: dict[str, str],
 ) -> None:
-    with totals(environment(mode, **settings), files).execute_and_collect() as found:
+    with totals(environment(mode, **settings), files, strategy).execute_and_collect() as found:
         last = {(row.k, row.flag): tuple(row)[2:] for row in found}
     assert last == answer()
 
@@ -316,6 +329,23 @@ def test_times_of_dropped_records_decide_what_is_late(
     assert found[0] == wanted_of_windows(on_time, size_ms=5)
 
 
+@pytest.mark.parametrize("place", ["true", "false"])
+def test_a_record_without_a_time_fails_where_spark_sql_merges_by_key(
+    environment: Environment, tmp_path: Path, place: str
+) -> None:
+    rows = [HISTORY[0], HISTORY[1] | {"at_ms": None}, *HISTORY[2:]]
+    pq.write_table(pa.Table.from_pylist(rows, arrow_schema(VALUES)), tmp_path / "rows.parquet")
+    env = environment("batch", **{"execution.batch.expressions": place})
+    values = env.from_source(FileSource.parquet(str(tmp_path), VALUES), TIMED, "values")
+    counted = values.key_by(col.k).aggregate(n=col.count())
+    with (
+        pytest.raises(PenstockError, match="NULL") as failed,
+        counted.execute_and_collect() as found,
+    ):
+        list(found)
+    assert failed.value.code == "TYPE_MISMATCH"
+
+
 def test_the_plan_says_where_parts_are_merged(
     environment: Environment, files: tuple[str, str]
 ) -> None:
@@ -325,11 +355,12 @@ def test_the_plan_says_where_parts_are_merged(
         ("batch", {"execution.batch.combine": "false"}, False),
         ("batch", {"execution.batch.expressions": "false"}, False),
     ):
-        env = environment(mode, **settings)
-        totals(env, files).sink_to(DiscardingSink())
-        plan = env.plan()
-        assert any(each.merged_for is not None for each in plan.projections) is by_spark
-        assert ("merged by key" in str(plan.decisions)) is by_spark
+        for strategy in (UNTIMED, TIMED):
+            env = environment(mode, **settings)
+            totals(env, files, strategy).sink_to(DiscardingSink())
+            plan = env.plan()
+            assert any(each.merged_for is not None for each in plan.projections) is by_spark
+            assert ("merged by key" in str(plan.decisions)) is by_spark
 
 
 @pytest.mark.parametrize("combine", ["true", "false"])

@@ -2,7 +2,7 @@
 
     key, parts ──▶ key, begin of the pane, parts, timestamp ──merge by key and pane──▶ … greatest timestamp
 
-The pane is a column of the key. The greatest timestamp is one more part, from which the watermark is made if the plan needs one. The records
+The pane is a column of the key; aggregates without windows have one. The greatest timestamp is one more part, from which the watermark is made if the plan needs one. The records
 that a condition drops have timestamps too. So they are not dropped, but merged into one row of their own, whose key is NULL:
 
     where n > 0     key  pane  kept   parts  time           key   pane  kept   parts  time
@@ -32,12 +32,14 @@ def by_pane(
     chain: ExpressionChain,
     aggregate: KeyedAggregate,
     column: str,
-    width_ms: int,
-    offset_ms: int,
+    panes: tuple[int, int] | None,
     *,
     keeps_time: bool,
 ) -> tuple[ExpressionChain, KeyedAggregate]:
-    """Return a selection of parts with their pane, and what merges them by key and pane."""
+    """Return a selection of parts with their pane, and what merges them by key and pane.
+
+    `panes` has the width and the offset of panes in milliseconds; without it, a key has one pane.
+    """
     steps: list[SelectStep] = []
     time = _time(chain.records, column)
     kept: Expression | None = None
@@ -53,7 +55,9 @@ def by_pane(
         fields = [(name, Field(name, each.type_info)) for name, each in fields]
         time, kept = Field(TIME, LONG), None if kept is None else Field(KEPT, BOOLEAN)
     keys, parts = fields[: aggregate.keys], fields[aggregate.keys :]
-    pane = typed(_pane(width_ms, offset_ms), steps[-1].type_info, "window")
+    pane = _none_or_zero(time)
+    if panes is not None:
+        pane = typed(_pane(*panes), steps[-1].type_info, "window")
     added: tuple[tuple[str, Expression], ...] = ((PANE, pane),)
     if kept is not None:
         keys = [(name, _chosen(kept, each, Literal(None, each.type_info))) for name, each in keys]
@@ -97,7 +101,7 @@ def _pane(width_ms: int, offset_ms: int) -> Expression:
 
 
 def _none_or_zero(time: Expression) -> Expression:
-    """Return one pane of dropped records, except of those without a timestamp, which must be seen."""
+    """Return one pane of all records, except of those without a timestamp, which must be seen."""
     is_absent = Call("is_null", (time,), kind=BOOLEAN)
     return _chosen(is_absent, Literal(None, LONG), Literal(0, LONG))
 

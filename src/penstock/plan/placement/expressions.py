@@ -68,14 +68,14 @@ def place_expressions(plan: PhysicalPlan) -> PhysicalPlan:
             if source is not None and reason is None:
                 assigns = None if timestamps is None else timestamps.id
                 is_last = merged_for is not None and _is_finished(plan, run, source, merged_for)
-                if timestamps is not None and _has_conditions(op):
-                    is_last = False  # what they drop has timestamps, and those are checked
+                if assigns is not None and (_has_conditions(op) or is_rolling(plan, merged_for)):
+                    is_last = False  # a result lacks times of the records, and those are checked
                 made = PlannedProjection(
                     run.index, source.id, op.id, merged_for, assigns, is_finished=is_last
                 )
                 projections.append(made)
                 why = f"it directly follows {source.name!r}, whose rows are columns"
-                decisions.append(Decision(subject, _choice(made), why))
+                decisions.append(Decision(subject, _choice(plan, made), why))
             else:
                 decisions.append(Decision(subject, _WORKER, reason or ""))
     return replace(plan, projections=tuple(projections), decisions=tuple(decisions))
@@ -100,7 +100,7 @@ def merging_operator(
 ) -> int | None:
     """Return the operator of aggregates whose parts Spark SQL may merge, if `op` selects them.
 
-    With timestamps it is one of windows whose records are merged by key and pane.
+    Behind timestamps, records are merged by key and pane, or by key if it has no windows.
 
     That is legal where the sender may merge them, because it is the same merge of the same rows, and if Spark SQL has the same
     keys and sums: equality of floats as keys differs, and it adds decimals with a digit less.
@@ -112,7 +112,7 @@ def merging_operator(
         return None
     target = channel.target_operator
     reader = _operator(plan, target)
-    if reader.kind != (KEYED_WINDOW if is_timed else KEYED_AGGREGATE):
+    if reader.kind not in ((KEYED_WINDOW, KEYED_AGGREGATE) if is_timed else (KEYED_AGGREGATE,)):
         return None
     aggregate = function_of(reader)
     if not isinstance(aggregate, KeyedAggregate) or not aggregate.is_merged_alike_by_sql:
@@ -136,10 +136,15 @@ def _has_conditions(op: OperatorSpec) -> bool:
     return any(isinstance(step, WhereStep) for step in op.function.steps)
 
 
-def _choice(projection: PlannedProjection) -> str:
+def is_rolling(plan: PhysicalPlan, merged_for: int | None) -> bool:
+    """Return whether the operator for which Spark SQL merges has no windows."""
+    return merged_for is not None and _operator(plan, merged_for).kind == KEYED_AGGREGATE
+
+
+def _choice(plan: PhysicalPlan, projection: PlannedProjection) -> str:
     if projection.merged_for is None:
         return _SQL
-    merged = _MERGED if projection.timestamps is None else _PANED
+    merged = _MERGED if is_rolling(plan, projection.merged_for) else _PANED
     return merged + _RESULTS if projection.is_finished else merged
 
 

@@ -25,7 +25,7 @@ from penstock.connectors.spark_source import by_position
 from penstock.errors import SourceError
 from penstock.expressions.keyed_aggregate import KeyedAggregate
 from penstock.expressions.paned import by_pane
-from penstock.expressions.steps import ExpressionChain, WhereStep
+from penstock.expressions.steps import WhereStep
 from penstock.graph.log_source import LogSource
 from penstock.graph.logical import LogicalGraph
 from penstock.graph.query_source import QuerySource
@@ -236,44 +236,40 @@ def _evaluated(context: ReadContext, planned: PlannedProjection, frame: DataFram
     node = graph.node(planned.operator)
     if planned.merged_for is None:
         return projected(frame, node.function, node.origin)
-    shape = None
-    if planned.timestamps is None:
-        chain, aggregate = node.function, graph.node(planned.merged_for).function
-    else:
-        chain, aggregate, shape = _by_pane(graph, planned)
+    chain, (aggregate, windows) = node.function, _aggregate_of(graph, planned.merged_for)
+    if planned.timestamps is not None:
+        column = _time_of(graph, planned.timestamps)
+        panes = None if windows is None else (windows.width, windows.offset)
+        keeps = not planned.is_finished
+        chain, aggregate = by_pane(chain, aggregate, column, panes, keeps_time=keeps)
     if not planned.is_finished:
         parts = projected(frame, chain, node.origin)
         return merged(parts, aggregate, tasks, is_ordered=context.behind is None)
     made = context.program.computed_sources[planned.source].type_info
-    if shape is None:
+    if windows is None:
         few = finished(frame, chain, aggregate, made, node.origin)
     else:
-        few = finished_windows(frame, chain, aggregate, shape.width, made, node.origin)
+        few = finished_windows(frame, chain, aggregate, windows.width, made, node.origin)
     return few.coalesce(tasks)
 
 
-def _by_pane(
-    graph: LogicalGraph, planned: PlannedProjection
-) -> tuple[ExpressionChain, KeyedAggregate, RegularWindows]:
-    """Return the selection and the merge of windows, by key and pane, and the shape of these."""
-    assert planned.timestamps is not None, "the plan merges by pane"
-    assert planned.merged_for is not None, "the plan merges by pane"
-    marks = graph.node(planned.timestamps).watermarking
-    window = graph.node(planned.merged_for).window
+def _aggregate_of(
+    graph: LogicalGraph, operator: int
+) -> tuple[KeyedAggregate, RegularWindows | None]:
+    """Return the merge of an operator of aggregates, and the shape of its windows if it has some."""
+    node = graph.node(operator)
+    if node.window is None:
+        return node.function, None
+    assert node.window.panes is not None, "the plan merges by pane"
+    return node.window.fold_function, node.window.panes
+
+
+def _time_of(graph: LogicalGraph, operator: int) -> str:
+    """Return the column of which an operator assigns timestamps."""
+    marks = graph.node(operator).watermarking
     assert marks is not None, "it assigns timestamps"
     assert isinstance(marks.assigner, ColumnTimestamps), "it assigns timestamps of a column"
-    assert window is not None, "it has windows"
-    assert window.panes is not None, "the plan merges by pane"
-    shape, chain = window.panes, graph.node(planned.operator).function
-    chain, aggregate = by_pane(
-        chain,
-        window.fold_function,
-        marks.assigner.name,
-        shape.width,
-        shape.offset,
-        keeps_time=not planned.is_finished,
-    )
-    return chain, aggregate, shape
+    return marks.assigner.name
 
 
 def _batch_splits(
