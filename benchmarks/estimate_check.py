@@ -175,7 +175,7 @@ def summary(compared: Sequence[Compared]) -> str:
     times = [factor for each in compared if (factor := each.time_factor) is not None]
     memories = [each.memory_factor for each in compared]
     return (
-        f"Of {len(compared)} recorded runs, estimates are {min(times):.2f} to {max(times):.2f} times the measured time, "
+        f"Estimates of {len(compared)} recorded runs are {min(times):.2f} to {max(times):.2f} times the measured time, "
         f"and {min(memories):.2f} to {max(memories):.2f} times the measured memory."
     )
 

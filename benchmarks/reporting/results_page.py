@@ -13,6 +13,7 @@ from statistics import median
 from typing import Any
 
 from benchmarks.reporting.costs import RESULTS, newest
+from benchmarks.reporting.query_times import query_table, summary
 from benchmarks.reporting.render import table
 
 PAGE = RESULTS.parents[1] / "docs" / "benchmarks.md"
@@ -62,6 +63,7 @@ _OURS = "penstock "
 _ROLES = ("driver", "jvm", "workers")
 _COMMIT = 7
 _ROWS = "coded-rows"
+_QUERIES = "nexmark"
 _LIVE = 10_000
 """Records that a run in mode MIXED has behind those of history."""
 
@@ -69,7 +71,7 @@ _LIVE = 10_000
 def _spread(values: Mapping[str, float]) -> str:
     if values["min"] == values["max"]:
         return f"{values['median']:.2f}"
-    return f"{values['median']:.2f} ({values['min']:.2f}-{values['max']:.2f})"
+    return f"{values['min']:.2f}-{values['max']:.2f}"
 
 
 def _mebibytes(row: Mapping[str, Any], *roles: str) -> str:
@@ -108,7 +110,6 @@ _COLUMNS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "snapshot MiB": lambda row: _detail(row, "snapshot_bytes"),
     "local copy MiB": lambda row: _detail(row, "local_store_bytes"),
     "memory MiB": lambda row: _mebibytes(row, *_ROLES),
-    "worker MiB": lambda row: _mebibytes(row, "largest_worker"),
 }
 _CAPTION = ("records", "keys", "cores")
 """Columns that are in the caption if all rows have the same."""
@@ -156,6 +157,8 @@ def main() -> None:
 def _section(name: str, what: str) -> str:
     result = newest(name)
     facts, shown = ([], _encodings(result["results"])) if name == _ROWS else _shown(result)
+    if name == _QUERIES:
+        shown += f"\n\n{summary(result)}\n\n{query_table(result).rstrip()}"
     facts += [
         "1 round" if result["runs"] == 1 else f"{result['runs']} rounds",
         f"commit `{result['commit'][:_COMMIT]}`",

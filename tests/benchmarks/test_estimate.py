@@ -49,5 +49,5 @@ def test_the_page_has_the_table_and_what_the_command_prints(capsys):
         assert f"| {name} | {size:,} |" in page
     assert estimate_check.main() == 0
     *_, told = capsys.readouterr().out.splitlines()
-    assert told.startswith(f"Of {len(RUNS)} recorded runs")
+    assert told.startswith(f"Estimates of {len(RUNS)} recorded runs")
     assert told in page

@@ -187,6 +187,6 @@ def test_rounds_of_single_systems_are_joined_one_after_the_other() -> None:
 
 def test_the_page_has_the_newest_times() -> None:
     (result,) = read_results(NEWEST)
-    page = (Path(__file__).parents[2] / "docs" / "sql.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "benchmarks.md").read_text(encoding="utf-8")
     assert query_table(result) in page
     assert summary(result) in page

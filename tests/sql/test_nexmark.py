@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pyarrow as pa
 import pytest
 
 from benchmarks.nexmark.events import nexmark_events
-from benchmarks.nexmark.queries import QUERIES, NexmarkQuery, table_of_queries
+from benchmarks.nexmark.queries import QUERIES, NexmarkQuery
 from penstock.common import Configuration, Duration, Row, Types, WatermarkStrategy
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.connectors import CollectionSource
@@ -67,8 +65,3 @@ def test_a_query_has_the_answer_of_duckdb(name: str, mode: str) -> None:
     expected = wanted(query)
     assert expected
     assert answer(query, mode) == expected
-
-
-def test_the_page_about_sql_lists_the_queries() -> None:
-    page = (Path(__file__).parents[2] / "docs/sql.md").read_text(encoding="utf-8")
-    assert table_of_queries() in page

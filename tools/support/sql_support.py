@@ -23,6 +23,8 @@ from penstock.sql.scalar_binding.calls import UNPREDICTABLE
 PAGE = Path(__file__).parents[2] / "docs" / "sql.md"
 _BLOCK = re.compile(r"(<!-- support -->\n).*?(<!-- /support -->)", re.DOTALL)
 
+_MISSING = "**no**"
+
 _TABLES = """
 CREATE TABLE a (id INT, k STRING, n INT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts) WITH ('connector' = 'datagen');
 CREATE TABLE b (id INT, k STRING, n INT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts) WITH ('connector' = 'datagen');
@@ -118,14 +120,14 @@ CONSTRUCTS: Mapping[str, str] = {
 
 
 def support_of(query: str) -> str:
-    """Return the changelog mode of a query and what it keeps, or the error, as two cells."""
+    """Return the changelog mode of a query and its state, or the error, as two cells."""
     environment = StreamExecutionEnvironment.get_execution_environment()
     session = environment.sql_session
     session.execute(_TABLES)
     try:
         relation = SqlJob(environment, session).relation(parse_query(query))
     except SqlError as error:
-        return f"**no** | {_first_line(error.problem)}"
+        return f"{_MISSING} | {_first_line(error.problem)}"
     kept = dict.fromkeys(str(each.state) for each in with_state(relation))
     return f"{relation.changelog.value} | {'; '.join(kept) or 'nothing'}"
 
@@ -136,27 +138,34 @@ def _first_line(problem: str) -> str:
 
 def render_tables() -> str:
     """Return the tables as markdown."""
-    rows = [f"| {name} | {support_of(query)} |" for name, query in CONSTRUCTS.items()]
-    there = [each for each in rows if "| **no** |" not in each]
-    missing = [each.replace("| **no** |", "|") for each in rows if "| **no** |" in each]
-    names = {
-        "aggregates": sorted({*_RESULTS, *_OTHER_NAMES}),
-        "functions of OVER": sorted({*POSITIONAL, *ACCUMULATORS, "MIN", "MAX"}),
-        "refused, because they depend on the time of computation": sorted(UNPREDICTABLE),
+    names_by_support: dict[str, list[str]] = {}
+    for name, query in CONSTRUCTS.items():
+        names_by_support.setdefault(support_of(query), []).append(name)
+    missing = [
+        name
+        for support, names in names_by_support.items()
+        if support.startswith(_MISSING)
+        for name in names
+    ]
+    rows = [
+        f"| {'; '.join(names)} | {support} |"
+        for support, names in names_by_support.items()
+        if not support.startswith(_MISSING)
+    ]
+    names_by_kind = {
+        "Aggregates": sorted({*_RESULTS, *_OTHER_NAMES}),
+        "Functions of OVER": sorted({*POSITIONAL, *ACCUMULATORS, "MIN", "MAX"}),
+        "Refused, because they depend on the time of computation": sorted(UNPREDICTABLE),
     }
     return "\n".join(
         [
             "| Construct | Changelog mode | State |",
             "|---|---|---|",
-            *there,
+            *rows,
             "",
-            "| Not supported | Error |",
-            "|---|---|",
-            *missing,
+            f"These constructs are not supported: {'; '.join(missing)}.",
             "",
-            "| Names | |",
-            "|---|---|",
-            *(f"| {kind} | {_listed(found)} |" for kind, found in names.items()),
+            *(f"* {kind}: {_listed(found)}" for kind, found in names_by_kind.items()),
             "",
         ]
     )

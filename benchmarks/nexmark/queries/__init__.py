@@ -19,13 +19,11 @@ class NexmarkQuery:
 
     Attributes:
         name: `q0` to `q22`.
-        asks: What it asks, in a sentence.
         text: In the dialect of Flink.
         duckdb_text: The same for DuckDB.
     """
 
     name: str
-    asks: str
     text: str
     duckdb_text: str
 
@@ -43,10 +41,10 @@ class NexmarkQuery:
 
 
 def _read(path: Path) -> NexmarkQuery:
-    first, _, text = path.read_text(encoding="utf-8").partition("\n")
+    _, _, text = path.read_text(encoding="utf-8").partition("\n")
     other = path.with_suffix(".duckdb.sql")
     duckdb_text = other.read_text(encoding="utf-8") if other.exists() else text
-    return NexmarkQuery(path.stem, first.removeprefix("-- "), text.strip(), duckdb_text.strip())
+    return NexmarkQuery(path.stem, text.strip(), duckdb_text.strip())
 
 
 QUERIES = {
@@ -55,12 +53,3 @@ QUERIES = {
     if "." not in path.stem
 }
 """Name to query, in order. Of Nexmark's 23, q12 is missing: its windows go by the clock of whoever computes them."""
-
-
-def table_of_queries() -> str:
-    """Return the table of the page about SQL, as Markdown."""
-    lines = ["| Query | Asks for |", "|---|---|"]
-    for query in QUERIES.values():
-        link = f"../benchmarks/nexmark/queries/{query.name}.sql"
-        lines.append(f"| [{query.name}]({link}) | {query.asks.removesuffix('.')} |")
-    return "\n".join(lines)
