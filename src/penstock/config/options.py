@@ -29,9 +29,8 @@ ENABLE_CODED_ROWDATA: ConfigOption[bool] = ConfigOption(
     parse=BOOLEAN,
     default=False,
     description=(
-        "Store values of declared row, tuple and map types as coded rows: fields behind tags, with "
-        "numbers of variable length. It changes the size of state and the time it takes, never the "
-        "result. A job reads state of both forms, and rewrites it as it changes."
+        "Store values of declared row, tuple and map types as coded rows, with fields behind tags. "
+        "Results are the same, and a job reads state of both forms."
     ),
 )
 
@@ -40,8 +39,7 @@ STATE_COMPRESSION: ConfigOption[str] = ConfigOption(
     parse=STRING,
     default="none",
     description=(
-        "Compression of change logs and snapshots of state: `none`, `lz4` or `zstd`. A job reads "
-        "state of every compression."
+        "Compression of change logs and snapshots of state. A job reads state of every compression."
     ),
     check=one_of("none", "lz4", "zstd"),
 )
@@ -54,10 +52,9 @@ OBJECT_REUSE: ConfigOption[bool] = ConfigOption(
     parse=BOOLEAN,
     default=False,
     description=(
-        "Let operators of one task always share records. With true no record is copied, and the program "
-        "is responsible: no function may change a record that another function, or itself later, still "
-        "reads. With false records are copied unless attributes of operators and functions make that "
-        "unnecessary (FLIP-329), which changes the speed, never the result."
+        "Let operators of one task share all records without copies; then no function may change a "
+        "record that another one reads. With false records are copied unless attributes make that "
+        "unnecessary (FLIP-329)."
     ),
 )
 
@@ -66,8 +63,7 @@ VERIFY_OBJECT_REUSE: ConfigOption[bool] = ConfigOption(
     parse=BOOLEAN,
     default=False,
     description=(
-        "Check functions that promise not to use emitted values again. An error names a function "
-        "that breaks the promise. For tests: every record is pickled several times."
+        "Check functions that promise not to use emitted values again. It is slow: for tests."
     ),
 )
 
@@ -79,9 +75,8 @@ LOGGING_FORMAT: ConfigOption[str] = ConfigOption(
     parse=Parser("format", lambda text: text.strip().lower()),
     default="text",
     description=(
-        "Form of the log lines of the driver. `text` leaves them to the program's own configuration of "
-        "`logging`. `json` writes one JSON object per line to stderr, with the event that a line is about; "
-        "`penstock run` with `-D logging.format=json` writes these lines in place of its progress."
+        "Form of the log lines of the driver: `text` is the program's own configuration of `logging`,"
+        " `json` an object per line on stderr, with the event of the line."
     ),
     check=one_of("text", "json"),
 )
@@ -95,8 +90,7 @@ STATE_TTL: ConfigOption[timedelta] = ConfigOption(
     parse=DURATION,
     default=timedelta(0),
     description=(
-        "Time after which a regular join forgets a row that did not change any more. Such a row "
-        "never matches later rows, and results that contain it stay. 0 keeps rows for ever."
+        "Time after which a regular join forgets a row that did not change. 0 keeps rows without end."
     ),
     check=Limit("must not be negative", lambda value: value >= timedelta(0)),
 )
@@ -109,8 +103,8 @@ MISSING_COLUMNS: ConfigOption[str] = ConfigOption(
     parse=Parser("choice", lambda text: text.strip().lower()),
     default="warn",
     description=(
-        "Reaction if no file of a source has a declared column, which is None in every record then: `warn` once, "
-        "`error` or `ignore`. The check reads the first hundred files, and of JSON files their beginning."
+        "Reaction if no file of a source has a declared column: `warn` once, `error` or `ignore`. The"
+        " check reads the first hundred files."
     ),
     check=one_of("warn", "error", "ignore"),
 )
@@ -157,8 +151,7 @@ TARGET: ConfigOption[str] = ConfigOption(
     parse=STRING,
     default="spark",
     description=(
-        "Effect of executing a job: `spark` runs it, `plan` only plans it and shows the plan, "
-        "without starting Spark."
+        "Effect of executing a job: `spark` runs it, `plan` only shows its plan, without Spark."
     ),
     check=one_of("spark", PLAN_ONLY),
 )
@@ -168,8 +161,8 @@ PARALLELISM: ConfigOption[int | None] = ConfigOption(
     parse=INTEGER,
     default=None,
     description=(
-        "Number of subtasks of every operator that does not set its own. When unset it is the "
-        "number of cores Spark has."
+        "Number of subtasks of operators without their own. When unset it is the number of cores of "
+        "Spark."
     ),
     check=Limit("must be 1 or more", lambda value: value is None or value >= 1),
 )
@@ -179,8 +172,7 @@ MAX_PARALLELISM: ConfigOption[int] = ConfigOption(
     parse=INTEGER,
     default=128,
     description=(
-        "Number of key groups, the units in which keyed state is stored and rescaled; an upper "
-        "bound of the parallelism."
+        "Number of key groups, in which keyed state is stored; an upper bound of the parallelism."
     ),
     check=between(1, 32_768),
 )
@@ -189,7 +181,7 @@ JOB_NAME: ConfigOption[str] = ConfigOption(
     key="pipeline.name",
     parse=STRING,
     default="penstock-job",
-    description="Name of the job in messages, in metrics and in Spark's user interface.",
+    description="Name of the job.",
     check=NOT_BLANK,
 )
 
@@ -198,9 +190,8 @@ CHECKPOINT_DIR: ConfigOption[str | None] = ConfigOption(
     parse=STRING,
     default=None,
     description=(
-        "Directory that holds the progress and the state of the job, also `s3://bucket/path`, `gs://` or `abfss://`; a job "
-        "started again with the same directory resumes. When unset a temporary directory is used and the job "
-        "cannot be resumed."
+        "Directory of the progress and state of the job, also `s3://bucket/path`, `gs://` or "
+        "`abfss://`. A job with the same directory resumes; when unset, it cannot be resumed."
     ),
     check=NOT_BLANK,
     fallback_keys=("state.checkpoints.dir",),
@@ -211,8 +202,8 @@ CHECKPOINT_INTERVAL: ConfigOption[timedelta] = ConfigOption(
     parse=DURATION,
     default=timedelta(0),
     description=(
-        "Time between the starts of two micro-batches of the live run; each of them ends with "
-        "a checkpoint. 0 starts the next one as soon as the last one is done."
+        "Time between the starts of two micro-batches of the live run; each ends with a checkpoint. 0"
+        " starts the next one at once."
     ),
 )
 
@@ -221,10 +212,8 @@ INTERVAL_DURING_BACKLOG: ConfigOption[timedelta | None] = ConfigOption(
     parse=DURATION,
     default=None,
     description=(
-        "Checkpoint interval while a source is reading its history. 0 reads history as a batch "
-        "run: without checkpoints, at batch speed, and from its start again after a failure. "
-        "When unset, history is read with `execution.checkpointing.interval`. `execution.history` is the short way "
-        "to 0."
+        "Checkpoint interval while a source reads its history. 0 reads history as a batch run. When "
+        "unset, it is `execution.checkpointing.interval`."
     ),
 )
 
@@ -233,8 +222,8 @@ HISTORY: ConfigOption[str | None] = ConfigOption(
     parse=Parser("choice", lambda text: text.strip().lower()),
     default=None,
     description=(
-        "Run that reads history before a job goes live: `batch` is a batch run, at batch speed, as with "
-        "`execution.checkpointing.interval-during-backlog` of 0, which is Flink's key for it; `stream` is the live run. When "
+        "Run that reads history before a job goes live: `batch`, which is short for "
+        "`execution.checkpointing.interval-during-backlog` of 0, or `stream`, the live run. When "
         "unset, that key decides."
     ),
     check=Limit("must be batch or stream", lambda how: how in (None, "batch", "stream")),
@@ -245,9 +234,8 @@ OPERATOR_CHAINING: ConfigOption[bool] = ConfigOption(
     parse=BOOLEAN,
     default=True,
     description=(
-        "Let operators without an exchange between them call each other. With false records go "
-        "from one to the other in frames, within their subtask. It changes the speed, never the "
-        "result."
+        "Let operators without an exchange between them call each other. With false they exchange "
+        "frames within their subtask. Results are the same."
     ),
     fallback_keys=("pipeline.operator-chaining",),
 )
@@ -257,9 +245,8 @@ AUTO_UIDS: ConfigOption[bool] = ConfigOption(
     parse=BOOLEAN,
     default=True,
     description=(
-        "Give an operator without a uid one, made of its place in the program. With false, a program "
-        "is refused if a source, an operator or a sink has no uid; the error lists them with "
-        "their lines."
+        "Give an operator without a uid one by its place in the program. With false, every source, "
+        "operator and sink needs a uid."
     ),
 )
 
@@ -267,7 +254,7 @@ FRAME_RECORDS: ConfigOption[int] = ConfigOption(
     key="execution.frame.max-records",
     parse=INTEGER,
     default=4096,
-    description="Largest number of records in one frame, the unit in which Spark moves records.",
+    description="Largest number of records in one frame, the unit of an exchange.",
     check=between(1, 1_000_000),
 )
 
@@ -276,9 +263,8 @@ SORTED_INPUTS_MEMORY: ConfigOption[int] = ConfigOption(
     parse=MEMORY,
     default=256 << 20,
     description=(
-        "Memory in bytes that the records of one key group may take in a worker of a batch run, as "
-        "Python objects. A larger key group is spilled to Spark's local directories and processed "
-        "in portions; the answer is the same."
+        "Memory in bytes for the records of one key group in a batch run. A larger key group is "
+        "spilled to Spark's local directories. Results are the same."
     ),
     check=Limit("must be 1 or more", lambda value: value >= 1),
 )
@@ -287,7 +273,7 @@ MAX_RECORDS_PER_BATCH: ConfigOption[int] = ConfigOption(
     key="execution.live.max-records-per-batch",
     parse=INTEGER,
     default=1_000_000,
-    description="Largest number of records one micro-batch takes from each source that counts records.",
+    description="Largest number of records that one micro-batch takes from each source.",
     check=Limit("must be 1 or more", lambda value: value >= 1),
 )
 
@@ -295,11 +281,7 @@ MAX_FILES_PER_BATCH: ConfigOption[int] = ConfigOption(
     key="execution.live.max-files-per-batch",
     parse=INTEGER,
     default=8,
-    description=(
-        "Largest number of new files one micro-batch takes from each file source. Workers hold a "
-        "micro-batch in memory, and a file often has a hundred megabytes. Batch runs have no "
-        "such limit."
-    ),
+    description=("Largest number of new files that one micro-batch takes from each file source."),
     check=Limit("must be 1 or more", lambda value: value >= 1),
 )
 
@@ -308,11 +290,9 @@ STATE_BACKEND: ConfigOption[str] = ConfigOption(
     parse=Parser("backend", lambda text: _BACKENDS.get(text.strip().lower(), text)),
     default="hashmap",
     description=(
-        "Place of the local copy of the state of a live run: `hashmap` is objects in the memory "
-        "of each worker process, `lmdb` is memory-mapped files that the workers of an executor "
-        "share and that may exceed memory. Results, checkpoints and savepoints are the same. "
-        "Flink's `rocksdb` and `forst` mean `lmdb`, and its older `jobmanager` and `filesystem` "
-        "mean `hashmap`."
+        "Place of the local copy of the state of a live run: `hashmap` is the memory of each worker "
+        "process, `lmdb` is files that the workers of an executor share. Results are the same. "
+        "Flink's `rocksdb` and `forst` mean `lmdb`, `jobmanager` and `filesystem` mean `hashmap`."
     ),
     check=one_of("hashmap", "lmdb"),
     fallback_keys=("state.backend",),
@@ -323,8 +303,8 @@ SAVEPOINT_DIR: ConfigOption[str | None] = ConfigOption(
     parse=STRING,
     default=None,
     description=(
-        "Directory in which savepoints get directories of their own, unless a request names "
-        "another; also `s3://bucket/path`, `gs://` or `abfss://`. When unset it is `savepoints` in the checkpoint directory."
+        "Directory of savepoints, unless a request names another; also `s3://bucket/path`, `gs://` or"
+        " `abfss://`. When unset it is `savepoints` in the checkpoint directory."
     ),
     check=NOT_BLANK,
     fallback_keys=("state.savepoints.dir",),
@@ -335,8 +315,8 @@ RECOVERY_PATH: ConfigOption[str | None] = ConfigOption(
     parse=STRING,
     default=None,
     description=(
-        "Savepoint from which a new job starts, also `s3://bucket/path`, `gs://` or `abfss://`. A job whose checkpoint directory "
-        "is already in use resumes from that instead, so the setting may stay."
+        "Savepoint from which a new job starts, also `s3://bucket/path`, `gs://` or `abfss://`. It "
+        "has no effect if the checkpoint directory is already in use."
     ),
     check=NOT_BLANK,
     fallback_keys=("execution.savepoint.path",),
@@ -347,8 +327,8 @@ IGNORE_UNCLAIMED_STATE: ConfigOption[bool] = ConfigOption(
     parse=BOOLEAN,
     default=False,
     description=(
-        "Let a job start from a savepoint that has state of operators, or positions of sources, "
-        "which the program no longer has. They are left out."
+        "Start from a savepoint without state of operators, or positions of sources, that the program"
+        " no longer has."
     ),
     fallback_keys=("execution.savepoint.ignore-unclaimed-state",),
 )
@@ -358,9 +338,8 @@ IGNORE_SOURCE_POSITIONS: ConfigOption[bool] = ConfigOption(
     parse=BOOLEAN,
     default=False,
     description=(
-        "Let a job start from a savepoint although reading cannot go on at the saved position: "
-        "a DataFrame is read as it is given, so it must begin behind the records already read. Other "
-        "sources always go on at the saved position."
+        "Start from a savepoint although a streaming DataFrame cannot continue at the saved position;"
+        " it must begin behind the records already read."
     ),
 )
 
@@ -369,9 +348,8 @@ IGNORE_KEY_KINDS: ConfigOption[bool] = ConfigOption(
     parse=BOOLEAN,
     default=False,
     description=(
-        "Let a changed program go on with state although the first keys of an operator have other "
-        "kinds than the keys of its state, such as tuples instead of text. They never match stored "
-        "keys, so the program is refused unless keys of several kinds are intended."
+        "Let a changed program continue with state although the first keys of an operator have other "
+        "kinds than the stored ones."
     ),
 )
 

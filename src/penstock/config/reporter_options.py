@@ -16,8 +16,9 @@ UI_PORT: ConfigOption[int | None] = ConfigOption(
     parse=INTEGER,
     default=None,
     description=(
-        "Port of a server in the driver, with the page of the jobs, `/metrics` for Prometheus and `/status` as JSON. "
-        "0 is any free port, which the log shows. When unset there is no server. It needs the extra `ui`."
+        "Port of a server in the driver, with the page of the jobs, `/metrics` for Prometheus and "
+        "`/status` as JSON. 0 is any free port, which the log shows. When unset there is no server. "
+        "It needs the extra `ui`."
     ),
     check=Limit(
         f"must be between 0 and {_MOST_PORT:,}",
@@ -30,8 +31,8 @@ UI_ADDRESS: ConfigOption[str] = ConfigOption(
     parse=STRING,
     default="127.0.0.1",
     description=(
-        "Address that the server of `ui.port` listens on. The default is reached from this machine only. "
-        "Reading needs no login: open it only to networks whose users may all see the names and numbers of the job."
+        "Address of the server of `ui.port`. Readers need no login: open it only to networks whose "
+        "users may see the names and numbers of the job."
     ),
     check=NOT_BLANK,
 )
@@ -41,9 +42,8 @@ UI_HOSTS: ConfigOption[str | None] = ConfigOption(
     parse=STRING,
     default=None,
     description=(
-        "Further names by which the server may be called, with commas between, such as that of a proxy before it. "
-        "Requests with another name in their `Host` are refused; `localhost`, the name of the machine and addresses are "
-        "always accepted."
+        "Further names of the server, such as that of a proxy, separated by commas. Requests with "
+        "another `Host` are refused, except `localhost`, the name of the machine and addresses."
     ),
     check=NOT_BLANK,
 )
@@ -55,9 +55,9 @@ UI_TOKEN: ConfigOption[str | None] = ConfigOption(
     parse=STRING,
     default=None,
     description=(
-        "Secret of those who may change a job with the page: take savepoints, and stop it. They open the page with "
-        "`#token=…` behind its address. When unset, `penstock run --ui` makes one and prints the address with it, and "
-        "in other programs the page reads only."
+        "Secret of those who may take savepoints and stop the job with the page, at its address with "
+        "`#token=…`. When unset, `penstock run --ui` makes one; in other programs the page reads "
+        "only."
     ),
     check=Limit(
         "must have 16 characters or more: letters, digits, `-`, `_`, `.` and `~`",
@@ -79,9 +79,8 @@ OTEL_ENABLED: ConfigOption[bool] = ConfigOption(
     parse=BOOLEAN,
     default=_OFF,
     description=(
-        "Send metrics and spans from the driver to an OpenTelemetry collector, by OTLP over HTTP. OpenTelemetry's own "
-        "environment variables count: `OTEL_EXPORTER_OTLP_ENDPOINT`, `OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_SERVICE_NAME`, "
-        "`OTEL_RESOURCE_ATTRIBUTES`, `OTEL_TRACES_SAMPLER`, `OTEL_SDK_DISABLED`. It needs the extra `otel`."
+        "Send metrics and spans from the driver to an OpenTelemetry collector, by OTLP over HTTP. "
+        "OpenTelemetry's own environment variables count. It needs the extra `otel`."
     ),
 )
 
@@ -90,8 +89,8 @@ OTEL_ENDPOINT: ConfigOption[str | None] = ConfigOption(
     parse=STRING,
     default=None,
     description=(
-        "Address of the collector, such as `http://localhost:4318`; `/v1/metrics` and `/v1/traces` are added. When unset it "
-        "is that of the environment variable, else this example."
+        "Address of the collector, such as `http://localhost:4318`. When unset it comes from the "
+        "environment, else it is this example."
     ),
     check=NOT_BLANK,
 )
@@ -100,7 +99,7 @@ OTEL_INTERVAL: ConfigOption[timedelta] = ConfigOption(
     key="otel.interval",
     parse=DURATION,
     default=timedelta(seconds=60),
-    description="Time between two reports of metrics; at the end of a job they are reported, too.",
+    description="Time between two reports of metrics.",
     check=_POSITIVE,
 )
 
@@ -108,10 +107,7 @@ OTEL_MICRO_BATCH_INTERVAL: ConfigOption[timedelta] = ConfigOption(
     key="otel.micro-batch-interval",
     parse=DURATION,
     default=timedelta(seconds=10),
-    description=(
-        "Least time between two micro-batches of a run that have a span. There may be hundreds of micro-batches a second; their metrics "
-        "count all of them."
-    ),
+    description="Least time between two micro-batches of a run that have a span.",
     check=_POSITIVE,
 )
 
@@ -120,9 +116,8 @@ OPENLINEAGE_ENABLED: ConfigOption[bool] = ConfigOption(
     parse=BOOLEAN,
     default=_OFF,
     description=(
-        "Send the inputs and outputs of a job from the driver as events of OpenLineage. OpenLineage's own environment variables "
-        "count: `OPENLINEAGE_URL`, `OPENLINEAGE_API_KEY`, `OPENLINEAGE_NAMESPACE`, `OPENLINEAGE_CONFIG`, `OPENLINEAGE_DISABLED`. "
-        "It needs the extra `openlineage`."
+        "Send the inputs and outputs of a job from the driver as events of OpenLineage. OpenLineage's"
+        " own environment variables count. It needs the extra `openlineage`."
     ),
 )
 
@@ -131,7 +126,7 @@ OPENLINEAGE_URL: ConfigOption[str | None] = ConfigOption(
     parse=STRING,
     default=None,
     description=(
-        "Address of the receiver, such as `http://localhost:5000`; `/api/v1/lineage` is added. When unset it comes from the "
+        "Address of the receiver, such as `http://localhost:5000`. When unset it comes from the "
         "environment or `openlineage.yml`."
     ),
     check=NOT_BLANK,
@@ -141,7 +136,10 @@ OPENLINEAGE_NAMESPACE: ConfigOption[str | None] = ConfigOption(
     key="openlineage.namespace",
     parse=STRING,
     default=None,
-    description="Namespace of jobs in OpenLineage. When unset it is that of the environment, else `default`.",
+    description=(
+        "Namespace of jobs in OpenLineage. When unset it comes from the environment, else it is "
+        "`default`."
+    ),
     check=NOT_BLANK,
 )
 
@@ -149,7 +147,9 @@ OPENLINEAGE_INTERVAL: ConfigOption[timedelta] = ConfigOption(
     key="openlineage.interval",
     parse=DURATION,
     default=timedelta(seconds=60),
-    description="Least time between two events RUNNING of a job that only have new numbers of records.",
+    description=(
+        "Least time between two events RUNNING of a job that only have new numbers of records."
+    ),
     check=_POSITIVE,
 )
 
@@ -158,7 +158,7 @@ METRICS_LOG_INTERVAL: ConfigOption[timedelta | None] = ConfigOption(
     parse=DURATION,
     default=None,
     description=(
-        "Least time between two log lines with all metrics of a job, at INFO; the last ones are logged at its end. When unset they are "
+        "Least time between two log lines with all metrics of a job, at INFO. When unset they are "
         "logged at DEBUG whenever they change."
     ),
     check=_POSITIVE,

@@ -24,9 +24,8 @@ RESTART_STRATEGY: ConfigOption[str] = ConfigOption(
     default="none",
     description=(
         "Reaction to a failure of a job. `none` fails it; the others start it again from its last "
-        "checkpoint, a batch run from its beginning, in the same process: `fixed-delay` after the "
-        "same time each time, `exponential-delay` after a time that grows, `failure-rate` unless "
-        "it fails too often. A program that cannot run as it is written is not tried again."
+        "checkpoint, a batch run from its beginning: `fixed-delay` after the same time, `exponential-"
+        "delay` after a growing time, `failure-rate` unless it fails too often."
     ),
     check=one_of("none", "fixed-delay", "exponential-delay", "failure-rate"),
     fallback_keys=("restart-strategy",),
@@ -75,10 +74,7 @@ EXPONENTIAL_RESET: ConfigOption[timedelta] = ConfigOption(
     key="restart-strategy.exponential-delay.reset-backoff-threshold",
     parse=DURATION,
     default=timedelta(hours=1),
-    description=(
-        "Time that the job must run without a failure before `exponential-delay` begins with the "
-        "initial time and no attempts again."
-    ),
+    description="Time without a failure after which `exponential-delay` begins anew.",
 )
 
 EXPONENTIAL_JITTER: ConfigOption[float] = ConfigOption(
@@ -94,8 +90,8 @@ EXPONENTIAL_ATTEMPTS: ConfigOption[int | None] = ConfigOption(
     parse=INTEGER,
     default=None,
     description=(
-        "Number of times that `exponential-delay` starts the job again before it fails; without "
-        "limit when unset."
+        "Number of times that `exponential-delay` starts the job again before it fails; without limit"
+        " when unset."
     ),
     check=Limit("must be 0 or more", lambda value: value is None or value >= 0),
 )

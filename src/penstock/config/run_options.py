@@ -13,10 +13,8 @@ SINGLE_TASK_WORK: ConfigOption[timedelta] = ConfigOption(
     parse=DURATION,
     default=timedelta(milliseconds=30),
     description=(
-        "An epoch that is less work than this runs as one Spark task, with all "
-        "levels, subtasks and sinks in it, because Spark would need longer to start its stages. Work "
-        "is the time of user functions, state and sinks, estimated from earlier epochs; the first "
-        "epoch and those with a savepoint always have one stage per level. 0 uses stages always. "
+        "An epoch with less work than this runs as one Spark task. Work is the time of user "
+        "functions, state and sinks, estimated from earlier epochs. 0 always uses a stage per level. "
         "Results are the same."
     ),
 )
@@ -30,11 +28,8 @@ BATCH_COMBINE: ConfigOption[bool] = ConfigOption(
     parse=BOOLEAN,
     default=True,
     description=(
-        "Let a batch run combine the records of a key before it exchanges them. It does so where only "
-        "the last result of a key or window is required and the function is known to be "
-        "associative, and commutative where records have timestamps. It changes the speed, never "
-        "the result. A task uses up to `execution.sorted-inputs.memory` for it; once that is used "
-        "up, it stops combining unless records became half as many or fewer."
+        "Let a batch run combine the records of a key before the exchange, where only the last result"
+        " counts and the order of calls cannot matter. Results are the same."
     ),
 )
 
@@ -43,9 +38,8 @@ BATCH_EXPRESSIONS: ConfigOption[bool] = ConfigOption(
     parse=BOOLEAN,
     default=True,
     description=(
-        "Let Spark SQL compute expressions of columns that directly follow a DataFrame or files of "
-        "columns (Parquet, ORC, Avro) in a batch run, before records are made of them. Otherwise workers "
-        "compute them, as everywhere else. It changes the speed, never the result."
+        "Let Spark SQL compute expressions of columns directly behind a DataFrame or files of columns"
+        " in a batch run. Results are the same."
     ),
 )
 
@@ -54,9 +48,8 @@ BATCH_QUERIES: ConfigOption[bool] = ConfigOption(
     parse=BOOLEAN,
     default=True,
     description=(
-        "Let Spark SQL compute whole queries of SQL in a batch job: joins, groups, windows and first rows of a "
-        "DataFrame or files of columns, if every part of a query has the same meaning there. Otherwise operators "
-        "compute them, as everywhere else. It changes the speed, never the rows."
+        "Let Spark SQL compute whole queries of SQL in a batch job, where all parts have the same "
+        "meaning there. Rows are the same."
     ),
 )
 
@@ -69,9 +62,8 @@ WATERMARK_LAG_THRESHOLD: ConfigOption[timedelta | None] = ConfigOption(
     parse=DURATION,
     default=None,
     description=(
-        "A source of a live run processes backlog as long as its watermark is further behind the "
-        "clock than this. Once the source has caught up, it never has backlog again. When unset, and for "
-        "sources without watermarks, only parts of a hybrid source before its last are backlog."
+        "A source of a live run is in backlog until its watermark is this close to the clock. When "
+        "unset, only parts of a hybrid source before its last are backlog."
     ),
     check=Limit("must be more than 0", lambda value: value is None or value > timedelta(0)),
 )
@@ -82,9 +74,8 @@ BACKLOG_OUTPUT: ConfigOption[str] = ConfigOption(
     parse=Parser("choice", lambda text: text.strip().lower()),
     default="all",
     description=(
-        "Results of rolling operators (`reduce`, `sum`, …, `last_value`) while history is read as a batch run: "
-        "`all` results, one per record, or only the `latest` one of each key. A sink that keeps one value per key "
-        "does not need it: see `upsert_to`."
+        "Results of rolling operators (`reduce`, `sum`, …, `last_value`) while history is read as a "
+        "batch run: `all`, one per record, or only the `latest` one of each key."
     ),
     check=one_of("all", "latest"),
 )
@@ -94,10 +85,8 @@ BACKLOG_SHARE: ConfigOption[float] = ConfigOption(
     parse=NUMBER,
     default=0.5,
     description=(
-        "Share of the records of a micro-batch that history gets while it is read in the same live run as live "
-        "input. The live input has the rest, so a greater share reads history sooner and makes live results "
-        "later. A micro-batch then has room for `execution.live.max-records-per-batch` records per source. The unused "
-        "part of live input stays free."
+        "Share of the records of a micro-batch for history that is read in the same live run as live "
+        "input."
     ),
     check=Limit("must be more than 0 and less than 1", lambda value: 0 < value < 1),
 )
@@ -107,11 +96,8 @@ BACKLOG_TASKS: ConfigOption[int | None] = ConfigOption(
     parse=INTEGER,
     default=None,
     description=(
-        "Most tasks in which history of a pipeline is read as a batch run while the job has other pipelines. When "
-        "unset there is one fewer than cores for each other pipeline that goes live, but one at least, so that live "
-        "results are not made later by history, which takes longer. Where no other pipeline goes live there is no "
-        "limit. As many as cores gives history all of them. The levels behind an exchange have no more tasks either, "
-        "unless the program sets the number of subtasks."
+        "Most tasks in which history of a pipeline is read as a batch run while the job has other "
+        "pipelines. When unset there is one fewer than cores for each other pipeline that goes live."
     ),
     check=Limit("must be 1 or more", lambda value: value is None or value >= 1),
 )
@@ -121,12 +107,9 @@ CATCH_UP_FACTOR: ConfigOption[int | None] = ConfigOption(
     parse=INTEGER,
     default=None,
     description=(
-        "While more records or files wait than this many micro-batches usually take, as after a "
-        "long outage, a micro-batch takes up to so many times `execution.live.max-records-per-batch` "
-        "or `execution.live.max-files-per-batch`. It takes more files only as long as those of a "
-        "micro-batch have less than 512 MiB. "
-        "Workers need memory for it. 1 never takes more than usual. When unset it is 4, but 1 where the usual "
-        "number is set: that is a limit then."
+        "While more records or files wait than this many usual micro-batches, a micro-batch takes up "
+        "to so many times the usual number. 1 never takes more. When unset it is 4, but 1 where the "
+        "usual number is set."
     ),
     check=Limit("must be 1 or more", lambda value: value is None or value >= 1),
 )
@@ -145,9 +128,8 @@ PYTHON_FILES: ConfigOption[str | None] = ConfigOption(
     parse=STRING,
     default=None,
     description=(
-        "Python files, packages, zip files, wheels and directories that functions import, "
-        "separated by commas. The workers find them on their module search path, zip files and "
-        "wheels unpacked."
+        "Python files, packages, zip files, wheels and directories on the module search path of the "
+        "workers, separated by commas."
     ),
     check=NOT_BLANK,
 )
@@ -157,9 +139,8 @@ PYTHON_REQUIREMENTS: ConfigOption[str | None] = ConfigOption(
     parse=STRING,
     default=None,
     description=(
-        "A `requirements.txt`, which pip installs once per content into a directory that is "
-        "shipped to the workers. With `#` and a directory of packages behind it, only these "
-        "packages are used, without a network."
+        "A `requirements.txt`, whose packages pip installs for the workers. With `#` and a directory "
+        "of packages behind it, pip uses no network."
     ),
     check=NOT_BLANK,
 )
@@ -169,10 +150,8 @@ PYTHON_ARCHIVES: ConfigOption[str | None] = ConfigOption(
     parse=STRING,
     default=None,
     description=(
-        "Zip and tar archives that are unpacked in the current directory of the workers, "
-        "separated by commas: `data.zip#data` in the directory `data`, `data.zip` in one of the "
-        "archive's own name. The workers of a job with archives have a current directory of "
-        "their own."
+        "Zip and tar archives that are unpacked in the current directory of the workers, separated by"
+        " commas: `data.zip#data` in the directory `data`."
     ),
     check=NOT_BLANK,
 )
@@ -182,9 +161,9 @@ PYTHON_EXECUTABLE: ConfigOption[str | None] = ConfigOption(
     parse=STRING,
     default=None,
     description=(
-        "The interpreter of the workers: a path, a command, or a path in an unpacked archive. It "
-        "needs Penstock and its dependencies, and Python of the same version. When unset it is "
-        "that of the program."
+        "Interpreter of the workers: a path, a command, or a path in an unpacked archive. It needs "
+        "Penstock, its dependencies, and the Python version of the program. When unset it is that of "
+        "the program."
     ),
     check=NOT_BLANK,
 )
@@ -203,9 +182,8 @@ FORCE_TIMESTAMP_SUPPORT: ConfigOption[bool] = ConfigOption(
     parse=BOOLEAN,
     default=True,
     description=(
-        "Let records always have timestamps. With false, a job that has no watermark "
-        "strategy and whose `pipeline.auto-watermark-interval` is 0 runs without timestamps and "
-        "watermarks (FLIP-330); a function that reads one then fails."
+        "Let records always have timestamps. With false, a job without watermark strategies and with "
+        "`pipeline.auto-watermark-interval` of 0 runs without timestamps and watermarks (FLIP-330)."
     ),
     deprecated=(
         "A later major version leaves timestamps out wherever there is no watermark strategy."
@@ -217,8 +195,7 @@ DROP_UNUSED_TIMESTAMPS: ConfigOption[bool] = ConfigOption(
     parse=BOOLEAN,
     default=True,
     description=(
-        "Leave timestamps out wherever no later operator can read them, also in "
-        "jobs that use time elsewhere. It changes the speed, never the result."
+        "Leave timestamps out wherever no later operator can read them. Results are the same."
     ),
 )
 
@@ -227,9 +204,8 @@ LOCAL_TIME_ZONE: ConfigOption[str] = ConfigOption(
     parse=ZONE,
     default="UTC",
     description=(
-        "The zone in which SQL shows instants (TIMESTAMP_LTZ) and takes times without a zone: a "
-        "name such as `Europe/Berlin`, or an offset such as `GMT-08:00`. Flink's default is the "
-        "zone of the machine."
+        "Zone in which SQL shows instants (TIMESTAMP_LTZ) and takes times without a zone: a name such"
+        " as `Europe/Berlin`, or an offset such as `GMT-08:00`."
     ),
 )
 
@@ -238,8 +214,8 @@ AUTO_WATERMARK_INTERVAL: ConfigOption[timedelta] = ConfigOption(
     parse=DURATION,
     default=timedelta(milliseconds=200),
     description=(
-        "Watermarks advance with every micro-batch, at any interval. 0 is one of the conditions "
-        "under which a job runs without them, see `pipeline.force-timestamp-support`."
+        "Watermarks advance with every micro-batch, at any interval. 0 is a condition of "
+        "`pipeline.force-timestamp-support`."
     ),
 )
 
@@ -248,9 +224,8 @@ LATENCY_INTERVAL: ConfigOption[timedelta] = ConfigOption(
     parse=DURATION,
     default=timedelta(0),
     description=(
-        "Least time between two latency markers that a subtask of a source sends through a live "
-        "run; 0 sends none. They give the metrics `<uid>.latency.<source>` of operators and "
-        "sinks. Batch runs send none, because latency has no meaning there."
+        "Least time between two latency markers that a subtask of a source sends through a live run, "
+        "for the metrics `<uid>.latency.<source>`; 0 sends none."
     ),
 )
 
@@ -259,9 +234,8 @@ LATENCY_GRANULARITY: ConfigOption[str] = ConfigOption(
     parse=Parser("choice", lambda text: text.strip().lower()),
     default="operator",
     description=(
-        "Granularity of latencies: `single` is one metric `<uid>.latency` per operator and sink, "
-        "`operator` one per source, `<uid>.latency.<source>`, and `subtask` one per subtask of a source, "
-        "`<uid>.latency.<source>.<subtask>`."
+        "Granularity of latencies: one metric `<uid>.latency` per operator (`single`), one per source"
+        " (`operator`), or one per subtask of a source (`subtask`)."
     ),
     check=one_of("single", "operator", "subtask"),
 )
@@ -271,8 +245,8 @@ LATENCY_HISTORY_SIZE: ConfigOption[int | None] = ConfigOption(
     parse=INTEGER,
     default=None,
     description=(
-        "Number of latencies in a metric, the latest ones of all subtasks together. When unset, a "
-        "metric has all latencies since the job started; in Flink it has the latest 128 of a subtask."
+        "Number of latencies in a metric, the latest ones of all subtasks. When unset, it has all "
+        "since the job started."
     ),
     check=Limit("must be 1 or more", lambda value: value is None or value >= 1),
 )
