@@ -62,6 +62,10 @@ class ListedClass:
             if made is not None and hasattr(made, method) == (status is Status.ABSENT)
         ]
 
+    def names(self) -> set[str]:
+        """Return the names of all public methods of our class."""
+        return {*self.methods, *self.beyond_pyflink()}
+
     def beyond_pyflink(self) -> list[str]:
         """Return the public methods of our class that PyFlink's has not."""
         made = self.found()
