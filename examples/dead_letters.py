@@ -1,4 +1,4 @@
-"""Lines that are no orders do not stop the job: they go aside, as they were, with the reason.
+"""Totals of orders, and a side output of unreadable lines with the reason.
 
 python -m examples.dead_letters
 """

@@ -1,8 +1,8 @@
-"""Each order asks a service where its customer lives: twenty calls at a time, again if one fails, an answer if it takes too long.
+"""Orders with the city of their customer, by asynchronous calls with retries and timeouts.
 
 python -m examples.enrichment
 
-The service is a class in this file. It is slow, fails now and then, and never answers for one customer.
+The service is a class in this file: slow, with failures, and without an answer for one customer.
 """
 
 import asyncio

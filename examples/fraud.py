@@ -1,4 +1,4 @@
-"""A small payment, then a large one within a minute: an alert, by state and a timer.
+"""Alerts for a small payment and a large one within a minute, by state and a timer.
 
 python -m examples.fraud
 """

@@ -1,9 +1,8 @@
-"""Two tables that change, as a change data capture writes them, become one denormalised table.
+"""A denormalised table of two tables that change, from their change data capture.
 
 python -m examples.orders_with_customers
 
-Lines are JSON with `op` (c, u, d), `before` and `after`. An order appears beside its customer, or beside None; it changes when
-either of the two does.
+Lines are JSON with `op` (c, u, d), `before` and `after`. An order appears beside its customer, or beside None.
 """
 
 import json

@@ -1,9 +1,9 @@
-"""Sensors send late: means per ten minutes, corrected for what is a little late, and a list of what is too late.
+"""Means of late sensors per ten minutes, with corrections, and a list of readings that are too late.
 
 python -m examples.sensors
 
-The watermark is one minute behind, a window waits five more, and what comes even later goes aside. What is late depends on
-when it arrives; so the job says with a watermark after each record how far the time has come.
+The watermark is one minute behind, a window waits five more, and later readings go to a side output. The job moves the
+watermark with each record.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""Visits of a shop: clicks of a user until nothing comes for half an hour, and what the visit was worth.
+"""Visits of a shop: the clicks of a user up to a pause of half an hour, and the sum of payments.
 
 python -m examples.sessions
 """

@@ -1,8 +1,8 @@
-"""A folder of SQL: each file of `models/` is a query, named by its file; they are put in order by the names that they read.
+"""A folder of SQL: each file of `models/` is a query with the name of its file, in the order of their references.
 
 python -m examples.shop.project
 
-Seeds are files of CSV. Their first half is history, the rest comes live, and the tables are kept up to date.
+Seeds are CSV files. Their first half is history, and the rest is live.
 """
 
 import csv

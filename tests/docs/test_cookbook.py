@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tools.site.cookbook_page import recipes, sentence, with_recipes
+from tools.site.cookbook_page import recipes, with_recipes
 from tools.site.outputs import COOKBOOK, PAGES, RECIPE, printed
 
 
@@ -56,8 +56,3 @@ def test_what_a_program_with_several_sinks_prints() -> None:
         "env.execute()\n"
     )
     assert printed(program, "page") == "n> 1\nn> 2\n1\n2\n"
-
-
-def test_the_first_sentence_of_a_paragraph() -> None:
-    assert sentence("Windows\nthat overlap. `x` is one.") == "Windows that overlap."
-    assert sentence("Which one? The last.") == "Which one?"

@@ -13,41 +13,37 @@ PAGES = ("state", "time", "streams", "outside", "systems")
 """Pages of `docs/cookbook`, in order."""
 
 MARKS = ("<!-- recipes -->\n", "<!-- /recipes -->")
-_RECIPE = re.compile(r"^## (?P<title>[^\n]+)\n\n(?P<first>(?:[^\n]+\n)+)", re.MULTILINE)
-_NO_RECIPE = frozenset({"What is guaranteed"})
+_TITLE = re.compile(r"^# Recipes: (?P<title>[^\n]+)")
+_RECIPE = re.compile(r"^## (?P<title>[^\n]+)", re.MULTILINE)
+_NO_RECIPE = frozenset({"Guarantees"})
 
 
-def recipes() -> dict[str, list[tuple[str, str]]]:
-    """Return the recipes of each page: their titles, and their first sentences."""
-    found = {}
-    for page in PAGES:
-        text = (COOKBOOK / f"{page}.md").read_text(encoding="utf-8")
-        found[page] = [
-            (each["title"], sentence(each["first"]))
-            for each in _RECIPE.finditer(text)
-            if each["title"] not in _NO_RECIPE
+def recipes() -> dict[str, list[str]]:
+    """Return the titles of the recipes of each page."""
+    return {
+        page: [
+            match["title"]
+            for match in _RECIPE.finditer(_text(page))
+            if match["title"] not in _NO_RECIPE
         ]
-    return found
-
-
-def sentence(text: str) -> str:
-    """Return the first sentence of a paragraph.
-
-    Examples:
-        >>> sentence("A window is written. Then it is gone.")
-        'A window is written.'
-    """
-    return re.split(r"(?<=[.?]) ", " ".join(text.split()), maxsplit=1)[0]
+        for page in PAGES
+    }
 
 
 def render_recipes() -> str:
-    """Return a table of links."""
-    rows = ["| Recipe | |", "|---|---|"]
-    for page, found in recipes().items():
-        rows += [
-            f"| [{title}](cookbook/{page}.md#{anchor(title)}) | {first} |" for title, first in found
-        ]
-    return "\n".join(rows) + "\n"
+    """Return a list of links, a paragraph per page."""
+    lines = []
+    for page, titles in recipes().items():
+        heading = _TITLE.match(_text(page))
+        assert heading is not None, f"cookbook/{page}.md begins with its title"
+        lines += [f"{heading['title'].capitalize()}:", ""]
+        lines += [f"* [{title}](cookbook/{page}.md#{anchor(title)})" for title in titles]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _text(page: str) -> str:
+    return (COOKBOOK / f"{page}.md").read_text(encoding="utf-8")
 
 
 def anchor(title: str) -> str:
@@ -56,14 +52,14 @@ def anchor(title: str) -> str:
 
 
 def with_recipes(text: str) -> str:
-    """Return the page of the cookbook with the table between its marks."""
+    """Return the page of the cookbook with the list between its marks."""
     before, _, rest = text.partition(MARKS[0])
     _, _, after = rest.partition(MARKS[1])
     return f"{before}{MARKS[0]}{render_recipes()}{MARKS[1]}{after}"
 
 
 def main() -> None:
-    """Write the table into the page."""
+    """Write the list into the page."""
     page = COOKBOOK.with_suffix(".md")
     page.write_text(with_recipes(page.read_text(encoding="utf-8")), encoding="utf-8")
 
