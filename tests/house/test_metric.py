@@ -63,6 +63,6 @@ def test_opentelemetry_exports_it() -> None:
 
 
 def test_the_page_has_it() -> None:
-    assert "| `penstock_job_runs` | gauge | `which` | Runs of the job. |\n" in (
+    assert "* `penstock_job_runs` (gauge, `which`): Runs of the job.\n" in (
         monitoring.metric_rows()
     )

@@ -1,4 +1,4 @@
-"""The table of speeds that the README and the comparison show, from the results of the benchmarks.
+"""The table of speeds that the README and the benchmarks show, from their results.
 
 python -m tools.site.numbers
 """
@@ -15,7 +15,6 @@ from benchmarks.reporting.render import read_results
 TOP = Path(__file__).parents[2]
 PAGES = {
     "README.md": "docs/benchmarks.md",
-    "docs/compare.md": "benchmarks.md",
     "docs/benchmarks.md": "",
 }
 """Page that has the table, to the page of the benchmarks as it is linked there."""

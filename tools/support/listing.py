@@ -62,24 +62,6 @@ class ListedClass:
             if made is not None and hasattr(made, method) == (status is Status.ABSENT)
         ]
 
-    def names(self) -> set[str]:
-        """Return the names of all public methods of our class."""
-        return {*self.methods, *self.beyond_pyflink()}
-
-    def beyond_pyflink(self) -> list[str]:
-        """Return the public methods of our class that PyFlink's has not."""
-        made = self.found()
-        if made is None or issubclass(made, Enum):
-            return []
-        ours = {
-            name
-            for base in made.__mro__
-            if base.__module__.startswith("penstock")
-            for name, value in vars(base).items()
-            if not name.startswith("_") and callable(getattr(made, name, value))
-        }
-        return sorted(ours - self.methods.keys())
-
 
 def listed_classes() -> list[ListedClass]:
     """Return the whole table, in order of the page."""

@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 
 from penstock.observe.events.grafana import dashboard
-from penstock.observe.events.metric_table import METRICS
+from penstock.observe.events.metric_table import METRICS, MetricRow
 
 DOCS = Path(__file__).parents[2] / "docs"
 BEGIN, END = "<!-- metrics: begin -->\n", "<!-- metrics: end -->\n"
@@ -26,12 +26,14 @@ def main() -> None:
 
 
 def metric_rows() -> str:
-    """Return the table of metrics in Markdown."""
-    lines = ["| Metric | Kind | Labels | |", "|---|---|---|---|"]
-    for row in METRICS:
-        labels = ", ".join(f"`{label}`" for label in row.labels)
-        lines.append(f"| `{row.name}` | {row.kind.value} | {labels} | {row.help} |")
-    return "\n".join(lines) + "\n"
+    """Return the list of metrics in Markdown."""
+    return "".join(f"{metric_line(row)}\n" for row in METRICS)
+
+
+def metric_line(row: MetricRow) -> str:
+    """Return the line of a metric."""
+    facts = ", ".join((row.kind.value, *(f"`{label}`" for label in row.labels)))
+    return f"* `{row.name}` ({facts}): {row.help}"
 
 
 if __name__ == "__main__":

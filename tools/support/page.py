@@ -19,7 +19,8 @@ A test compares it with the code; [connectors](connectors.md) have pages of thei
 * **works**: as in PyFlink, or as in Flink's Java API.
 * accepted: without effect.
 * ~~absent~~: PyFlink has it for Java alone.
-* *ours*: beyond PyFlink. Methods of a listed base are with the base.
+
+The API reference also has the names beyond PyFlink.
 
 | | works | accepted | absent |
 |---|---|---|---|
@@ -52,17 +53,8 @@ def _counts(counted: Counter[Status]) -> str:
 def _row(listed: ListedClass) -> str:
     where = f"{_WRITTEN[listed.status].format(f'**{listed.name}**')} (`{listed.module}`)"
     methods = [_WRITTEN[status].format(f"`{method}`") for method, status in listed.methods.items()]
-    inherited = {name for base in _bases(listed) for name in base.names()}
-    ours = [f"*`{name}`*" for name in listed.beyond_pyflink() if name not in inherited]
-    names = ", ".join([*methods, *ours])
+    names = ", ".join(methods)
     return f"* {where}{names and f': {names}'}"
-
-
-def _bases(listed: ListedClass) -> list[ListedClass]:
-    """Return the listed classes from which a class is derived."""
-    found = listed.found()
-    bases = () if found is None else found.__mro__[1:]
-    return [other for other in listed_classes() if other.found() in bases]
 
 
 if __name__ == "__main__":

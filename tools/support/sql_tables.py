@@ -60,8 +60,13 @@ def _row(connector: Connector) -> str:
 
 def _section(connector: Connector) -> str:
     text = f"\n## {connector.name}\n\n{connector.summary[0].upper()}{connector.summary[1:]}.\n\n"
-    if connector.options:
-        text += _options(connector.options)
+    text += _options([option for option in connector.options if _home(option) is connector])
+    shared: dict[str, list[str]] = {}
+    for option in connector.options:
+        if (home := _home(option)) is not connector:
+            shared.setdefault(home.name, []).append(_key(option))
+    for name, keys in shared.items():
+        text += f"* As in [`{name}`](#{name}): {', '.join(keys)}\n"
     if connector.metadata:
         columns = (
             f"`{key}` ({' or '.join(map(str, kinds))})" for key, kinds in connector.metadata.items()
@@ -70,12 +75,17 @@ def _section(connector: Connector) -> str:
     return text
 
 
+def _home(option: TableOption[Any]) -> Connector:
+    """Return the first connector with the same option."""
+    return next(found for found in connectors().values() if option in found.options)
+
+
 def _options(options: Sequence[TableOption[Any]]) -> str:
     lines = [
         f"* {_key(option)}: {option.description}{_choices(option)}{_default(option)}"
         for option in options
     ]
-    return "\n".join(lines) + "\n"
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _key(option: TableOption[Any]) -> str:

@@ -32,8 +32,6 @@ env = StreamExecutionEnvironment.get_execution_environment(config)
 * Keys are Flink's wherever Flink has the setting; an unknown key is an error.
 * A duration is a number with `ms`, `s`, `min`, `h` or `d`, such as `250ms`. A number alone is in milliseconds.
 
-| Key | Type | Default | Meaning |
-|---|---|---|---|
 {options}
 
 ## Rules for several options
@@ -99,7 +97,7 @@ def _row(option: ConfigOption[T]) -> str:
         meaning.append(f"Deprecated. {option.deprecated}")
     if option.fallback_keys:
         meaning.append(f"Also read from {', '.join(f'`{key}`' for key in option.fallback_keys)}.")
-    return f"| `{option.key}` | {option.parse.type_name} | {default} | {' '.join(meaning)} |"
+    return f"* **`{option.key}`** ({option.parse.type_name}, {default}): {' '.join(meaning)}"
 
 
 if __name__ == "__main__":

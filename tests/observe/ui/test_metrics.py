@@ -32,6 +32,7 @@ from penstock.observe.events.job_view import JobView, JobViews
 from penstock.observe.events.metric_readers import STATUSES
 from penstock.observe.events.metric_table import JOB, METRICS, MetricKind
 from penstock.observe.ui.server import metrics_text
+from tools.support.monitoring import metric_line
 
 TOP = Path(__file__).parents[3]
 WHOSE: dict[str, Any] = {"job_id": "9f", "job_name": 'vis"its'}
@@ -253,10 +254,7 @@ def test_the_documented_dashboard_is_the_generated_one() -> None:
 def test_every_metric_is_documented() -> None:
     page = (TOP / "docs" / "monitoring.md").read_text(encoding="utf-8")
     for row in METRICS:
-        labels = ", ".join(f"`{label}`" for label in row.labels)
-        assert f"| `{row.name}` | {row.kind.value} | {labels} | {row.help} |" in page, (
-            "run `make docs`"
-        )
+        assert f"{metric_line(row)}\n" in page, "run `make docs`"
 
 
 @pytest.mark.parametrize("name", ["collect", "describe"])
