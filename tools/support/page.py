@@ -20,7 +20,7 @@ A test compares it with the code; [connectors](connectors.md) have pages of thei
 * accepted: without effect.
 * ~~absent~~: PyFlink has it for Java alone.
 
-The API reference also has the names beyond PyFlink.
+Methods of a base are listed with the base; the API reference also has the names beyond PyFlink.
 
 | | works | accepted | absent |
 |---|---|---|---|
@@ -52,9 +52,21 @@ def _counts(counted: Counter[Status]) -> str:
 
 def _row(listed: ListedClass) -> str:
     where = f"{_WRITTEN[listed.status].format(f'**{listed.name}**')} (`{listed.module}`)"
-    methods = [_WRITTEN[status].format(f"`{method}`") for method, status in listed.methods.items()]
+    inherited = [base.methods for base in _bases(listed)]
+    methods = [
+        _WRITTEN[status].format(f"`{method}`")
+        for method, status in listed.methods.items()
+        if all(of_base.get(method) is not status for of_base in inherited)
+    ]
     names = ", ".join(methods)
     return f"* {where}{names and f': {names}'}"
+
+
+def _bases(listed: ListedClass) -> list[ListedClass]:
+    """Return the listed classes from which a class is derived."""
+    made = listed.found()
+    bases = () if made is None else made.__mro__[1:]
+    return [other for other in listed_classes() if other.found() in bases]
 
 
 if __name__ == "__main__":
