@@ -19,7 +19,9 @@ from penstock.plan.physical import HandOver, PhysicalPlan, RunPlan
 from penstock.plan.programs import programs_of
 from penstock.program.routing import live_routes
 from penstock.runtime.task.report import Report
+from penstock.runtime.task.subtask_memory import SubtaskMemory
 from penstock.spark.driver.sink_stage import SinkStage
+from penstock.spark.job.state_layout import channel_outlines
 from penstock.spark.live.epochs.epoch_stages import SingleTask
 from penstock.spark.live.epochs.epoch_tasks import (
     EarlySinks,
@@ -31,7 +33,7 @@ from penstock.spark.live.epochs.epoch_tasks import (
     early_channels,
 )
 from penstock.spark.live.epochs.log_frames import view_frame
-from penstock.spark.live.epochs.seed_files import SeedFiles
+from penstock.spark.live.run_bounds import FirstState
 from penstock.spark.worker import level_tasks, live_subtasks, sink_task
 from penstock.spark.worker.live_subtasks import LevelDescription
 from penstock.spark.worker.payload import Payload
@@ -181,13 +183,17 @@ class LiveLoop:
         backend: str = "hashmap",
         stages_early: bool = True,
         is_single_task: bool = False,
+        stored_groups: int | None = None,
+        memory: SubtaskMemory | None = None,
     ) -> None:
+        self.plan = plan
         self.parallelism = plan.options.parallelism
         self.is_single_task = is_single_task
         self._routes = live_routes(self.parallelism)
         self._subtasks = {route: subtask for subtask, route in enumerate(self._routes)}
         attempt = LiveAttempt(f"job-{run.index}", (1, 0))
         snapshot, epochs = directory / f"run-{run.index}/snapshot", directory / "epochs"
+        self.epochs = epochs
         for made in (snapshot, epochs / "records", epochs / "segments"):
             made.mkdir(parents=True, exist_ok=True)
         fence = Fence(directory / "owner.json", 1, "")
@@ -215,11 +221,11 @@ class LiveLoop:
             described = LevelDescription(payload, attempt, copies, program.level, self._subtasks)
             seeds = None
             if state_files is not None:
-                seeds = SeedFiles(
-                    tuple(state_files),
-                    {op.uid: op.parallelism or self.parallelism for op in program.operators},
-                    plan.options.max_parallelism,
-                )
+                moved = {}
+                if memory is not None:
+                    moved[program.level] = memory.moved(program, channel_outlines(plan))
+                unused: Any = None
+                seeds = FirstState(unused, (), state_files, stored_groups, moved).of_level(program)
             tasks.append(LevelTask(described, epochs, seeds, early.get(program.level)))
         tasks.append(EndTask(tasks.pop(), sink))
         self._snapshot = snapshot

@@ -28,6 +28,7 @@ def journal_in(directory: Path) -> EpochJournal:
         digest_of=lambda _: "0" * 64,
         check_digest=nothing,
         fence=nothing,
+        fingerprint="0",
     )
     run = SimpleNamespace(index=0)
     return EpochJournal(cast("Any", SimpleNamespace(directory=of_job)), cast("Any", run))

@@ -168,6 +168,7 @@ UNPICKLED: dict[str, str] = {
     "spark/live/epochs/epoch_tasks.py": "input of an epoch, which the driver gives to its workers",
     "spark/live/epochs/epoch_journal.py": "the outcome of an epoch, whose keyed digest is checked before",
     "spark/savepoints/settled_part.py": "memory of a subtask, out of the log of its state",
+    "runtime/task/subtask_memory.py": "the same",
     "spark/driver/sink_stage.py": "messages, which Spark brings from workers of the job",
     "spark/inspect/state_diff.py": "what the same process pickled",
     "state/log/blob.py": "state: of the job's own directory, or of a savepoint, which the user names",

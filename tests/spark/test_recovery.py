@@ -138,8 +138,12 @@ def test_another_kind_of_source_is_refused(taken):
 
 
 def test_another_number_of_key_groups_is_refused(taken):
-    with pytest.raises(SavepointMismatchError, match="64 key groups"):
-        match(plan_of({"s": ENDLESS}), replace(taken, max_parallelism=64))
+    for groups in (48, 100, 256):
+        with pytest.raises(SavepointMismatchError, match=f"{groups} key groups") as refused:
+            match(plan_of({"s": ENDLESS}), replace(taken, max_parallelism=groups))
+        assert f"to {groups}, or to twice that" in refused.value.hint
+    # One of half as many is divided.
+    match(plan_of({"s": ENDLESS}), replace(taken, max_parallelism=64))
 
 
 def hybrid() -> HybridSource:

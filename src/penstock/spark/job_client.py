@@ -108,6 +108,7 @@ class SparkJobClient(ShownAsCard):
         """Start the job's thread."""
         self._status = JobStatus.RUNNING
         self._job.events.publish(begun)
+        self._directory.note_key_groups()
         self._forget_functions = compare_with_last_start(self._directory, self._job.events)
         CONTROLS.add(self._directory.job_id, self._control())
         self._thread.start()

@@ -101,7 +101,10 @@ class PipelineRuns:
                 files = state_files_of(job.directory, job.restored)
                 readers = job.restored.goes_on
                 files = self._needed(files, run.index, readers)
-                predecessor = Predecessor(job.restored.handed, files, None, readers)
+                groups = (
+                    None if job.restored.layout is None else job.restored.layout.max_parallelism
+                )
+                predecessor = Predecessor(job.restored.handed, files, None, readers, groups)
             ended: float | None = None
             if job.directory.step(f"run-{run.index}.done") is None:
                 self._wait_for(run)
@@ -141,7 +144,9 @@ class PipelineRuns:
         files = self._needed([snapshot / name for name in recorded], after, (after,))
         if files:
             files = verified_files(snapshot, recorded)
-        return Predecessor(read_hand_over(done), files, ended)
+        layout = job.directory.layout_of(done.get("layout"))
+        handed = layout.moved(read_hand_over(done), job.plan, job.directory.fingerprint)
+        return Predecessor(handed, files, ended, key_groups=layout.max_parallelism)
 
     def _needed(self, files: list[JobPath], run: int, readers: tuple[int, ...]) -> list[JobPath]:
         """Return files of initial state, or none if the checkpoint of the run contains the state."""

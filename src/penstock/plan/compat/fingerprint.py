@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from penstock.plan.physical import PhysicalPlan
+from penstock.program.channel import SINK_LEVEL, StreamPartitioner
 from penstock.program.level import OperatorSpec
 
 _UID, _KIND, _LEVEL, _PARALLELISM, _CUT = 0, 1, 2, 3, 7
@@ -20,6 +21,39 @@ _PANES = (
 
 _FIRST = ("operators", "sinks", "sources")
 """Parts that the user has written, which come before their consequences."""
+
+
+def without_parallelism(shape: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a shape without what follows from the numbers of subtasks and of key groups.
+
+    A change of them adds exchanges and removes them. What stays is which operators send their records to which, and
+    whether by key.
+    """
+    by_key = StreamPartitioner.HASH.name
+    targets = {
+        number: [level == SINK_LEVEL, target, partitioner == by_key]
+        for number, _, level, target, _, partitioner, _ in shape["channels"]
+    }
+
+    def ends(chained: Sequence[int], channels: Sequence[int]) -> list[list[Any]]:
+        within = [[False, target, False] for target in chained]
+        return sorted([*within, *(targets[channel] for channel in channels)])
+
+    operators = sorted(
+        [uid, kind, 0, None, ends(chained, channels), [],
+         [[tag, ends(*of), []] for tag, *of in sides], *cut]
+        for uid, kind, _, _, chained, channels, sides, *cut in shape["operators"]
+    )  # fmt: skip
+    return {**{part: shape[part] for part in ("sources", "sinks", "runs")}, "operators": operators}
+
+
+def may_have_key_groups(old: int, new: int) -> bool:
+    """Return whether the state of a job can be divided into another number of key groups.
+
+    The key group of a key is the uppermost part of a product, so a doubling divides each of them in two.
+    """
+    times, rest = divmod(new, old)
+    return rest == 0 and times.bit_count() == 1
 
 
 def first_difference(old: dict[str, Any], new: dict[str, Any]) -> str:
@@ -124,8 +158,8 @@ _WORDS: dict[str, Callable[[str, Any, Any], str]] = {
 def describe_shape(plan: PhysicalPlan) -> dict[str, object]:
     """Return all facts of the plan that a checkpoint depends on, as JSON.
 
-    User functions may change between runs of a job; operators, their uids, their edges, the
-    parallelism and the sequence of runs may not.
+    User functions may change between runs of a job, and numbers of subtasks; operators, their uids, their edges and the
+    sequence of runs may not.
     """
     return {
         "operators": [

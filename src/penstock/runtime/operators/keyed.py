@@ -42,18 +42,14 @@ from penstock.runtime.functions.context import KeyedScope, OperatorContext
 from penstock.runtime.operators.base import Operator
 from penstock.runtime.spill.spill_space import SpillSpace
 from penstock.runtime.spill.spilled_values import SpilledValues
-from penstock.runtime.time.timers import PROCESSING_TABLE, TABLE
 from penstock.state.backends.base import KeyedStateBackend
 from penstock.state.log.blob import decode_blob, operator_of
 from penstock.state.schema.entry_schema import BROADCAST_GROUP
-from penstock.state.schema.own_states import WINDOW_CONTENTS, WINDOW_SECOND_CONTENTS
+from penstock.state.schema.own_states import BY_WINDOW
 from penstock.types.information import TypeInformation
 from penstock.types.record_form import record_form
 from penstock.user_failure import short
 from penstock.wire.canonical.key_bytes import kind_of_key
-
-_BY_WINDOW = frozenset({WINDOW_CONTENTS, WINDOW_SECOND_CONTENTS, TABLE, PROCESSING_TABLE})
-"""States of a window operator whose keys are (key, window)."""
 
 
 class KindCheck:
@@ -111,7 +107,7 @@ class KindCheck:
                 for section in decode_blob(blob):
                     keys = section.keys
                     if self._by_window:
-                        keys = [k for k, _ in keys] if section.state in _BY_WINDOW else []
+                        keys = [k for k, _ in keys] if section.state in BY_WINDOW else []
                     yield from dict(zip(map(type, keys), keys, strict=True)).values()
 
 

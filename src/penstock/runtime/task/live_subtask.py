@@ -335,6 +335,11 @@ class LiveSubtask:
         """Begin a log with the state of the previous run: blobs of the subtask's key groups."""
         ChangeLog(storage).seed(blobs)
 
+    @staticmethod
+    def seed_memory(storage: LogStorage, memory: bytes) -> None:
+        """Begin a log with the memory of another subtask of the run."""
+        ChangeLog(storage).seed_memory(memory)
+
     def process(
         self, frames: Iterable[bytes], storage: LogStorage, snapshots: Iterable[str] = ()
     ) -> Iterator[tuple[int, bytes]]:

@@ -21,10 +21,11 @@ from collections.abc import Callable
 from penstock.errors import TypeMismatchError
 from penstock.state.backends.base import TimerTable
 from penstock.state.handles.key_context import KeyContext
+from penstock.state.schema.own_states import EVENT_TIMERS, PROCESSING_TIMERS
 from penstock.wire.elements import MAX_WATERMARK, MIN_TIMESTAMP
 
-TABLE = "_event_time_timers"
-PROCESSING_TABLE = "_processing_time_timers"
+TABLE = EVENT_TIMERS
+PROCESSING_TABLE = PROCESSING_TIMERS
 """Names of the timer states of an operator."""
 
 Fire = Callable[[int], None]

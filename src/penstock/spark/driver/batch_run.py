@@ -216,8 +216,9 @@ class BatchRun:
         self._job.report_metrics(self._run.index, 0, staged.report)
         self._log_spilled(staged.report)
         records = staged.report.records_read
+        layout = self._job.directory.layout_of(recorded.get("layout"))
         done = {
-            **describe_hand_over(staged.report, staged.state_files),
+            **describe_hand_over(staged.report, staged.state_files, layout),
             "records": records,
         }
         self._job.directory.record(f"run-{self._run.index}.done", done)
@@ -280,6 +281,7 @@ class BatchRun:
             "committed": base64.b64encode(packed).decode(),
             "digest": self._job.directory.digest_of(packed),
             "state_files": staged.state_files,
+            "layout": self._job.layout.to_json(),
         }
 
     def _staged_from(self, recorded: dict[str, Any]) -> StagedEpoch:

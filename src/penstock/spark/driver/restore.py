@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from penstock.config.configuration import Configuration
@@ -25,8 +26,8 @@ from penstock.filesystem.stores import store_of
 from penstock.graph.source_switch import SourceSwitch
 from penstock.observe.events.job_events import Resumed
 from penstock.observe.events.listeners import JobEvents
+from penstock.plan.compat.fingerprint import may_have_key_groups
 from penstock.plan.compat.function_digest import (
-    channel_ends,
     numbered_sources,
     numbered_uids,
     source_uids,
@@ -36,16 +37,16 @@ from penstock.plan.physical import HandOver, PhysicalPlan, PipelinePlan, RunPlan
 from penstock.program.run_settings import RunKind
 from penstock.spark.driver.changed_functions import functions_of, publish_changes
 from penstock.spark.driver.restored import Restored
-from penstock.spark.job.job_directory import JobDirectory
+from penstock.spark.job.job_directory import JobDirectory, key_groups_hint
 from penstock.spark.job.mounted_path import savepoint_place
 from penstock.spark.job.run_outline import SWITCHES
+from penstock.spark.job.state_layout import StateLayout, matched_watermarks
 from penstock.spark.session.settings import early_object_settings
 from penstock.spark.sources.pinned_files import PinnedFiles
 from penstock.spark.sources.source_row import ResumedPart
 from penstock.spark.sources.split_reads import LATER, SNAPSHOT
 from penstock.spark.sources.table import row_of
 from penstock.state.savepoint import (
-    EVERY_SUBTASK,
     Savepoint,
     SourceRecord,
     fetch_savepoint,
@@ -70,7 +71,8 @@ def restore(
     """
     recorded = directory.step(_STEP)
     if recorded is not None:
-        return Restored.from_json(recorded)
+        layout = directory.layout_of(recorded.get("layout"))
+        return Restored.from_json(recorded).moved(plan, layout, directory.fingerprint)
     configured = configuration.get(RECOVERY_PATH)
     if configured is None or directory.has_begun:
         return None
@@ -78,13 +80,16 @@ def restore(
     fetched = directory.path / _STEP / "fetched"
     path = _fetched(place, fetched, configuration) if isinstance(place, ObjectPath) else place
     savepoint = read_savepoint(path)
-    restored = match_savepoint(
+    matched = match_savepoint(
         plan,
         savepoint,
         place,
         ignore_unclaimed=configuration.get(IGNORE_UNCLAIMED_STATE),
         ignore_positions=configuration.get(IGNORE_SOURCE_POSITIONS),
     )
+    layout = StateLayout.of(plan, directory.fingerprint)
+    layout = replace(layout, max_parallelism=savepoint.max_parallelism)
+    restored = replace(matched, layout=layout)
     try:
         restore_state(path, savepoint, directory.path / _STEP)
     except OSError as cause:
@@ -121,7 +126,6 @@ def state_files_of(directory: JobDirectory, restored: Restored) -> list[JobPath]
 
 _IGNORE_STATE = "execution.state-recovery.ignore-unclaimed-state"
 _IGNORE_POSITIONS = "execution.state-recovery.ignore-source-positions"
-_EVERY_SUBTASK = -1
 
 
 def match_savepoint(
@@ -151,7 +155,7 @@ def match_savepoint(
         savepoint=str(path),
         goes_on=goes_on,
         skips=skips,
-        handed=HandOver(_watermarks(plan, savepoint), dict(savepoint.memory)),
+        handed=HandOver(matched_watermarks(plan, savepoint.watermarks), dict(savepoint.memory)),
         state_files=tuple(file.name for file in savepoint.files),
         splits={key: each.splits for key, each in going_on.items() if each.splits is not None},
         left={key: each.left for key, each in going_on.items() if each.left is not None},
@@ -173,12 +177,11 @@ def match_savepoint(
 
 
 def _check_key_groups(plan: PhysicalPlan, savepoint: Savepoint) -> None:
-    if savepoint.max_parallelism != plan.options.max_parallelism:
+    groups = savepoint.max_parallelism
+    if not may_have_key_groups(groups, plan.options.max_parallelism):
         raise SavepointMismatchError(
-            f"the savepoint has {savepoint.max_parallelism} key groups, this job "
-            f"{plan.options.max_parallelism}",
-            hint=f"Set pipeline.max-parallelism to {savepoint.max_parallelism}: it decides which "
-            "key group a key belongs to.",
+            f"the savepoint has {groups} key groups, this job {plan.options.max_parallelism}",
+            hint=key_groups_hint(groups),
         )
 
 
@@ -433,32 +436,6 @@ def _cannot_go_on(plan: PhysicalPlan, source: int, record: SourceRecord) -> Save
         f"{_IGNORE_POSITIONS}.",
         origin=described.origin,
     )
-
-
-def _watermarks(plan: PhysicalPlan, savepoint: Savepoint) -> dict[int, dict[int, int]]:
-    """Return channel to group to watermark.
-
-    A new channel of an operator starts with the least watermark of the operator's channels, so
-    that its watermark does not decrease.
-    """
-    uids = source_uids(plan)
-    known = {(each.sender, each.receiver): each.groups for each in savepoint.watermarks}
-    result: dict[int, dict[int, int]] = {}
-    for channel, ends in channel_ends(plan).items():
-        groups = known.get(ends)
-        if groups is None:
-            heard = [g for (_, receiver), g in known.items() if receiver == ends[1]]
-            marks = [mark for group in heard for mark in group.values()]
-            groups = {EVERY_SUBTASK: min(marks)} if marks else {}
-        if not groups:
-            continue
-        least = min(groups.values())
-        spec = plan.channels[channel]
-        if spec.source_level > 0:
-            result[channel] = {_EVERY_SUBTASK: least}
-        else:
-            result[channel] = {source: groups.get(uids[source], least) for source in spec.sources}
-    return result
 
 
 def _names(savepoint: Savepoint, uids: list[str]) -> str:

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from penstock.graph.source_switch import SourceSwitch
-from penstock.plan.physical import HandOver
+from penstock.plan.physical import HandOver, PhysicalPlan
 from penstock.spark.job.hand_over import describe_watermarks, read_hand_over
 from penstock.spark.job.observed_job import skipped_runs
+from penstock.spark.job.state_layout import StateLayout
 from penstock.spark.sources.pinned_files import PinnedFiles
 from penstock.spark.sources.read_context import Names
 
@@ -35,6 +36,7 @@ class Restored:
         snapshots: Source id to the record of a snapshot that is not read to its end.
         switches: (source id, part) to the switch at which the source of the part is made.
         parts: Source id to the part in which it goes on; earlier versions recorded none.
+        layout: Layout of watermarks and state files; None before it is recorded.
     """
 
     savepoint: str
@@ -50,6 +52,11 @@ class Restored:
     snapshots: dict[int, dict[str, Any]] = field(default_factory=dict)
     switches: dict[tuple[int, int], SourceSwitch] = field(default_factory=dict)
     parts: dict[int, int] = field(default_factory=dict)
+    layout: StateLayout | None = None
+
+    def moved(self, plan: PhysicalPlan, layout: StateLayout, fingerprint: str) -> Restored:
+        """Return the same for a plan that may have other channels than the one it was recorded for."""
+        return replace(self, handed=layout.moved(self.handed, plan, fingerprint), layout=layout)
 
     def has_passed(self, source: int, part: int) -> bool:
         """Return whether a source goes on in a later part, so that nothing is left of this one."""
@@ -94,6 +101,7 @@ class Restored:
             ),
             **({"switches": switches} if switches else {}),
             "parts": [[*each] for each in self.parts.items()],
+            **({} if self.layout is None else {"layout": self.layout.to_json()}),
         }
 
     def _begins(self) -> dict[str, Any]:

@@ -32,6 +32,7 @@ from penstock.spark.driver.restored import Restored
 from penstock.spark.driver.sink_stage import SinkStage
 from penstock.spark.driver.switches import switch_behind
 from penstock.spark.job.job_directory import JobDirectory
+from penstock.spark.job.state_layout import StateLayout
 from penstock.spark.sources.pinned_files import PinnedFiles, check_unchanged
 from penstock.spark.sources.read_context import Pinned, ReadContext
 from penstock.spark.sources.source_row import PinnedPart, Pinning
@@ -166,6 +167,11 @@ class JobContext:
             events=replace(self.events, pipeline=str(pipeline)),
             pool=f"penstock-{self.directory.job_id}-{pipeline}",
         )
+
+    @property
+    def layout(self) -> StateLayout:
+        """The layout of the state that the job stores now."""
+        return StateLayout.of(self.plan, self.directory.fingerprint)
 
     @property
     def source_names(self) -> dict[int, str]:

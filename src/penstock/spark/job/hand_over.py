@@ -13,11 +13,15 @@ from penstock.errors import StateError
 from penstock.filesystem.stored_path import JobPath
 from penstock.plan.physical import HandOver
 from penstock.runtime.task.report import Report
+from penstock.spark.job.state_layout import StateLayout
 
 
-def describe_hand_over(report: Report, state_files: dict[str, str]) -> dict[str, Any]:
+def describe_hand_over(
+    report: Report, state_files: dict[str, str], layout: StateLayout
+) -> dict[str, Any]:
     """Return the record of the ending run."""
     return {
+        "layout": layout.to_json(),
         "watermarks": describe_watermarks(report.watermarks),
         "memory": report.memory,
         "state_files": state_files,

@@ -11,6 +11,7 @@
     run-0.staged.json     a batch run is complete, its sinks are not committed
     run-0.done.json       sinks are committed, state is ready for the next run
     run-1.outline.json    the facts about the plan for savepoints of a live run
+    run-1.outline-before.json  the same of its newest epoch, if the run goes on with another parallelism
     run-1.savepoint.json  what a pipeline has added to a savepoint that others have not yet added to
     restored.json         the savepoint the job started from, and the positions it continues at
     stopped.json          the job was stopped with a savepoint
@@ -18,6 +19,7 @@
     run-0/snapshot/       state of the hand-over, Parquet rows (operator, key_group, blob), until
                           the next run's checkpoint contains it (see `run_bounds`)
     run-1/epochs/         records and segments of a loop of epochs (see `penstock.state.log.epoch_log`)
+    run-1/rescaled/       state of a live run that goes on with another parallelism (see `rescaled_run`)
     restored/             state files of the savepoint the job started from, also until then
     run-1/dataframe-3-0/  files of a batch DataFrame (see `penstock.spark.sources.listing.frame_writer`)
     run-1/stream-3-0/     micro-batches of a streaming one (see `penstock.spark.sources.listing.stream_writer`)
@@ -40,14 +42,21 @@ import re
 import secrets
 import tempfile
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from penstock.config.options import RECOVERY_PATH
+from penstock.config.options import MAX_PARALLELISM, RECOVERY_PATH
 from penstock.errors import JobDirectoryError, JobFencedError, JobMismatchError
 from penstock.filesystem.stored_path import JobPath, StoredPath, mounted
 from penstock.observe.events.event_files import DIRECTORY as EVENTS_DIRECTORY
-from penstock.plan.compat.fingerprint import describe_shape, fingerprint, first_difference
+from penstock.plan.compat.fingerprint import (
+    describe_shape,
+    fingerprint,
+    first_difference,
+    may_have_key_groups,
+    without_parallelism,
+)
 from penstock.plan.physical import PhysicalPlan
 from penstock.spark.job.job_lock import LOCK, JobLock, owner_of, take_lock
 from penstock.spark.job.job_steps import (
@@ -58,6 +67,7 @@ from penstock.spark.job.job_steps import (
     refuse_queries,
 )
 from penstock.spark.job.mounted_path import checkpoint_path
+from penstock.spark.job.state_layout import StateLayout
 from penstock.spark.job.stored_lock import DRIVERS, StoredLock, check_can_be_stored
 from penstock.wire.atomic_file import (
     PRIVATE_DIRECTORY,
@@ -72,6 +82,12 @@ _KEY = "key"
 _UIDS = "uids"
 _PLACES = "places"
 """Version of generated uids."""
+
+_LAYOUTS = "layouts"
+"""Entry of a directory whose state is stored with its layout; earlier versions had one layout per directory."""
+
+_KEY_GROUPS = "key_groups"
+"""Number of key groups, if it is another one than at the first start."""
 
 
 def snapshot_step(source: int) -> str:
@@ -88,6 +104,8 @@ class JobDirectory:
         is_temporary: True if the user set no directory, so that it is removed at the end.
         is_new: True if the directory contained no job when it was opened.
         plan: The plan of the job, with the uids under which the directory has its state.
+        fingerprint: That of the plan.
+        first_layout: Layout of what is stored without one, by an earlier version.
     """
 
     def __init__(self, path: JobPath, plan: PhysicalPlan, *, is_temporary: bool) -> None:
@@ -96,6 +114,8 @@ class JobDirectory:
         self.is_temporary = is_temporary
         self.is_new = False
         self.job_id = ""
+        self.fingerprint = fingerprint(plan)
+        self.first_layout = StateLayout.of(plan, self.fingerprint)
         self._lock: JobLock | StoredLock | None = None
         self._recorded: RecordedSteps | None = None
         self._failures: tempfile.TemporaryDirectory[str] | None = None
@@ -167,6 +187,22 @@ class JobDirectory:
                 f"step {name} cannot be recorded in {self.path}: {cause}",
                 hint="Make room, or make the directory writable, and start again.",
             ) from cause
+
+    def note_key_groups(self) -> None:
+        """Record the number of key groups, which never decreases.
+
+        Raises:
+            JobDirectoryError: It cannot be written.
+            JobFencedError: Another driver has taken over.
+        """
+        known, number = self.step("job"), self.plan.options.max_parallelism
+        assert known is not None, "the directory has been identified"
+        if number != _key_groups(known):
+            self.record("job", {**known, _KEY_GROUPS: number})
+
+    def layout_of(self, recorded: dict[str, Any] | None) -> StateLayout:
+        """Return a recorded layout; that of the directory if an earlier version recorded none."""
+        return self.first_layout if recorded is None else StateLayout.from_json(recorded)
 
     def put_back(self, name: str, payload: dict[str, Any] | None) -> None:
         """Let a step be as it was before this start, None if it was not recorded; do nothing if that fails."""
@@ -326,11 +362,12 @@ class JobDirectory:
                     "format": _FORMAT,
                     "job_id": self.job_id,
                     "name": job_name,
-                    "fingerprint": fingerprint(plan),
+                    "fingerprint": self.fingerprint,
                     "shape": shape,
                     _UIDS: _PLACES,
                     PIPELINES: [run.pipeline for run in plan.runs],
                     _KEY: secrets.token_hex(32),
+                    _LAYOUTS: True,
                 },
             )
             return
@@ -350,13 +387,54 @@ class JobDirectory:
                 f"{self.path} belongs to job {known['name']!r}, this is {job_name!r}",
                 hint="Give each job a checkpoint directory of its own.",
             )
-        if known["fingerprint"] != fingerprint(plan):
+        if known["fingerprint"] != self.fingerprint:
+            self._check_shape(known, shape, job_name)
+        self.job_id = known["job_id"]
+
+    def _check_shape(self, known: dict[str, Any], shape: dict[str, object], job_name: str) -> None:
+        """Refuse another graph than that of the first start; its numbers of subtasks and of key groups may differ.
+
+        Raises:
+            JobMismatchError: It is another one, or its state cannot be divided into the key groups.
+        """
+        before, after = known["shape"], shape
+        if known.get(_LAYOUTS) or _exchanges(before) == _exchanges(after):
+            before, after = without_parallelism(before), without_parallelism(after)
+        if before != after:
             raise JobMismatchError(
                 f"the graph of {job_name!r} has changed since {self.path} was written: "
-                f"{first_difference(known['shape'], shape)}",
+                f"{first_difference(before, after)}",
                 hint=f"Restore the earlier graph; or keep its state: take `penstock savepoint "
                 f"{self.path}` of the earlier graph, and start this one in a new checkpoint "
                 f"directory with {RECOVERY_PATH.key} set to the savepoint. Without it, a new "
                 "checkpoint directory begins with all of history.",
             )
-        self.job_id = known["job_id"]
+        groups, now = _key_groups(known), self.plan.options.max_parallelism
+        if not may_have_key_groups(groups, now):
+            raise JobMismatchError(
+                f"the state in {self.path} has {groups} key groups, this job {now}",
+                hint=key_groups_hint(groups),
+            )
+        first = known["shape"]["max_parallelism"]
+        self.first_layout = replace(
+            self.first_layout, fingerprint=known["fingerprint"], max_parallelism=first
+        )
+
+
+def _key_groups(known: dict[str, Any]) -> int:
+    number: int = known.get(_KEY_GROUPS, known["shape"]["max_parallelism"])
+    return number
+
+
+def _exchanges(shape: dict[str, Any]) -> list[list[Any]]:
+    """Return the exchanges of a shape without the numbers of subtasks, and the level of each operator."""
+    return [[op[:3] for op in shape["operators"]], [each[:6] for each in shape["channels"]]]
+
+
+def key_groups_hint(groups: int) -> str:
+    """Return the hint about numbers of key groups that state cannot be divided into."""
+    return (
+        f"Set {MAX_PARALLELISM.key} to {groups}, or to twice that, four times and so on "
+        f"({2 * groups}, {4 * groups}, …): a doubling divides each key group in two, and any other number "
+        "would move keys between groups."
+    )

@@ -32,12 +32,14 @@ class ObservedJob:
         name: Name of the job.
         runs: (name, kind) of its runs.
         pipelines: The pipeline of each run.
+        fingerprint: That of the plan at the first start.
     """
 
     path: JobPath
     name: str
     runs: tuple[tuple[str, str], ...]
     pipelines: tuple[int, ...]
+    fingerprint: str = ""
 
     @classmethod
     def at(cls, path: JobPath) -> ObservedJob:
@@ -55,7 +57,7 @@ class ObservedJob:
             )
         runs = tuple((name, kind) for name, kind in job["shape"]["runs"])
         pipelines = tuple(job[PIPELINES])
-        return cls(place, job["name"], runs, pipelines)
+        return cls(place, job["name"], runs, pipelines, job.get("fingerprint", ""))
 
     def is_running(self) -> bool:
         """Return whether a driver has locked the directory.

@@ -6,24 +6,24 @@ The outline is made of the plan when the run starts, and recorded in the checkpo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 from penstock.filesystem.stored_path import JobPath
 from penstock.graph.hybrid import SnapshotPart
-from penstock.plan.compat.function_digest import channel_ends, function_digests, source_uids
+from penstock.plan.compat.function_digest import function_digests, source_uids
 from penstock.plan.physical import PhysicalPlan, RunPlan
 from penstock.runtime.task.report import Report
 from penstock.spark.job.job_directory import snapshot_step
+from penstock.spark.job.state_layout import ChannelOutline, StateLayout, channel_outlines
 from penstock.spark.sources.pinned_files import PinnedFiles
 from penstock.spark.sources.read_context import Pinned
 from penstock.spark.sources.source_row import PartReading
 from penstock.spark.sources.split_reads import LATER, NAMES, SNAPSHOT
 from penstock.spark.sources.table import row_named, row_of
 from penstock.state.savepoint import (
-    EVERY_SUBTASK,
     OperatorRecord,
     Savepoint,
     SourceRecord,
@@ -60,22 +60,6 @@ class SourceOutline:
 
 
 @dataclass(frozen=True, slots=True)
-class ChannelOutline:
-    """One channel between operators, or from a source to one.
-
-    Attributes:
-        sender: uid of the operator or source.
-        receiver: uid of the operator.
-        sources: Ids of the sources whose watermarks it sends; None if it sends those of the
-            sender's subtasks.
-    """
-
-    sender: str
-    receiver: str
-    sources: tuple[int, ...] | None
-
-
-@dataclass(frozen=True, slots=True)
 class RunOutline:
     """A live run.
 
@@ -88,6 +72,7 @@ class RunOutline:
         operators: All operators.
         sources: Those that its pipeline adds to savepoints; earlier versions recorded all.
         channels: By channel id.
+        fingerprint: That of the plan; earlier versions recorded none.
     """
 
     job_id: str
@@ -97,7 +82,8 @@ class RunOutline:
     max_parallelism: int
     operators: tuple[OperatorRecord, ...]
     sources: tuple[SourceOutline, ...]
-    channels: dict[int, ChannelOutline]
+    channels: Mapping[int, ChannelOutline]
+    fingerprint: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the form to record."""
@@ -121,11 +107,7 @@ class RunOutline:
                     for each in recorded["sources"]
                 ),
                 "channels": {
-                    int(channel): ChannelOutline(
-                        each["sender"],
-                        each["receiver"],
-                        None if each["sources"] is None else tuple(each["sources"]),
-                    )
+                    int(channel): ChannelOutline.from_json(each)
                     for channel, each in recorded["channels"].items()
                 },
             }
@@ -158,20 +140,20 @@ class RunOutline:
             files=files,
         )
 
+    @property
+    def layout(self) -> StateLayout:
+        """The layout of the state of the run."""
+        return StateLayout(self.fingerprint or "", self.max_parallelism, self.channels)
+
     def _watermarks(self, report: Report) -> tuple[WatermarkRecord, ...]:
-        uids = {source.id: source.uid for source in self.sources} | {-1: EVERY_SUBTASK}
-        return tuple(
-            WatermarkRecord(
-                self.channels[channel].sender,
-                self.channels[channel].receiver,
-                {uids[group]: mark for group, mark in groups.items()},
-            )
-            for channel, groups in sorted(report.watermarks.items())
-        )
+        uids = {source.id: source.uid for source in self.sources}
+        return self.layout.records(report.watermarks, uids)
 
 
-def outline_of(plan: PhysicalPlan, run: RunPlan, job_id: str, job_name: str) -> RunOutline:
-    """Return the outline of a live run."""
+def outline_of(
+    plan: PhysicalPlan, run: RunPlan, job_id: str, job_name: str, fingerprint: str | None = None
+) -> RunOutline:
+    """Return the outline of a live run, given the fingerprint that the plan had when the directory was opened."""
     uids, digests = source_uids(plan), function_digests(plan)
     unnamed = {node.id for node in plan.graph.nodes if node.uid is None}
     sources: dict[int, SourceOutline] = {
@@ -205,14 +187,30 @@ def outline_of(plan: PhysicalPlan, run: RunPlan, job_id: str, job_name: str) -> 
             for op in level.operators
         ),
         sources=tuple(sources.values()),
-        channels={
-            channel: ChannelOutline(
-                sender, receiver, None if spec.source_level > 0 else spec.sources
-            )
-            for channel, (sender, receiver) in channel_ends(plan).items()
-            for spec in [plan.channels[channel]]
-        },
+        channels=channel_outlines(plan),
+        fingerprint=fingerprint,
     )
+
+
+OUTLINE_BEFORE = "outline-before"
+"""Step of a run with the outline of its newest epoch, if that is another one than the one it goes on with."""
+
+
+def outline_in(
+    step: Callable[[str], dict[str, Any] | None], run: int, layout: str | None, first: str
+) -> RunOutline | None:
+    """Return the outline of a run with the layout of its newest epoch; None if the run has not begun.
+
+    Args:
+        step: Returns the record of a step of the job.
+        run: Index of the run.
+        layout: Fingerprint in the record of the epoch; None if an earlier version made it, or there is no epoch.
+        first: Fingerprint at the first start of the job, which is that of all that earlier versions made.
+    """
+    recorded = [step(f"run-{run}.{name}") for name in ("outline", OUTLINE_BEFORE)]
+    found = [RunOutline.from_json(each) for each in recorded if each is not None]
+    fitting = [each for each in found if (each.fingerprint or first) == (layout or first)]
+    return next(iter((*fitting, *found)), None)
 
 
 def source_records(

@@ -15,7 +15,7 @@ missing files are an error that names them, and never an empty state.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from penstock.config.options import JOB_NAME
@@ -24,11 +24,13 @@ from penstock.filesystem.stored_path import JobPath
 from penstock.observe.events.job_events import Switched
 from penstock.plan.phases.edges import region_of
 from penstock.plan.physical import HandOver, RunPlan
+from penstock.program.level import LevelProgram
 from penstock.runtime.task.report import Report
 from penstock.spark.driver.run_context import JobContext
 from penstock.spark.job.hand_over import describe_hand_over, greatest_watermark
 from penstock.spark.job.job_directory import JobDirectory
-from penstock.spark.job.run_outline import RunOutline, outline_of
+from penstock.spark.job.run_outline import OUTLINE_BEFORE, RunOutline, outline_in, outline_of
+from penstock.spark.live.epochs.seed_files import SeedFiles
 from penstock.state.log.epoch_record import EPOCHS
 from penstock.state.log.log_table import epochs_in
 from penstock.wire.job_files import byte_count
@@ -45,12 +47,35 @@ class FirstState:
     """
 
     def __init__(
-        self, directory: JobDirectory, runs: Collection[int], files: Sequence[JobPath] | None
+        self,
+        directory: JobDirectory,
+        runs: Collection[int],
+        files: Sequence[JobPath] | None,
+        key_groups: int | None = None,
+        memory: Mapping[int, bytes] | None = None,
     ) -> None:
-        """Make it."""
+        """Make it, given the number of key groups of the files, and level to the memory of its subtasks."""
         self._directory = directory
         self._runs = runs
         self.files = files
+        self._key_groups = key_groups
+        self._memory = memory or {}
+
+    def of_level(self, program: LevelProgram) -> SeedFiles | None:
+        """Return the state for the subtasks of a level; None if there is none."""
+        memory = self._memory.get(program.level, b"")
+        if not self.files and not memory:
+            return None
+        settings = program.settings
+        operators = {op.uid: op.parallelism or settings.parallelism for op in program.operators}
+        return SeedFiles(
+            tuple(self.files or ()),
+            operators,
+            settings.max_parallelism,
+            self._key_groups,
+            frozenset(op.uid for op in program.operators if op.window is not None),
+            memory,
+        )
 
     def size_bytes(self) -> int:
         """Return the size of the files that are still needed."""
@@ -123,16 +148,19 @@ class Predecessor:
         state_files: Its snapshot; None if the job begins with this run.
         ended: End of the previous run on the monotonic clock; None if this process did not execute it.
         readers: Indexes of the runs that take over state from these files, if there are several.
+        key_groups: Number of key groups of the files; None is that of the job.
     """
 
     handed: HandOver
     state_files: Sequence[JobPath] | None
     ended: float | None
     readers: tuple[int, ...] = ()
+    key_groups: int | None = None
 
     def first_state(self, directory: JobDirectory, run: int) -> FirstState:
         """Return the files of initial state of a run."""
-        return FirstState(directory, self.readers or (run,), self.state_files)
+        readers = self.readers or (run,)
+        return FirstState(directory, readers, self.state_files, self.key_groups)
 
     def switched(self) -> Switched | None:
         """Return the event that the next run begins now, None if this process executed no other."""
@@ -141,16 +169,42 @@ class Predecessor:
         return Switched(time.monotonic() - self.ended, greatest_watermark(self.handed))
 
 
-def recorded_outline(job: JobContext, run: RunPlan) -> RunOutline:
-    """Return the outline of a run that begins, after recording it."""
-    outline = outline_of(job.plan, run, job.directory.job_id, job.configuration.get(JOB_NAME))
-    job.directory.record(f"run-{run.index}.outline", outline.to_json())
-    return outline
+def made_outline(job: JobContext, run: RunPlan) -> RunOutline:
+    """Return the outline of a run that begins."""
+    directory = job.directory
+    name = job.configuration.get(JOB_NAME)
+    return outline_of(job.plan, run, directory.job_id, name, directory.fingerprint)
+
+
+def record_outline(
+    job: JobContext, run: int, outline: RunOutline, stored: str | None
+) -> RunOutline:
+    """Record the outline of a run that begins; return that of the newest epoch.
+
+    Both are kept until an epoch is recorded with the new one: until then the logs are those of the other.
+
+    Args:
+        job: The job.
+        run: Index of the run.
+        outline: Its outline.
+        stored: Fingerprint of the plan that recorded its newest epoch; None without an epoch.
+    """
+    directory = job.directory
+    known = directory.step(f"run-{run}.outline")
+    before = outline
+    if known is not None and stored not in {None, directory.fingerprint}:
+        found = outline_in(directory.step, run, stored, directory.first_layout.fingerprint)
+        assert found is not None, "it is recorded before the first epoch"
+        before = found
+        directory.record(f"run-{run}.{OUTLINE_BEFORE}", found.to_json())
+        failpoint("rescale.outline-kept")
+    directory.record(f"run-{run}.outline", outline.to_json())
+    return before
 
 
 def record_done(job: JobContext, run: RunPlan, records: int) -> None:
     """Record that a run which hands over is complete, with what the next one takes over."""
-    recorded = describe_hand_over(Report(), {})  # level 0 alone has no state
+    recorded = describe_hand_over(Report(), {}, job.layout)  # level 0 alone has no state
     if len(region_of(job.plan, run).levels) > 1:
         found = job.directory.step(f"run-{run.index}.hand-over")
         assert found is not None, "the epoch that hands over records it"

@@ -28,7 +28,8 @@ from penstock.spark.inspect.checkpoint_state import reading, state_rows
 from penstock.spark.inspect.small_state import small_location
 from penstock.spark.inspect.state_location import EpochLogs, newest_epoch
 from penstock.spark.job.observed_job import RESTORED, ObservedJob
-from penstock.spark.job.run_outline import RunOutline, SourceOutline, source_records
+from penstock.spark.job.run_outline import RunOutline, SourceOutline, outline_in, source_records
+from penstock.spark.job.state_layout import LAYOUT
 from penstock.spark.sources.pinned_files import PinnedFiles
 from penstock.spark.sources.read_context import Pinned
 from penstock.spark.worker.state_tasks import NAMES_DDL, WriteStateFiles
@@ -93,14 +94,15 @@ def settled_part(
         StateError: The state is damaged.
         OSError: A file cannot be written.
     """
-    outline, pinned = begun(job, run)
+    begun(job, run)
     directory = job.path / f"run-{run}"
     settled = settled_run(job, run)
+    outline, pinned = begun(job, run, settled.positions.get(LAYOUT))
     rows = directory / f"rows-{request_id}"
     try:
         with reading(job.path):
             create_directory(rows, PRIVATE_DIRECTORY)
-            written = _written(job, settled, rows, make_session)
+            written = _written(job.path, settled, rows, make_session)
         report = _report(heads_of(settled), outline, pinned)
         earlier = _read_before(job, run)
         sources = source_records(outline, pinned, earlier, directory, settled.positions)
@@ -110,31 +112,46 @@ def settled_part(
     return outline.savepoint(request_id, report, sources, files, drained=False)
 
 
+def write_newest(
+    directory: JobPath, run: int, rows: JobPath, make_session: MakeSession
+) -> tuple[list[str], list[Head]]:
+    """Write the state of a run, as of its newest epoch, to files of snapshot rows; return their names and the heads of its logs.
+
+    Raises:
+        StateError: The state is damaged, or cannot be written.
+    """
+    newest = newest_epoch(directory / f"run-{run}")
+    assert newest is not None, "an epoch was recorded"
+    with reading(directory):
+        names = _written(directory, newest, rows, make_session)
+    return names, list(heads_of(newest))
+
+
 def _written(
-    job: ObservedJob, location: EpochLogs, rows: JobPath, make_session: MakeSession
+    directory: JobPath, location: EpochLogs, rows: JobPath, make_session: MakeSession
 ) -> list[str]:
-    """Write the state to files of snapshot rows, and return their names."""
-    small = small_location(job.path, location)
+    """Write the state of a job to files of snapshot rows, and return their names."""
+    small = small_location(directory, location)
     if small is not None:
         return small.write_snapshot(rows)
     states = state_rows(make_session(), location)
     return [row.name for row in states.mapInArrow(WriteStateFiles(rows), NAMES_DDL).collect()]
 
 
-def begun(job: ObservedJob, run: int) -> tuple[RunOutline, Pinned]:
-    """Return outline and input of a run.
+def begun(job: ObservedJob, run: int, layout: str | None = None) -> tuple[RunOutline, Pinned]:
+    """Return the outline and the input of a run, given the layout in the record of its newest epoch.
 
     Raises:
         SavepointError: The run has not begun.
     """
-    outline = job.record(f"run-{run}.outline")
+    outline = outline_in(job.record, run, layout, job.fingerprint)
     pinned = job.record(f"run-{run}.pinned")
     if outline is None or pinned is None:
         raise SavepointError(
             f"job {job.name!r} is not running and has not begun, so it has no savepoint to give",
             hint=START,
         )
-    return RunOutline.from_json(outline), Pinned.from_json(pinned)
+    return outline, Pinned.from_json(pinned)
 
 
 def _read_before(job: ObservedJob, run: int) -> dict[tuple[int, int], PinnedFiles]:

@@ -258,6 +258,10 @@ class ChangeLog:
                 last, log_bytes=self.head.log_bytes + size, live_bytes=self.head.log_bytes + size
             )
 
+    def seed_memory(self, meta: bytes) -> None:
+        """Begin with the level's memory; behind the seeded entries."""
+        self._push(self.head.last, meta=meta)
+
     def append(
         self, changes: list[bytes], meta: bytes, snapshots: Snapshots | None = None
     ) -> Appended:

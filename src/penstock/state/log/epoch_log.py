@@ -161,6 +161,12 @@ class EpochLog:
         self._garbage = deque(sorted(found - self._files))
         return records[-1] if records else None
 
+    def drop_logs(self) -> None:
+        """Let the next record be a base with its own changes only: of new logs, of other subtasks."""
+        self._table = LogTable()
+        self._planned = None
+        self._is_base_due = True
+
     def view(self, name: LogName) -> LogView:
         """Return the log of a subtask, for its next task."""
         return self._table.view(name)

@@ -23,6 +23,10 @@ WINDOW_TRIGGER_PREFIX = "_window_trigger/"
 WINDOW_FUNCTION_PREFIX = "_window_function/"
 """Prefix of the names of a window function's states per window."""
 
+EVENT_TIMERS = "_event_time_timers"
+PROCESSING_TIMERS = "_processing_time_timers"
+"""Timers by key; of a window operator by key and window."""
+
 INTERVAL_BUFFERS = (
     "_interval_left",
     "_interval_right",
@@ -43,6 +47,15 @@ _PREFIXES = {
     WINDOW_TRIGGER_PREFIX: "trigger state",
     WINDOW_FUNCTION_PREFIX: "state per window",
 }
+
+
+BY_WINDOW = frozenset({WINDOW_CONTENTS, WINDOW_SECOND_CONTENTS, EVENT_TIMERS, PROCESSING_TIMERS})
+"""States of a window operator whose keys are (key, window), of those with a fixed name."""
+
+
+def is_by_window(state: str) -> bool:
+    """Return whether the keys of a state of a window operator are pairs of a key and a window or pane."""
+    return state in BY_WINDOW or state.startswith(tuple(_PREFIXES))
 
 
 def described(state: str) -> str:

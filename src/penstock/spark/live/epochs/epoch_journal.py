@@ -20,12 +20,14 @@ from typing import Any, Protocol
 from penstock.plan.physical import RunPlan
 from penstock.spark.driver.run_context import JobContext
 from penstock.spark.driver.sink_stage import StagedEpoch
+from penstock.spark.job.state_layout import LAYOUT
 from penstock.state.log.epoch_log import EpochLog, write_settled
 from penstock.state.log.epoch_record import EPOCHS, EpochRecord
 from penstock.state.log.log_merge import Merge
 from penstock.state.log.subtask_log import LogChange, LogName, LogView
 
 HANDOVER = "handover"
+
 
 Row = dict[str, Any]
 """A row with names of `RANGES_DDL`."""
@@ -127,12 +129,14 @@ class RecordedEpoch:
         positions: The positions at its end.
         event: The control event that it delivered: a hand-over or a savepoint; None if it had none.
         staged: The staged output, which is to be committed.
+        layout: Fingerprint of the plan whose subtasks the logs are of.
     """
 
     number: int
     positions: EpochPositions
     event: str | None
     staged: StagedEpoch
+    layout: str
 
 
 class EpochJournal:
@@ -149,6 +153,10 @@ class EpochJournal:
     def next_number(self) -> int:
         """Number of the next epoch."""
         return self._log.next_epoch
+
+    def drop_logs(self) -> None:
+        """Begin with new logs in the next epoch; until it is recorded, those there are count."""
+        self._log.drop_logs()
 
     def open(self) -> RecordedEpoch | None:
         """Read the records; return the newest, None if there is none.
@@ -188,10 +196,11 @@ class EpochJournal:
         packed = pickle.dumps((staged.committables, staged.state_files, report), 5)
         digest = self._directory.digest_of(packed)
         number = self._log.next_epoch
-        said: dict[str, Any] = {**positions.to_json(), "event": event}
+        layout = self._directory.fingerprint
+        said: dict[str, Any] = {**positions.to_json(), "event": event, LAYOUT: layout}
         fence = self._directory.fence
         self._log.put(number, said, changes, digest.encode() + packed, may_put=fence)
-        return RecordedEpoch(number, positions, event, staged)
+        return RecordedEpoch(number, positions, event, staged, layout)
 
     def settle(self, recorded: RecordedEpoch) -> None:
         """Note that nothing is left to do for an epoch; see `settled_epoch`.
@@ -229,4 +238,5 @@ class EpochJournal:
             EpochPositions.from_json(record.positions),
             record.positions["event"],
             StagedEpoch(committables, state_files, report),
+            record.positions.get(LAYOUT) or self._directory.first_layout.fingerprint,
         )

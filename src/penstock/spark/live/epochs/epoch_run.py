@@ -22,7 +22,7 @@ from __future__ import annotations
 import logging
 import pickle
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -37,12 +37,14 @@ from penstock.graph.endpoints import EpochNumber
 from penstock.metrics.profile import SPARK_JOB
 from penstock.plan.phases.backlog import catch_up_factor
 from penstock.plan.physical import RunPlan
+from penstock.program.level import LevelProgram
 from penstock.spark.driver.confirmations import Confirmations, logs_read
 from penstock.spark.driver.lost_output import MOST_IN_A_ROW, LostOutput
 from penstock.spark.driver.run_context import JobContext
 from penstock.spark.driver.sink_stage import StagedEpoch
 from penstock.spark.failures.final_failures import FinalFailure
 from penstock.spark.job.hand_over import describe_hand_over
+from penstock.spark.job.run_outline import RunOutline
 from penstock.spark.live.epochs.epoch_files import EpochFiles
 from penstock.spark.live.epochs.epoch_job import EpochJob
 from penstock.spark.live.epochs.epoch_journal import (
@@ -57,9 +59,15 @@ from penstock.spark.live.epochs.epoch_planner import EpochPlanner, PlannerAnswer
 from penstock.spark.live.epochs.epoch_savepoints import EpochSavepoints
 from penstock.spark.live.epochs.epoch_stages import EpochStages
 from penstock.spark.live.epochs.epoch_tasks import EpochMessage, has_lost_output
+from penstock.spark.live.epochs.rescaled_run import forget_rows, rescaled_state
 from penstock.spark.live.epochs.split_readings import file_readings, split_readings
 from penstock.spark.live.live_progress import KnownPendingInput, LiveProgress, PendingInput
-from penstock.spark.live.run_bounds import Predecessor, record_done, recorded_outline
+from penstock.spark.live.run_bounds import (
+    Predecessor,
+    made_outline,
+    record_done,
+    record_outline,
+)
 from penstock.spark.savepoints.job_savepoints import JobSavepoints
 from penstock.spark.sources.bad_records import read_failure
 from penstock.spark.sources.read_context import Pinned, ReadContext
@@ -186,14 +194,16 @@ class EpochRun:
         self._run = run
         self._predecessor = predecessor
         self._first_state = predecessor.first_state(job.directory, run.index)
-        outline = recorded_outline(job, run)
-        self._savepoints = EpochSavepoints(job, run, outline, savepoints)
+        self._outline = made_outline(job, run)
+        self._served = savepoints
+        self._savepoints = EpochSavepoints(job, run, self._outline, savepoints)
         self._journal = EpochJournal(job, run)
         self._snapshot = job.directory.run_directory(run.index, "snapshot")
         self._progress = LiveProgress(job.events, job.source_names)
         self._pending = KnownPendingInput()
         self._work = EpochWork(job.configuration.get(SINGLE_TASK_WORK).total_seconds())
         self._source_records: dict[int, int] = {}
+        self._is_rescaled = False
         self._interval = BacklogInterval(job.configuration, job.plan, run)
         self.report = self._progress.report
 
@@ -209,6 +219,8 @@ class EpochRun:
         pinned = job.pin(run)
         planner = self._planner = self._made_planner(pinned)
         newest = self._journal.open()
+        layout = None if newest is None else newest.layout
+        before = record_outline(job, run.index, self._outline, layout)
         stopped = cleaned_up(planner.close, "stopping the writing of DataFrames")
         with stopped, self._confirmations(pinned) as self._confirmed:
             if newest is None:
@@ -216,11 +228,11 @@ class EpochRun:
                 self._note(positions)
             else:
                 positions = newest.positions
-                self._take_over(newest)
+                self._take_over(newest, before)
             if not planner.is_complete(positions) and not self._savepoints.has_stopped:
                 with self._writing():
                     planner.open(positions)
-                self._loop(planner, positions, pinned)
+                self._loop(planner, positions, pinned, before)
         self._first_state.end()
         if run.hands_over and not self._savepoints.has_stopped:
             record_done(job, run, self.report.records_read)
@@ -232,21 +244,29 @@ class EpochRun:
         job = self._job
         return Confirmations(job.events, logs_read(job.plan, pinned), job.check_cancelled)
 
-    def _take_over(self, newest: RecordedEpoch) -> None:
-        """Finish an epoch that was recorded before; its sinks have committed (see `recommit`)."""
+    def _take_over(self, newest: RecordedEpoch, outline: RunOutline) -> None:
+        """Finish an epoch that was recorded before, with an outline; its sinks have committed (see `recommit`)."""
+        self._savepoints = EpochSavepoints(self._job, self._run, outline, self._served)
         if self._job.attempt and newest.number > self._job.counted.get(self._run.index, -1):
             self._count(newest, 0.0)  # recorded by an earlier attempt of this process
         self._finish(newest)
+        self._savepoints = EpochSavepoints(self._job, self._run, self._outline, self._served)
 
-    def _loop(self, planner: EpochPlanner, positions: EpochPositions, pinned: Pinned) -> None:
+    def _loop(
+        self,
+        planner: EpochPlanner,
+        positions: EpochPositions,
+        pinned: Pinned,
+        before: RunOutline,
+    ) -> None:
         """Run epochs until the run is complete, or stopped with a savepoint."""
         job, run = self._job, self._run
         programs = job.programs(run, job.plan.options.parallelism, self._predecessor.handed, pinned)
-        reads = job.read_context(run, programs, pinned)
+        self._rescale(before, programs)
         run_id = f"{job.directory.job_id}-{run.index}"
         attempt = live_attempt(run_id, (job.directory.fence.epoch, job.attempt))
-        reads = replace(reads, attempt=attempt)
-        stages = EpochStages(job, reads, programs, self._snapshot, self._first_state.files)
+        reads = replace(job.read_context(run, programs, pinned), attempt=attempt)
+        stages = EpochStages(job, reads, programs, self._snapshot, self._first_state)
         backend = job.configuration.get(STATE_BACKEND) if programs[1:] else IN_MEMORY
         removal = partial(remove_local_copies, job.session, run_id, backend)
         failures = job.directory.failure_directory(run.index)
@@ -286,6 +306,14 @@ class EpochRun:
                 pace.interval_seconds = self._interval.seconds
                 self._merge(threads)
 
+    def _rescale(self, before: RunOutline, programs: Sequence[LevelProgram]) -> None:
+        """Let the next epoch begin with new logs, if those there are of other subtasks."""
+        forget_rows(self._job, self._run)
+        if before is not self._outline:
+            self._first_state = rescaled_state(self._job, self._run, before, programs)
+            self._journal.drop_logs()
+            self._is_rescaled = True
+
     def _plan(
         self,
         planner: EpochPlanner,
@@ -299,7 +327,7 @@ class EpochRun:
             answer_of,
             planner,
             positions,
-            is_first=self._journal.next_number == 0,
+            is_first=self._journal.next_number == 0 or self._is_rescaled,
             is_due=pace.is_first or (timer_in_seconds is not None and timer_in_seconds <= 0),
             savepoint=None if request is None else request.event,
             drains=request is not None and request.drain,
@@ -335,6 +363,7 @@ class EpochRun:
             return self._adopt()
         except OSError as cause:
             raise self._unwritable(cause) from cause
+        self._is_rescaled = False
         failpoint("live.recorded")
         commit(job, self._run, recorded)
         self._pending.note(left.records, left.files, self._progress.lag_ms)
@@ -377,6 +406,11 @@ class EpochRun:
         self._job.directory.fence()
         newest = self._journal.open()
         assert newest is not None, "its record exists"
+        if newest.layout != self._job.directory.fingerprint:
+            raise JobFailedError(
+                f"an earlier driver has recorded epoch {newest.number} with another parallelism",
+                hint="Start the same command again.",
+            )
         commit(self._job, self._run, newest)
         self._job.sinks.recover()
         self._finish(newest)
@@ -418,7 +452,8 @@ class EpochRun:
         self._note(recorded.positions)
         if recorded.event == HANDOVER:
             staged = recorded.staged
-            hand_over = describe_hand_over(staged.report, staged.state_files)
+            layout = self._savepoints.layout
+            hand_over = describe_hand_over(staged.report, staged.state_files, layout)
             self._job.directory.record(f"run-{self._run.index}.hand-over", hand_over)
         self._first_state.begin_epoch(recorded.number + 1)
         if (recorded.event or "").startswith(SAVEPOINT):

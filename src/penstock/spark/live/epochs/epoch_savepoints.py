@@ -78,13 +78,18 @@ _POLL_SECONDS = 0.05
 
 
 class EpochSavepoints:
-    """Serves the requests for savepoints of one live run."""
+    """Serves the requests for savepoints of one live run.
+
+    Attributes:
+        layout: The layout of the state of its epochs.
+    """
 
     def __init__(
         self, job: JobContext, run: RunPlan, outline: RunOutline, savepoints: JobSavepoints
     ) -> None:
         self._run = run
         self._savepoints = savepoints
+        self.layout = outline.layout
         self._writer = SavepointWriter(job, run, outline, savepoints)
         self._next_poll = 0.0
 

@@ -35,7 +35,7 @@ from penstock.spark.live.epochs.epoch_tasks import (
     early_channels,
 )
 from penstock.spark.live.epochs.log_frames import view_frame
-from penstock.spark.live.epochs.seed_files import SeedFiles
+from penstock.spark.live.run_bounds import FirstState
 from penstock.spark.sources.read_context import ReadContext
 from penstock.spark.worker.level_tasks import ColumnsTask
 from penstock.spark.worker.live_subtasks import LevelDescription
@@ -99,7 +99,7 @@ class EpochStages:
         reads: ReadContext,
         programs: Sequence[LevelProgram],
         snapshot: JobPath,
-        state_files: Sequence[JobPath] | None,
+        first_state: FirstState,
     ) -> None:
         """Pack the programs."""
         options = job.plan.options
@@ -127,10 +127,7 @@ class EpochStages:
             described = LevelDescription(
                 payload, reads.attempt, copies, program.level, subtask_of_route
             )
-            seeds = None
-            if state_files:
-                operators = {op.uid: op.parallelism or self.subtasks for op in program.operators}
-                seeds = SeedFiles(tuple(state_files), operators, options.max_parallelism)
+            seeds = first_state.of_level(program)
             directory = reads.directory / EPOCHS
             stages.append(LevelTask(described, directory, seeds, early.get(program.level)))
         *first, last = stages

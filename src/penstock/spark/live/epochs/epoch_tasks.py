@@ -34,6 +34,7 @@ from penstock.metrics.task_clock import OTHER, START, STATE, WAIT, TaskClock
 from penstock.program.channel import SINK_LEVEL, StreamPartitioner
 from penstock.program.level import LevelProgram
 from penstock.runtime.task.garbage_collection import paused_for_micro_batch, rare_for_records
+from penstock.runtime.task.live_subtask import LiveSubtask
 from penstock.spark.failures.translation import carrying
 from penstock.spark.live.epochs.epoch_job import Stage
 from penstock.spark.live.epochs.log_frames import (
@@ -279,11 +280,13 @@ class LevelTask:
         yield own_route, outcome_frame(index, outcome)
 
     def _seed(self, log: SubtaskLog, index: int, clock: TaskClock) -> bool:
-        """Write the state of the previous run into a new log; return whether there is any."""
+        """Write the state of the previous run into a new log; return whether there may be any."""
         if self.seeds is None:
             return False
         before = clock.switch(STATE)
         Seed(log).add_all(self.seeds.blobs(index))
+        if self.seeds.memory:
+            LiveSubtask.seed_memory(log, self.seeds.memory)
         clock.switch(before)
         failpoint("live.worker.adopted")
         return True

@@ -16,9 +16,10 @@ import pyarrow.parquet as pq
 from penstock.errors import StateError
 from penstock.filesystem.stored_path import JobPath
 from penstock.spark.worker.state_tasks import DAMAGE, STATE_SCHEMA, signed_group
-from penstock.state.log.blob import BLOB_BYTES
+from penstock.state.log.blob import BLOB_BYTES, key_group_of, operator_of
+from penstock.state.log.divided import divided_blob
 from penstock.state.schema.entry_schema import BROADCAST_GROUP
-from penstock.wire.canonical.key_groups import subtask_of
+from penstock.wire.canonical.key_groups import KeyGroups, subtask_of
 from penstock.wire.job_files import readable
 
 _EVERY_SUBTASK = signed_group(BROADCAST_GROUP)
@@ -33,11 +34,17 @@ class SeedFiles:
         paths: The files.
         operators: uid of each operator of the level, and the number of its subtasks: the first ones.
         max_parallelism: Number of key groups.
+        stored_groups: Number of key groups of the files, which divides that of the job; None is the same.
+        window_operators: uids of the operators with windows.
+        memory: Memory with which each subtask begins; empty if it has none.
     """
 
     paths: tuple[JobPath, ...]
     operators: dict[str, int]
     max_parallelism: int
+    stored_groups: int | None = None
+    window_operators: frozenset[str] = frozenset()
+    memory: bytes = b""
 
     def blobs(self, subtask: int) -> Iterator[bytes]:
         """Yield the blobs of one subtask; a few megabytes are in memory at once.
@@ -63,7 +70,24 @@ class SeedFiles:
                 wanted = [self._is_of(subtask, *row) for row in rows]
                 if any(wanted):
                     for blob in compress(_blobs_in(file, number), wanted):
-                        yield blob.as_py()
+                        yield from self._in_groups(blob.as_py(), subtask)
+
+    @property
+    def _times(self) -> int:
+        """Number of key groups that one of the files is divided into."""
+        return self.max_parallelism // (self.stored_groups or self.max_parallelism)
+
+    def _in_groups(self, blob: bytes, subtask: int) -> Iterator[bytes]:
+        """Yield what a subtask takes of a blob, in its key groups."""
+        if self._times == 1 or key_group_of(blob) == BROADCAST_GROUP:
+            yield blob
+            return
+        operator = operator_of(blob)
+        parallelism, groups = self.operators[operator], KeyGroups(self.max_parallelism)
+        of_windows = operator in self.window_operators
+        for part in divided_blob(blob, self._times, groups, of_windows=of_windows):
+            if subtask_of(key_group_of(part), parallelism, self.max_parallelism) == subtask:
+                yield part
 
     def _is_of(self, subtask: int, operator: str, key_group: int) -> bool:
         parallelism = self.operators.get(operator)
@@ -71,7 +95,9 @@ class SeedFiles:
             return False
         if key_group == _EVERY_SUBTASK:
             return True
-        return subtask_of(key_group, parallelism, self.max_parallelism) == subtask
+        first, last = key_group * self._times, (key_group + 1) * self._times - 1
+        owners = (subtask_of(group, parallelism, self.max_parallelism) for group in (first, last))
+        return next(owners) <= subtask <= next(owners)
 
 
 def _blobs_in(file: Any, number: int) -> Iterator[Any]:
