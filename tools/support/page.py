@@ -17,7 +17,7 @@ This page lists every public class and method of PyFlink 2.3's `pyflink.common` 
 A test compares it with the code; [connectors](connectors.md) have pages of their own.
 
 * **works**: as in PyFlink, or as in Flink's Java API.
-* accepted: without effect.
+* accepted†: without effect.
 * ~~absent~~: PyFlink has it for Java alone.
 
 Methods of a base are listed with the base; the API reference also has the names beyond PyFlink.
@@ -28,7 +28,7 @@ Methods of a base are listed with the base; the API reference also has the names
 | methods | {methods} |
 {sections}"""
 
-_WRITTEN = {Status.WORKS: "{}", Status.ACCEPTED: "{} (accepted)", Status.ABSENT: "~~{}~~"}
+_WRITTEN = {Status.WORKS: "{}", Status.ACCEPTED: "{}†", Status.ABSENT: "~~{}~~"}
 
 
 def render_page() -> str:
@@ -36,8 +36,9 @@ def render_page() -> str:
     classes = listed_classes()
     parts = []
     for section, members in groupby(classes, key=lambda listed: listed.section):
-        parts.append(f"\n## {section}\n")
-        parts += map(_row, members)
+        parts.append(f"\n## {section}")
+        for module, of_module in groupby(sorted(members, key=_module), key=_module):
+            parts += [f"\n`{module}`:\n", *map(_row, of_module)]
     of_methods = Counter(status for listed in classes for status in listed.methods.values())
     return _PAGE.format(
         classes=_counts(Counter(listed.status for listed in classes)),
@@ -46,12 +47,16 @@ def render_page() -> str:
     )
 
 
+def _module(listed: ListedClass) -> str:
+    return listed.module
+
+
 def _counts(counted: Counter[Status]) -> str:
     return " | ".join(str(counted[status]) for status in Status)
 
 
 def _row(listed: ListedClass) -> str:
-    where = f"{_WRITTEN[listed.status].format(f'**{listed.name}**')} (`{listed.module}`)"
+    name = _WRITTEN[listed.status].format(f"**{listed.name}**")
     inherited = [base.methods for base in _bases(listed)]
     methods = [
         _WRITTEN[status].format(f"`{method}`")
@@ -59,7 +64,7 @@ def _row(listed: ListedClass) -> str:
         if all(of_base.get(method) is not status for of_base in inherited)
     ]
     names = ", ".join(methods)
-    return f"* {where}{names and f': {names}'}"
+    return f"* {name}{names and f': {names}'}"
 
 
 def _bases(listed: ListedClass) -> list[ListedClass]:
