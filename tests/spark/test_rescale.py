@@ -19,8 +19,9 @@ from penstock.datastream import (
     ReducingStateDescriptor,
     RuntimeContext,
     StreamExecutionEnvironment,
+    ValueStateDescriptor,
 )
-from penstock.datastream.connectors import DataGeneratorSource, FileSink
+from penstock.datastream.connectors import DataGeneratorSource, FileSink, HybridSource
 from penstock.datastream.functions import KeyedProcessFunction
 from penstock.datastream.window import EventTimeSessionWindows, TumblingEventTimeWindows
 from penstock.errors import JobMismatchError
@@ -198,3 +199,27 @@ def test_another_number_of_key_groups_and_another_graph_stay_refused(
     with pytest.raises(JobMismatchError, match="operators"):
         env.execute("numbers")
     assert read_verified(tmp_path / "job" / "job.json") == before
+
+
+class Places(KeyedProcessFunction):
+    """Writes with which of how many subtasks a key was processed, and its count so far."""
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.subtasks = runtime_context.get_number_of_parallel_subtasks()
+        self.count = runtime_context.get_state(ValueStateDescriptor("count", Types.LONG()))
+
+    def process_element(self, value: Any, ctx: Any) -> Iterable[Any]:
+        self.count.update((self.count.value() or 0) + 1)
+        yield str(self.subtasks), value[0], self.count.value()
+
+
+def test_history_has_a_parallelism_of_its_own(environment: Environment, tmp_path: Path) -> None:
+    env = environment("mixed", **{"parallelism.default": 1, "execution.history.parallelism": 3})
+    parts = [DataGeneratorSource(lambda i: (i % 6, i * 10), count=60) for _ in range(2)]
+    source = HybridSource.builder(parts[0]).add_source(parts[1]).build()
+    numbers = env.from_source(source, WatermarkStrategy.no_watermarks(), "numbers")
+    places = numbers.key_by(lambda t: t[0]).process(Places(), ROW).uid("places")
+    places.sink_to(FileSink.parquet(tmp_path / "out"))
+    env.execute("places")
+    expected = [(str(3 if n <= 10 else 1), key, n) for key in range(6) for n in range(1, 21)]
+    assert written(tmp_path / "out") == Counter(expected)

@@ -229,6 +229,18 @@ HISTORY: ConfigOption[str | None] = ConfigOption(
     check=Limit("must be batch or stream", lambda how: how in (None, "batch", "stream")),
 )
 
+HISTORY_PARALLELISM: ConfigOption[int | None] = ConfigOption(
+    key="execution.history.parallelism",
+    parse=INTEGER,
+    default=None,
+    description=(
+        "Number of tasks per level of the batch run that reads history, at most "
+        "`pipeline.max-parallelism`; the live run has `parallelism.default`. When unset history has as "
+        "many as the live run, and as many as there are cores if the program sets no parallelism."
+    ),
+    check=Limit("must be 1 or more", lambda value: value is None or value >= 1),
+)
+
 OPERATOR_CHAINING: ConfigOption[bool] = ConfigOption(
     key="pipeline.operator-chaining.enabled",
     parse=BOOLEAN,
@@ -363,6 +375,7 @@ ALL_OPTIONS: tuple[ConfigOption[Any], ...] = (
     CHECKPOINT_INTERVAL,
     INTERVAL_DURING_BACKLOG,
     HISTORY,
+    HISTORY_PARALLELISM,
     OPERATOR_CHAINING,
     AUTO_UIDS,
     FRAME_RECORDS,
@@ -409,6 +422,18 @@ RULES: tuple[Rule, ...] = (
             f"{INTERVAL_DURING_BACKLOG.key} must be 0 or not shorter than {CHECKPOINT_INTERVAL.key}"
         ),
         holds=lambda backlog, live: backlog in (None, timedelta(0)) or backlog >= live,
+    ),
+    Rule(
+        options=(HISTORY_PARALLELISM, HISTORY, INTERVAL_DURING_BACKLOG),
+        requirement=f"{HISTORY_PARALLELISM.key} needs {HISTORY.key}=batch: it is that of a batch run",
+        holds=lambda tasks, how, interval: (
+            tasks is None or how == "batch" or interval == timedelta(0)
+        ),
+    ),
+    Rule(
+        options=(HISTORY_PARALLELISM, MAX_PARALLELISM),
+        requirement=f"{HISTORY_PARALLELISM.key} must not exceed {MAX_PARALLELISM.key}",
+        holds=lambda tasks, key_groups: tasks is None or tasks <= key_groups,
     ),
     Rule(
         options=(PARALLELISM, MAX_PARALLELISM),

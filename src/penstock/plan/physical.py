@@ -67,6 +67,7 @@ class PlanOptions:
         makes_uids: `pipeline.auto-generate-uids`.
         backlog_share: `execution.backlog.share`.
         backlog_tasks: `execution.backlog.tasks`.
+        history_parallelism: `execution.history.parallelism`.
         confirms: The job confirms read positions to logs; a job that only takes a sample does not.
     """
 
@@ -99,6 +100,7 @@ class PlanOptions:
     makes_uids: bool = True
     backlog_share: float = 0.5
     backlog_tasks: int | None = None
+    history_parallelism: int | None = None
     confirms: bool = True
 
 
@@ -321,6 +323,11 @@ class PhysicalPlan(ShownAsCard):
     def __post_init__(self) -> None:
         """Have sources at hand by their ids."""
         object.__setattr__(self, "_sources_by_id", {each.id: each for each in self.sources})
+
+    def history_tasks(self, run: RunPlan) -> int | None:
+        """Return the number of tasks per level of a batch run that reads history, if it has one of its own."""
+        is_history = run.kind is RunKind.BATCH and run.hands_over
+        return self.options.history_parallelism if is_history else None
 
     def backlog_sources(self, run: RunPlan) -> frozenset[int]:
         """Return the sources of a pipeline that process backlog at the begin of a run (FLIP-309).

@@ -26,7 +26,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from penstock.config.options import RuntimeExecutionMode
+from penstock.config.options import HISTORY_PARALLELISM, RuntimeExecutionMode
 from penstock.errors import GraphError
 from penstock.graph.logical import Chaining, LogicalGraph, Node, Watermarking
 from penstock.plan.phases.bounded_region import region_nodes
@@ -393,13 +393,20 @@ def choose_parallelism(plan: PhysicalPlan) -> PhysicalPlan:
                 hint="Lower the one or raise the other.",
                 origin=node.origin,
             )
+    partitioned = [node for node in plan.graph.nodes if node.kind == PARTITION]
+    bound = [*(node for node in asked if node.kind != SINK), *partitioned]
+    if options.history_parallelism is not None and bound:
+        raise GraphError(
+            f"{HISTORY_PARALLELISM.key} is set, and {bound[0].name!r} depends on the number of subtasks, "
+            "which must be the same in history and live",
+            hint="Remove the setting, or set_parallelism(…) and partition_custom(…) from the program.",
+            origin=bound[0].origin,
+        )
     most = max((node.parallelism or 0 for node in asked if node.kind != SINK), default=0)
     return replace(
         plan,
         options=replace(options, parallelism=max(options.default_parallelism, most)),
-        exact_subtasks=any(node.kind == PARTITION for node in plan.graph.nodes)
-        or bool(most)
-        or options.parallelism_is_asked,
+        exact_subtasks=bool(partitioned) or bool(most) or options.parallelism_is_asked,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from penstock.config.options import HISTORY, RuntimeExecutionMode
+from penstock.config.options import HISTORY, HISTORY_PARALLELISM, RuntimeExecutionMode
 from penstock.config.run_options import BACKLOG_SHARE
 from penstock.errors import UnboundedBatchError
 from penstock.plan.phases.bounded_region import RESULTS_RUN, end_of_stream_operators
@@ -253,7 +253,17 @@ def _history_then_live(
             f"run {first + 1} (live)", "live", "it follows the backlog and starts with its state"
         ),
         *_small_history(history, left),
+        *_own_parallelism(plan, history),
     ]
+
+
+def _own_parallelism(plan: PhysicalPlan, run: RunPlan) -> list[Decision]:
+    """Return that history has a parallelism of its own, if it has."""
+    tasks = plan.options.history_parallelism
+    if tasks is None:
+        return []
+    reason = f"{HISTORY_PARALLELISM.key}; the live run has {plan.options.parallelism}"
+    return [Decision(f"tasks per level of run {run.index} ({run.name})", str(tasks), reason)]
 
 
 def _small_history(run: RunPlan, left: list[SourcePlan]) -> list[Decision]:

@@ -28,11 +28,12 @@ class TaskGroup:
     tasks: int | None
 
 
-def tasks_reading(plan: PhysicalPlan, source: int) -> int | None:
-    """Return the greatest number of tasks that may read a source, None if the program sets none."""
+def tasks_reading(plan: PhysicalPlan, source: int, run: RunPlan | None = None) -> int | None:
+    """Return the greatest number of tasks that may read a source in a run, None if the program sets none."""
     options = plan.options
     asked = options.default_parallelism if options.parallelism_is_asked else None
-    return plan.graph.node(source).parallelism or asked
+    own = None if run is None else plan.history_tasks(run)
+    return own or plan.graph.node(source).parallelism or asked
 
 
 def task_groups(plan: PhysicalPlan, run: RunPlan) -> tuple[TaskGroup, ...]:
@@ -45,7 +46,7 @@ def task_groups(plan: PhysicalPlan, run: RunPlan) -> tuple[TaskGroup, ...]:
     shared: dict[int, list[tuple[int, int]]] = {}
     groups: list[tuple[list[tuple[int, int]], int | None]] = []
     for reading in run.readings:
-        tasks = tasks_reading(plan, reading.source)
+        tasks = tasks_reading(plan, reading.source, run)
         for part in reading.parts:
             member = (reading.source, part)
             is_split = plan.source(reading.source).parts[part].as_split is not None

@@ -321,7 +321,7 @@ def in_tasks(context: ReadContext, source: int, rows: DataFrame) -> DataFrame:
 
     Without such functions the number of tasks does not matter, and Spark chooses it.
     """
-    tasks = tasks_reading(context.plan, source)
+    tasks = tasks_reading(context.plan, source, context.run)
     chained = operators_behind(context.program, context.program.source_operators.get(source, ()))
     has_objects = any(
         spec.method is not None for spec in context.program.operators if spec.id in chained
