@@ -72,6 +72,9 @@ class RanJob:
 class InProcessExecutor:
     """Runs jobs in this process, a micro-batch per record."""
 
+    def settle(self, configuration: Configuration) -> None:
+        """Leave the configuration as it is."""
+
     def submit(self, plan: PhysicalPlan, configuration: Configuration) -> RanJob:
         parameters = job_parameters(configuration)
         results = run_in_process(plan, Schedule(batch_sizes=(1,)), parameters=parameters)

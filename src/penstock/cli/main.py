@@ -45,6 +45,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "savepoint", "savepoint", "savepoint", "penstock savepoint /data/checkpoints/visits --stop"
     ),
+    Command("rescale", "rescale", "rescale", "penstock rescale /data/checkpoints/visits -p 8"),
     Command("drop", "drop", "drop", "penstock drop job.py /data/checkpoints/visits --yes"),
     Command("doctor", "doctor.command", "doctor", "penstock doctor --directory /data/checkpoints"),
     Command("prepare", "prepare", "prepare", "penstock prepare"),

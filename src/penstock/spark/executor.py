@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from penstock.api.environment.job import JobClient
 from penstock.config.configuration import Configuration
-from penstock.config.options import CHECKPOINT_DIR, JOB_NAME, LOGGING_FORMAT
+from penstock.config.options import CHECKPOINT_DIR, JOB_NAME, LOGGING_FORMAT, PARALLELISM
 from penstock.observe.events.event_json import log_as_json
 from penstock.observe.events.listeners import JobEvents, Registration
 from penstock.observe.notebook.live_job import live_job
@@ -21,6 +21,7 @@ from penstock.plan.placement.expressions import computes_in_spark
 from penstock.spark.job.event_log import event_log_of, job_started
 from penstock.spark.job.job_directory import JobDirectory
 from penstock.spark.job.mounted_path import checkpoint_path
+from penstock.spark.job.wanted_parallelism import recorded_parallelism
 from penstock.spark.session.factory import get_session
 from penstock.spark.session.settings import early_object_settings
 
@@ -30,6 +31,19 @@ _CLIENT = "penstock.spark.job_client"
 
 class SparkExecutor:
     """Executes jobs with `execution.target: spark`."""
+
+    def settle(self, configuration: Configuration) -> None:
+        """Set the parallelism that `penstock rescale` has recorded; the command line has precedence.
+
+        Raises:
+            PenstockError: The directory cannot be read.
+        """
+        configured = configuration.get(CHECKPOINT_DIR)
+        if configured is not None:
+            path = checkpoint_path(configured, early_object_settings(configuration))
+            wanted = recorded_parallelism(path)
+            if wanted is not None:
+                configuration.set(PARALLELISM, wanted)
 
     def submit(self, plan: PhysicalPlan, configuration: Configuration) -> JobClient:
         """Start a job and return at once.

@@ -278,8 +278,9 @@ class StreamExecutionEnvironment(SqlMethods, PythonDependencies, ShownAsCard):
             self._configuration.set(JOB_NAME, job_name)
         fill_caches(self)
         log_ignored_settings(self._configuration)
-        plan = self.plan()
-        client = executor_for(self._configuration).submit(plan, self._configuration)
+        executor = executor_for(self._configuration)
+        executor.settle(self._configuration)
+        client = executor.submit(self.plan(), self._configuration)
         self._graph.clear()
         return client
 

@@ -315,6 +315,13 @@ class JobClient(Protocol):
 class Executor(Protocol):
     """Runs plans."""
 
+    def settle(self, configuration: Configuration) -> None:
+        """Set what the checkpoint directory of the job decides, before the program is planned.
+
+        Raises:
+            PenstockError: The directory cannot be read.
+        """
+
     def submit(self, plan: PhysicalPlan, configuration: Configuration) -> JobClient:
         """Start a job and return at once.
 
@@ -355,6 +362,9 @@ class PlanReady(BaseException):
 
 class PlanOnlyExecutor:
     """Ends the program at its first `execute`."""
+
+    def settle(self, configuration: Configuration) -> None:
+        """Leave the configuration as it is."""
 
     def submit(self, plan: PhysicalPlan, configuration: Configuration) -> NoReturn:
         """Stop here.

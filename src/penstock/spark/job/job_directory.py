@@ -3,6 +3,7 @@
     job.json              the job's identity and shape
     lock                  locked by the driver that runs the job (see `job_lock`)
     owner.json            that driver and its epoch: a driver with an older epoch cannot commit
+    parallelism.json      the parallelism of later starts (see `wanted_parallelism`)
     functions.json        digests of the functions of the last start (see `driver.changed_functions`)
     cuts.json             where the backlog of sources ends, if it is decided once per job
     snapshot-3.json       the snapshot of source 3 is complete
@@ -60,6 +61,7 @@ from penstock.plan.compat.fingerprint import (
 from penstock.plan.physical import PhysicalPlan
 from penstock.spark.job.job_lock import LOCK, JobLock, owner_of, take_lock
 from penstock.spark.job.job_steps import (
+    KEY_GROUPS,
     PIPELINES,
     STEPS,
     RecordedSteps,
@@ -85,9 +87,6 @@ _PLACES = "places"
 
 _LAYOUTS = "layouts"
 """Entry of a directory whose state is stored with its layout; earlier versions had one layout per directory."""
-
-_KEY_GROUPS = "key_groups"
-"""Number of key groups, if it is another one than at the first start."""
 
 
 def snapshot_step(source: int) -> str:
@@ -198,7 +197,7 @@ class JobDirectory:
         known, number = self.step("job"), self.plan.options.max_parallelism
         assert known is not None, "the directory has been identified"
         if number != _key_groups(known):
-            self.record("job", {**known, _KEY_GROUPS: number})
+            self.record("job", {**known, KEY_GROUPS: number})
 
     def layout_of(self, recorded: dict[str, Any] | None) -> StateLayout:
         """Return a recorded layout; that of the directory if an earlier version recorded none."""
@@ -422,7 +421,7 @@ class JobDirectory:
 
 
 def _key_groups(known: dict[str, Any]) -> int:
-    number: int = known.get(_KEY_GROUPS, known["shape"]["max_parallelism"])
+    number: int = known.get(KEY_GROUPS, known["shape"]["max_parallelism"])
     return number
 
 

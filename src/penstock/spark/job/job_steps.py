@@ -36,6 +36,9 @@ STEPS = "steps"
 PIPELINES = "pipelines"
 """Entry of the step `job`: the pipeline of each run."""
 
+KEY_GROUPS = "key_groups"
+"""Entry of the step `job`: the number of key groups, if it is another one than at the first start."""
+
 _TAKEN = "taken.json"
 _END = ".json"
 

@@ -13,7 +13,7 @@ from penstock.filesystem.stored_path import JobPath
 from penstock.plan.phases.bounded_region import RESULTS_RUN
 from penstock.program.run_settings import RunKind
 from penstock.spark.job.job_lock import is_locked, take_lock
-from penstock.spark.job.job_steps import PIPELINES, steps_of
+from penstock.spark.job.job_steps import KEY_GROUPS, PIPELINES, steps_of
 from penstock.spark.job.mounted_path import checkpoint_path
 from penstock.wire.fence import Fence
 
@@ -33,6 +33,7 @@ class ObservedJob:
         runs: (name, kind) of its runs.
         pipelines: The pipeline of each run.
         fingerprint: That of the plan at the first start.
+        key_groups: Their number.
     """
 
     path: JobPath
@@ -40,6 +41,7 @@ class ObservedJob:
     runs: tuple[tuple[str, str], ...]
     pipelines: tuple[int, ...]
     fingerprint: str = ""
+    key_groups: int = 1
 
     @classmethod
     def at(cls, path: JobPath) -> ObservedJob:
@@ -57,7 +59,8 @@ class ObservedJob:
             )
         runs = tuple((name, kind) for name, kind in job["shape"]["runs"])
         pipelines = tuple(job[PIPELINES])
-        return cls(place, job["name"], runs, pipelines, job.get("fingerprint", ""))
+        groups = job.get(KEY_GROUPS, job["shape"].get("max_parallelism", 1))
+        return cls(place, job["name"], runs, pipelines, job.get("fingerprint", ""), groups)
 
     def is_running(self) -> bool:
         """Return whether a driver has locked the directory.
