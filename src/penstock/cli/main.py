@@ -46,6 +46,9 @@ COMMANDS: tuple[Command, ...] = (
         "savepoint", "savepoint", "savepoint", "penstock savepoint /data/checkpoints/visits --stop"
     ),
     Command("rescale", "rescale", "rescale", "penstock rescale /data/checkpoints/visits -p 8"),
+    Command(
+        "advise", "advise", "advise", "penstock advise /data/checkpoints/visits --catch-up 10min"
+    ),
     Command("drop", "drop", "drop", "penstock drop job.py /data/checkpoints/visits --yes"),
     Command("doctor", "doctor.command", "doctor", "penstock doctor --directory /data/checkpoints"),
     Command("prepare", "prepare", "prepare", "penstock prepare"),
