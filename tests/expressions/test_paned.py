@@ -16,7 +16,7 @@ from penstock.datastream import col
 from penstock.expressions.arrow.records import ChainEvaluation
 from penstock.expressions.column import ColumnExpression
 from penstock.expressions.keyed_aggregate import keyed_aggregate
-from penstock.expressions.paned import KEPT, by_pane
+from penstock.expressions.paned import FIRST, KEPT, TIME, by_pane, by_piece
 from penstock.expressions.steps import ExpressionChain, SelectStep, WhereStep
 from penstock.expressions.typing import typed
 
@@ -86,6 +86,26 @@ def wanted(rows: list[Row], *, has_conditions: bool) -> dict[Any, tuple[Any, ...
         shares = [6 % row.n if has_conditions else row.n for row in some if row.n is not None]
         found[key] = (len(some), sum(shares) if shares else None, greatest)
     return found
+
+
+@given(RECORDS)
+def test_pieces_have_their_first_and_last_time(rows: list[Row]) -> None:
+    chain, aggregate = keyed_aggregate(ROW, ("k",), {"rows": col.count()})
+    chain, aggregate = by_piece(chain, aggregate, "at", WIDTH)
+    assert aggregate.parts.field_names[-2:] == (TIME, FIRST)
+    made, _ = ChainEvaluation(chain, "test", None).of_records(rows, None)
+    pieces: dict[Any, Row] = {}
+    for row in made:
+        key = tuple(row)[: aggregate.keys]
+        pieces[key] = aggregate(pieces[key], row) if key in pieces else row
+    found = {(piece[0], piece[-1], piece[-2]): piece[2] for piece in pieces.values()}
+    stamps: dict[Any, list[Any]] = {}
+    for row in rows:
+        stamps.setdefault((row.k, None if row.at is None else row.at // WIDTH), []).append(row.at)
+    assert found == {
+        (k, *((None, None) if piece is None else (min(some), max(some)))): len(some)
+        for (k, piece), some in stamps.items()
+    }
 
 
 @given(RECORDS)

@@ -440,11 +440,8 @@ def _millis(time: Any) -> int:
     return int((time - START) / timedelta(milliseconds=1))
 
 
-@pytest.mark.parametrize("table", TABLES)
-@pytest.mark.parametrize("query", QUERIES[:3])
-def test_history_that_hands_over_is_merged_by_spark_sql(
-    query: str, table: str, tmp_path: Any
-) -> None:
+def plan_of_history(query: str, tmp_path: Any) -> str:
+    """Return the plan of a query of files that hand over."""
     arrow = [
         *(pa.string(), pa.int32(), pa.int32(), pa.int64(), pa.string(), pa.bool_(), pa.float64()),
         pa.timestamp("us"),
@@ -458,7 +455,31 @@ def test_history_that_hands_over_is_merged_by_spark_sql(
         CollectionSource.of([], T)
     )
     stream = env.from_source(source.build(), BY_COLUMN, "t")
-    env.sql(query.format(TABLES[table]), {"t": StreamTable(stream, time="ts")}).print()
-    plan = env.explain()
+    env.sql(query, {"t": StreamTable(stream, time="ts")}).print()
+    return str(env.explain())
+
+
+@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("query", QUERIES[:3])
+def test_history_that_hands_over_is_merged_by_spark_sql(
+    query: str, table: str, tmp_path: Any
+) -> None:
+    plan = plan_of_history(query.format(TABLES[table]), tmp_path)
     assert "one projection of Spark SQL, merged by key and pane" in plan
     assert "folded as columns" in plan
+
+
+@pytest.mark.parametrize(
+    "query", [*(each.format(sessions(3)) for each in OF_PARTITIONS[:2]), OF_ALL]
+)
+def test_sessions_of_history_are_merged_by_spark_sql(query: str, tmp_path: Any) -> None:
+    assert "one projection of Spark SQL, merged by key and session" in plan_of_history(
+        query, tmp_path
+    )
+
+
+def test_the_plan_has_the_reason_why_workers_merge_sessions(tmp_path: Any) -> None:
+    of_floats = OF_PARTITIONS[6].format(sessions(3))
+    plan = plan_of_history(of_floats, tmp_path)
+    assert "merged by key" not in plan
+    assert "Arrow kernels in the worker, because" in plan

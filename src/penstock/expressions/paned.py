@@ -2,7 +2,10 @@
 
     key, parts ──▶ key, begin of the pane, parts, timestamp ──merge by key and pane──▶ … greatest timestamp
 
-The pane is a column of the key; aggregates without windows have one. The greatest timestamp is one more part, from which the watermark is made if the plan needs one. The records
+The pane is a column of the key; aggregates without windows have one. Records less than a gap apart are of one session, so panes as long
+as its gap are pieces of sessions, from their least timestamp to their greatest.
+
+The greatest timestamp is one more part, from which the watermark is made if the plan needs one. The records
 that a condition drops have timestamps too. So they are not dropped, but merged into one row of their own, whose key is NULL:
 
     where n > 0     key  pane  kept   parts  time           key   pane  kept   parts  time
@@ -22,8 +25,8 @@ from penstock.expressions.tree import Call, Expression, Field, Literal
 from penstock.expressions.typing import RecordType, typed
 from penstock.types.base import TypeInformation
 
-PANE, KEPT, TIME = "$pane", "$kept", "$time"
-"""Names of the columns that are added; the one of BOOLEAN only if there are conditions."""
+PANE, KEPT, TIME, FIRST = "$pane", "$kept", "$time", "$first"
+"""Names of the columns that are added; the one of BOOLEAN only if there are conditions, the least timestamp only of sessions."""
 
 _FALSE = Literal(value=False, kind=BOOLEAN)
 
@@ -35,6 +38,7 @@ def by_pane(
     panes: tuple[int, int] | None,
     *,
     keeps_time: bool,
+    keeps_first: bool = False,
 ) -> tuple[ExpressionChain, KeyedAggregate]:
     """Return a selection of parts with their pane, and what merges them by key and pane.
 
@@ -63,6 +67,7 @@ def by_pane(
         keys = [(name, _chosen(kept, each, Literal(None, each.type_info))) for name, each in keys]
         added = ((PANE, _chosen(kept, pane, _none_or_zero(time))), (KEPT, kept))
     times = [((TIME, time), "max")] if keeps_time else []
+    times += [((FIRST, time), "min")] if keeps_first else []
     last = SelectStep((*keys, *added, *parts, *(each for each, _ in times)))
     of_keys, of_parts = aggregate.merges[: aggregate.keys], aggregate.merges[aggregate.keys :]
     merges = (*of_keys, *(None for _ in added), *of_parts, *(how for _, how in times))
@@ -70,6 +75,13 @@ def by_pane(
         replace(chain, steps=(*steps, last)),
         KeyedAggregate(last.type_info, merges, aggregate.results),
     )
+
+
+def by_piece(
+    chain: ExpressionChain, aggregate: KeyedAggregate, column: str, gap_ms: int
+) -> tuple[ExpressionChain, KeyedAggregate]:
+    """Return a selection of parts with the piece of a session, and what merges them by key and piece."""
+    return by_pane(chain, aggregate, column, (gap_ms, 0), keeps_time=True, keeps_first=True)
 
 
 def _kept(before: Expression | None, condition: Expression) -> Expression:

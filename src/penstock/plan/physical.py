@@ -256,7 +256,7 @@ class PlannedProjection:
         source: Id of the source that the operator reads.
         operator: Id of the operator.
         merged_for: Id of the operator of aggregates whose parts Spark SQL merges by key, or of their windows, by key and
-            pane; None if it does not.
+            pane or session; None if it does not.
         timestamps: For windows the id of the operator before it that assigns timestamps of a column; else None.
         is_finished: Whether Spark SQL also makes the results of `merged_for`, which go straight to sinks.
     """

@@ -131,6 +131,7 @@ class ChannelFold:
         assigner: The `WindowAssigner` of the reader.
         columns: Sources whose columns Spark SQL may fold, each with its fold.
         aggregate: The `KeyedAggregate` whose parts are sent as columns; None if records are sent.
+        of_sessions: The `KeyedAggregate` of sessions that are sent as records, and that Spark SQL may have merged; else None.
         keeps_time: Whether the reader of columns needs their timestamps.
         is_merged: See `FoldPlan`.
     """
@@ -146,6 +147,7 @@ class ChannelFold:
     assigner: Any = None
     columns: tuple[tuple[int, FieldTotal], ...] = ()
     aggregate: Any = None
+    of_sessions: Any = None
     keeps_time: bool = False
     is_merged: bool = False
 

@@ -32,6 +32,7 @@ from operator import itemgetter
 from typing import Any
 
 from penstock.expressions.field_totals import FieldTotal
+from penstock.expressions.keyed_aggregate import KeyedAggregate
 from penstock.plan.folding.places import Folding, folding_of, is_legal, obstacles, panes_in_state
 from penstock.plan.phases.edges import Region, region_of
 from penstock.plan.phases.time import untimed_channels
@@ -215,7 +216,9 @@ def _channel_fold(
 ) -> ChannelFold:
     fold = fold_of(op)
     assert fold is not None, "what keeps all records does not take them with their keys"
-    window = op.window
+    window, function = op.window, function_of(op)
+    has_sessions = window is not None and window.session_gap_ms is not None
+    is_of_sql = isinstance(function, KeyedAggregate) and function.is_merged_alike_by_sql
     return ChannelFold(
         fold=fold,
         folds=Place.SENDER in how.places,
@@ -227,7 +230,8 @@ def _channel_fold(
         session_gap_ms=None if window is None else window.session_gap_ms,
         assigner=None if window is None else window.assigner,
         columns=columns_folded(plan, spec, fold) if Place.SOURCE_SQL in how.places else (),
-        aggregate=function_of(op) if how.as_columns else None,
+        aggregate=function if how.as_columns else None,
+        of_sessions=function if has_sessions and is_of_sql and not how.as_columns else None,
         keeps_time=window is not None or (run.kind is RunKind.BATCH and not how.ignores_order),
     )
 

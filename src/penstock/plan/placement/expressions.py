@@ -10,8 +10,8 @@ Everywhere else a worker evaluates it, with the same answer; tests force both.
     columns ──▶ Spark SQL: parts, merged by key ──▶ the plan without the operator
     columns ──▶ Spark SQL: parts, merged by key, results ──▶ sinks
 
-If it selects parts of aggregates, Spark SQL merges them by key, and no operator merges them again. If their state is not read after the run
-either, and the results go to sinks only, Spark SQL makes these too: the exchange by key group and its level have no work.
+If it selects parts of aggregates, Spark SQL merges them by key, of windows by key and pane or session, and no operator merges them again.
+If their state is not read after the run either, and the results go to sinks only, Spark SQL makes these too: the exchange by key group and its level have no work.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ from penstock.program.timestamps import ColumnTimestamps
 _SQL = "one projection of Spark SQL"
 _MERGED = "one projection of Spark SQL, merged by key"
 _PANED = "one projection of Spark SQL, merged by key and pane"
+_OF_SESSIONS = "one projection of Spark SQL, merged by key and session"
 _RESULTS = ", with the results"
 _WORKER = "Arrow kernels in the worker"
 
@@ -100,7 +101,7 @@ def merging_operator(
 ) -> int | None:
     """Return the operator of aggregates whose parts Spark SQL may merge, if `op` selects them.
 
-    Behind timestamps, records are merged by key and pane, or by key if it has no windows.
+    Behind timestamps, records are merged by key and pane or session, or by key if it has no windows.
 
     That is legal where the sender may merge them, because it is the same merge of the same rows, and if Spark SQL has the same
     keys and sums: equality of floats as keys differs, and it adds decimals with a digit less.
@@ -113,6 +114,9 @@ def merging_operator(
     target = channel.target_operator
     reader = _operator(plan, target)
     if reader.kind not in ((KEYED_WINDOW, KEYED_AGGREGATE) if is_timed else (KEYED_AGGREGATE,)):
+        return None
+    window = reader.window
+    if window is not None and window.panes is None and window.session_gap_ms is None:
         return None
     aggregate = function_of(reader)
     if not isinstance(aggregate, KeyedAggregate) or not aggregate.is_merged_alike_by_sql:
@@ -144,7 +148,8 @@ def is_rolling(plan: PhysicalPlan, merged_for: int | None) -> bool:
 def _choice(plan: PhysicalPlan, projection: PlannedProjection) -> str:
     if projection.merged_for is None:
         return _SQL
-    merged = _MERGED if is_rolling(plan, projection.merged_for) else _PANED
+    window = _operator(plan, projection.merged_for).window
+    merged = _MERGED if window is None else _PANED if window.panes else _OF_SESSIONS
     return merged + _RESULTS if projection.is_finished else merged
 
 

@@ -42,7 +42,8 @@ from penstock.runtime.exchange.channel_errors import named, not_folded, unpickla
 from penstock.runtime.exchange.placement import make_placement, placed_columns
 from penstock.runtime.exchange.selected_keys import SelectorCheck, by_value, keys_of, routes_of
 from penstock.runtime.fold.loops import failing_key
-from penstock.runtime.fold.sender_fold import SenderFold
+from penstock.runtime.fold.parts_merge import PartsMerge
+from penstock.runtime.fold.sender_fold import SenderFold, refuse_untimed
 from penstock.types.record_form import record_form
 from penstock.wire.elements import (
     MAX_WATERMARK,
@@ -60,6 +61,7 @@ from penstock.wire.frame import (
     encode_records,
     encode_segments,
 )
+from penstock.wire.row_columns import rows_of
 
 
 class ChannelTimeline:
@@ -211,6 +213,9 @@ class ChannelWriter:
         self._parts = self._columns if isinstance(self._columns, PartsBuckets) else None
         is_folded = spec.fold is not None and self._parts is None
         self._fold = SenderFold(spec.fold) if is_folded and spec.fold is not None else None
+        self._sessions: PartsMerge | None = None
+        if spec.fold is not None and spec.fold.of_sessions is not None:
+            self._sessions = PartsMerge(spec.fold.of_sessions, spec.target_name, spec.origin)
         self._form = record_form(spec.record_type)
         self._segments: SegmentBuckets | None = None
         if settings.kind is RunKind.BATCH and self._placed is None:
@@ -252,11 +257,21 @@ class ChannelWriter:
 
     @property
     def part_keys(self) -> int | None:
-        """Number of columns of the key, if it sends columns of parts of aggregates; None if it sends records."""
-        return None if self._parts is None else self._parts.merge.columns.keys
+        """Number of columns of the key, if it sends parts of aggregates; None if it sends other records."""
+        merge = self._sessions if self._parts is None else self._parts.merge
+        return None if merge is None else merge.columns.keys
+
+    @property
+    def takes_sessions(self) -> bool:
+        """True if `collect_columns` takes parts of sessions, with the times of their last records as the last column."""
+        return self._sessions is not None
 
     def collect_columns(self, batch: Any, timestamps: list[int] | None = None) -> None:
-        """Send the rows of an Arrow batch; only if `takes_columns` or `takes_batches` is true."""
+        """Send the rows of an Arrow batch; only if `takes_columns`, `takes_batches` or `takes_sessions` is true."""
+        if self._sessions is not None:
+            assert timestamps is not None, "sessions have begins"
+            self._send_sessions(self._sessions, batch, timestamps)
+            return
         if self._columns is None:
             self._place_columns(batch)
             return
@@ -414,6 +429,23 @@ class ChannelWriter:
         assert self._segments is not None, "records are folded in batch runs"
         self._segments.add(self._routes_of(keys, values), values, keys=keys, timestamps=timestamps)
         self._send_segments(self._segments, rest=False)
+
+    def _send_sessions(self, merge: PartsMerge, batch: Any, firsts: list[int]) -> None:
+        """Send what Spark SQL has merged as the entries of a table of sessions are sent."""
+        assert self._spec.fold is not None, "its reader folds"
+        before = self._clock.switch(EXCHANGE)
+        *_, lasts = batch.columns
+        parts = merge.columns.prepared(batch.select(range(batch.num_columns - 1)))
+        rows = rows_of(parts)
+        if MIN_TIMESTAMP in firsts:
+            refuse_untimed(self._spec.fold.assigner, iter(rows), firsts)
+        try:
+            self._send_pairs(
+                merge.keys_of(parts), list(zip(rows, lasts.to_pylist(), strict=True)), firsts
+            )
+        except KeyTypeError as refused:
+            raise named(refused, self._spec.target_name) from refused
+        self._clock.switch(before)
 
     def _send_segments(self, waiting: SegmentBuckets, *, rest: bool) -> None:
         if not (rest or waiting.is_full):

@@ -109,6 +109,7 @@ class TimestampsOperator(Operator):
         self._has_records = False
         self._next: ReadsColumns | None = None
         self._merged_keys: int | None = None
+        self._sends_times = False
         self._write: WriteColumns = _no_reader
 
     def process(self, values: list[Any], timestamps: list[int] | None) -> None:
@@ -133,9 +134,12 @@ class TimestampsOperator(Operator):
             return False
         return self._next.reads(schema)
 
-    def send_merged(self, keys: int, write: WriteColumns) -> None:
-        """Send what Spark SQL has merged by key and pane to the channel that is the only reader."""
-        self._merged_keys, self._write = keys, write
+    def send_merged(self, keys: int, write: WriteColumns, *, sends_times: bool) -> None:
+        """Send what Spark SQL has merged by key and pane or session to the channel that is the only reader.
+
+        Of sessions it sends the greatest timestamps, too.
+        """
+        self._merged_keys, self._write, self._sends_times = keys, write, sends_times
 
     def send_columns(self, reader: ReadsColumns, write: WriteColumns) -> None:
         """Send batches of columns to an operator of expressions, which is the only reader."""
@@ -157,7 +161,7 @@ class TimestampsOperator(Operator):
         self._write(batch, times)
 
     def _collect_merged(self, batch: Any, keys: int) -> None:
-        """Send parts with the time of their pane, and take the greatest timestamp (`penstock.expressions.paned`)."""
+        """Send parts with the time of their pane or first record, and take the greatest timestamp (`penstock.expressions.paned`)."""
         *_, greatest = batch.columns
         if greatest.null_count:
             raise without_timestamp(self.spec)
@@ -167,7 +171,8 @@ class TimestampsOperator(Operator):
             batch = batch.filter(batch.column(at_parts))
             at_parts += 1
         if batch.num_rows:
-            parts = batch.select([*range(keys), *range(at_parts, batch.num_columns - 1)])
+            end = batch.num_columns if self._sends_times else batch.num_columns - 1
+            parts = batch.select([*range(keys), *range(at_parts, end)])
             self._write(parts, batch.column(keys).to_pylist())
 
     def advance_watermark(self, watermark: int) -> None:

@@ -284,7 +284,9 @@ class OperatorChain:
         if len(spec.channels) == 1 and not spec.chained_to:
             writer = self.writers.get(spec.channels[0])
             if writer is not None and writer.part_keys is not None:
-                operator.send_merged(writer.part_keys, writer.collect_columns)
+                operator.send_merged(
+                    writer.part_keys, writer.collect_columns, sends_times=writer.takes_sessions
+                )
             return
         if spec.channels or spec.side_outputs or len(spec.chained_to) != 1:
             return

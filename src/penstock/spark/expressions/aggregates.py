@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sf
 
 from penstock.connectors.spark_source import by_plain_name, by_position, column_name
@@ -31,19 +31,63 @@ _RETAINS_KEYS = "spark.sql.retainGroupColumns"
 
 _MERGED: dict[str, Callable[[Column], Column]] = {"sum": sf.sum, "min": sf.min, "max": sf.max}
 
+NUMBER = "session"
+"""Name of the column of the numbers of sessions."""
+
 _SUM_TYPES = frozenset({"bigint", "double"})
 """Types of sums, whatever smaller numbers are added."""
 
 
 def merged(
-    frame: DataFrame, aggregate: KeyedAggregate, tasks: int, *, is_ordered: bool = True
+    frame: DataFrame,
+    aggregate: KeyedAggregate,
+    tasks: int,
+    *,
+    session_gap_ms: int | None = None,
+    is_ordered: bool = True,
 ) -> DataFrame:
-    """Return the parts of aggregates, one row per key."""
+    """Return the parts of aggregates, one row per key; of sessions as `_of_sessions`."""
     keys = [sf.col(column_name(at)) for at in range(aggregate.keys)]
-    rows = grouped(by_position(frame), aggregate).coalesce(tasks)
+    rows = grouped(by_position(frame), aggregate)
+    if session_gap_ms is not None:
+        rows = _of_sessions(rows, aggregate, session_gap_ms)
+    rows = rows.coalesce(tasks)
     if is_ordered:
         rows = rows.sortWithinPartitions(*keys)
-    return rows.toDF(*frame.columns)
+    return rows.toDF(*frame.columns[: len(rows.columns)])
+
+
+def _of_sessions(pieces: DataFrame, aggregate: KeyedAggregate, gap_ms: int) -> DataFrame:
+    """Return sessions of the merged parts of `by_piece`, with the time of their first record in place of the pane.
+
+    Tallies are merged once, so sessions with one stay in pieces.
+    """
+    pane = column_name(aggregate.parts.field_names.index(PANE))
+    *_, last, first = pieces.columns
+    if TALLY not in aggregate.merges:
+        names = (column_name(at) for at in range(aggregate.keys))
+        keys = [sf.col(name) for name in names if name != pane]
+        numbered = numbered_sessions(pieces, keys, sf.col(first), sf.col(last), gap_ms)
+        pieces = grouped(numbered.withColumn(pane, sf.col(NUMBER)).drop(NUMBER), aggregate)
+    return pieces.withColumn(pane, sf.col(first)).drop(first)
+
+
+def numbered_sessions(
+    rows: DataFrame, keys: Sequence[Column], first: Column, last: Column, gap_ms: int
+) -> DataFrame:
+    """Return pieces of sessions with the number of their session among those of their key, in a further column.
+
+    A session begins where the piece before ends more than a gap earlier. Pieces of a key do not overlap; one without times is a
+    session of its own.
+    """
+    in_order = Window.partitionBy(*keys).orderBy(first)
+    before = sf.lag(last).over(in_order)
+    # No difference if it leaves LONG: first is less than a gap behind the least LONG then.
+    is_apart = sf.coalesce(sf.try_subtract(first, sf.lit(gap_ms)) > before, sf.lit(False))  # noqa: FBT003 - a value
+    begins = first.isNull() | before.isNull() | is_apart
+    so_far = in_order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    marked = rows.withColumn(NUMBER, sf.when(begins, 1).otherwise(0))
+    return marked.withColumn(NUMBER, sf.sum(NUMBER).over(so_far))
 
 
 def finished(

@@ -23,7 +23,7 @@ from penstock.relation.joins import Join, JoinType
 from penstock.relation.ordered import Over, OverCall, Rank, RowNumber, total_order
 from penstock.relation.parts import AggregateCall
 from penstock.relation.tree import Delayed, Filter, Project, Relation, Scan, SqlColumn, Union
-from penstock.spark.expressions.aggregates import by_keys
+from penstock.spark.expressions.aggregates import NUMBER, by_keys, numbered_sessions
 from penstock.spark.expressions.builders import BUILDERS, constant
 from penstock.spark.expressions.projection import check_session, projected
 from penstock.types.row_order import SortColumn
@@ -307,19 +307,15 @@ def _windows(relation: WindowTable, rows: DataFrame) -> DataFrame:
 
 
 def _sessions(relation: WindowTable, rows: DataFrame) -> tuple[Column, Column, DataFrame]:
-    """Return begin and end of the session of a row: it begins where the row before is more than a gap away."""
+    """Return begin and end of the session of a row, and the rows with what these are made of."""
     gap = relation.spec.size_ms
     epoch = sf.lit("1970-01-01 00:00:00").cast("timestamp_ntz")
     micros = sf.timestamp_diff("MICROSECOND", epoch, _column(relation.spec.time))
     millis = sf.call_function("div", micros - sf.pmod(micros, sf.lit(1000)), sf.lit(1000))
-    timed = rows.withColumn("millis", millis)
-    in_order = _partition(relation.partition).orderBy("millis")
-    before = sf.lag("millis").over(in_order)
-    begins = before.isNull() | (sf.col("millis") - before > gap)
-    marked = timed.withColumn("begins", sf.when(begins, 1).otherwise(0))
-    so_far = in_order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    numbered = marked.withColumn("session", sf.sum("begins").over(so_far))
-    session = Window.partitionBy(*map(_column, relation.partition), sf.col("session"))
+    timed, at = rows.withColumn("millis", millis), sf.col("millis")
+    partition = [_column(at) for at in relation.partition]
+    numbered = numbered_sessions(timed, partition, at, at, gap)
+    session = Window.partitionBy(*partition, sf.col(NUMBER))
     found = numbered.withColumn("first", sf.min("millis").over(session)).withColumn(
         "last", sf.max("millis").over(session)
     )

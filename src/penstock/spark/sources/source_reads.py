@@ -24,7 +24,7 @@ from penstock.connectors.files.lines.decoder import LineDecoder
 from penstock.connectors.spark_source import by_position
 from penstock.errors import SourceError
 from penstock.expressions.keyed_aggregate import KeyedAggregate
-from penstock.expressions.paned import by_pane
+from penstock.expressions.paned import by_pane, by_piece
 from penstock.expressions.steps import WhereStep
 from penstock.graph.log_source import LogSource
 from penstock.graph.logical import LogicalGraph
@@ -236,15 +236,19 @@ def _evaluated(context: ReadContext, planned: PlannedProjection, frame: DataFram
     node = graph.node(planned.operator)
     if planned.merged_for is None:
         return projected(frame, node.function, node.origin)
-    chain, (aggregate, windows) = node.function, _aggregate_of(graph, planned.merged_for)
-    if planned.timestamps is not None:
+    chain, (aggregate, windows, gap) = node.function, _aggregate_of(graph, planned.merged_for)
+    if gap is not None:
+        assert planned.timestamps is not None, "sessions are of timestamps"
+        chain, aggregate = by_piece(chain, aggregate, _time_of(graph, planned.timestamps), gap)
+    elif planned.timestamps is not None:
         column = _time_of(graph, planned.timestamps)
         panes = None if windows is None else (windows.width, windows.offset)
         keeps = not planned.is_finished
         chain, aggregate = by_pane(chain, aggregate, column, panes, keeps_time=keeps)
     if not planned.is_finished:
         parts = projected(frame, chain, node.origin)
-        return merged(parts, aggregate, tasks, is_ordered=context.behind is None)
+        ordered = context.behind is None
+        return merged(parts, aggregate, tasks, session_gap_ms=gap, is_ordered=ordered)
     made = context.program.computed_sources[planned.source].type_info
     if windows is None:
         few = finished(frame, chain, aggregate, made, node.origin)
@@ -255,13 +259,12 @@ def _evaluated(context: ReadContext, planned: PlannedProjection, frame: DataFram
 
 def _aggregate_of(
     graph: LogicalGraph, operator: int
-) -> tuple[KeyedAggregate, RegularWindows | None]:
-    """Return the merge of an operator of aggregates, and the shape of its windows if it has some."""
+) -> tuple[KeyedAggregate, RegularWindows | None, int | None]:
+    """Return the merge of an operator of aggregates, and the shape of its windows or the gap of its sessions if it has some."""
     node = graph.node(operator)
     if node.window is None:
-        return node.function, None
-    assert node.window.panes is not None, "the plan merges by pane"
-    return node.window.fold_function, node.window.panes
+        return node.function, None, None
+    return node.window.fold_function, node.window.panes, node.window.session_gap_ms
 
 
 def _time_of(graph: LogicalGraph, operator: int) -> str:
