@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from signal import SIGINT
+from time import monotonic, sleep
 from typing import Any
 
 import pyarrow as pa
@@ -102,10 +106,87 @@ def test_a_condition_leaves_out_folders_of_history(
     with pytest.raises(SourceError, match=r"dt=2026-01-01/0\.parquet"):
         run(program.replace("date(2026, 1, 2)", "date(2026, 1, 1)"))
     monkeypatch.chdir(tmp_path / "sales")
-    for options, day in (
+    for options, shown in (
         ("", "None"),
         (f', options={{"basePath": "{tmp_path}/sales"}}', "2026-01-02"),
     ):
         text = program.replace('"sales", SALE', f'"dt=2026-01-0[2]", SALE{options}')
         run(text.replace("recent = sales.where(col.dt >= date(2026, 1, 2))", "recent = sales"))
-        assert capsys.readouterr().out == f"('{day}', 12)\n"
+        assert capsys.readouterr().out == f"('{shown}', 12)\n"
+
+
+STORE = blocks("feature-store.md")
+DIFF = re.compile(r"^```diff\n(.*?)^```", re.DOTALL | re.MULTILINE)
+
+
+def penstock(*arguments: str, cwd: Path) -> subprocess.Popen[str]:
+    """Start the command line in a process of its own."""
+    command = [sys.executable, "-m", "penstock", *arguments]
+    return subprocess.Popen(
+        command, cwd=cwd, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+
+
+def table_becomes(lines: str, job: subprocess.Popen[str], cwd: Path) -> None:
+    """Wait until the program that shows the table prints these lines."""
+    deadline = monotonic() + 120
+    while True:
+        command = [sys.executable, "show.py"]
+        shown = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+        if shown.stdout == lines:
+            return
+        assert job.poll() is None, job.communicate()[0]
+        assert monotonic() < deadline, shown
+        sleep(0.3)
+
+
+def stop(job: subprocess.Popen[str]) -> str:
+    """Stop a job as Ctrl-C does, and return its output."""
+    job.send_signal(SIGINT)
+    return job.communicate(timeout=60)[0]
+
+
+def with_feature(program: str) -> str:
+    """Return `features.py` after the change of the page."""
+    (diff,) = DIFF.findall((DOCS / "guides" / "feature-store.md").read_text(encoding="utf-8"))
+    for before, after in re.findall(r"((?:^-.*\n)+)((?:^\+.*\n)+)", diff, re.MULTILINE):
+        old, new = ("".join(line[1:] for line in text.splitlines(True)) for text in (before, after))
+        assert program.count(old) == 1, old
+        program = program.replace(old, new)
+    return program
+
+
+def test_a_feature_store_from_end_to_end(tmp_path: Path) -> None:
+    events = [name for name in STORE if name.startswith("events/")]
+    for name in [name for name in STORE if name.endswith(".py")] + events[:2]:
+        put(tmp_path, name, STORE[name])
+    job = penstock("run", "online.py", cwd=tmp_path)
+    table_becomes(STORE["after history"], job, tmp_path)
+    put(tmp_path, events[2], STORE[events[2]])
+    table_becomes(STORE["at noon"], job, tmp_path)
+    put(tmp_path, events[3], STORE[events[3]])
+    table_becomes(STORE["on the next day"], job, tmp_path)
+    put(tmp_path, events[4], STORE[events[4]])
+    put(tmp_path, "events/dt=2026-01-03/2.json", '{"user": "cat", "at": "2026-01-03T09:30:00Z"}\n')
+    hour_later = STORE["on the next day"].splitlines(True)[0] + "bob 1767430800000 1 1\n"
+    table_becomes(hour_later, job, tmp_path)
+    assert "late records dropped: 1 by sums" in stop(job)
+
+    put(tmp_path, "labels/1.json", STORE["labels/1.json"])
+    job = penstock("run", "training.py", cwd=tmp_path)
+    printed = job.communicate(timeout=120)[0]
+    assert job.returncode == 0, printed
+    texts = [path.read_text() for path in (tmp_path / "training").glob("*.csv")]
+    rows = sorted(line for text in texts for line in text.splitlines()[1:])
+    assert rows == STORE["training"].splitlines()
+
+    put(tmp_path, "features.py", with_feature(STORE["features.py"]))
+    job = penstock("run", "online.py", cwd=tmp_path)
+    assert "STATE_MIGRATION" in job.communicate(timeout=120)[0]
+    program = STORE["online.py"].replace('"checkpoint"', '"checkpoint-2"')
+    put(tmp_path, "online.py", program.replace("features.db", "features-2.db"))
+    put(tmp_path, "show.py", STORE["show.py"].replace("features.db", "features-2.db"))
+    job = penstock("run", "online.py", cwd=tmp_path)
+    # The late event is history now, so that the features of ann are zero two hours later.
+    table_becomes("ann 1767398400000 0 0 0\nbob 1767430800000 1 1 1\n", job, tmp_path)
+    stop(job)
