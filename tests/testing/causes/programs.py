@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from examples.results import written
 from penstock.common import Duration, Types, WatermarkStrategy
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.connectors import DiscardingSink
@@ -88,6 +89,6 @@ def recipes() -> Iterator[tuple[str, str]]:
 def graph_of_example(name: str) -> LogicalGraph:
     """Return the graph of a program of `examples`."""
     env = StreamExecutionEnvironment.get_execution_environment()
-    for result in importlib.import_module(f"examples.{name}").build(env).values():
-        result.stream.sink_to(DiscardingSink())
+    for title, result in importlib.import_module(f"examples.{name}").build(env).items():
+        written(title, result, DiscardingSink())
     return env.plan().graph

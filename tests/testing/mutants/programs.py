@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
+from examples.results import written
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.connectors import DiscardingSink
 from penstock.graph.logical import LogicalGraph
@@ -62,6 +63,6 @@ def graph_of(title: str, text: str, monkeypatch: pytest.MonkeyPatch) -> LogicalG
     monkeypatch.setitem(sys.modules, "mutant", module)
     exec(compile(text, name, "exec"), vars(module))  # noqa: S102 - our own documentation
     env = StreamExecutionEnvironment.get_execution_environment()
-    for name, result in module.build(env).items():
-        result.stream.sink_to(DiscardingSink()).name(name)
+    for result_name, result in module.build(env).items():
+        written(result_name, result, DiscardingSink())
     return env.plan().graph
