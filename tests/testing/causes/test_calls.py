@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import datetime as dt
+import functools
 import hashlib
 import logging
 import os
@@ -21,7 +22,7 @@ from time import time as now
 import numpy as np
 import pytest
 
-from penstock.datastream import KeyedProcessFunction, KeySelector, MapFunction
+from penstock.datastream import KeyedProcessFunction, KeySelector, MapFunction, col
 from penstock.testing.causes import find_causes
 from tests.testing.causes.programs import accused, causes_of, graph_of_text, keyed, orders, possible
 
@@ -163,6 +164,38 @@ def test_a_clock_that_metrics_and_open_read_is_no_accusation():
 
 def test_a_generator_of_random_numbers_that_open_makes_is_found():
     assert accused(causes_of(lambda env: orders(env).map(Drawing()))) == {"RANDOM_NUMBER"}
+
+
+def wrapped(function):
+    @functools.wraps(function)
+    def call(*arguments):
+        return function(*arguments)
+
+    return call
+
+
+@wrapped
+def decorated(order):
+    return cached(order)
+
+
+@functools.lru_cache
+def cached(order):
+    return order, time.time()
+
+
+def of_columns(order):
+    return col.amount, col.count(), col, order
+
+
+def test_decorated_functions_are_followed_and_columns_are_not():
+    for function in (decorated, cached, functools.partial(deeper)):
+        assert accused(causes_of(mapped(function))) == {"READS_CLOCK"}
+    assert causes_of(mapped(of_columns)) == ()
+
+
+def mapped(function):
+    return lambda env: orders(env).map(function)
 
 
 class ByWallClock(KeyedProcessFunction):

@@ -59,11 +59,19 @@ class _Attribute:
 
     def clear(self):
         self.held = None
+
+class _Attributes(_Attribute):
+    def add(self, value):
+        self.held = [*self.get(), value]
+
+    def get(self):
+        return self.held or []
 """
 """Definitions that mutants use."""
 
 _ENDINGS = frozenset({"print", "sink_to", "upsert_to"})
 _TIMERS = {"register_event_time_timer": "register_processing_time_timer"}
+_ATTRIBUTES = {"get_state": "_Attribute()", "get_list_state": "_Attributes()"}
 _WINDOWS = {
     "TumblingEventTimeWindows": "TumblingProcessingTimeWindows",
     "SlidingEventTimeWindows": "SlidingProcessingTimeWindows",
@@ -206,9 +214,9 @@ def _by_arrival(node: ast.AST) -> ast.AST:
 
 
 def _attribute_for_state(node: ast.AST) -> ast.AST:
-    is_call = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
-    if is_call and node.func.attr == "get_state":  # type: ignore[attr-defined]
-        return _expression("_Attribute()")
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        made = _ATTRIBUTES.get(node.func.attr)
+        return node if made is None else _expression(made)
     return node
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from inspect import getattr_static
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import Any
 
 from penstock.testing.causes.cause import CauseKind, FoundCause
@@ -101,9 +101,9 @@ def references(view: FunctionView) -> Iterator[tuple[FunctionType, Any]]:
                     yield made, value
             continue
         function = None if value is MISSING else function_of(value)
-        owner = getattr(value, "__self__", None)
-        if function is None and isinstance(owner, object) and hasattr(value, "__func__"):
-            function = value.__func__
+        owner = value.__self__ if isinstance(value, MethodType) else None
+        if isinstance(value, MethodType):
+            function = function_of(value.__func__)
         if function is not None and is_users(function):
             base = view.resolve(node.value) if isinstance(node, ast.Attribute) else MISSING
             yield function, owner if owner is not None else _owner(base, view)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum, auto
 from functools import partial
-from inspect import getattr_static, unwrap
+from inspect import getattr_static
 from types import FunctionType, MethodType
 from typing import Any
 
@@ -120,6 +120,8 @@ def _functions(value: Any, use: Use, method: str | None, known: set[int]) -> Ite
     elif isinstance(value, partial):
         parts = (value.func, *value.args, *value.keywords.values())
         yield from (found for part in parts for found in _functions(part, use, None, known))
+    elif function_of(value) is not None:  # below a decorator in C, such as a cache
+        yield from _functions(function_of(value), use, None, known)
     elif is_of_users_class(value):
         yield from _of_object(value, use, method, known)
     else:
@@ -131,9 +133,7 @@ def _functions(value: Any, use: Use, method: str | None, known: set[int]) -> Ite
 def _of_function(value: FunctionType, use: Use, known: set[int]) -> Iterator[UserFunction]:
     if is_users(value):
         yield UserFunction(value, None, use)
-        inner = unwrap(value)
-        if inner is not value:
-            yield from _functions(inner, use, None, known)
+        yield from _functions(function_of(value), use, None, known)
         return
     for cell in value.__closure__ or ():  # a wrapper of ours around a function of the program
         try:
@@ -181,8 +181,12 @@ def function_of(member: Any) -> FunctionType | None:
         member = member.fget
     if isinstance(member, partial):
         member = member.func
-    found = unwrap(member) if callable(member) else member
-    return found if isinstance(found, FunctionType) else None
+    known: set[int] = set()
+    while id(member) not in known:
+        known.add(id(member))
+        # Of the object itself: an expression of columns has every attribute.
+        member = getattr_static(member, "__wrapped__", member)
+    return member if isinstance(member, FunctionType) else None
 
 
 def is_users(function: Callable[..., Any]) -> bool:
