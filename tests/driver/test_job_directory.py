@@ -1,4 +1,4 @@
-"""The files of a job's directory are forced to the disk, except where no other driver would look for them."""
+"""The directory of a job: which files are forced to the disk, and which plans it accepts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,11 @@ from penstock.common import Configuration, WatermarkStrategy
 from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.connectors import DataGeneratorSource
+from penstock.errors import JobMismatchError
+from penstock.plan.physical import PhysicalPlan
 from penstock.spark.job.job_directory import JobDirectory
+from penstock.wire.atomic_file import read_verified, write_verified
+from tests.runtime.jobs import STREAMING, environment
 
 
 @pytest.mark.parametrize("is_temporary", [False, True])
@@ -34,3 +38,42 @@ def test_a_temporary_directory_is_not_forced_to_the_disk(
         assert syncs == []
     else:
         assert len(syncs) >= 2 * len(["taken", "job", "noted", "pinned", "released"])
+
+
+def plan_of(parallelism: int, own: int = 2, key_groups: int = 128) -> PhysicalPlan:
+    settings = {**STREAMING, "pipeline.max-parallelism": str(key_groups)}
+    env = environment(settings, parallelism)
+    numbers = env.from_source(
+        DataGeneratorSource(lambda i: i, 10), WatermarkStrategy.no_watermarks(), "n"
+    )
+    some = numbers.map(str).uid("some").set_parallelism(own)
+    some.key_by(len).reduce(max).uid("most").sink_to(DiscardingSink()).uid("out")
+    return env.plan()
+
+
+def open_and_leave(path: Path, plan: PhysicalPlan) -> None:
+    directory = JobDirectory.open(str(path), plan, "a job")
+    directory.note_key_groups()
+    directory.release()
+
+
+def test_another_parallelism_and_a_multiple_of_the_key_groups_are_accepted(tmp_path: Path) -> None:
+    open_and_leave(tmp_path, plan_of(2))
+    assert len(plan_of(2).levels) != len(plan_of(3).levels)
+    open_and_leave(tmp_path, plan_of(3))
+    open_and_leave(tmp_path, plan_of(3, own=1))
+    open_and_leave(tmp_path, plan_of(3, key_groups=512))
+    for fewer in (128, 256, 768):
+        with pytest.raises(JobMismatchError, match=f"has 512 key groups, this job {fewer}"):
+            JobDirectory.open(str(tmp_path), plan_of(3, key_groups=fewer), "a job")
+    open_and_leave(tmp_path, plan_of(2, key_groups=512))
+
+
+def test_a_directory_of_an_earlier_version_accepts_what_adds_no_exchange(tmp_path: Path) -> None:
+    open_and_leave(tmp_path, plan_of(3))
+    job = read_verified(tmp_path / "job.json")
+    del job["layouts"]
+    write_verified(tmp_path / "job.json", job)
+    open_and_leave(tmp_path, plan_of(4))
+    with pytest.raises(JobMismatchError, match="'some'"):
+        open_and_leave(tmp_path, plan_of(2))

@@ -29,6 +29,8 @@ from penstock.runtime.task.subtask_memory import SubtaskMemory
 from penstock.spark.inspect.small_state import small_location
 from penstock.spark.inspect.state_location import EpochLogs
 from penstock.spark.job.state_layout import channel_outlines
+from penstock.spark.worker.state_tasks import ReplayGroups, rows_of, snapshot_rows
+from penstock.state.log.blob import decode_blob
 from penstock.state.log.change_log import Head
 from penstock.testing import Schedule, run_in_process
 from tests.driver.epoch_loop import LiveLoop, ReturningSink, Workers, planned
@@ -122,6 +124,21 @@ def rescaled(loop: LiveLoop, plan: PhysicalPlan, directory: Path, backend: str) 
     )
 
 
+def entries_of(loop: LiveLoop) -> set[str]:
+    """Return all entries of the state, with their key groups; the order of lists is that of arrival."""
+    small = small_location(loop.epochs, EpochLogs(loop.epochs, 0, {}, loop.views))
+    assert small is not None
+    found = set()
+    rows = rows_of(ReplayGroups(snapshot_rows)(small.blobs()))
+    for operator, key_group, blob in rows:
+        for section in decode_blob(blob):
+            subkeys = section.subkeys or [None] * len(section.keys)
+            for key, subkey, value in zip(section.keys, subkeys, section.values, strict=True):
+                shown = sorted(value, key=repr) if isinstance(value, list) else value
+                found.add(repr((operator, key_group, section.state, key, subkey, shown)))
+    return found
+
+
 @pytest.fixture
 def workers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Workers:
     monkeypatch.setenv("SPARK_LOCAL_DIRS", str(tmp_path / "local"))
@@ -156,6 +173,24 @@ def test_results_are_those_of_a_run_that_never_changed(
     assert len(epochs) > max(changes) + 1
     found.update(map(repr, loop.records))
     assert found == expected
+
+
+def test_the_state_is_that_of_a_run_that_began_with_the_last_numbers(
+    workers: Workers, tmp_path: Path
+) -> None:
+    first, last = plan_of(3), plan_of(2, 256)
+    epochs = list(planned(first, first.runs[-1], 3))
+    moved = LiveLoop(first, first.runs[-1], tmp_path / "0")
+    whole = LiveLoop(last, last.runs[-1], tmp_path / "whole", backend="lmdb")
+    for number, rows in enumerate(epochs[:8]):
+        if number in {3, 5}:
+            workers.lose()
+            plan = plan_of(1, 128) if number == 3 else last
+            moved = rescaled(moved, plan, tmp_path / str(number), "hashmap")
+        moved.epoch(rows)
+        whole.epoch(rows)
+    assert len(entries_of(whole)) > 100
+    assert entries_of(moved) == entries_of(whole)
 
 
 def test_another_parallelism_adds_exchanges_and_keeps_the_graph() -> None:

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from penstock.spark.job.observed_job import ObservedJob
+from penstock.spark.savepoints.offline_savepoint import take_offline
+from penstock.state.savepoint import read_savepoint
 from tests.faults.in_process import Attempts
 from tests.faults.visits_job import VisitsJob
 from tests.spark.conftest import Environment
@@ -33,6 +36,33 @@ STARTS = [
 ]
 
 
+def settings(parallelism: int, key_groups: int, backend: str = "hashmap") -> dict[str, str]:
+    return {
+        "parallelism.default": str(parallelism),
+        "pipeline.max-parallelism": str(key_groups),
+        "state.backend.type": backend,
+        "restart-strategy.type": "disable",
+    }
+
+
+def test_a_savepoint_before_the_first_epoch_has_the_earlier_layout(
+    environment: Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = VisitsJob(tmp_path, epochs=8)
+    attempts = Attempts(job, environment)
+    job.settings = settings(2, 128)
+    attempts.fail_at("live.committed:3", monkeypatch)
+    job.settings = settings(3, 256)
+    attempts.fail_at("rescale.written:1", monkeypatch)
+    place, _ = take_offline(ObservedJob.at(job.checkpoints), tmp_path / "savepoints", stop=False)
+    assert isinstance(place, Path)
+    savepoint = read_savepoint(place)
+    assert (savepoint.parallelism, savepoint.max_parallelism) == (2, 128)
+    assert savepoint.watermarks
+    attempts.succeed()
+    job.assert_complete()
+
+
 @pytest.mark.parametrize("backend", ["hashmap", "lmdb"])
 def test_a_failure_at_each_step_loses_and_repeats_nothing(
     environment: Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, backend: str
@@ -40,12 +70,7 @@ def test_a_failure_at_each_step_loses_and_repeats_nothing(
     job = VisitsJob(tmp_path, epochs=8)
     attempts = Attempts(job, environment)
     for parallelism, key_groups, place in STARTS:
-        job.settings = {
-            "parallelism.default": str(parallelism),
-            "pipeline.max-parallelism": str(key_groups),
-            "state.backend.type": backend,
-            "restart-strategy.type": "disable",
-        }
+        job.settings = settings(parallelism, key_groups, backend)
         if place is None:
             attempts.succeed()
         else:

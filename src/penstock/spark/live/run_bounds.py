@@ -190,9 +190,8 @@ def record_outline(
         stored: Fingerprint of the plan that recorded its newest epoch; None without an epoch.
     """
     directory = job.directory
-    known = directory.step(f"run-{run}.outline")
     before = outline
-    if known is not None and stored not in {None, directory.fingerprint}:
+    if stored not in {None, directory.fingerprint}:
         found = outline_in(directory.step, run, stored, directory.first_layout.fingerprint)
         assert found is not None, "it is recorded before the first epoch"
         before = found

@@ -35,6 +35,7 @@ from penstock.errors import JobDirectoryError, JobFailedError
 from penstock.failpoint import failpoint
 from penstock.graph.endpoints import EpochNumber
 from penstock.metrics.profile import SPARK_JOB
+from penstock.observe.events.job_events import Resumed
 from penstock.plan.phases.backlog import catch_up_factor
 from penstock.plan.physical import RunPlan
 from penstock.program.level import LevelProgram
@@ -311,8 +312,12 @@ class EpochRun:
         forget_rows(self._job, self._run)
         if before is not self._outline:
             self._first_state = rescaled_state(self._job, self._run, before, programs)
+            self._planner.first_records = self._first_state.first_records()
             self._journal.drop_logs()
             self._is_rescaled = True
+            now = f"{self._outline.parallelism} subtasks and {self._outline.max_parallelism} key groups"
+            step = f"run {self._run.index} ({self._run.name}) goes on with {now}"
+            self._job.events.publish(Resumed(step))
 
     def _plan(
         self,
