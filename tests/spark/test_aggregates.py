@@ -198,7 +198,7 @@ TIMED = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(co
 def totals(
     env: StreamExecutionEnvironment,
     files: tuple[str, str],
-    strategy: WatermarkStrategy[Any] = UNTIMED,
+    strategy: WatermarkStrategy = UNTIMED,
 ) -> Any:
     first, second = (FileSource.parquet(path, VALUES) for path in files)
     source = HybridSource.builder(first).add_source(second).build()
@@ -246,7 +246,7 @@ def answer() -> dict[Any, tuple[Any, ...]]:
 def test_one_answer_in_every_mode_and_place(
     environment: Environment,
     files: tuple[str, str],
-    strategy: WatermarkStrategy[Any],
+    strategy: WatermarkStrategy,
     mode: str,
     settings: dict[str, str],
 ) -> None:
