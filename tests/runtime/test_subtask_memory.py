@@ -16,10 +16,10 @@ from penstock.program.channel import WatermarkGroup
 from penstock.runtime.task.subtask_memory import SubtaskMemory
 from penstock.runtime.time.watermarks import ChannelWatermarks
 from penstock.spark.job.state_layout import ChannelOutline
-from penstock.wire.elements import EndOfInput, NextPart, Watermark
+from penstock.wire.elements import ControlElement, EndOfInput, NextPart, Watermark
 
 SOURCES = (WatermarkGroup(7, 2, later=((3, False),)), WatermarkGroup(8, 1))
-ELEMENTS = [
+ELEMENTS: list[ControlElement] = [
     Watermark(7, 0, 10, finished=False),
     Watermark(8, 0, 12, finished=False),
     Watermark(7, 1, 11, finished=True),
