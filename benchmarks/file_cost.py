@@ -28,13 +28,13 @@ from pathlib import Path
 from penstock.common import Configuration, Types, WatermarkStrategy
 from penstock.config.options import MAX_FILES_PER_BATCH
 from penstock.connectors.files.file_source import FileSource
+from penstock.connectors.files.local_listing import every_file, list_local, listed_file
 from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.plan.phases.backlog import catch_up_factor
 from penstock.spark.sources.file_paths import uri_of
 from penstock.spark.sources.listing.file_log import FileLog
 from penstock.spark.sources.listing.file_readings import FileCaps, ListedReading, Lister
-from penstock.spark.sources.listing.local_listing import every_file, list_local, listed_file
 from penstock.spark.sources.pinned_files import PinnedFiles
 from penstock.wire.atomic_file import read_verified, write_verified
 

@@ -113,6 +113,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
         "observe",
         "plan",
         "spark",
+        "testing",
         "version",
     },
     "__main__": frozenset({"cli"}),

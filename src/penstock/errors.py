@@ -450,6 +450,12 @@ class WorkerStartError(JobFailedError):
     code = "WORKER_START"
 
 
+class LawError(PenstockError, AssertionError, is_permanent=True):
+    """A program gives two answers, in two ways to run it over the same records."""
+
+    code = "LAW"
+
+
 class JobCancelledError(PenstockError, is_permanent=True):
     """The job was cancelled before it ended."""
 

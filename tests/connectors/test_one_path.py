@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from penstock.connectors.files.local_listing import matching_paths
 from penstock.connectors.local_path import one_path
-from penstock.spark.sources.listing.local_listing import matching_paths
 
 NAMES = ["a,b", "c[1]", "{x,y}", "q*", "z\\w", "p?", "p lain", "e}", "f{"]
 OTHERS = ["a", "b", "c1", "x", "y", "qq", "zw", "pp"]

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.connectors.files.file_source import FileSource
+from penstock.connectors.files.local_listing import Listed
 from penstock.errors import StateError
 from penstock.spark.sources.file_paths import plain, uri_of
 from penstock.spark.sources.file_reads import listed_reading
@@ -25,7 +26,6 @@ from penstock.spark.sources.listing.file_readings import (
     Lister,
     PinnedReading,
 )
-from penstock.spark.sources.listing.local_listing import Listed
 from penstock.spark.sources.read_context import Pinned
 
 MANY = 20_000

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from penstock.connectors.files.local_listing import matching_paths
 from penstock.datastream.connectors import FileSource
 from penstock.errors import SourceError
 from penstock.spark.sources.file_paths import plain, uri_of
 from penstock.spark.sources.listing.file_listing import list_by_spark, list_files, listed_now
-from penstock.spark.sources.listing.local_listing import matching_paths
 from tests.spark.test_file_names import AWKWARD, NAMES, write
 
 MANY = 10_000

@@ -10,9 +10,10 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from penstock.api.environment.program_file import importable
 from penstock.cli.failures import exit_status
 from penstock.cli.progress import job_progress
-from penstock.cli.script import Verbose, importable, settings
+from penstock.cli.script import Verbose, settings
 from penstock.config.configuration import set_process_overrides
 from penstock.errors import EnvironmentSetupError
 

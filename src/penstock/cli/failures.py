@@ -97,11 +97,12 @@ def exit_status(
     *,
     verbose: bool,
     advice: Callable[[KeyboardInterrupt], str] = resume_advice,
+    failed: int = FAILED,
 ) -> int:
     """Call `action`, report its exception, and return the exit status.
 
     Returns:
-        The status of `action`; 1 after an error, 130 after Ctrl-C, 143 after SIGTERM.
+        The status of `action`; `failed` after an error, 130 after Ctrl-C, 143 after SIGTERM.
 
     Raises:
         SystemExit: `action` did.
@@ -119,7 +120,7 @@ def exit_status(
         except Exception as error:  # noqa: BLE001 - the program's own error, shown as it is
             whole = "".join(traceback.format_exception(error))
             _write(console, Text((whole if verbose else trimmed_traceback(error)).rstrip("\n")))
-        return FAILED
+        return failed
 
 
 def error_text(error: PenstockError, *, with_notes: bool = True) -> Text:

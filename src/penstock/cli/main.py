@@ -40,6 +40,9 @@ COMMANDS: tuple[Command, ...] = (
         "run", "run", "run", "penstock run job.py -D parallelism.default=4 -- --since 2013-10-01"
     ),
     Command("plan", "plan", "plan", "penstock plan job.py --mermaid > plan.mmd"),
+    Command(
+        "check", "check", "check", "penstock check job.py --seconds 20 --write-test test_job.py"
+    ),
     Command("sql", "sql", "sql", "penstock sql job.sql -D parallelism.default=4"),
     Command("demo", "demo", "demo", "penstock demo --compare"),
     Command(

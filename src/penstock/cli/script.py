@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import runpy
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
@@ -14,6 +11,7 @@ from typing import Annotated, Any, TextIO
 import typer
 
 from penstock.api.environment.environment import StreamExecutionEnvironment
+from penstock.api.environment.program_file import importable, run_program
 from penstock.errors import SqlError
 
 
@@ -75,9 +73,6 @@ def print_results(
 
     environment.sql_session.execute(script, file, show)
 
-
-_ENVIRONMENT = ("PYTHONPATH", "PYSPARK_PYTHON")
-"""Attributes of `sys` that are restored after a program has ended."""
 
 SQL_SUFFIX = ".sql"
 """Suffix of the names of SQL scripts."""
@@ -160,29 +155,6 @@ def settings(definitions: Sequence[str] | None, *, verbose: bool) -> dict[str, s
     return log | parse_definitions(definitions)
 
 
-@contextlib.contextmanager
-def importable(directory: Path) -> Iterator[None]:
-    """Let this process and Spark's Python workers import modules of a directory inside the context.
-
-    The workers run the interpreter of this process, also in a session that the program makes itself,
-    unless PYSPARK_PYTHON names another.
-    """
-    path, variables = list(sys.path), {name: os.environ.get(name) for name in _ENVIRONMENT}
-    sys.path.insert(0, str(directory))
-    before = os.environ.get("PYTHONPATH")
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(directory), before]))
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    try:
-        yield
-    finally:
-        sys.path[:] = path
-        for name, value in variables.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
-
-
 def script_text(path: Path) -> str:
     """Return the text of a script of SQL, without the mark with which some editors begin a file.
 
@@ -200,20 +172,12 @@ def script_text(path: Path) -> str:
 def run_script(path: Path, arguments: Sequence[str] | None) -> None:
     """Run a program as `python path arguments...` would, in this process; of SQL its statements.
 
-    `sys.argv` and the import paths are the program's while it runs. Spark's Python workers get
-    the program's directory too, so a program may consist of several modules; see `importable`.
-
     Raises:
         BaseException: The program raised it, `SystemExit` included.
     """
-    kept = sys.argv
-    sys.argv = [str(path), *(arguments or ())]
-    try:
-        with importable(path.resolve().parent):
-            if path.suffix == SQL_SUFFIX:
-                environment = StreamExecutionEnvironment.get_execution_environment()
-                print_results(environment, script_text(path), str(path), sys.stdout)
-            else:
-                runpy.run_path(str(path), run_name="__main__")
-    finally:
-        sys.argv = kept
+    if path.suffix != SQL_SUFFIX:
+        run_program(path, arguments or ())
+        return
+    with importable(path.resolve().parent):
+        environment = StreamExecutionEnvironment.get_execution_environment()
+        print_results(environment, script_text(path), str(path), sys.stdout)

@@ -15,12 +15,12 @@ from rich.console import Console
 from rich.text import Text
 
 from penstock.api.environment.environment import StreamExecutionEnvironment
+from penstock.api.environment.program_file import importable
 from penstock.cli.failures import error_text, exit_status
 from penstock.cli.progress import job_progress
 from penstock.cli.script import (
     Definitions,
     Verbose,
-    importable,
     print_results,
     run_script,
     script_text,

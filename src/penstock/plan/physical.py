@@ -295,6 +295,7 @@ class PhysicalPlan(ShownAsCard):
         projections: The operators that Spark SQL evaluates, by run.
         decisions: All decisions, in order.
         digests: Id of an operator's object to it and the digest of its functions, as far as they were computed.
+        program: The graph of the user, which phases do not change.
     """
 
     graph: LogicalGraph
@@ -318,6 +319,7 @@ class PhysicalPlan(ShownAsCard):
     digests: dict[int, tuple[OperatorSpec, bytes]] = field(
         default_factory=dict, compare=False, repr=False
     )
+    program: LogicalGraph | None = field(default=None, compare=False, repr=False)
     _sources_by_id: dict[int, SourcePlan] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -93,7 +93,7 @@ def plan_job(graph: LogicalGraph, configuration: Configuration) -> PhysicalPlan:
         ConfigError: A setting cannot be used.
         GraphError: The program cannot run as configured.
     """
-    plan = PhysicalPlan(graph, plan_options(configuration))
+    plan = PhysicalPlan(graph, plan_options(configuration), program=graph)
     for phase in PHASES:
         plan = phase(plan)
     return plan

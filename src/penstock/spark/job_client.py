@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from penstock.api.environment.job import CompletableFuture, JobExecutionResult, JobID, JobStatus
 from penstock.config.configuration import Configuration
 from penstock.config.options import JOB_NAME
+from penstock.connectors.files.local_listing import has_glob, local_path
 from penstock.errors import (
     JobCancelledError,
     JobFencedError,
@@ -47,7 +48,6 @@ from penstock.spark.savepoints.savepoint_requests import SavepointFutures, no_li
 from penstock.spark.session.job_settings import job_settings
 from penstock.spark.session.settings import object_settings
 from penstock.spark.sources.dataframes import check_sources
-from penstock.spark.sources.file_paths import has_glob, local_path
 from penstock.spark.sources.table import files_of
 
 _GO_ON = "start from it in a new checkpoint directory, with execution.state-recovery.path"

@@ -18,6 +18,11 @@ from penstock.testing.answers import difference, last_per_key, same_answer
 from penstock.testing.harness import OperatorHarness
 from penstock.testing.harness_values import Emitted, HarnessSnapshot, PendingTimer
 from penstock.testing.in_process import collect, run_in_process
+from penstock.testing.law.engine import check
+from penstock.testing.law.samples import SampleRecord
+from penstock.testing.law.script import check_script
+from penstock.testing.law.verdict import LawVerdict
+from penstock.testing.law.ways import Way, WayMode
 from penstock.testing.log_kit import check_log_source
 from penstock.testing.results import Results
 from penstock.testing.schedule import Schedule
@@ -25,11 +30,17 @@ from penstock.testing.schedule import Schedule
 __all__ = [
     "Emitted",
     "HarnessSnapshot",
+    "LawVerdict",
     "OperatorHarness",
     "PendingTimer",
     "Results",
+    "SampleRecord",
     "Schedule",
+    "Way",
+    "WayMode",
+    "check",
     "check_log_source",
+    "check_script",
     "collect",
     "difference",
     "last_per_key",

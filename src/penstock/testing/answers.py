@@ -203,6 +203,19 @@ def difference(one: Iterable[Any], other: Iterable[Any]) -> str | None:
         >>> difference([1, 2, 2], [2, 1, 3])
         'only in the first: [2]; only in the second: [3]'
     """
+    left, extra = only_in_one(one, other)
+    if not left and not extra:
+        return None
+    return f"only in the first: {left!r}; only in the second: {extra!r}"
+
+
+def only_in_one(one: Iterable[Any], other: Iterable[Any]) -> tuple[list[Any], list[Any]]:
+    """Return the records that only one of two results has, compared as by `same_answer`.
+
+    Example:
+        >>> only_in_one([1, 2, 2], [2, 1, 3])
+        ([2], [3])
+    """
     missing: dict[Any, list[Any]] = {}
     for record in one:
         missing.setdefault(shape_of(record), []).append(record)
@@ -213,10 +226,7 @@ def difference(one: Iterable[Any], other: Iterable[Any]) -> str | None:
             found.pop()
         else:
             extra.append(record)
-    left = [record for records in missing.values() for record in records]
-    if not left and not extra:
-        return None
-    return f"only in the first: {left!r}; only in the second: {extra!r}"
+    return [record for records in missing.values() for record in records], extra
 
 
 def last_per_key(records: Iterable[Any], key: Callable[[Any], Any]) -> list[Any]:

@@ -16,6 +16,7 @@ from penstock.plan.phases.task_groups import tasks_reading
 from penstock.plan.physical import PhysicalPlan, RunPlan, SourcePlan
 from penstock.program.run_settings import RunKind
 from penstock.runtime.task.level_zero import LevelZero
+from penstock.testing.law.samples import SampleSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +52,14 @@ class Piece:
         assert self.end is not None
         level.start_split(self.source_id, self.split)
         key = self.split if self.name is None else self.name
-        for batch in self.part.exact_batches(key, self.start, self.end, chunk):
-            level.collect(self.source_id, *batch)
+        columns = None
+        if isinstance(self.part, SampleSource):
+            columns = self.part.columns(self.split, self.start, self.end)
+        if columns is not None:
+            level.collect_columns(self.source_id, columns)
+        else:
+            for batch in self.part.exact_batches(key, self.start, self.end, chunk):
+                level.collect(self.source_id, *batch)
         level.finish_split(self.source_id, self.split, finished=self.finished)
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, InvalidStateError
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from enum import Enum
 from pkgutil import resolve_name
@@ -360,6 +361,21 @@ class PlanReady(BaseException):
         self.configuration = configuration
 
 
+_Look = Callable[[PhysicalPlan, Configuration], None]
+
+_LOOK: ContextVar[_Look | None] = ContextVar("look", default=None)
+
+
+@contextmanager
+def looking_at_plan(look: _Look) -> Iterator[None]:
+    """Call a function with the first plan in the context, while the program, its modules and its classes are there."""
+    token = _LOOK.set(look)
+    try:
+        yield
+    finally:
+        _LOOK.reset(token)
+
+
 class PlanOnlyExecutor:
     """Ends the program at its first `execute`."""
 
@@ -372,4 +388,7 @@ class PlanOnlyExecutor:
         Raises:
             PlanReady: Always.
         """
+        look = _LOOK.get()
+        if look is not None:
+            look(plan, configuration)
         raise PlanReady(plan, configuration)

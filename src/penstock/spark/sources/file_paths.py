@@ -14,14 +14,15 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
-from itertools import product
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
+
+from penstock.connectors.files.local_listing import is_literal, local_path
 
 _GLOB = re.compile(r"([\[\]{}*?\\])")
 _GLOB_BEGIN = re.compile(r"(?<!\\)[*?\[{]")
@@ -52,11 +53,6 @@ def metadata_path(uri: str) -> str:
 def plain(uri: str) -> str:
     """Return `uri` in a form that is the same for all of Spark's forms."""
     return unquote(metadata_path(uri))
-
-
-def name_of_local(path: str) -> str:
-    """Return the name, as `plain` gives it, of the local file with an absolute path."""
-    return f"file:{path}"
 
 
 def uri_of(name: str) -> str:
@@ -107,25 +103,6 @@ def facts_of(session: SparkSession, uri: str) -> tuple[int, int]:
     return int(status.getLen()), int(status.getModificationTime())
 
 
-def local_path(path: str) -> Path | None:
-    """Return a path in the user's form if it is local, else None."""
-    scheme = _SCHEME.match(path)
-    if scheme is None:
-        return Path(path)
-    return Path(path[scheme.end() :]) if scheme[0].startswith("file:") else None
-
-
-def has_glob(path: str | Path) -> bool:
-    """Return whether a path contains glob characters."""
-    return _GLOB.search(str(path)) is not None
-
-
-def is_literal(path: str) -> bool:
-    """Return whether a path names one file or directory, although it has glob characters."""
-    here = local_path(path)
-    return here is not None and here.exists()
-
-
 def stream_path(path: str) -> str:
     """Return a source's path for Spark: a path that exists literally is no glob."""
     return escaped(path) if _GLOB.search(path) and is_literal(path) else path
@@ -158,15 +135,3 @@ def _as_in_java(found: re.Match[str]) -> str:
     if character.isascii() or unicodedata.category(character) in _SPACES:
         return quote(character, safe="")
     return character
-
-
-def alternatives(path: str) -> Iterable[str]:
-    """Return the paths that a glob with a slash inside braces expands to."""
-    found = _BRACES.search(path)
-    if found is None or "/" not in found[1]:
-        head = path[: found.end()] if found else path
-        tails = alternatives(path[found.end() :]) if found else ("",)
-        return [f"{head}{tail}" for tail in tails]
-    inner = (each for alternative in _COMMA.split(found[1]) for each in alternatives(alternative))
-    tails = alternatives(path[found.end() :])
-    return [f"{path[: found.start()]}{one}{tail}" for one, tail in product(inner, tails)]

@@ -17,6 +17,7 @@ from pyspark.sql.types import StructType
 
 from penstock.config.options import MISSING_COLUMNS
 from penstock.connectors.files.file_source import FileSource
+from penstock.connectors.files.local_listing import has_glob, is_literal, local_path
 from penstock.errors import DecodeError, SourceError, StateError
 from penstock.filesystem.stored_path import JobPath
 from penstock.spark.failures.translation import translate
@@ -24,10 +25,7 @@ from penstock.spark.sources.file_columns import FileColumns, note_missing_column
 from penstock.spark.sources.file_options import reader_options
 from penstock.spark.sources.file_paths import (
     base_path,
-    has_glob,
-    is_literal,
     load_path,
-    local_path,
     may_contain,
     plain,
     stream_path,

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Protocol
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from penstock.connectors.files.local_listing import list_local
 from penstock.connectors.spark_source import SparkSource, by_position
 from penstock.filesystem.stored_path import mounted
 from penstock.spark.sources.file_paths import escaped, load_path, uri_of
@@ -22,7 +23,6 @@ from penstock.spark.sources.listing.frame_writer import (
     directory_of,
     is_written,
 )
-from penstock.spark.sources.listing.local_listing import list_local
 from penstock.spark.sources.listing.stream_writer import (
     StreamWriter,
     batch_directory,

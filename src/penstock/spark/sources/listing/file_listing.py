@@ -12,26 +12,24 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from penstock.connectors.files.file_source import FileSource
+from penstock.connectors.files.local_listing import (
+    FILTERS,
+    Listed,
+    every_file,
+    list_path,
+    listed_file,
+    local_path,
+)
 from penstock.connectors.spark_source import chosen
 from penstock.errors import SourceError
 from penstock.spark.failures.translation import translate
 from penstock.spark.sources.file_paths import (
     facts_of,
-    has_glob,
-    is_literal,
     local_file,
-    local_path,
     metadata_path,
     plain,
     stream_path,
     uri_of,
-)
-from penstock.spark.sources.listing.local_listing import (
-    Listed,
-    every_file,
-    list_local,
-    listed_file,
-    matching_paths,
 )
 
 _STATUS = re.compile(
@@ -72,10 +70,6 @@ def statuses(files: Any) -> list[tuple[str, tuple[int, int]]]:
     return found
 
 
-_FILTERS = frozenset({"pathglobfilter", "modifiedbefore", "modifiedafter"})
-"""Options with which Spark's listing leaves files out."""
-
-
 def list_files(
     session: SparkSession, source: FileSource, is_wanted: Callable[[str], bool] = every_file
 ) -> list[Listed]:
@@ -85,19 +79,18 @@ def list_files(
         SourceError: A directory cannot be read, or a name is none that Hadoop takes.
     """
     options = {name.lower(): value.lower() for name, value in source.options.items()}
-    here = local_path(source.path)
-    if here is None or _FILTERS & options.keys():
-        return [each for each in list_by_spark(session, source) if is_wanted(each[1])]
     recursively = options.get("recursivefilelookup") == "true"
-    is_glob = has_glob(here) and not is_literal(source.path)
+    is_by_spark = not options.keys().isdisjoint(FILTERS)
     try:
-        roots = matching_paths(str(here)) if is_glob else [str(here)]
-        return list_local(roots, is_wanted, recursively=recursively)
+        found = None if is_by_spark else list_path(source.path, is_wanted, recursively=recursively)
     except (OSError, re.error) as cause:
         raise SourceError(
             f"{source.describe()} cannot be listed: {cause}",
             hint="Make the directory readable to this user, or correct the path.",
         ) from cause
+    if found is not None:
+        return found
+    return [each for each in list_by_spark(session, source) if is_wanted(each[1])]
 
 
 def list_by_spark(session: SparkSession, source: FileSource) -> list[Listed]:

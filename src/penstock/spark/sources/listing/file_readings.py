@@ -22,9 +22,9 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import ClassVar
 
+from penstock.connectors.files.local_listing import Listed
 from penstock.spark.sources.file_paths import plain, uri_of
 from penstock.spark.sources.listing.file_log import FileLog, PinnedFile
-from penstock.spark.sources.listing.local_listing import Listed
 from penstock.spark.sources.split_advance import taken_at_once
 
 _CATCH_UP_BYTES = 512 << 20

@@ -21,14 +21,55 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import product
+from pathlib import Path
 from stat import S_ISREG
 
 from penstock.errors import SourceError
-from penstock.spark.sources.file_paths import alternatives, name_of_local
 
 _GLOB = re.compile(r"(?<!\\)[*?\[{]")
+_ANY_GLOB = re.compile(r"([\[\]{}*?\\])")
+_SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?")
+_BRACES = re.compile(r"(?<!\\)\{((?:[^{}\\]|\\.)*)\}", re.DOTALL)
+_COMMA = re.compile(r"(?<!\\),")
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _GROUPS = {"{": "(?:", "}": ")"}
+
+
+def name_of_local(path: str) -> str:
+    """Return the name, as `plain` gives it, of the local file with an absolute path."""
+    return f"file:{path}"
+
+
+def local_path(path: str) -> Path | None:
+    """Return a path in the user's form if it is local, else None."""
+    scheme = _SCHEME.match(path)
+    if scheme is None:
+        return Path(path)
+    return Path(path[scheme.end() :]) if scheme[0].startswith("file:") else None
+
+
+def has_glob(path: str | Path) -> bool:
+    """Return whether a path contains glob characters."""
+    return _ANY_GLOB.search(str(path)) is not None
+
+
+def is_literal(path: str) -> bool:
+    """Return whether a path names one file or directory, although it has glob characters."""
+    here = local_path(path)
+    return here is not None and here.exists()
+
+
+def alternatives(path: str) -> Iterable[str]:
+    """Return the paths that a glob with a slash inside braces expands to."""
+    found = _BRACES.search(path)
+    if found is None or "/" not in found[1]:
+        head = path[: found.end()] if found else path
+        tails = alternatives(path[found.end() :]) if found else ("",)
+        return [f"{head}{tail}" for tail in tails]
+    inner = (each for alternative in _COMMA.split(found[1]) for each in alternatives(alternative))
+    tails = alternatives(path[found.end() :])
+    return [f"{path[: found.start()]}{one}{tail}" for one, tail in product(inner, tails)]
 
 
 def matching_paths(glob: str) -> list[str]:
@@ -90,6 +131,9 @@ Listed = tuple[int, str, int]
 """Modification time in milliseconds, name as `file_paths.plain` gives it, size. So they sort in the order
 in which files are read."""
 
+FILTERS = frozenset({"pathglobfilter", "modifiedbefore", "modifiedafter"})
+"""Options with which Spark's listing leaves files out."""
+
 _NS_PER_MS = 1_000_000
 
 
@@ -143,6 +187,23 @@ def every_file(name: str) -> bool:
     """Return True: a file of any name is listed."""
     del name
     return True
+
+
+def list_path(
+    path: str, is_wanted: Callable[[str], bool] = every_file, *, recursively: bool = False
+) -> list[Listed] | None:
+    """Return the files of a path or glob, none if it does not exist; None if it is in another file system.
+
+    Raises:
+        SourceError: A name has a colon.
+        OSError: A directory cannot be read.
+    """
+    here = local_path(path)
+    if here is None:
+        return None
+    is_glob = has_glob(here) and not is_literal(path)
+    roots = matching_paths(str(here)) if is_glob else [str(here)]
+    return list_local(roots, is_wanted, recursively=recursively)
 
 
 def list_local(

@@ -1,0 +1,155 @@
+"""`penstock check`: a program in many ways over a sample of its inputs, without Spark."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
+from os import devnull
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.text import Text
+
+from penstock.cli.failures import exit_status
+from penstock.cli.plan import NoJobError
+from penstock.cli.script import (
+    Definitions,
+    ScriptArguments,
+    ScriptPath,
+    Verbose,
+    parse_definitions,
+    run_script,
+)
+from penstock.errors import ArgumentError
+from penstock.testing.law.engine import WAYS, WaysSoFar, judge
+from penstock.testing.law.input_directory import samples_in
+from penstock.testing.law.outcomes import CheckedProgram
+from penstock.testing.law.own_samples import MOST_RECORDS, samples_of
+from penstock.testing.law.script import checked_programs
+from penstock.testing.law.verdict import LawVerdict
+from penstock.testing.law.written_test import text_of_test
+
+_DIFFERS = 1
+_UNCHECKED = 2
+
+
+def check(  # noqa: PLR0913 - the options of a command line
+    script: ScriptPath,
+    arguments: ScriptArguments = None,
+    definitions: Definitions = None,
+    *,
+    inputs: Annotated[
+        Path | None,
+        typer.Option(
+            "--input",
+            metavar="DIR",
+            exists=True,
+            file_okay=False,
+            show_default=False,
+            help="Records of sources: files NAME.jsonl, .csv, .parquet or .txt, or directories NAME of them. "
+            "Other sources are read.",
+        ),
+    ] = None,
+    ways: Annotated[int, typer.Option(min=1, help="Number of ways, at most.")] = WAYS,
+    seconds: Annotated[
+        float, typer.Option(min=1, help="Time after which no further way begins.")
+    ] = 60.0,
+    seed: Annotated[int, typer.Option(help="Seed of the ways and of made records.")] = 0,
+    records: Annotated[
+        int, typer.Option(min=1, help="Records that are read of each source, at most.")
+    ] = MOST_RECORDS,
+    write_test: Annotated[
+        Path | None,
+        typer.Option(
+            "--write-test",
+            metavar="FILE",
+            dir_okay=False,
+            show_default=False,
+            help="Write a difference as a test for pytest.",
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the verdict as JSON.")] = False,
+    verbose: Verbose = False,
+) -> None:
+    """Run a program in many ways over a sample of its inputs, and compare the answers.
+
+    The program runs up to its first execute(), in this process and without Spark; no sink writes. The ways differ
+    in mode, in the cut between history and live, in parallelism, micro-batches, restarts, failures and settings. None
+    of these may change the answer.
+
+    The exit status is 0 for one answer, 1 for two, and 2 for a program that cannot be checked. What the program
+    prints while it is checked is dropped.
+    """
+    console = Console(stderr=True)
+    verdicts: list[LawVerdict] = []
+
+    def look(program: CheckedProgram) -> None:
+        defined = program.with_settings(parse_definitions(definitions))
+        given = {} if inputs is None else samples_in(inputs, program.graph, records)
+        samples = samples_of(program.graph, given, records)
+        with _progress(console, ways) as progress, _silence():
+            verdict = judge(defined, samples, ways, seed=seed, seconds=seconds, progress=progress)
+        verdicts.append(verdict)
+
+    def action() -> int:
+        with checked_programs(look):
+            run_script(script, arguments)
+        if not verdicts:
+            raise NoJobError(
+                f"{script} ended without executing a job, so there is nothing to check",
+                hint="Call execute() on its StreamExecutionEnvironment; arguments the program needs "
+                "follow `--`.",
+            )
+        (verdict,) = verdicts
+        typer.echo(json.dumps(verdict.to_json(), indent=2) if as_json else str(verdict))
+        if verdict.disagreement is None:
+            return 0
+        if write_test is not None:
+            text = text_of_test(script, write_test, arguments or (), verdict.disagreement)
+            _write(write_test, text)
+            console.print(Text(f"wrote {write_test}"), soft_wrap=True)
+        return _DIFFERS
+
+    status = exit_status(
+        action, console, verbose=verbose, advice=lambda _: "stopped", failed=_UNCHECKED
+    )
+    raise typer.Exit(status)
+
+
+@contextmanager
+def _progress(console: Console, total: int) -> Iterator[WaysSoFar]:
+    """Show a bar on a terminal, and nothing elsewhere."""
+    if not console.is_terminal or console.is_dumb_terminal:
+        yield lambda _: None
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("ways"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("check", total=total)
+        yield lambda done: bar.update(task, completed=done)
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """Drop what functions of the program print, hundreds of times."""
+    with Path(devnull).open("w", encoding="utf-8") as nothing, redirect_stdout(nothing):
+        yield
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as cause:
+        raise ArgumentError(
+            f"--write-test {path} cannot be written: {cause}",
+            hint="Name a file in a directory that is there.",
+        ) from cause

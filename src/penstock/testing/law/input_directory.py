@@ -1,0 +1,92 @@
+"""Samples in a directory: a file, or a directory of files, for each source."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from penstock.connectors.files.file_source import FileSource
+from penstock.connectors.files.read_here import records_of_files
+from penstock.errors import ArgumentError, DecodeError, did_you_mean
+from penstock.graph.logical import LogicalGraph, Node
+from penstock.program.operators import SOURCE
+from penstock.types import PickledBytesTypeInfo, RowTypeInfo
+from penstock.wire.text import TextError, json_codec
+
+_HINT = "Name the files by sources: NAME.jsonl, NAME.csv, NAME.parquet or NAME.txt, or directories NAME/ of them."
+
+
+def samples_in(directory: Path, graph: LogicalGraph, most: int) -> dict[str, list[list[Any]]]:
+    """Return the name of a source to the records of each of its files.
+
+    Args:
+        directory: Contains files `NAME.jsonl`, `.csv`, `.parquet` or `.txt`, or directories `NAME` of them.
+        graph: The program.
+        most: Records of a file, at most.
+
+    Raises:
+        ArgumentError: A file is not that of a source, or of no known kind.
+        DecodeError: A record is not of the type of its source.
+        SourceError: A file cannot be read.
+    """
+    sources = {node.name: node for node in graph.of_kind(SOURCE)}
+    found: dict[str, list[list[Any]]] = {}
+    for path in sorted(directory.iterdir()):
+        name = path.name if path.is_dir() else path.stem
+        node = sources.get(name)
+        if node is None:
+            names = tuple(sources)
+            raise ArgumentError(
+                f"{path} is the file of no source{did_you_mean(name, names)}; the program has {list(names)}",
+                hint=_HINT,
+            )
+        files = sorted(path.iterdir()) if path.is_dir() else [path]
+        found[name] = [_records(file, node, most) for file in files]
+    return found
+
+
+def _records(path: Path, node: Node, most: int) -> list[Any]:
+    read = _READERS.get(path.suffix)
+    if read is None:
+        raise ArgumentError(f"{path} is of no known kind", hint=_HINT)
+    return read(path, node, most)[:most]
+
+
+def _json_lines(path: Path, node: Node, most: int) -> list[Any]:
+    is_unknown = isinstance(node.type_info, PickledBytesTypeInfo)
+    read: Callable[[str], Any] = json.loads if is_unknown else json_codec(node.type_info).read
+    found = []
+    lines = path.read_text(encoding="utf-8").splitlines()
+    for number, line in enumerate(lines[:most], 1):
+        try:
+            found.append(read(line))
+        except (ValueError, TextError) as cause:
+            raise DecodeError(
+                f"{path}, line {number} is no record of {node.name!r}: {cause}",
+                hint=f"Write one JSON value of type {node.type_info} per line.",
+            ) from cause
+    return found
+
+
+def _lines(path: Path, node: Node, most: int) -> list[Any]:
+    del node
+    return path.read_text(encoding="utf-8").splitlines()[:most]
+
+
+def _columns(made: Callable[..., FileSource]) -> Callable[[Path, Node, int], list[Any]]:
+    def read(path: Path, node: Node, most: int) -> list[Any]:
+        row = node.type_info if isinstance(node.type_info, RowTypeInfo) else None
+        return next(records_of_files(made(path, row), most, node.origin), [])
+
+    return read
+
+
+_READERS: dict[str, Callable[[Path, Node, int], list[Any]]] = {
+    ".jsonl": _json_lines,
+    ".json": _json_lines,
+    ".txt": _lines,
+    ".csv": _columns(FileSource.csv),
+    ".parquet": _columns(FileSource.parquet),
+}

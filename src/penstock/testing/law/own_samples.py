@@ -1,0 +1,120 @@
+"""Samples of the own inputs of a program: the first records of every source that this process can read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+from penstock.connectors.files.file_source import FileSource
+from penstock.connectors.files.read_here import records_of_files
+from penstock.errors import ArgumentError, SourceError, did_you_mean
+from penstock.graph.backlog_end import SourcePart
+from penstock.graph.endpoints import Source, SplitSource
+from penstock.graph.hybrid import parts_of
+from penstock.graph.logical import LogicalGraph, Node
+from penstock.program.operators import SOURCE
+from penstock.testing.law.samples import Sample, SampleRecord, in_order_of_time
+
+MOST_RECORDS = 1000
+"""Records of each source, if nothing else is set."""
+
+_CHUNK = 4096
+
+_MOST_FILES = 8
+"""Files of a source that are read, each as a split."""
+
+_Split = list[tuple[Any, int | None]]
+
+
+def samples_of(
+    graph: LogicalGraph, given: Mapping[str, Iterable[Any]], records: int
+) -> dict[int, Sample]:
+    """Return the sample of every source: records that are given, or the first ones of its own.
+
+    Args:
+        graph: The program.
+        given: Name of a source to its records; lists are splits.
+        records: Records of each source, at most.
+
+    Raises:
+        ArgumentError: Records are given for a source that the program does not have.
+        SourceError: A source cannot be read in this process, and no records are given for it.
+    """
+    sources = graph.of_kind(SOURCE)
+    names = [node.name for node in sources]
+    unknown = [name for name in given if name not in names]
+    if unknown:
+        raise ArgumentError.here(
+            f"the program has no source {unknown[0]!r}{did_you_mean(unknown[0], tuple(names))}; it has {names}",
+            hint="Name records by the name of a source, the argument of from_source.",
+        )
+    return {
+        node.id: _given(graph, node, list(given[node.name]), records)
+        if node.name in given
+        else in_order_of_time(graph, node, _own(node, records))
+        for node in sources
+    }
+
+
+def _given(graph: LogicalGraph, node: Node, values: list[Any], records: int) -> Sample:
+    if values and all(isinstance(each, SampleRecord) for each in values):
+        return tuple(values)
+    return in_order_of_time(graph, node, _splits_of(values, records))
+
+
+def _splits_of(found: list[Any], records: int) -> list[_Split]:
+    are_splits = bool(found) and all(type(each) is list for each in found)
+    splits = found if are_splits else [found]
+    most = max(1, records // max(1, len(splits)))
+    return [[(value, None) for value in split[:most]] for split in splits]
+
+
+def _own(node: Node, records: int) -> list[_Split]:
+    assert node.source is not None, "sources have one"
+    readable = [part for part in map(_readable, parts_of(node.source)) if part is not None]
+    if not readable:
+        raise SourceError(
+            f"source {node.name!r} reads {node.source.describe()}, which a check cannot read in its process",
+            hint=f"Pass a sample of it: inputs={{{node.name!r}: records}}, or --input DIR with the file "
+            f"{node.name}.jsonl.",
+            origin=node.origin,
+        )
+    parts = {id(part): part for part in readable}.values()
+    merged: list[_Split] = []
+    for part in parts:
+        for number, split in enumerate(_splits(part, node, records)):
+            if number == len(merged):
+                merged.append([])
+            merged[number] += split
+    most = max(1, records // max(1, len(merged)))
+    return [split[:most] for split in merged]
+
+
+def _readable(part: Source) -> SplitSource | FileSource | None:
+    own = part.source if isinstance(part, SourcePart) else part
+    return own if isinstance(own, (SplitSource, FileSource)) else None
+
+
+def _splits(source: SplitSource | FileSource, node: Node, records: int) -> Iterable[_Split]:
+    if isinstance(source, SplitSource):
+        return _read(source, records)
+    files = islice(records_of_files(source, records, node.origin), _MOST_FILES)
+    return ([(value, None) for value in file] for file in files)
+
+
+def _read(source: SplitSource, records: int) -> Iterable[_Split]:
+    """Yield the first records of each split."""
+    ranges = source.exact_splits(1)
+    ends = source.exact_ends_now(source.exact_start(1))
+    most = max(1, records // max(1, len(ranges)))
+    for split, ((start, _), end) in enumerate(zip(ranges, ends, strict=True)):
+        until = start + most if end is None else min(end, start + most)
+        found: _Split = []
+        for values, stamps in source.exact_batches(split, start, until, _CHUNK):
+            found += _stamped(values, stamps)
+        yield found
+
+
+def _stamped(values: Sequence[Any], stamps: Sequence[int] | None) -> _Split:
+    return list(zip(values, [None] * len(values) if stamps is None else stamps, strict=True))

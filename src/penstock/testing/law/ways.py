@@ -1,0 +1,266 @@
+"""Ways to run one program over one input, none of which may change its answer, and a seeded generator of them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from enum import Enum
+from typing import Any
+
+from penstock.config.options import (
+    AUTO_UIDS,
+    HISTORY,
+    IGNORE_KEY_KINDS,
+    INTERVAL_DURING_BACKLOG,
+    OBJECT_REUSE,
+    OPERATOR_CHAINING,
+    PARALLELISM,
+    RUNTIME_MODE,
+)
+from penstock.config.run_options import BATCH_COMBINE, BATCH_EXPRESSIONS, BATCH_QUERIES
+from penstock.testing.schedule import Schedule
+
+ALL_RECORDS = 1 << 30
+"""Size of an epoch that has all records that are left."""
+
+_FEW = 60
+"""Epochs and frames of one record are for inputs of up to as many records: each takes about a millisecond."""
+
+
+class WayMode(Enum):
+    """The runs of a way."""
+
+    BATCH = "BATCH"
+    """One batch run."""
+
+    STREAMING = "STREAMING"
+    """One live run."""
+
+    MIXED = "MIXED"
+    """A batch run over history, whose state a live run takes over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way to run a program. No field may change the answer.
+
+    Attributes:
+        mode: The runs.
+        parallelism: Subtasks of every operator that sets no number itself.
+        cut: Share of the records of every source that are history; None is a source without history.
+        order: Seed of the order in which the splits of a source are read; 0 is the given order.
+        epochs: Records of each split in micro-batch 0, 1, …; after the last number the first one follows.
+        restart_every: Number of micro-batches after which all workers are lost.
+        fail_every: Number of micro-batches after which a first attempt fails.
+        workers: Workers that take turns at each subtask.
+        backend: `state.backend.type`.
+        object_reuse: `pipeline.object-reuse`.
+        chaining: `pipeline.operator-chaining.enabled`.
+        combine: `execution.batch.combine`.
+        columns: Rows enter as Arrow columns, which Arrow computes on where the plan allows it; otherwise as
+            Python records.
+        frame_records: Records per frame.
+
+    Example:
+        >>> way = Way(WayMode.STREAMING, parallelism=2, restart_every=1)
+        >>> way.describe()
+        'STREAMING, parallelism 2, restart every 1'
+        >>> way
+        Way(WayMode.STREAMING, parallelism=2, restart_every=1)
+    """
+
+    mode: WayMode = WayMode.BATCH
+    parallelism: int = 1
+    cut: float | None = None
+    order: int = 0
+    epochs: tuple[int, ...] = (ALL_RECORDS,)
+    restart_every: int | None = None
+    fail_every: int | None = None
+    workers: int = 1
+    backend: str = "hashmap"
+    object_reuse: bool = False
+    chaining: bool = True
+    combine: bool = True
+    columns: bool = False
+    frame_records: int = 4096
+
+    def changes(self) -> dict[str, Any]:
+        """Return the fields that differ from those of a batch run with one subtask.
+
+        Example:
+            >>> Way(parallelism=7).changes()
+            {'parallelism': 7}
+        """
+        return {
+            each.name: getattr(self, each.name)
+            for each in fields(self)
+            if getattr(self, each.name) != each.default
+        }
+
+    def __repr__(self) -> str:
+        """Return the call that makes the way, without fields that have their default."""
+        given = self.changes()
+        mode = given.pop("mode", None)
+        shown = [] if mode is None else [str(mode)]
+        return f"Way({', '.join(shown + [f'{name}={value!r}' for name, value in given.items()])})"
+
+    def describe(self) -> str:
+        """Return the way as a phrase for people.
+
+        Example:
+            >>> Way(backend="lmdb", combine=False).describe()
+            'BATCH, lmdb, no combining'
+        """
+        given = self.changes()
+        given.pop("mode", None)
+        return ", ".join([self.mode.value, *(_phrase(name, of) for name, of in given.items())])
+
+    def settings(self) -> dict[str, str]:
+        """Return the settings of a job that runs this way.
+
+        Example:
+            >>> Way(parallelism=7).settings()["parallelism.default"]
+            '7'
+        """
+        is_mixed = self.mode is WayMode.MIXED
+        return {
+            RUNTIME_MODE.key: "BATCH" if self.mode is WayMode.BATCH else "STREAMING",
+            HISTORY.key: "batch" if is_mixed else "stream",
+            INTERVAL_DURING_BACKLOG.key: "0" if is_mixed else "1d",
+            PARALLELISM.key: str(self.parallelism),
+            OBJECT_REUSE.key: str(self.object_reuse).lower(),
+            OPERATOR_CHAINING.key: str(self.chaining).lower(),
+            BATCH_COMBINE.key: str(self.combine).lower(),
+            BATCH_EXPRESSIONS.key: "false",
+            BATCH_QUERIES.key: "false",
+            AUTO_UIDS.key: "true",
+            # No code changes between the runs of a way, and digests of functions take a third of the time.
+            IGNORE_KEY_KINDS.key: "true",
+        }
+
+    def schedule(self) -> Schedule:
+        """Return the micro-batches and failures of a run in this process.
+
+        Example:
+            >>> Way(WayMode.STREAMING, backend="lmdb").schedule().backend
+            'lmdb'
+        """
+        return Schedule(
+            batch_sizes=self.epochs,
+            frame_records=self.frame_records,
+            restart_every=self.restart_every,
+            workers=self.workers,
+            fail_every=self.fail_every,
+            compact_bytes=1 if self.restart_every is not None else 1 << 20,
+            backend=self.backend,
+        )
+
+
+_PHRASES: Mapping[str, str] = {
+    "cut": "history {0:.0%} of the records",
+    "order": "splits in order {0}",
+    "restart_every": "restart every {0}",
+    "fail_every": "failure every {0}",
+    "backend": "{0}",
+    "frame_records": "frames of {0}",
+}
+_SWITCHES: Mapping[str, tuple[str, str]] = {
+    "object_reuse": ("object reuse", ""),
+    "chaining": ("", "no chaining"),
+    "combine": ("", "no combining"),
+    "columns": ("Arrow columns", "records"),
+}
+
+
+def _phrase(name: str, value: Any) -> str:
+    if name == "epochs":
+        return "epochs of " + ", ".join("all" if n == ALL_RECORDS else str(n) for n in value)
+    if name in _SWITCHES:
+        return _SWITCHES[name][0 if value else 1]
+    return _PHRASES.get(name, f"{name} {{0}}").format(value)
+
+
+_OF_ALL: dict[str, tuple[Any, ...]] = {
+    "parallelism": (2, 7),
+    "order": (1, 2),
+    "object_reuse": (True,),
+    "chaining": (False,),
+    "columns": (True,),
+}
+_OF_BATCH: dict[str, tuple[Any, ...]] = {"combine": (False,), "cut": (0.5,)}
+_OF_LIVE: dict[str, tuple[Any, ...]] = {
+    "restart_every": (1, 3),
+    "fail_every": (1, 2),
+    "backend": ("lmdb",),
+    "workers": (2,),
+    "cut": (0.0, 0.3, 0.7, 1.0),
+}
+"""Field to values other than its default."""
+
+
+def ways(seed: int, records: int) -> Iterator[Way]:
+    """Yield ways for ever: first each kind alone, then mixtures.
+
+    Args:
+        seed: Of the mixtures.
+        records: Number of records of the largest split, which decides how small epochs are.
+
+    Example:
+        >>> from itertools import islice
+        >>> list(islice(ways(0, 10), 3))
+        [Way(), Way(WayMode.STREAMING), Way(WayMode.MIXED, cut=0.5)]
+    """
+    rng = random.Random(seed)  # noqa: S311 - examples, not secrets
+    yield from _alone(records)
+    while True:
+        yield _mixture(rng, records)
+
+
+def _alone(records: int) -> Iterator[Way]:
+    batch, live = Way(), Way(WayMode.STREAMING)
+    mixed = Way(WayMode.MIXED, cut=0.5)
+    yield from (batch, live, mixed)
+    epochs = {"epochs": _divisions(records)}
+    tables = ((live, _OF_LIVE | epochs), (batch, _OF_BATCH), (mixed, _OF_LIVE))
+    for base, table in tables:
+        for name, values in (_of_all(records) | table).items():
+            for value in values:
+                needs_epochs = name in {"restart_every", "fail_every", "workers"}
+                changed: dict[str, Any] = (
+                    {"epochs": _divisions(records)[-1]} if needs_epochs else {}
+                )
+                yield replace(base, **changed | {name: value})
+
+
+def _of_all(records: int) -> dict[str, tuple[Any, ...]]:
+    return {**_OF_ALL, "frame_records": (1, 5) if records <= _FEW else (records // 7,)}
+
+
+def _divisions(records: int) -> tuple[tuple[int, ...], ...]:
+    """Return divisions into micro-batches: one by one if there are few records, else the first ones."""
+    share = max(1, records // 8)
+    ones = (1,) if records <= _FEW else (1, 1, 1, 0, ALL_RECORDS)
+    return ones, (share, 0, 2 * share)
+
+
+def _mixture(rng: random.Random, records: int) -> Way:
+    mode = rng.choice(tuple(WayMode))
+    is_live = mode is not WayMode.BATCH
+    drawn: dict[str, Any] = {}
+    for name, values in (_of_all(records) | (_OF_LIVE if is_live else _OF_BATCH)).items():
+        if rng.random() < 0.4:  # noqa: PLR2004 - some of the fields
+            drawn[name] = rng.choice(values)
+    if is_live and rng.random() < 0.8:  # noqa: PLR2004 - most have several micro-batches
+        drawn["epochs"] = rng.choice((*_divisions(records), _random_division(rng, records)))
+    if mode is WayMode.MIXED or "cut" in drawn:
+        drawn["cut"] = rng.choice((0.0, 1.0, round(rng.random(), 2), round(rng.random(), 2)))
+    if "order" in drawn:
+        drawn["order"] = rng.randrange(1, 100)
+    return Way(mode, **drawn)
+
+
+def _random_division(rng: random.Random, records: int) -> tuple[int, ...]:
+    """Return sizes of micro-batches, of which one has at least a sixth of the records."""
+    sizes = [rng.randrange(0, max(2, records // 10)) for _ in range(rng.randrange(0, 3))]
+    return (*sizes, max(1, records // rng.randrange(1, 7)))
