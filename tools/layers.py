@@ -144,7 +144,8 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
         "typing": frozenset({"functions", "kinds", "tree"}),
         "steps": frozenset({"facts", "functions", "kinds", "tree", "typing"}),
         "keyed_aggregate": frozenset({"aggregates", "kinds", "merging", "steps", "tree", "typing"}),
-        "paned": frozenset({"keyed_aggregate", "kinds", "steps", "tree", "typing"}),
+        "inlined": frozenset({"kinds", "steps", "tree"}),
+        "paned": frozenset({"inlined", "keyed_aggregate", "kinds", "steps", "tree", "typing"}),
         "field_totals": frozenset({"keyed_aggregate", "kinds", "steps", "tree", "typing"}),
         "arrow": frozenset(
             {

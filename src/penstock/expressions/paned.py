@@ -18,8 +18,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from penstock.expressions.inlined import chosen, if_kept, kept_by
 from penstock.expressions.keyed_aggregate import KeyedAggregate
-from penstock.expressions.kinds import BOOLEAN, COMPUTED, LONG, WHOLE, name_of
+from penstock.expressions.kinds import BOOLEAN, LONG, WHOLE, name_of
 from penstock.expressions.steps import ExpressionChain, SelectStep, WhereStep
 from penstock.expressions.tree import Call, Expression, Field, Literal
 from penstock.expressions.typing import RecordType, typed
@@ -27,8 +28,6 @@ from penstock.types.base import TypeInformation
 
 PANE, KEPT, TIME, FIRST = "$pane", "$kept", "$time", "$first"
 """Names of the columns that are added; the one of BOOLEAN only if there are conditions, the least timestamp only of sessions."""
-
-_FALSE = Literal(value=False, kind=BOOLEAN)
 
 
 def by_pane(
@@ -45,15 +44,15 @@ def by_pane(
     `panes` has the width and the offset of panes in milliseconds; without it, a key has one pane.
     """
     steps: list[SelectStep] = []
-    time = _time(chain.records, column)
+    time = time_of(chain.records, column)
     kept: Expression | None = None
     fields = list(_fields(chain.records))
     for step in chain.steps:
         if isinstance(step, WhereStep):
             assert keeps_time, "dropped records have a row for their timestamps only"
-            kept = _kept(kept, step.condition)
+            kept = kept_by(kept, step.condition)
         else:
-            fields = [(name, _if_kept(kept, each)) for name, each in step.outputs]
+            fields = [(name, if_kept(kept, each)) for name, each in step.outputs]
         marks = () if kept is None else ((KEPT, kept),)
         steps.append(SelectStep((*fields, *marks, (TIME, time))))
         fields = [(name, Field(name, each.type_info)) for name, each in fields]
@@ -64,8 +63,8 @@ def by_pane(
         pane = typed(_pane(*panes), steps[-1].type_info, "window")
     added: tuple[tuple[str, Expression], ...] = ((PANE, pane),)
     if kept is not None:
-        keys = [(name, _chosen(kept, each, Literal(None, each.type_info))) for name, each in keys]
-        added = ((PANE, _chosen(kept, pane, _none_or_zero(time))), (KEPT, kept))
+        keys = [(name, chosen(kept, each, Literal(None, each.type_info))) for name, each in keys]
+        added = ((PANE, chosen(kept, pane, _none_or_zero(time))), (KEPT, kept))
     times = [((TIME, time), "max")] if keeps_time else []
     times += [((FIRST, time), "min")] if keeps_first else []
     last = SelectStep((*keys, *added, *parts, *(each for each, _ in times)))
@@ -84,27 +83,6 @@ def by_piece(
     return by_pane(chain, aggregate, column, (gap_ms, 0), keeps_time=True, keeps_first=True)
 
 
-def _kept(before: Expression | None, condition: Expression) -> Expression:
-    """Return whether a condition keeps a record that those before have kept; never NULL."""
-    is_true = Call("coalesce", (condition, _FALSE), kind=BOOLEAN)
-    return is_true if before is None else _chosen(before, is_true, _FALSE)
-
-
-def _if_kept(kept: Expression | None, expression: Expression) -> Expression:
-    """Return an expression that is not computed for other records: it may have no value for them."""
-    if kept is None or not isinstance(expression, Call):
-        return expression
-    if name_of(expression) in COMPUTED:
-        return _chosen(kept, expression, Literal(None, expression.type_info))
-    return replace(
-        expression, arguments=tuple(_if_kept(kept, each) for each in expression.arguments)
-    )
-
-
-def _chosen(condition: Expression, value: Expression, other: Expression) -> Expression:
-    return Call("case", (condition, value, other), kind=value.type_info)
-
-
 def _pane(width_ms: int, offset_ms: int) -> Expression:
     behind = Call(
         "modulo", (Call("subtract", (Field(TIME), Literal(offset_ms))), Literal(width_ms))
@@ -115,10 +93,11 @@ def _pane(width_ms: int, offset_ms: int) -> Expression:
 def _none_or_zero(time: Expression) -> Expression:
     """Return one pane of all records, except of those without a timestamp, which must be seen."""
     is_absent = Call("is_null", (time,), kind=BOOLEAN)
-    return _chosen(is_absent, Literal(None, LONG), Literal(0, LONG))
+    return chosen(is_absent, Literal(None, LONG), Literal(0, LONG))
 
 
-def _time(records: RecordType, column: str) -> Expression:
+def time_of(records: RecordType, column: str) -> Expression:
+    """Return the epoch milliseconds of a column of times, or of such numbers."""
     field = typed(Field(column), records, "window")
     if name_of(field) in WHOLE:
         return typed(Call("cast", (Field(column),), (LONG,)), records, "window")

@@ -270,6 +270,28 @@ class PlannedProjection:
 
 
 @dataclass(frozen=True, slots=True)
+class PlannedFirstRows:
+    """Rows of a source of which Spark SQL leaves the first ones of each key in one run, for an operator that keeps these.
+
+    Attributes:
+        run: Index of the run, a batch run.
+        source: Id of the source.
+        operator: Id of the operator of first rows.
+        keys: Positions of the columns of the key in its rows.
+        timestamps: Id of the operator before it that assigns timestamps of a column; None if there is none.
+        expressions: Id of the operator of expressions behind that one, whose results it reads; None if there is none, or
+            if Spark SQL evaluates it.
+    """
+
+    run: int
+    source: int
+    operator: int
+    keys: tuple[int, ...]
+    timestamps: int | None = None
+    expressions: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class PhysicalPlan(ShownAsCard):
     """The whole plan. Equality is structural.
 
@@ -293,6 +315,7 @@ class PhysicalPlan(ShownAsCard):
         source_copies: Source id to the copies that its readers get.
         folds: One fold plan per run and operator that folds.
         projections: The operators that Spark SQL evaluates, by run.
+        first_rows: The sources of which it leaves the first rows of each key, by run.
         decisions: All decisions, in order.
         digests: Id of an operator's object to it and the digest of its functions, as far as they were computed.
         program: The graph of the user, which phases do not change.
@@ -315,6 +338,7 @@ class PhysicalPlan(ShownAsCard):
     source_copies: tuple[tuple[int, Copies], ...] = ()
     folds: tuple[PlannedFold, ...] = ()
     projections: tuple[PlannedProjection, ...] = ()
+    first_rows: tuple[PlannedFirstRows, ...] = ()
     decisions: tuple[Decision, ...] = ()
     digests: dict[int, tuple[OperatorSpec, bytes]] = field(
         default_factory=dict, compare=False, repr=False

@@ -21,6 +21,7 @@ from penstock.plan.phases.refusals import check_attributes, check_forwarding, ch
 from penstock.plan.phases.time import decide_time, drop_timestamps
 from penstock.plan.physical import Decision, PhysicalPlan
 from penstock.plan.placement.expressions import place_expressions
+from penstock.plan.placement.first_rows import place_first_rows
 from penstock.plan.placement.queries import place_queries
 
 SUBJECT = "to_dataframe"
@@ -78,6 +79,7 @@ PHASES: tuple[Phase, ...] = (
     drop_timestamps,  # after decide_time: it applies to the other jobs
     choose_folds,  # after drop_timestamps: order matters of records with timestamps
     place_expressions,  # after choose_folds: what SQL folds has no operator before it
+    place_first_rows,  # after place_expressions: it reads what SQL evaluates
     explain_backlog,  # after assign_levels: it reads operators
     explain_kept_rules,  # after assign_levels, like explain_backlog
     explain_chains,  # after assign_levels: this one and the next read operators too

@@ -25,6 +25,7 @@ from penstock.user_failure import raise_interrupt
 _SILENT = frozenset({"RESUME", "NOP", "CACHE"})
 _BY_ITEM = (("LOAD_FAST", "LOAD_CONST", "BINARY_SUBSCR", "RETURN_VALUE"), 1)
 _BY_NAME = (("LOAD_FAST", "LOAD_ATTR", "RETURN_VALUE"), 1)
+_CONSTANTS = frozenset({("LOAD_CONST", "RETURN_VALUE"), ("RETURN_CONST",)})
 _OTHER_KINDS = (
     inspect.CO_VARARGS
     | inspect.CO_VARKEYWORDS
@@ -64,6 +65,31 @@ def field_position(selector: Callable[[Any], Any], names: Sequence[str]) -> int 
             None  # `row.name` is a method or attribute of the class for these names, not the field
         )
     return list(names).index(field)
+
+
+def field_positions(selector: Callable[[Any], Any], names: Sequence[str]) -> tuple[int, ...] | None:
+    """Return the positions of the fields that `selector` reads of rows with these field names; none of a constant.
+
+    Returns None if it does anything else, or if there is no such field.
+
+    Examples:
+        >>> field_positions(itemgetter("count", 0), ["word", "count"])
+        (1, 0)
+        >>> field_positions(lambda row: 0, ["word", "count"])
+        ()
+        >>> field_positions(abs, ["word", "count"]) is None
+        True
+    """
+    if type(selector) is itemgetter:
+        items = selector.__reduce__()[1]
+        assert isinstance(items, tuple), "a getter is pickled as its class and its arguments"
+        found = [field_position(itemgetter(each), names) for each in items]
+    elif type(selector) is FunctionType and _is_constant(selector):
+        found = []
+    else:
+        found = [field_position(selector, names)]
+    known = tuple(at for at in found if at is not None)
+    return known if len(known) == len(found) else None
 
 
 def missing_field(function: Callable[[Any], Any], names: Sequence[str]) -> str | None:
@@ -108,16 +134,25 @@ def getter_of(selector: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 @lru_cache(maxsize=256)
 def _of_function(function: FunctionType) -> tuple[object, Any]:
-    code = function.__code__
-    if code.co_argcount != 1 or code.co_kwonlyargcount or code.co_flags & _OTHER_KINDS:
-        return None, None
-    steps = [step for step in dis.get_instructions(code) if step.opname not in _SILENT]
+    steps = _steps_of(function)
     done = tuple(step.opname for step in steps)
     for way in (_BY_ITEM, _BY_NAME):
         names, at = way
         if done == names:
             return way, steps[at].argval
     return None, None
+
+
+def _is_constant(function: FunctionType) -> bool:
+    return tuple(step.opname for step in _steps_of(function)) in _CONSTANTS
+
+
+def _steps_of(function: FunctionType) -> list[dis.Instruction]:
+    """Return the instructions of a function of one value, none of any other one."""
+    code = function.__code__
+    if code.co_argcount != 1 or code.co_kwonlyargcount or code.co_flags & _OTHER_KINDS:
+        return []
+    return [step for step in dis.get_instructions(code) if step.opname not in _SILENT]
 
 
 _GETTERS: dict[type, object] = {itemgetter: _BY_ITEM, attrgetter: _BY_NAME}

@@ -30,20 +30,21 @@ class RowOrder:
     """Orders rows, or lists of their values. NaN is greater than any number.
 
     Attributes:
+        columns: The columns, the first one decides first.
         key: Makes a row a key for `sorted`.
     """
 
     def __init__(self, columns: Iterable[SortColumn]) -> None:
         """Make an order."""
-        self._columns = tuple(columns)
+        self.columns = tuple(columns)
         self.key = cmp_to_key(self.compare)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return RowOrder, (self._columns,)
+        return RowOrder, (self.columns,)
 
     def compare(self, first: Sequence[Any], second: Sequence[Any]) -> int:
         """Return a negative number if `first` comes first, a positive one if `second` does, else 0."""
-        for each in self._columns:
+        for each in self.columns:
             one, other = first[each.position], second[each.position]
             if one is None or other is None:
                 if one is not other:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import tzinfo
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from penstock.api.windows.time_assigners import TimedAssigner
@@ -20,7 +19,7 @@ from penstock.expressions.aggregates import AggregateExpression
 from penstock.expressions.column import ColumnExpression
 from penstock.expressions.keyed_aggregate import WINDOW_BOUNDS
 from penstock.expressions.tree import Field
-from penstock.program.selected_field import field_position
+from penstock.program.selected_field import field_positions
 from penstock.program.windows import TimeWindow, moments_of, zone_of_bounds
 from penstock.types.row import Row, row_factory
 
@@ -34,17 +33,13 @@ def key_columns(selector: Any, names: tuple[str, ...]) -> tuple[str, ...]:
     Raises:
         ArgumentError: The key is computed by a function that does more than read one field.
     """
-    if type(selector) is not itemgetter:
-        position = field_position(selector, names)
-        if position is not None:
-            return (names[position],)
+    positions = field_positions(selector, names)
+    if not positions:
         raise ArgumentError.here(
             "aggregate was called on a stream whose key is no column",
             hint="Write key_by(col.name). Compute a key before, with with_columns.",
         )
-    items = selector.__reduce__()[1]
-    assert isinstance(items, tuple), "a getter is pickled as its class and its arguments"
-    return tuple(item if isinstance(item, str) else names[item] for item in items)
+    return tuple(names[at] for at in positions)
 
 
 def checked_aggregates(

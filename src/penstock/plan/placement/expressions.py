@@ -58,10 +58,10 @@ def place_expressions(plan: PhysicalPlan) -> PhysicalPlan:
     decisions = list(plan.decisions)
     for run in plan.runs:
         for op in _expressions(region_of(plan, run).levels):
-            timestamps = _timestamps_before(plan, op)
-            source, reason = _source_of(plan, op if timestamps is None else timestamps)
+            timestamps = timestamps_before(plan, op)
+            source, reason = source_of(plan, op if timestamps is None else timestamps)
             if source is not None:
-                reason = _refused(plan, run, source) or op.function.unprojected_because
+                reason = refused(plan, run, source) or op.function.unprojected_because
             subject = f"{op.name!r} in run {run.index} ({run.name})"
             merged_for = merging_operator(plan, run, op, is_timed=timestamps is not None)
             if reason is None and timestamps is not None and merged_for is None:
@@ -82,18 +82,24 @@ def place_expressions(plan: PhysicalPlan) -> PhysicalPlan:
     return replace(plan, projections=tuple(projections), decisions=tuple(decisions))
 
 
-def _timestamps_before(plan: PhysicalPlan, op: OperatorSpec) -> OperatorSpec | None:
+def timestamps_before(plan: PhysicalPlan, op: OperatorSpec) -> OperatorSpec | None:
     """Return the operator before `op` that assigns timestamps of a column, if it feeds nothing else and is all there is."""
     before = [
         each for level in plan.levels for each in level.operators if op.id in each.fed_operators
     ]
-    if len(before) != 1 or before[0].kind != TIMESTAMPS or before[0].timestamps is None:
+    if len(before) != 1:
         return None
     (found,) = before
-    assigns, is_only = found.timestamps, (found.chained_to, found.channels) == ((op.id,), ())
-    assert assigns is not None, "it assigns timestamps"
-    is_column = isinstance(assigns.assigner, ColumnTimestamps) and assigns.make_generator is None
-    return found if is_only and is_column and assigns.idle_ms is None else None
+    is_only = (found.chained_to, found.channels) == ((op.id,), ())
+    return found if is_only and assigns_column(found) else None
+
+
+def assigns_column(op: OperatorSpec) -> bool:
+    """Return whether an operator assigns timestamps of a column, and does nothing else."""
+    found = op.timestamps
+    if op.kind != TIMESTAMPS or found is None or not isinstance(found.assigner, ColumnTimestamps):
+        return False
+    return found.make_generator is None and found.idle_ms is None
 
 
 def merging_operator(
@@ -195,7 +201,7 @@ def _expressions(levels: tuple[LevelPlan, ...]) -> Iterator[OperatorSpec]:
                 yield op
 
 
-def _source_of(plan: PhysicalPlan, op: OperatorSpec) -> tuple[SourcePlan | None, str | None]:
+def source_of(plan: PhysicalPlan, op: OperatorSpec) -> tuple[SourcePlan | None, str | None]:
     """Return the only source that feeds an operator and nothing else, or the reason why there is none."""
     feeding = [key for key, targets in plan.source_operators if op.id in targets]
     others = [
@@ -221,7 +227,8 @@ def _is_fed_by_channel(plan: PhysicalPlan, op: OperatorSpec) -> bool:
     return any(c.target_operator == op.id and c.target_level != SINK_LEVEL for c in plan.channels)
 
 
-def _refused(plan: PhysicalPlan, run: RunPlan, source: SourcePlan) -> str | None:
+def refused(plan: PhysicalPlan, run: RunPlan, source: SourcePlan) -> str | None:
+    """Return the reason against Spark SQL for a source in a run, None if it may compute with its rows."""
     if run.kind is not RunKind.BATCH:
         return "the run is live"
     if not plan.options.projects:

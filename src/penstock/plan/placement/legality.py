@@ -31,13 +31,13 @@ from penstock.relation.tree import (
 from penstock.types.sql_types import BOOLEAN, MOST_DIGITS, WHOLE
 
 _EXACT = frozenset({*WHOLE, "STRING", "DATE", "TIMESTAMP", "TIMESTAMP_LTZ"})
-_KEYS = _EXACT | {"BOOLEAN"}
+KEYS = _EXACT | {"BOOLEAN"}
 """Names of the types by which rows are grouped in one way everywhere."""
-_ORDERED = _KEYS | {"DECIMAL"}
+_ORDERED = KEYS | {"DECIMAL"}
 """Names of the types that have one order everywhere."""
 
 _AGGREGATES: Mapping[str, frozenset[str]] = {
-    "COUNT": _KEYS,
+    "COUNT": KEYS,
     "SUM": frozenset({*WHOLE, "DECIMAL"}),
     "AVG": frozenset(WHOLE),
     "MIN": _EXACT | {"DECIMAL"},
@@ -157,7 +157,7 @@ def _group(relation: GroupBy, _: WholeQuery) -> str | None:
     if relation.ttl_ms is not None:
         return "a hint limits the time that groups are kept"
     return (
-        _others_than(_KEYS, relation.input.columns[: relation.group], "the group")
+        _others_than(KEYS, relation.input.columns[: relation.group], "the group")
         or _first(map(_aggregate, relation.calls))
         or _wrong_types(relation.columns)
     )
@@ -222,7 +222,7 @@ def _windows(relation: WindowTable, _: WholeQuery) -> str | None:
     if spec.function == "CUMULATE" or spec.is_instant or spec.step_ms > spec.size_ms:
         return f"the windows {spec}"
     partition = (relation.input.columns[at] for at in relation.partition)
-    return _wrong_types(relation.columns) or _others_than(_KEYS, partition, "the partition")
+    return _wrong_types(relation.columns) or _others_than(KEYS, partition, "the partition")
 
 
 def _same(_: Relation, __: WholeQuery) -> None:

@@ -165,8 +165,9 @@ def merge_partitions(plan: PhysicalPlan, run: RunPlan, pinned: Pinned, tasks: in
 
 
 def merges_by_key(plan: PhysicalPlan, run: RunPlan) -> bool:
-    """Return whether Spark SQL merges parts of aggregates by key in a run."""
-    return any(each.run == run.index and each.merged_for is not None for each in plan.projections)
+    """Return whether Spark SQL merges parts of aggregates by key in a run, or leaves the first rows of keys."""
+    merging = (each.run for each in plan.projections if each.merged_for is not None)
+    return run.index in {*merging, *(each.run for each in plan.first_rows)}
 
 
 def _scanned_bytes(frame: DataFrame) -> int | None:

@@ -25,6 +25,7 @@ from penstock.relation.parts import AggregateCall
 from penstock.relation.tree import Delayed, Filter, Project, Relation, Scan, SqlColumn, Union
 from penstock.spark.expressions.aggregates import NUMBER, by_keys, numbered_sessions
 from penstock.spark.expressions.builders import BUILDERS, constant
+from penstock.spark.expressions.first_rows import ordered
 from penstock.spark.expressions.projection import check_session, projected
 from penstock.types.row_order import SortColumn
 
@@ -216,19 +217,8 @@ def _union(_: Union, *parts: DataFrame) -> DataFrame:
     return reduce(DataFrame.unionAll, parts)
 
 
-def _ordered(columns: Sequence[SortColumn]) -> list[Column]:
-    return [
-        _ORDERS[each.is_descending, each.nulls_first](_column(each.position)) for each in columns
-    ]
-
-
-_ORDERS: dict[tuple[bool, bool], Callable[[Column], Column]] = {
-    (False, True): Column.asc_nulls_first,
-    (False, False): Column.asc_nulls_last,
-    (True, True): Column.desc_nulls_first,
-    (True, False): Column.desc_nulls_last,
-}
-"""(descending, NULL first) to the order of a column."""
+def _by(columns: Sequence[SortColumn]) -> list[Column]:
+    return [ordered(each, _column(each.position)) for each in columns]
 
 
 def _partition(positions: Sequence[int]) -> WindowSpec:
@@ -239,8 +229,8 @@ def _orders(relation: Rank | RowNumber | Over) -> tuple[WindowSpec, WindowSpec]:
     """Return the partition in order of all columns, and in that of ORDER BY."""
     partition, order = _partition(relation.partition), relation.order
     width = len(relation.input.columns)
-    by_row = partition.orderBy(*_ordered(total_order(order, width)))
-    return by_row, partition.orderBy(*_ordered(order))
+    by_row = partition.orderBy(*_by(total_order(order, width)))
+    return by_row, partition.orderBy(*_by(order))
 
 
 def _rank(relation: Rank, rows: DataFrame) -> DataFrame:

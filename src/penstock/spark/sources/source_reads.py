@@ -31,11 +31,12 @@ from penstock.graph.logical import LogicalGraph
 from penstock.graph.query_source import QuerySource
 from penstock.graph.source import Source
 from penstock.plan.phases.task_groups import TaskGroup, task_groups, tasks_reading
-from penstock.plan.physical import PlannedProjection
+from penstock.plan.physical import PlannedFirstRows, PlannedProjection
 from penstock.program.timestamps import ColumnTimestamps
 from penstock.program.windows import RegularWindows
 from penstock.runtime.task.chain import operators_behind
 from penstock.spark.expressions.aggregates import finished, finished_windows, merged
+from penstock.spark.expressions.first_rows import FirstOfKeys, first_of_keys
 from penstock.spark.expressions.projection import has_errors, projected
 from penstock.spark.expressions.queries import rows_of_query
 from penstock.spark.session.job_settings import BATCH_BYTES, MAX_BATCH_BYTES
@@ -48,6 +49,7 @@ from penstock.spark.worker.level_tasks import ColumnsTask, LocalLevels, Position
 from penstock.spark.worker.payload import Payload
 from penstock.spark.worker.sink_task import MESSAGE_DDL, LastLevel, SinkTask
 from penstock.spark.worker.worker_memory import LiveAttempt
+from penstock.types.records import RowTypeInfo, TupleTypeInfo
 
 _MAX_BATCH_RECORDS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 
@@ -172,6 +174,7 @@ def fewer_rows(context: ReadContext) -> list[int | None]:
         if each.run == context.run.index
         and (each.merged_for is not None or _has_conditions(context.plan.graph, each))
     }
+    left |= {each.source for each in context.plan.first_rows if each.run == context.run.index}
     sources = (group.parts[0][0] for group in _branches(context))
     return [
         source if source in left or context.plan.source(source).is_query else None
@@ -216,11 +219,14 @@ def _projected(
 ) -> tuple[DataFrame, LineDecoder | None]:
     """Return the rows of a source behind what Spark SQL evaluates, if there is anything, and the decoder of lines that are left."""
     origin = context.plan.source(source).origin
-    for each in context.plan.projections:
-        if (each.run, each.source) == (context.run.index, source):
-            return _evaluated(
-                context, each, columns_of(frame, described, origin, context.lines_read)
-            ), None
+    here = (context.run.index, source)
+    projection = next((e for e in context.plan.projections if (e.run, e.source) == here), None)
+    first = next((e for e in context.plan.first_rows if (e.run, e.source) == here), None)
+    if projection is not None or first is not None:
+        made = columns_of(frame, described, origin, context.lines_read)
+        if projection is not None:
+            made = _evaluated(context, projection, made)
+        return made if first is None else _first_rows(context, first, projection, made), None
     total = context.field_total(source)
     if total is not None and has_errors(frame.sparkSession):  # else NULL would replace them
         parts = projected(
@@ -255,6 +261,26 @@ def _evaluated(context: ReadContext, planned: PlannedProjection, frame: DataFram
     else:
         few = finished_windows(frame, chain, aggregate, windows.width, made, node.origin)
     return few.coalesce(tasks)
+
+
+def _first_rows(
+    context: ReadContext,
+    planned: PlannedFirstRows,
+    projection: PlannedProjection | None,
+    frame: DataFrame,
+) -> DataFrame:
+    graph, source = context.plan.graph, context.plan.source(planned.source)
+    node = graph.node(planned.operator)
+    spec, records, time, chain = node.function.spec, source.type_info, None, None
+    if projection is not None:
+        records = graph.node(projection.operator).function.type_info
+    if planned.timestamps is not None:
+        time = _time_of(graph, planned.timestamps)
+    if planned.expressions is not None:
+        chain = graph.node(planned.expressions).function
+    assert isinstance(records, RowTypeInfo | TupleTypeInfo), "they have columns"
+    wanted = FirstOfKeys(records, chain, planned.keys, spec.order, spec.end, time)
+    return first_of_keys(frame, wanted, context.program.settings.parallelism, node.origin)
 
 
 def _aggregate_of(
