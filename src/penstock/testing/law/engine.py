@@ -9,6 +9,7 @@ from typing import Any
 
 from penstock.api.environment.environment import StreamExecutionEnvironment
 from penstock.errors import ArgumentError, LawError, PenstockError
+from penstock.testing.causes import find_causes
 from penstock.testing.law.comparison import Difference, compare
 from penstock.testing.law.generated import variants
 from penstock.testing.law.outcomes import CheckedProgram, WayOutcome
@@ -93,7 +94,7 @@ def law_error(verdict: LawVerdict) -> LawError:
     assert verdict.disagreement is not None, "there are two answers"
     return LawError(
         str(verdict),
-        hint="Make the function depend on nothing but its records and state; docs/check.md lists the usual causes.",
+        hint="Make the function depend on nothing but its records and state; docs/causes.md lists the usual causes.",
         origin=verdict.disagreement.origin,
     )
 
@@ -247,6 +248,11 @@ class _Court:
             self._rounding,
             tuple(self._notes),
             self._seed,
+            tuple(
+                cause
+                for cause in find_causes(self._program.graph)
+                if parted is not None or not cause.is_possible
+            ),
         )
 
     def _require_an_answer(self) -> None:

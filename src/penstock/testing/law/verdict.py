@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.errors import CallSite, PenstockError
+from penstock.testing.causes import Cause
 from penstock.testing.law.comparison import Difference
 from penstock.testing.law.samples import Sample
 from penstock.testing.law.ways import Way
@@ -107,6 +108,8 @@ class LawVerdict:
         rounding: The greatest difference of two floats that the order of additions explains; None if all are equal.
         notes: Sentences about sinks that are not compared, ways that are refused, and equal numbers of other forms.
         seed: The seed of the ways.
+        causes: Known causes of two answers in the functions of the program; without a difference those that are
+            certain.
 
     Example:
         >>> sink = numbers.map(lambda n: 10 * n).sink_to(DiscardingSink())
@@ -123,6 +126,7 @@ class LawVerdict:
     rounding: float | None = None
     notes: tuple[str, ...] = ()
     seed: int = 0
+    causes: tuple[Cause, ...] = ()
 
     @property
     def is_same(self) -> bool:
@@ -143,7 +147,13 @@ class LawVerdict:
             lines.append(
                 f"note: sums of floats depend on the order of additions, by up to {self.rounding:.2g}"
             )
-        return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
+        lines += (f"note: {note}" for note in self.notes)
+        return "\n".join([*lines, *map(self._of_cause, self.causes)])
+
+    def _of_cause(self, cause: Cause) -> str:
+        found = self.disagreement
+        word = "cause" if found is not None and found.operator == cause.operator else "warning"
+        return f"{word}: {cause.operator!r} {cause.problem}, {cause.line}\n  fix: {cause.hint} See {cause.page}"
 
     def to_json(self) -> dict[str, Any]:
         """Return the verdict as values of JSON.
@@ -160,6 +170,10 @@ class LawVerdict:
             "records": dict(self.records),
             "rounding": self.rounding,
             "notes": list(self.notes),
+            "causes": [
+                {"code": cause.code, "operator": cause.operator, "line": cause.line}
+                for cause in self.causes
+            ],
             "disagreement": None if self.disagreement is None else self.disagreement.to_json(),
         }
 
