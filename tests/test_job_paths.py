@@ -109,6 +109,7 @@ TOUCHING: dict[str, str] = {
     "graph/dataset.py": USERS,
     "spark/inspect/state_reader.py": USERS,
     "spark/savepoints/offline_savepoint.py": USERS,
+    "spark/upgrade/stored_program.py": USERS,
     "spark/savepoints/savepoint_requests.py": USERS,
     "spark/sources/dataframes.py": USERS,
     "spark/sources/file_paths.py": USERS,

@@ -189,6 +189,7 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
     "state": {
         "schema": frozenset(),
         "savepoint": frozenset(),
+        "merged_savepoint": frozenset({"savepoint"}),
         "log": frozenset({"schema"}),
         "backends": frozenset({"log", "schema"}),
         "replay": frozenset({"backends", "log", "schema"}),
@@ -370,7 +371,8 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
                 "sources",
             }
         ),
-        "executor": frozenset({"job", "job_client", "session"}),
+        "upgrade": frozenset({"driver", "job", "job_client", "savepoints", "session", "sources"}),
+        "executor": frozenset({"job", "job_client", "session", "upgrade"}),
     },
 }
 """The same inside the packages that have folders: folder (or module) to those it may import."""

@@ -432,6 +432,12 @@ class SavepointMismatchError(SavepointError):
     code = "SAVEPOINT_MISMATCH"
 
 
+class EvolutionError(PenstockError, is_permanent=True):
+    """A program differs from the one that made the stored state, and the start needs a decision about that state."""
+
+    code = "EVOLUTION"
+
+
 class EnvironmentSetupError(PenstockError, is_permanent=True):
     """The machine lacks something the job needs, such as a Java runtime."""
 

@@ -112,7 +112,8 @@ class Job:
             json.loads(json.dumps(outline_of(self.plan, run, "id", "job").to_json()))
         )
         pinned, at = self._epoch(run, context, read)
-        sources = source_records(outline, pinned, context.earlier, self.directory, at)
+        began = {} if context.restored is None else context.restored.began
+        sources = source_records(outline, pinned, context.earlier, self.directory, at, began)
         return outline.savepoint("id", Report(), sources, (), drained=False)
 
     def _run_of(self, pipeline: int, restored: Restored | None) -> RunPlan:
@@ -170,6 +171,7 @@ def progress(records: tuple[SourceRecord, ...]) -> dict[str, Any]:
         if record.name.startswith(SPLITS):
             ((at, end),) = record.position["splits"]
             assert end == COUNT
+            assert record.began == {"0": {"splits": [[0, COUNT]]}}
             found[record.name] = at
         else:
             found[record.name] = {int(p): len(each["files"]) for p, each in record.read.items()}

@@ -44,7 +44,11 @@ def environment(session: SparkSession, tmp_path: Path) -> Environment:
             "mixed": {"execution.checkpointing.interval-during-backlog": "0"},
         }[mode]
         conf = Configuration.from_dict(
-            {"parallelism.default": 2, "execution.checkpointing.dir": str(tmp_path / "job")}
+            {
+                "parallelism.default": 2,
+                "execution.checkpointing.dir": str(tmp_path / "job"),
+                "execution.evolution": "keep",
+            }
             | keys
             | settings
         )

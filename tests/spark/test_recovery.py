@@ -235,7 +235,7 @@ def test_positions_are_those_of_the_epoch(tmp_path):
     pinned = Pinned(splits={(1, 0): [(10, None)]})
     earlier = {(0, 0): PinnedFiles({"file:///in%20dir/before": (1, 2)}, "")}
     at = {"at": {"0": [3], "1": [30]}}
-    files, numbers = source_records(outline, pinned, earlier, tmp_path, at)
+    files, numbers = source_records(outline, pinned, earlier, tmp_path, at, {})
     assert numbers.position == {"splits": [[30, None]]}
     names = {uri.rsplit("/", 1)[-1] for uri in files.read["0"]["files"]}
     assert names == {"before", "a", "b", "c"}
@@ -247,7 +247,7 @@ def test_bounded_files_that_were_not_read_are_left(tmp_path):
     outline = outline_of(plan, plan.runs[0], "id", "job")
     pinned = {f"file:///in%20dir/{name}": (1, 2) for name in "ab"}
     given = Pinned(files={(0, 0): PinnedFiles(pinned, "{}")})
-    (record_,) = source_records(outline, given, {}, tmp_path, {"at": {"0": [1]}})
+    (record_,) = source_records(outline, given, {}, tmp_path, {"at": {"0": [1]}}, {})
     assert list(record_.position["left"]["files"]) == ["file:///in%20dir/b"]
     assert list(record_.read["0"]["files"]) == ["file:///in%20dir/a"]
 

@@ -52,6 +52,12 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "advise", "advise", "advise", "penstock advise /data/checkpoints/visits --catch-up 10min"
     ),
+    Command(
+        "upgrade",
+        "upgrade",
+        "upgrade",
+        "penstock upgrade /data/checkpoints/visits /data/checkpoints/visits-2 job.py",
+    ),
     Command("drop", "drop", "drop", "penstock drop job.py /data/checkpoints/visits --yes"),
     Command("doctor", "doctor.command", "doctor", "penstock doctor --directory /data/checkpoints"),
     Command("prepare", "prepare", "prepare", "penstock prepare"),

@@ -16,6 +16,7 @@ from rich.text import Text
 
 from penstock.api.environment.execution_plan import execution_plan_json
 from penstock.api.environment.job import PlanReady
+from penstock.cli.evolution import evolution_text
 from penstock.cli.failures import exit_status
 from penstock.cli.script import (
     Definitions,
@@ -170,6 +171,17 @@ def plan(  # noqa: PLR0913 - the options of a command line
     keys: Annotated[
         float, typer.Option(min=1, help="Different keys of each keyed operator, for --estimate.")
     ] = 1e3,
+    stored: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            metavar="DIR",
+            exists=True,
+            show_default=False,
+            help="Print instead what the program keeps of the state in DIR, a savepoint or the checkpoint directory of a job, and "
+            "what it reads again.",
+        ),
+    ] = None,
     verbose: Verbose = False,
 ) -> None:
     """Print the plan of a program's first job, without starting Spark.
@@ -178,9 +190,9 @@ def plan(  # noqa: PLR0913 - the options of a command line
     the plan alone. Operators that keep state and have no uid are listed on stderr, and so are those whose
     functions have changed since the state was made with which the job would start.
     """
-    if mermaid + json + (svg is not None) + estimated > 1:
+    if mermaid + json + (svg is not None) + estimated + (stored is not None) > 1:
         raise typer.BadParameter(
-            "choose one of --mermaid, --json, --svg and --estimate",
+            "choose one of --mermaid, --json, --svg, --estimate and --from",
             param_hint="the form of the plan",
         )
     form = PlanForm.MERMAID if mermaid else PlanForm.JSON if json else PlanForm.TEXT
@@ -191,6 +203,10 @@ def plan(  # noqa: PLR0913 - the options of a command line
     def action() -> int:
         ready = planned_by(script, arguments)
         planned = ready.plan
+        if stored is not None:
+            text, is_possible = evolution_text(planned, stored.absolute(), int(keys))
+            typer.echo(text)
+            return 0 if is_possible else 1
         if estimated:
             typer.echo(render_estimate(estimate(planned, int(records), int(keys))), nl=False)
             return 0

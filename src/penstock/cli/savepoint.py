@@ -76,7 +76,7 @@ def savepoint(
 
     def action() -> int:
         limit = None if timeout is None else duration("--timeout", timeout)
-        taken, unnamed = _take(job_dir, target, console, stop=stop, limit=limit)
+        taken, unnamed = take_savepoint(job_dir, target, console, stop=stop, limit=limit)
         made = {"path": taken, "operators_without_uid": [*unnamed]}
         typer.echo(json_module.dumps(made, ensure_ascii=False) if json else taken)
         if unnamed:
@@ -89,7 +89,7 @@ def savepoint(
     raise typer.Exit(status)
 
 
-def _take(
+def take_savepoint(
     job_dir: Path, target: str | None, console: Console, *, stop: bool, limit: timedelta | None
 ) -> tuple[str, tuple[str, ...]]:
     """Request a savepoint; return it, and the operators without a uid whose state is in it."""

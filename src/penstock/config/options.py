@@ -241,6 +241,35 @@ HISTORY_PARALLELISM: ConfigOption[int | None] = ConfigOption(
     check=Limit("must be 1 or more", lambda value: value is None or value >= 1),
 )
 
+
+class EvolutionPolicy(Enum):
+    """Decides about stored state whose program was another one."""
+
+    ASK = 0
+    """By the user at a terminal; elsewhere as REFUSE."""
+
+    ALLOW = 1
+    """The history is read again for new and changed operators."""
+
+    KEEP = 2
+    """Changed operators keep their state, and new ones start without."""
+
+    REFUSE = 3
+    """The start is an error that lists the differences."""
+
+
+EVOLUTION: ConfigOption[EvolutionPolicy] = ConfigOption(
+    key="execution.evolution",
+    parse=parse_enum(EvolutionPolicy),
+    default=EvolutionPolicy.ASK,
+    description=(
+        "Start of a program that differs from the one that made the stored state. ALLOW reads the history again for new "
+        "and changed operators, which join the others; that needs a savepoint and a new directory. KEEP "
+        "reads nothing again: changed operators keep their state, and new ones start without. REFUSE reports the "
+        "differences. The default lets the user choose at a terminal, and is REFUSE elsewhere."
+    ),
+)
+
 OPERATOR_CHAINING: ConfigOption[bool] = ConfigOption(
     key="pipeline.operator-chaining.enabled",
     parse=BOOLEAN,
@@ -385,6 +414,7 @@ ALL_OPTIONS: tuple[ConfigOption[Any], ...] = (
     STATE_BACKEND,
     SAVEPOINT_DIR,
     RECOVERY_PATH,
+    EVOLUTION,
     IGNORE_UNCLAIMED_STATE,
     IGNORE_SOURCE_POSITIONS,
     IGNORE_KEY_KINDS,

@@ -122,6 +122,7 @@ class Node:
         query: Query that Spark SQL may compute in its place in a batch run, with all that leads to it; None if it
             is no query.
         continued: For EXPRESSIONS that are evaluated with those of the operator before.
+        version: Set by the user, for changes that its code does not show.
     """
 
     id: int
@@ -153,6 +154,7 @@ class Node:
     generated_uid: GeneratedUid | None = None
     query: WholeQuery | None = None
     continued: Continued | None = None
+    version: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from penstock.config.configuration import Configuration
+from penstock.config.options import RuntimeExecutionMode
 from penstock.graph.logical import LogicalGraph
+from penstock.plan.compat.bootstrap import choose_history
 from penstock.plan.explain.chaining import explain_backlog, explain_chains, explain_channels
 from penstock.plan.explain.kept_rules import explain_kept_rules
 from penstock.plan.folding.choice import choose_folds
@@ -19,7 +22,7 @@ from penstock.plan.phases.operator_traits import check_fields
 from penstock.plan.phases.pipelines import explain_tasks, find_endpoints, find_pipelines
 from penstock.plan.phases.refusals import check_attributes, check_forwarding, check_keys
 from penstock.plan.phases.time import decide_time, drop_timestamps
-from penstock.plan.physical import Decision, PhysicalPlan
+from penstock.plan.physical import Decision, PhysicalPlan, PlanOptions
 from penstock.plan.placement.expressions import place_expressions
 from penstock.plan.placement.first_rows import place_first_rows
 from penstock.plan.placement.queries import place_queries
@@ -98,4 +101,23 @@ def plan_job(graph: LogicalGraph, configuration: Configuration) -> PhysicalPlan:
     plan = PhysicalPlan(graph, plan_options(configuration), program=graph)
     for phase in PHASES:
         plan = phase(plan)
+    return plan
+
+
+def plan_bootstrap(
+    graph: LogicalGraph, options: PlanOptions, parts: Mapping[str, tuple[int, ...]]
+) -> PhysicalPlan:
+    """Return the plan that reads the history of a changed program; see `plan.compat.bootstrap`.
+
+    Args:
+        graph: What `bootstrap_graph` returned.
+        options: Those of the program.
+        parts: Uid of a source to the parts to read.
+
+    Raises:
+        GraphError: The program cannot run as configured.
+    """
+    plan = PhysicalPlan(graph, replace(options, mode=RuntimeExecutionMode.STREAMING))
+    for phase in PHASES:
+        plan = choose_history(plan, parts=parts) if phase is choose_runs else phase(plan)
     return plan

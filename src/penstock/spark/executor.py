@@ -24,6 +24,7 @@ from penstock.spark.job.mounted_path import checkpoint_path
 from penstock.spark.job.wanted_parallelism import recorded_parallelism
 from penstock.spark.session.factory import get_session
 from penstock.spark.session.settings import early_object_settings
+from penstock.spark.upgrade.policy import check_functions
 
 _CLIENT = "penstock.spark.job_client"
 """Module that is imported while the JVM starts."""
@@ -62,10 +63,14 @@ class SparkExecutor:
         own = (*event_log_of(directory), *_in_notebook(directory.job_id, name))
         events = JobEvents(directory.job_id, name, own=own)
         try:
+            check_functions(directory, settings)
             session = _session_of(directory.plan, settings)
             from penstock.spark.job_client import SparkJobClient
+            from penstock.spark.upgrade.bootstrap import evolved, forget_bootstrap
 
+            settings = evolved(directory, settings, session)
             client = SparkJobClient(directory.plan, settings, directory, events, session)
+            forget_bootstrap(directory)
             begun = job_started(directory.plan, settings)
         except BaseException:
             events.close()

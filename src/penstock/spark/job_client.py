@@ -23,13 +23,12 @@ from penstock.errors import (
     StateMigrationError,
 )
 from penstock.failpoint import failpoint
-from penstock.graph.backlog_end import Cut
 from penstock.observe.events.job_events import JobEnded, JobStarted, Restarting, Resumed
 from penstock.observe.events.listeners import JobEvents
 from penstock.observe.notebook.card import Card, ShownAsCard
 from penstock.observe.ui.job_controls import JobAction, JobControl, in_thread
 from penstock.observe.ui.server import CONTROLS
-from penstock.plan.phases.backlog import decide_cuts, with_cuts
+from penstock.plan.phases.backlog import decide_cuts, known_cuts, with_cuts
 from penstock.plan.physical import PhysicalPlan, RunPlan
 from penstock.program.run_settings import RunKind
 from penstock.spark.driver.changed_functions import compare_with_last_start
@@ -296,8 +295,7 @@ class SparkJobClient(ShownAsCard):
                     str(source): [cut.to_json() for cut in of] for source, of in cuts.items()
                 }
                 self._directory.record("cuts", recorded)
-        known = {int(source): [Cut(*cut) for cut in of] for source, of in recorded.items()}
-        job.plan = with_cuts(job.plan, known)
+        job.plan = with_cuts(job.plan, known_cuts(recorded))
         job.plan = with_snapshots(job)
         for run in job.plan.runs:
             if self._directory.step(f"run-{run.index}.pinned") is None:

@@ -56,6 +56,7 @@ class OperatorRecord:
         kind: Name of its row in the catalogue of operators.
         is_generated: Whether the uid is generated, because the user set none.
         digest: Digest of its functions (`penstock.plan.compat.function_digest`); empty if an earlier version made the record.
+        inputs: What it reads (`penstock.plan.compat.evolution`); None if an earlier version made the record.
     """
 
     uid: str
@@ -63,6 +64,13 @@ class OperatorRecord:
     kind: str
     is_generated: bool = False
     digest: str = ""
+    inputs: tuple[str, ...] | None = None
+
+    @classmethod
+    def from_json(cls, written: dict[str, Any]) -> OperatorRecord:
+        """Return the operator of a record."""
+        inputs = written.get("inputs")
+        return cls(**written | {"inputs": None if inputs is None else tuple(inputs)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +87,8 @@ class SourceRecord:
             a foreign stream, as JSON. `rows_left`: whether rows of a batch DataFrame are left, `rows_read`: whether some
             were read.
         read: Part index (as text) to the files read of it.
+        began: Part index (as text) to the splits with which the job began to read it: start and end of each, and their
+            ids if they have some. Empty if an earlier version made the record.
     """
 
     uid: str
@@ -87,6 +97,7 @@ class SourceRecord:
     part: int | None
     position: dict[str, Any] = field(default_factory=dict)
     read: dict[str, Any] = field(default_factory=dict)
+    began: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +150,7 @@ class Savepoint:
         watermarks: All received watermarks.
         memory: uid to the `memory` of the operator.
         files: The state files.
+        sinks: Names of the sinks (`penstock.plan.compat.evolution`); None if an earlier version made the record.
     """
 
     id: str
@@ -154,6 +166,7 @@ class Savepoint:
     watermarks: tuple[WatermarkRecord, ...] = ()
     memory: dict[str, int] = field(default_factory=dict)
     files: tuple[StateFile, ...] = ()
+    sinks: tuple[str, ...] | None = None
 
     @property
     def operators_with_state(self) -> tuple[str, ...]:
@@ -184,10 +197,12 @@ class Savepoint:
     def from_json(cls, written: dict[str, Any]) -> Savepoint:
         """Return the manifest that `to_json` encoded."""
         plain = {name: value for name, value in written.items() if name != "format"}
+        sinks = plain.get("sinks")
         return cls(
             **plain
             | {
-                "operators": tuple(OperatorRecord(**each) for each in plain["operators"]),
+                "operators": tuple(map(OperatorRecord.from_json, plain["operators"])),
+                "sinks": None if sinks is None else tuple(sinks),
                 "sources": tuple(
                     SourceRecord(**each | {"kinds": tuple(each["kinds"])})
                     for each in plain["sources"]

@@ -67,6 +67,27 @@ class OperatorSettings:
         self._graph.change(self._node_id, uid=checked_label(uid, "uid"))
         return self
 
+    def version(self, version: str) -> Self:
+        """Set the version of the operator, for changes that its code does not show.
+
+        A job that starts from stored state compares the functions of operators. It cannot see a model in a
+        file, an installed library, or another system. Another version counts as another function.
+
+        Args:
+            version: Any text that is not blank.
+
+        Returns:
+            This stream or sink.
+
+        Raises:
+            ArgumentError: `version` is not a string, or blank.
+
+        Example:
+            >>> scored = numbers.map(lambda n: n + 1).uid("scored").version("model of May")
+        """
+        self._graph.change(self._node_id, version=checked_label(version, "version"))
+        return self
+
     def set_parallelism(self, parallelism: int) -> Self:
         """Set the number of subtasks of the operator.
 

@@ -71,7 +71,7 @@ def channel_ends(plan: PhysicalPlan) -> dict[int, tuple[str, str]]:
     sources = source_uids(plan)
     operators = [op for level in plan.levels for op in level.operators]
     receivers = {op.id: op.uid for op in operators}
-    senders = {channel: op.uid for op in operators for channel in op.channels}
+    senders = {channel: op.uid for op in operators for channel in op.fed_channels}
     senders |= {channel: sources[source] for source, fed in plan.source_channels for channel in fed}
     return {
         channel.id: (senders[channel.id], receivers[channel.target_operator])
@@ -180,8 +180,13 @@ def changed_functions(plan: PhysicalPlan, known: Mapping[str, str]) -> tuple[Ope
     return tuple(
         op
         for op in _operators(plan)
-        if known.get(op.uid, "").startswith(_WRITTEN_BY) and known[op.uid] != now[op.uid]
+        if are_comparable(known.get(op.uid, "")) and known[op.uid] != now[op.uid]
     )
+
+
+def are_comparable(digest: str) -> bool:
+    """Return whether a recorded digest was written by this version of Python and Penstock."""
+    return digest.startswith(_WRITTEN_BY)
 
 
 def _operators(plan: PhysicalPlan) -> Iterator[OperatorSpec]:
@@ -192,7 +197,9 @@ def _of_operator(plan: PhysicalPlan, op: OperatorSpec) -> bytes:
     """Return the digest of an operator, computed once for a plan and those made of it."""
     known = plan.digests.get(id(op))
     if known is None:
-        asked = (op.function, op.method, op.key_selectors, op.timestamps)
+        asked: tuple[Any, ...] = (op.function, op.method, op.key_selectors, op.timestamps)
+        version = plan.graph.node(op.id).version
+        asked = asked if version is None else (*asked, version)
         try:
             found = digest((*asked, op.window, op.batches, op.async_io, op.interval, op.join))
         except RecursionError:  # nested deeper than Python calls: equal to all that are

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 from penstock.config.configuration import Configuration
 from penstock.config.option import ConfigOption
@@ -78,6 +79,11 @@ def decide_cuts(plan: PhysicalPlan) -> dict[int, tuple[Cut, ...]]:
                 made = SourceError(error.problem, hint=error.hint, origin=source.origin)
                 raise made.permanent(error.is_permanent) from error
     return found
+
+
+def known_cuts(recorded: Mapping[str, Sequence[Sequence[Any]]]) -> dict[int, list[Cut]]:
+    """Return the cuts of a record, by source id."""
+    return {int(source): [Cut(*cut) for cut in of] for source, of in recorded.items()}
 
 
 def with_cuts(plan: PhysicalPlan, cuts: Mapping[int, Sequence[Cut]]) -> PhysicalPlan:

@@ -47,6 +47,7 @@ from penstock.spark.sources.source_row import ResumedPart
 from penstock.spark.sources.split_reads import LATER, SNAPSHOT
 from penstock.spark.sources.table import row_of
 from penstock.state.savepoint import (
+    MANIFEST,
     Savepoint,
     SourceRecord,
     fetch_savepoint,
@@ -56,6 +57,7 @@ from penstock.state.savepoint import (
 from penstock.wire.job_files import remove_tree
 
 _STEP = "restored"
+_FETCHED = "fetched"
 
 
 def restore(
@@ -76,10 +78,7 @@ def restore(
     configured = configuration.get(RECOVERY_PATH)
     if configured is None or directory.has_begun:
         return None
-    place = savepoint_place(configured)
-    fetched = directory.path / _STEP / "fetched"
-    path = _fetched(place, fetched, configuration) if isinstance(place, ObjectPath) else place
-    savepoint = read_savepoint(path)
+    path, savepoint, place = fetched_savepoint(directory, configured, configuration)
     matched = match_savepoint(
         plan,
         savepoint,
@@ -97,13 +96,30 @@ def restore(
             f"the state of {place} cannot be copied to {directory.path}: {cause}",
             hint="Make room, and check that both directories can be accessed by this user.",
         ) from cause
-    remove_tree(fetched)
+    remove_tree(directory.path / _STEP / _FETCHED)
     failpoint("restore.copied")
     directory.record(_STEP, restored.to_json())
     failpoint("restore.recorded")
     events.publish(Resumed(f"savepoint {place} of job {savepoint.job_name!r}"))
     publish_changes(plan, functions_of(savepoint, place), events)
     return restored
+
+
+def fetched_savepoint(
+    directory: JobDirectory, configured: str, configuration: Configuration
+) -> tuple[JobPath, Savepoint, Path | ObjectPath]:
+    """Return where a savepoint can be read, its manifest, and the place that the settings name.
+
+    One in a store is copied to the checkpoint directory first.
+
+    Raises:
+        SavepointError: It is damaged, or is none.
+    """
+    place = savepoint_place(configured)
+    path: JobPath = place if isinstance(place, Path) else directory.path / _STEP / _FETCHED
+    if isinstance(place, ObjectPath) and not (path / MANIFEST).exists():
+        path = _fetched(place, path, configuration)
+    return path, read_savepoint(path), place
 
 
 def _fetched(path: ObjectPath, target: JobPath, configuration: Configuration) -> JobPath:
@@ -173,6 +189,12 @@ def match_savepoint(
         },
         switches=_switches(records),
         parts={source: each.part for source, each in records.items() if each.part is not None},
+        began={
+            (source, part): record.began.get(str(part))
+            for source, record in records.items()
+            if record.part is not None
+            for part in range(record.part + 1)
+        },
     )
 
 

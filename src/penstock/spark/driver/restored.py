@@ -37,6 +37,8 @@ class Restored:
         switches: (source id, part) to the switch at which the source of the part is made.
         parts: Source id to the part in which it goes on; earlier versions recorded none.
         layout: Layout of watermarks and state files; None before it is recorded.
+        began: (source id, part) to the splits with which the first of these jobs began to read it; None if that was not
+            recorded.
     """
 
     savepoint: str
@@ -53,6 +55,7 @@ class Restored:
     switches: dict[tuple[int, int], SourceSwitch] = field(default_factory=dict)
     parts: dict[int, int] = field(default_factory=dict)
     layout: StateLayout | None = None
+    began: dict[tuple[int, int], Any] = field(default_factory=dict)
 
     def moved(self, plan: PhysicalPlan, layout: StateLayout, fingerprint: str) -> Restored:
         """Return the same for a plan that may have other channels than the one it was recorded for."""
@@ -76,6 +79,7 @@ class Restored:
             snapshots={key: each for key, each in self.snapshots.items() if key in sources},
             switches={key: each for key, each in self.switches.items() if key[0] in sources},
             parts={key: each for key, each in self.parts.items() if key in sources},
+            began={key: each for key, each in self.began.items() if key[0] in sources},
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -102,6 +106,7 @@ class Restored:
             **({"switches": switches} if switches else {}),
             "parts": [[*each] for each in self.parts.items()],
             **({} if self.layout is None else {"layout": self.layout.to_json()}),
+            "began": [[*key, each] for key, each in self.began.items()],
         }
 
     def _begins(self) -> dict[str, Any]:
@@ -139,4 +144,5 @@ class Restored:
                 for source, part, switch in recorded.get("switches", ())
             },
             parts=dict(recorded.get("parts", ())),
+            began={(source, part): splits for source, part, splits in recorded.get("began", ())},
         )

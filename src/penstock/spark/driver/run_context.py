@@ -32,6 +32,7 @@ from penstock.spark.driver.restored import Restored
 from penstock.spark.driver.sink_stage import SinkStage
 from penstock.spark.driver.switches import switch_behind
 from penstock.spark.job.job_directory import JobDirectory
+from penstock.spark.job.run_outline import Began, begun_with
 from penstock.spark.job.state_layout import StateLayout
 from penstock.spark.sources.pinned_files import PinnedFiles, check_unchanged
 from penstock.spark.sources.read_context import Pinned, ReadContext
@@ -177,6 +178,13 @@ class JobContext:
     def source_names(self) -> dict[int, str]:
         """Source id to name."""
         return {source.id: source.name for source in self.plan.sources}
+
+    def began_before(self, run: RunPlan) -> Began:
+        """Return the splits with which earlier runs of the pipeline, or the jobs before, began to read parts."""
+        known = {} if self.restored is None else self.restored.began
+        before = [each for each in self.plan.runs_of(run.pipeline) if each.index < run.index]
+        records = (self.directory.step(_step(each)) for each in before)
+        return begun_with(known, [Pinned.from_json(each) for each in records if each is not None])
 
     def remember_read(self, files: dict[tuple[int, int], PinnedFiles]) -> None:
         """Add to what was read of files."""

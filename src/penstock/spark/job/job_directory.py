@@ -24,6 +24,7 @@
     restored/             state files of the savepoint the job started from, also until then
     run-1/dataframe-3-0/  files of a batch DataFrame (see `penstock.spark.sources.listing.frame_writer`)
     run-1/stream-3-0/     micro-batches of a streaming one (see `penstock.spark.sources.listing.stream_writer`)
+    bootstrap/            what reads the history of a changed program (see `penstock.spark.upgrade`), until `restored`
     unpublished/          a file per sink with output that readers do not see yet
     requests/             requests for savepoints, and their results
     savepoints/           savepoints without another target directory
@@ -67,6 +68,7 @@ from penstock.spark.job.job_steps import (
     RecordedSteps,
     recording,
     refuse_queries,
+    steps_of,
 )
 from penstock.spark.job.mounted_path import checkpoint_path
 from penstock.spark.job.state_layout import StateLayout
@@ -80,10 +82,20 @@ from penstock.wire.job_files import remove_tree
 
 _FORMAT = 1
 _PINNED = re.compile(r"run-\d+\.pinned")
+_STAGED = re.compile(r"run-\d+\.staged")
 _KEY = "key"
 _UIDS = "uids"
 _PLACES = "places"
 """Version of generated uids."""
+BOOTSTRAP = "bootstrap"
+"""Directory of what reads the history of a changed program."""
+
+
+def has_staged(directory: JobPath) -> bool:
+    """Return whether the job that reads the history of a changed program may have written to its sinks."""
+    inner = directory / BOOTSTRAP / "job"
+    return inner.exists() and any(_STAGED.fullmatch(name) for name in steps_of(inner).names())
+
 
 _LAYOUTS = "layouts"
 """Entry of a directory whose state is stored with its layout; earlier versions had one layout per directory."""
@@ -263,7 +275,7 @@ class JobDirectory:
         with suppress(JobFencedError, OSError):
             if self._lock is not None:
                 self.fence()
-                if self.is_new:
+                if self.is_new and not has_staged(self.path):
                     self._forget_job()
                 if isinstance(self._lock, JobLock) and not self.is_temporary:
                     self._lock.undo(self._owner_before)

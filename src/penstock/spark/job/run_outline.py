@@ -6,13 +6,14 @@ The outline is made of the plan when the run starts, and recorded in the checkpo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 from penstock.filesystem.stored_path import JobPath
 from penstock.graph.hybrid import SnapshotPart
+from penstock.plan.compat.evolution import described_inputs, sink_names
 from penstock.plan.compat.function_digest import function_digests, source_uids
 from penstock.plan.physical import PhysicalPlan, RunPlan
 from penstock.runtime.task.report import Report
@@ -31,6 +32,20 @@ from penstock.state.savepoint import (
     WatermarkRecord,
 )
 from penstock.wire.atomic_file import read_verified
+
+Began = Mapping[tuple[int, int], dict[str, Any] | None]
+"""(source id, part) to the splits with which a job began to read it; None if that was not recorded."""
+
+
+def begun_with(known: Began, pinned: Iterable[Pinned]) -> dict[tuple[int, int], Any]:
+    """Return the splits with which a job began, given those of its savepoint and what its runs have pinned, in order."""
+    found = dict(known)
+    for each in pinned:
+        for key, splits in each.splits.items():
+            names = {NAMES: list(each.names[key])} if key in each.names else {}
+            found.setdefault(key, {"splits": [list(split) for split in splits], **names})
+    return found
+
 
 SWITCHES = "switches"
 """Key of the switches of a source in its position: part to the switch at which it is made."""
@@ -73,6 +88,7 @@ class RunOutline:
         sources: Those that its pipeline adds to savepoints; earlier versions recorded all.
         channels: By channel id.
         fingerprint: That of the plan; earlier versions recorded none.
+        sinks: Names of the sinks; None if an earlier version recorded the outline.
     """
 
     job_id: str
@@ -84,6 +100,7 @@ class RunOutline:
     sources: tuple[SourceOutline, ...]
     channels: Mapping[int, ChannelOutline]
     fingerprint: str | None = None
+    sinks: tuple[str, ...] | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the form to record."""
@@ -92,10 +109,12 @@ class RunOutline:
     @classmethod
     def from_json(cls, recorded: dict[str, Any]) -> RunOutline:
         """Return the object that `to_json` encoded."""
+        sinks = recorded.get("sinks")
         return cls(
             **recorded
             | {
-                "operators": tuple(OperatorRecord(**each) for each in recorded["operators"]),
+                "operators": tuple(map(OperatorRecord.from_json, recorded["operators"])),
+                "sinks": None if sinks is None else tuple(sinks),
                 "sources": tuple(
                     SourceOutline(
                         **each
@@ -138,6 +157,7 @@ class RunOutline:
             watermarks=() if drained else self._watermarks(report),
             memory=report.memory,
             files=files,
+            sinks=self.sinks,
         )
 
     @property
@@ -154,7 +174,7 @@ def outline_of(
     plan: PhysicalPlan, run: RunPlan, job_id: str, job_name: str, fingerprint: str | None = None
 ) -> RunOutline:
     """Return the outline of a live run, given the fingerprint that the plan had when the directory was opened."""
-    uids, digests = source_uids(plan), function_digests(plan)
+    uids, digests, inputs = source_uids(plan), function_digests(plan), described_inputs(plan)
     unnamed = {node.id for node in plan.graph.nodes if node.uid is None}
     sources: dict[int, SourceOutline] = {
         source.id: SourceOutline(
@@ -182,13 +202,16 @@ def outline_of(
         parallelism=plan.options.parallelism,
         max_parallelism=plan.options.max_parallelism,
         operators=tuple(
-            OperatorRecord(op.uid, op.name, op.kind.name, op.id in unnamed, digests[op.uid])
+            OperatorRecord(
+                op.uid, op.name, op.kind.name, op.id in unnamed, digests[op.uid], inputs[op.uid]
+            )
             for level in plan.levels
             for op in level.operators
         ),
         sources=tuple(sources.values()),
         channels=channel_outlines(plan),
         fingerprint=fingerprint,
+        sinks=sink_names(plan),
     )
 
 
@@ -219,6 +242,7 @@ def source_records(
     earlier: Mapping[tuple[int, int], PinnedFiles],
     run_directory: JobPath,
     positions: Mapping[str, Any],
+    began: Began,
 ) -> tuple[SourceRecord, ...]:
     """Return the positions of sources at the end of an epoch.
 
@@ -226,7 +250,7 @@ def source_records(
         StateError: The offsets of a streaming DataFrame, or a log of files, are damaged.
     """
     reached = positions.get("parts", {})
-    end = _EpochEnd(pinned, earlier, run_directory, positions)
+    end = _EpochEnd(pinned, earlier, run_directory, positions, began)
     return tuple(
         end.record(source, reached.get(str(source.id), source.part)) for source in outline.sources
     )
@@ -240,6 +264,7 @@ class _EpochEnd:
     earlier: Mapping[tuple[int, int], PinnedFiles]
     run_directory: JobPath
     positions: Mapping[str, Any]
+    began: Began
 
     def record(self, source: SourceOutline, part: int | None) -> SourceRecord:
         """Return the position of a source."""
@@ -259,7 +284,12 @@ class _EpochEnd:
         if switches:
             position = {**position, SWITCHES: switches}
         files = {str(at): files.to_json() for at, files in sorted(read.items())}
-        return SourceRecord(source.uid, source.name, source.kinds, part, position, files)
+        began = {
+            str(at): splits
+            for (of, at), splits in sorted(begun_with(self.began, [self.pinned]).items())
+            if of == source.id and splits is not None and (part is not None and at <= part)
+        }
+        return SourceRecord(source.uid, source.name, source.kinds, part, position, files, began)
 
     def _read_before(self, source: SourceOutline, part: int | None) -> dict[int, PinnedFiles]:
         """Return the files of earlier runs and of parts that were passed, by part."""

@@ -28,7 +28,14 @@ from penstock.spark.inspect.checkpoint_state import reading, state_rows
 from penstock.spark.inspect.small_state import small_location
 from penstock.spark.inspect.state_location import EpochLogs, newest_epoch
 from penstock.spark.job.observed_job import RESTORED, ObservedJob
-from penstock.spark.job.run_outline import RunOutline, SourceOutline, outline_in, source_records
+from penstock.spark.job.run_outline import (
+    Began,
+    RunOutline,
+    SourceOutline,
+    begun_with,
+    outline_in,
+    source_records,
+)
 from penstock.spark.job.state_layout import LAYOUT
 from penstock.spark.sources.pinned_files import PinnedFiles
 from penstock.spark.sources.read_context import Pinned
@@ -105,7 +112,8 @@ def settled_part(
             written = _written(job.path, settled, rows, make_session)
         report = _report(heads_of(settled), outline, pinned)
         earlier = _read_before(job, run)
-        sources = source_records(outline, pinned, earlier, directory, settled.positions)
+        began = _began_before(job, run)
+        sources = source_records(outline, pinned, earlier, directory, settled.positions, began)
         files = copy_state((rows / name for name in written), target)
     finally:
         remove_tree(rows)
@@ -125,6 +133,22 @@ def write_newest(
     with reading(directory):
         names = _written(directory, newest, rows, make_session)
     return names, list(heads_of(newest))
+
+
+def standing_part(job: ObservedJob, run: int) -> Savepoint:
+    """Return what the manifest of a savepoint would be now, without state; the job may be running.
+
+    Raises:
+        SavepointError: The run has not begun.
+        StateError: Its positions are damaged.
+    """
+    outline, pinned = begun(job, run)
+    directory = job.path / f"run-{run}"
+    newest = newest_epoch(directory)
+    positions = {} if newest is None else newest.positions
+    earlier, began = _read_before(job, run), _began_before(job, run)
+    sources = source_records(outline, pinned, earlier, directory, positions, began)
+    return outline.savepoint("", Report(), sources, (), drained=False)
 
 
 def _written(
@@ -168,6 +192,14 @@ def _read_before(job: ObservedJob, run: int) -> dict[tuple[int, int], PinnedFile
             before = found.get(key, PinnedFiles({}, ""))
             found[key] = PinnedFiles(before.files | files.files, files.schema)
     return found
+
+
+def _began_before(job: ObservedJob, run: int) -> Began:
+    """Return the splits with which the runs before one, or the jobs before, began to read parts."""
+    restored = job.record(RESTORED)
+    known = {} if restored is None else Restored.from_json(restored).began
+    records = (job.record(f"run-{index}.pinned") for index in job.runs_before(run))
+    return begun_with(known, [Pinned.from_json(each) for each in records if each is not None])
 
 
 def _report(heads: Iterable[Head], outline: RunOutline, pinned: Pinned) -> Report:

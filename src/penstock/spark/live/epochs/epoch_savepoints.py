@@ -59,6 +59,7 @@ class SavepointWriter:
             self._job.earlier,
             self._job.directory.path / f"run-{self._run.index}",
             positions,
+            self._job.began_before(self._run),
         )
         files = copy_state((snapshot / name for name in staged.state_files), target)
         return self._outline.savepoint(

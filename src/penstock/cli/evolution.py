@@ -1,0 +1,91 @@
+"""The text of `penstock plan --from`: what a program keeps of stored state, and what it reads again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from penstock.observe.events.sentences import human_duration
+from penstock.plan.compat.evolution import PartChange, PartStatus
+from penstock.plan.explain.estimate import estimate
+from penstock.plan.physical import PhysicalPlan
+from penstock.spark.upgrade.bootstrap import Bootstrap
+from penstock.spark.upgrade.history import PartHistory
+from penstock.spark.upgrade.stored_program import manifest_at
+
+_MIB = 1 << 20
+
+
+def evolution_text(plan: PhysicalPlan, stored: Path, keys: int) -> tuple[str, bool]:
+    """Return the text, and whether the program could start with `execution.evolution` allow.
+
+    Args:
+        plan: The program.
+        stored: A savepoint, or the checkpoint directory of a job.
+        keys: Different keys of each keyed operator, for the estimate.
+
+    Raises:
+        PenstockError: There is no state, or a record of it is damaged.
+    """
+    savepoint = manifest_at(stored)
+    bootstrap = Bootstrap.of(plan, savepoint, stored)
+    refusals = bootstrap.refusals(savepoint)
+    lines = [
+        *_parts(bootstrap),
+        "",
+        *_reads(bootstrap, keys, has_refusals=bool(refusals)),
+        *(["refused:", *refusals] if refusals else []),
+    ]
+    return "\n".join(lines), not refusals
+
+
+def _parts(bootstrap: Bootstrap) -> Iterator[str]:
+    rows = [
+        (part.change.value, word, part.name, "" if part.uid == part.name else part.uid, _why(part))
+        for word, part in bootstrap.evolution.parts
+    ]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        yield "  ".join(cells).rstrip()
+
+
+def _why(part: PartChange) -> str:
+    if part.change is PartStatus.DROPPED and part.has_state:
+        return f"{part.reason}; its state stays in the savepoint"
+    return part.reason
+
+
+def _reads(bootstrap: Bootstrap, keys: int, *, has_refusals: bool) -> Iterator[str]:
+    if bootstrap.graph is None:
+        yield "no history is read"
+        return
+    yield "reads again, for what is not kept:"
+    counts: list[int | None] = []
+    for uid, parts in sorted(bootstrap.history.parts.items()):
+        counts += [part.positions for part in parts.values()]
+        yield f"  source {uid}: {', '.join(map(_read, parts.values())) or 'nothing yet'}"
+    known = [count for count in counts if count is not None]
+    if len(known) == len(counts) and known and not has_refusals:
+        seconds = estimate(bootstrap.planned(), sum(known), keys).seconds
+        yield f"  about {human_duration(seconds)} with {keys:,} keys, without the time of your functions"
+    yield from _sinks(bootstrap)
+
+
+def _read(part: PartHistory) -> str:
+    if part.positions is not None:
+        return f"{part.positions:,} positions of {_count(part.splits or (), 'split')}"
+    if part.files is not None:
+        size = sum(size for size, _ in part.files.files.values())
+        return f"{_count(part.files.files, 'file')} ({size / _MIB:,.1f} MiB)"
+    return "all of its bounded input"
+
+
+def _count(things: Sequence[object] | dict[str, tuple[int, int]], noun: str) -> str:
+    return f"{len(things):,} {noun}{'' if len(things) == 1 else 's'}"
+
+
+def _sinks(bootstrap: Bootstrap) -> Iterator[str]:
+    for sink in bootstrap.evolution.sinks:
+        if sink.change is PartStatus.NEW:
+            yield f"  sink {sink.name} gets the results of the history"

@@ -1,0 +1,99 @@
+"""`penstock upgrade`: stops a job with a savepoint, and starts a changed program from it, which reads the history for what is new."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from penstock.cli.evolution import evolution_text
+from penstock.cli.failures import exit_status
+from penstock.cli.plan import planned_by
+from penstock.cli.progress import job_progress
+from penstock.cli.savepoint import take_savepoint
+from penstock.cli.script import (
+    Definitions,
+    ScriptArguments,
+    ScriptPath,
+    Verbose,
+    run_script,
+    settings,
+)
+from penstock.config.configuration import set_process_overrides
+from penstock.config.options import CHECKPOINT_DIR, EVOLUTION, RECOVERY_PATH, TARGET
+from penstock.errors import EvolutionError
+from penstock.spark.job.job_steps import steps_of
+from penstock.spark.job.observed_job import RESTORED, ObservedJob
+
+
+def upgrade(
+    old_dir: Annotated[
+        Path,
+        typer.Argument(
+            metavar="OLD_DIR",
+            show_default=False,
+            help="The checkpoint directory of the job: its execution.checkpointing.dir.",
+        ),
+    ],
+    new_dir: Annotated[
+        Path,
+        typer.Argument(
+            metavar="NEW_DIR",
+            show_default=False,
+            help="The checkpoint directory of the changed program; new, or that of an earlier attempt.",
+        ),
+    ],
+    script: ScriptPath,
+    arguments: ScriptArguments = None,
+    definitions: Definitions = None,
+    *,
+    verbose: Verbose = False,
+) -> None:
+    """Stop a job, and go on with a changed program.
+
+    Operators that are the same keep their state. New and changed ones read the history that the job has read,
+    and join the others. The same command repeats an attempt that was interrupted.
+    """
+    console = Console(stderr=True)
+    given = settings(definitions, verbose=verbose)
+
+    def action() -> int:
+        if steps_of(new_dir.absolute()).read(RESTORED) is None:
+            savepoint = _stopped(old_dir, script, arguments, given, console)
+            given[RECOVERY_PATH.key] = savepoint
+        chosen = {CHECKPOINT_DIR.key: str(new_dir), EVOLUTION.key: "allow"}
+        set_process_overrides("cli", given | chosen)
+        with job_progress(console, plain=verbose, shows_metrics=verbose):
+            run_script(script, arguments)
+        return 0
+
+    raise typer.Exit(exit_status(action, console, verbose=verbose))
+
+
+def _stopped(
+    old_dir: Path,
+    script: Path,
+    arguments: list[str] | None,
+    given: dict[str, str],
+    console: Console,
+) -> str:
+    """Stop the job unless it has stopped, and return its savepoint.
+
+    Raises:
+        EvolutionError: The program cannot go on from there; the job was not stopped.
+    """
+    set_process_overrides("cli", given | {TARGET.key: "plan"})
+    text, is_possible = evolution_text(planned_by(script, arguments).plan, old_dir, 1000)
+    console.print(Text(text), soft_wrap=True)
+    if not is_possible:
+        raise EvolutionError(
+            f"the program cannot go on with the state of {old_dir}, see above; the job was not stopped",
+            hint="Correct the program, or start it in a new directory without state.",
+        )
+    stopped = ObservedJob.at(old_dir).record("stopped")
+    if stopped is not None:
+        return str(stopped["savepoint"])
+    return take_savepoint(old_dir, None, console, stop=True, limit=None)[0]

@@ -1,0 +1,95 @@
+"""The part of a changed program that reads the history: its graph, and one batch run per pipeline.
+
+    v1     events -> sums -> out                 state of `sums` is stored, `events` stands at a position
+    v2     events -> sums -> out
+                       └-> tops -> new           `tops` and its sink are new
+
+    here   events -> sums -> tops -> new         reads `events` up to the position
+
+What leads to the new and changed operators is computed again, kept operators too: their state at the beginning of
+the history is not stored. Sinks that were there before get nothing, because they have the results of the history.
+A pipeline without a source that was there before begins at its beginning, as in a new job.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from penstock.connectors.python.function_sink import DiscardingSink
+from penstock.graph.logical import LogicalGraph, Node
+from penstock.plan.compat.evolution import Evolution, PartStatus
+from penstock.plan.compat.function_digest import source_uids
+from penstock.plan.phases.edges import sources_of
+from penstock.plan.physical import PhysicalPlan, Reading, RunPlan
+from penstock.program.operators import SINK
+from penstock.program.run_settings import RunKind
+from penstock.program.traverse import reachable
+
+HISTORY_RUN = "history"
+
+
+def bootstrap_graph(plan: PhysicalPlan, evolution: Evolution) -> LogicalGraph | None:
+    """Return the graph that reads the history; None if no operator and no sink needs it.
+
+    Sources and sinks have uids, since what they are called without one depends on the others.
+    """
+    kept_sources = {each.uid for each in evolution.sources if each.change is PartStatus.KEPT}
+    changed = {each.uid for each in evolution.of_state}
+    uids, sinks = source_uids(plan), {sink.index: sink for sink in plan.sinks}
+    stateful = {op.id for level in plan.levels for op in level.operators if op.uid in changed}
+    begun = {
+        source
+        for pipeline in plan.pipelines
+        if any(uids[each] in kept_sources for each in pipeline.sources)
+        for source in pipeline.sources
+    }
+    nodes = {node.id: _with_uid(node, uids) for node in plan.graph.nodes if node.kind != SINK}
+    is_needed = False
+    for index, node in enumerate(plan.graph.of_kind(SINK)):
+        if begun.isdisjoint(sources_of(plan.graph, node)):
+            continue
+        named = replace(node, uid=sinks[index].uid)
+        if evolution.sinks[index].change is PartStatus.NEW:
+            nodes[node.id] = named
+        elif not stateful.isdisjoint(_upstream(plan.graph, node)):
+            nodes[node.id] = replace(named, sink=DiscardingSink())
+        else:
+            continue
+        is_needed = True
+    return LogicalGraph.leading_to_sinks(nodes) if is_needed else None
+
+
+def _with_uid(node: Node, uids: Mapping[int, str]) -> Node:
+    return replace(node, uid=uids[node.id]) if node.id in uids else node
+
+
+def _upstream(graph: LogicalGraph, node: Node) -> frozenset[int]:
+    return frozenset(reachable([node.id], lambda key: graph.node(key).inputs))
+
+
+def choose_history(plan: PhysicalPlan, *, parts: Mapping[str, tuple[int, ...]]) -> PhysicalPlan:
+    """Give every pipeline one batch run, in the place of `choose_runs`.
+
+    Args:
+        plan: After `find_pipelines`.
+        parts: Uid of a source to the parts to read.
+    """
+    uids = source_uids(plan)
+    runs = tuple(
+        RunPlan(
+            pipeline.index,
+            HISTORY_RUN,
+            RunKind.BATCH,
+            tuple(
+                Reading(source, parts[uids[source]], ends=False)
+                for source in pipeline.sources
+                if parts.get(uids[source])
+            ),
+            final_results_only=plan.options.latest_in_backlog,
+            hands_over=True,
+            pipeline=pipeline.index,
+        )
+        for pipeline in plan.pipelines
+    )
+    return replace(plan, runs=runs)

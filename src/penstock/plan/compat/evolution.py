@@ -1,0 +1,281 @@
+"""The comparison of a program with the one that made some state: for each operator, kept, new, changed or dropped.
+
+An operator is kept if its uid, its kind and its functions are the same, and if everything that it reads is
+kept. State of a kept operator is what the program would have made of the same input; state of the others is not.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from penstock.plan.compat.function_digest import (
+    are_comparable,
+    function_digests,
+    source_uids,
+)
+from penstock.plan.phases.edges import Edge, physical_inputs
+from penstock.plan.physical import PhysicalPlan
+from penstock.program.level import OperatorSpec
+from penstock.program.operators import SINK
+
+
+class PartStatus(Enum):
+    """The relation of an operator, a source or a sink to the program that made the state."""
+
+    KEPT = "kept"
+    NEW = "new"
+    CHANGED = "changed"
+    DROPPED = "dropped"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredOperator:
+    """An operator of the program that made the state.
+
+    Attributes:
+        uid: Stable identity.
+        name: For people.
+        kind: Name of its row in the catalogue of operators; empty if it was not recorded.
+        digest: Digest of its functions; empty if it was not recorded.
+        inputs: What it reads, as `described_inputs` has it; None if it was not recorded.
+        has_state: Whether state of it is stored.
+    """
+
+    uid: str
+    name: str
+    kind: str = ""
+    digest: str = ""
+    inputs: tuple[str, ...] | None = None
+    has_state: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StoredProgram:
+    """The program that made some state.
+
+    Attributes:
+        place: Where the state is, in words.
+        operators: All operators.
+        sources: Uids of the sources.
+        sinks: Names of the sinks, as `sink_names` has them; None if they were not recorded.
+    """
+
+    place: str
+    operators: tuple[StoredOperator, ...]
+    sources: frozenset[str]
+    sinks: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PartChange:
+    """One operator, source or sink.
+
+    Attributes:
+        uid: Stable identity.
+        name: For people.
+        change: Its relation to the stored program.
+        reason: Why it is not kept, in a clause; empty if it is.
+        has_state: Whether it keeps state; of a dropped one, whether state of it is stored.
+    """
+
+    uid: str
+    name: str
+    change: PartStatus
+    reason: str = ""
+    has_state: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Evolution:
+    """A program beside the one that made the state.
+
+    Attributes:
+        place: Where the state is, in words.
+        operators: The operators, upstream first; dropped ones last.
+        sources: The sources, in order of id; dropped ones last.
+        sinks: The sinks, in order of index; dropped ones last.
+    """
+
+    place: str
+    operators: tuple[PartChange, ...]
+    sources: tuple[PartChange, ...]
+    sinks: tuple[PartChange, ...]
+
+    @property
+    def kept(self) -> frozenset[str]:
+        """Uids of the kept operators."""
+        return frozenset(each.uid for each in self.operators if each.change is PartStatus.KEPT)
+
+    @property
+    def parts(self) -> Iterator[tuple[str, PartChange]]:
+        """All parts, each with the word for its kind."""
+        yield from (("source", each) for each in self.sources)
+        yield from (("operator", each) for each in self.operators)
+        yield from (("sink", each) for each in self.sinks)
+
+    @property
+    def of_state(self) -> tuple[PartChange, ...]:
+        """The operators that are not kept and have state."""
+        return tuple(
+            each for each in self.operators if each.change is not PartStatus.KEPT and each.has_state
+        )
+
+
+def described_inputs(plan: PhysicalPlan) -> dict[str, tuple[str, ...]]:
+    """Return uid to what each operator reads: number of the input, uid, and tag of a side output."""
+    names = _producers(plan)
+    return {op.uid: tuple(_inputs(plan, op, names)) for op in _operators(plan)}
+
+
+def sink_names(plan: PhysicalPlan) -> tuple[str, ...]:
+    """Return the identity of each sink: the user's uid, else its kind and what it reads.
+
+    The numbers of sinks do not serve: a sink that is put before others changes theirs.
+    """
+    names = _producers(plan)
+    seen: Counter[str] = Counter()
+    made = []
+    for node in plan.graph.of_kind(SINK):
+        name = node.uid
+        if name is None:
+            read = ", ".join(_input(edge, names) for edge in physical_inputs(plan.graph, node))
+            kind = "" if node.sink is None else node.sink.kind
+            name = f"{_UNNAMED}{kind} of {read}"
+            seen[name] += 1
+            name = f"{name} {seen[name]}"
+        made.append(name)
+    return tuple(made)
+
+
+_UNNAMED = "\0"
+"""Beginning of the names of sinks without a uid; a uid cannot have it, because file names contain uids."""
+
+
+def compare(plan: PhysicalPlan, stored: StoredProgram) -> Evolution:
+    """Return what a program keeps of a stored one."""
+    known = {each.uid: each for each in stored.operators}
+    sources = tuple(_sources(plan, stored))
+    changed = {each.uid: each.change for each in sources if each.change is not PartStatus.KEPT}
+    digests, inputs, names = function_digests(plan), described_inputs(plan), _producers(plan)
+    operators = []
+    for op in _operators(plan):
+        read = [names[edge.producer.id] for edge in _edges(plan, op)]
+        change, reason = _change(
+            op,
+            known.get(op.uid),
+            digests[op.uid],
+            inputs[op.uid],
+            [u for u in read if u in changed],
+        )
+        if change is not PartStatus.KEPT:
+            changed[op.uid] = change
+        operators.append(PartChange(op.uid, op.name, change, reason, op.may_have_state))
+    present = {each.uid for each in operators}
+    dropped = tuple(
+        PartChange(each.uid, each.name, PartStatus.DROPPED, _GONE, each.has_state)
+        for each in stored.operators
+        if each.uid not in present
+    )
+    return Evolution(stored.place, (*operators, *dropped), sources, tuple(_sinks(plan, stored)))
+
+
+_GONE = "the program no longer has it"
+
+
+def _change(
+    op: OperatorSpec,
+    known: StoredOperator | None,
+    digest: str,
+    inputs: tuple[str, ...],
+    changed_inputs: Sequence[str],
+) -> tuple[PartStatus, str]:
+    """Return the change of an operator, and why."""
+    if known is None:
+        return PartStatus.NEW, "no operator with this uid was stored"
+    if known.kind and known.kind != op.kind.name:
+        was, now = (kind.lower().replace("_", " ") for kind in (known.kind, op.kind.name))
+        return PartStatus.CHANGED, f"it was a {was}, and is a {now}"
+    if are_comparable(known.digest) and known.digest != digest:
+        return PartStatus.CHANGED, "its function differs"
+    if known.inputs is not None and known.inputs != inputs:
+        before, after = ", ".join(known.inputs), ", ".join(inputs)
+        return PartStatus.CHANGED, f"it read {before}, and reads {after}"
+    if changed_inputs:
+        read = ", ".join(map(repr, changed_inputs))
+        return PartStatus.CHANGED, f"it reads {read}, which {_is_or_are(changed_inputs)} not kept"
+    return PartStatus.KEPT, ""
+
+
+def _is_or_are(uids: Sequence[str]) -> str:
+    return "is" if len(uids) == 1 else "are"
+
+
+def _sources(plan: PhysicalPlan, stored: StoredProgram) -> Iterator[PartChange]:
+    uids = source_uids(plan)
+    for source in plan.sources:
+        uid = uids[source.id]
+        if uid in stored.sources:
+            yield PartChange(uid, source.name, PartStatus.KEPT)
+        else:
+            yield PartChange(uid, source.name, PartStatus.NEW, "no position of it was stored")
+    for uid in sorted(stored.sources - {*uids.values()}):
+        yield PartChange(uid, uid, PartStatus.DROPPED, _GONE)
+
+
+def _sinks(plan: PhysicalPlan, stored: StoredProgram) -> Iterator[PartChange]:
+    names = sink_names(plan)
+    for sink, name in zip(plan.sinks, names, strict=True):
+        if stored.sinks is None or name in stored.sinks:
+            yield PartChange(sink.uid, sink.name, PartStatus.KEPT)
+        else:
+            yield PartChange(
+                sink.uid, sink.name, PartStatus.NEW, "no sink with this uid was stored"
+            )
+    for name in stored.sinks or ():
+        if name not in names:
+            shown = name.removeprefix(_UNNAMED)
+            yield PartChange(shown, shown, PartStatus.DROPPED, _GONE)
+
+
+def unclear_sinks(plan: PhysicalPlan, stored: StoredProgram) -> tuple[str, ...]:
+    """Return the names of sinks without a uid that may be new, or may be one that was stored.
+
+    To write the history to such a sink could write it twice.
+    """
+    if stored.sinks is None:
+        return ()
+    names = sink_names(plan)
+    left = [name for name in stored.sinks if name.startswith(_UNNAMED) and name not in names]
+    return tuple(
+        sink.name
+        for sink, name in zip(plan.sinks, names, strict=True)
+        if left and name.startswith(_UNNAMED) and name not in stored.sinks
+    )
+
+
+def _operators(plan: PhysicalPlan) -> Iterator[OperatorSpec]:
+    """Yield the operators in order of id, which is upstream first."""
+    found = (op for level in plan.levels for op in level.operators)
+    return iter(sorted(found, key=lambda op: op.id))
+
+
+def _edges(plan: PhysicalPlan, op: OperatorSpec) -> list[Edge]:
+    return physical_inputs(plan.graph, plan.graph.node(op.id))
+
+
+def _producers(plan: PhysicalPlan) -> dict[int, str]:
+    """Return id to uid, of sources and operators."""
+    return source_uids(plan) | {op.id: op.uid for op in _operators(plan)}
+
+
+def _inputs(plan: PhysicalPlan, op: OperatorSpec, names: Mapping[int, str]) -> list[str]:
+    return sorted(_input(edge, names) for edge in _edges(plan, op))
+
+
+def _input(edge: Edge, names: Mapping[int, str]) -> str:
+    number = f"input {edge.target_input} " if edge.target_input else ""
+    tag = "" if edge.output_tag is None else f" ({edge.output_tag})"
+    return f"{number}{names[edge.producer.id]}{tag}"

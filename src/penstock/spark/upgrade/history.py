@@ -1,0 +1,261 @@
+"""The history of sources up to stored positions: what a changed program reads again, and what cannot be read again.
+
+    files          the files that were read, with size and time, which are compared when they are read
+    splits, logs   from the position at which the job began up to the stored one; a log may have dropped its beginning
+    DataFrames     all rows of one that was read to its end
+
+A new source is read as in a new job, up to the end of its last bounded part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from penstock.errors import SourceError
+from penstock.graph.backlog_end import as_split_part
+from penstock.graph.hybrid import SnapshotPart
+from penstock.graph.log_source import LogSource
+from penstock.graph.source import Source
+from penstock.graph.source_switch import SourceSwitch
+from penstock.plan.compat.function_digest import source_uids
+from penstock.plan.phases.backlog import timed_sources
+from penstock.plan.physical import HandOver, PhysicalPlan, SourcePlan
+from penstock.spark.driver.restored import Restored
+from penstock.spark.job.run_outline import SWITCHES
+from penstock.spark.sources.pinned_files import PinnedFiles
+from penstock.spark.sources.read_context import Names, Splits
+from penstock.spark.sources.source_row import SourceKind
+from penstock.spark.sources.split_reads import NAMES
+from penstock.spark.sources.table import row_of
+from penstock.state.savepoint import SourceRecord
+
+
+@dataclass(frozen=True, slots=True)
+class PartHistory:
+    """The input of one part of a source that is read again; without attributes all of it.
+
+    Attributes:
+        splits: Start and end of every split.
+        names: Ids of the splits; None if they are known by their numbers.
+        files: Files.
+    """
+
+    splits: Splits | None = None
+    names: Names | None = None
+    files: PinnedFiles | None = None
+
+    def with_columns(self, schema: str) -> PartHistory:
+        """Return files with the columns of another part, if they have none of their own."""
+        if self.files is None or self.files.schema:
+            return self
+        return replace(self, files=replace(self.files, schema=schema))
+
+    @property
+    def positions(self) -> int | None:
+        """The number of positions; None if it is not read by positions."""
+        if self.splits is None:
+            return None
+        return sum(end - start for start, end in self.splits if end is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The history of the sources of a program.
+
+    Attributes:
+        parts: Uid of a source to its parts that are read, by index.
+        switches: (uid, part) to the switch at which the source of the part is made.
+        refused: Uid of a source to why its history cannot be read again.
+    """
+
+    parts: dict[str, dict[int, PartHistory]] = field(default_factory=dict)
+    switches: dict[tuple[str, int], SourceSwitch] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def numbers(self) -> dict[str, tuple[int, ...]]:
+        """Uid of a source to the indexes of its parts that are read."""
+        return {uid: tuple(parts) for uid, parts in self.parts.items()}
+
+    def restored(self, plan: PhysicalPlan, place: str) -> Restored:
+        """Return this as the input of a job whose runs read it."""
+        ids = {uid: source for source, uid in source_uids(plan).items()}
+        known = [
+            ((ids[uid], number), part)
+            for uid, parts in self.parts.items()
+            if uid in ids
+            for number, part in parts.items()
+        ]
+        return Restored(
+            savepoint=place,
+            goes_on=tuple(run.index for run in plan.runs),
+            handed=HandOver(),
+            splits={key: part.splits for key, part in known if part.splits is not None},
+            names={key: part.names for key, part in known if part.names is not None},
+            left={key: part.files for key, part in known if part.files is not None},
+            switches={
+                (ids[uid], part): switch
+                for (uid, part), switch in self.switches.items()
+                if uid in ids
+            },
+        )
+
+
+def history_of(
+    plan: PhysicalPlan, records: Iterable[SourceRecord], sources: Iterable[str]
+) -> History:
+    """Return the history of some sources of a program, given stored positions.
+
+    Args:
+        plan: The program.
+        records: The stored positions.
+        sources: Uids of the sources.
+    """
+    known = {record.uid: record for record in records}
+    wanted = {*sources}
+    made = History()
+    for source, uid in source_uids(plan).items():
+        if uid not in wanted:
+            continue
+        described, record = plan.source(source), known.get(uid)
+        try:
+            if record is None:
+                made.parts[uid] = _of_new(described)
+            else:
+                made.parts[uid] = _of_stored(described, record)
+                _check_watermarks(plan, source, made.parts[uid].values())
+                made.switches.update(_switches(uid, record))
+        except CannotReadAgain as refusal:
+            made.refused[uid] = str(refusal)
+    return made
+
+
+def _check_watermarks(plan: PhysicalPlan, source: int, parts: Iterable[PartHistory]) -> None:
+    """Refuse several splits whose watermarks count.
+
+    A batch run passes on the greatest watermark of its splits, a live run the least.
+    """
+    counts = [sum(start != end for start, end in part.splits or ()) for part in parts]
+    if source in timed_sources(plan) and max(counts, default=0) > 1:
+        raise CannotReadAgain(
+            f"it has {max(counts)} splits and watermarks, and a batch run does not have the watermark of each split"
+        )
+
+
+class CannotReadAgain(Exception):  # noqa: N818 - its catcher makes a refusal of it
+    """The history of a source is not there."""
+
+
+def _of_new(source: SourcePlan) -> dict[int, PartHistory]:
+    parts = [number for number, part in enumerate(source.parts) if part.is_bounded]
+    if any(isinstance(part, SnapshotPart) for part in source.parts):
+        raise CannotReadAgain("it begins with a snapshot of another system, which a start takes")
+    live = row_of(source.parts[-1]).kind
+    if parts and live is SourceKind.FOREIGN:
+        raise CannotReadAgain("behind its history it is a stream of your own")
+    return {number: PartHistory() for number in parts}
+
+
+def _of_stored(source: SourcePlan, record: SourceRecord) -> dict[int, PartHistory]:
+    if record.part is None:
+        raise CannotReadAgain("the job waited for other input before it read this source")
+    if len(source.parts) <= record.part:
+        raise CannotReadAgain(f"it had {len(record.kinds)} parts, and has {len(source.parts)}")
+    found = {
+        number: _of_part(source.parts[number], record, number)
+        for number in range(record.part + 1)
+        if not _has_not_begun(record, number)
+    }
+    schemas = (each.files.schema for each in found.values() if each.files is not None)
+    schema = next(filter(None, schemas), "")
+    return {number: part.with_columns(schema) for number, part in found.items()}
+
+
+def _has_not_begun(record: SourceRecord, number: int) -> bool:
+    """Return whether no row of a batch DataFrame was read."""
+    return number == record.part and record.position.get("rows_read") is False
+
+
+def _of_part(part: Source, record: SourceRecord, number: int) -> PartHistory:
+    if part.gives_results:
+        raise CannotReadAgain("it has the results of a bounded region")
+    if isinstance(part, SnapshotPart):
+        raise CannotReadAgain("it began with a snapshot of another system")
+    return _AGAIN[row_of(part).kind](part, record, number)
+
+
+def _files(part: Source, record: SourceRecord, number: int) -> PartHistory:
+    del part
+    read = record.read.get(str(number))
+    return PartHistory(files=PinnedFiles({}, "") if read is None else PinnedFiles.from_json(read))
+
+
+def _splits(part: Source, record: SourceRecord, number: int) -> PartHistory:
+    del part
+    splits, _ = _ranges(record, number)
+    return PartHistory(splits)
+
+
+def _log(part: Source, record: SourceRecord, number: int) -> PartHistory:
+    splits, names = _ranges(record, number)
+    assert names is not None, "a log names its splits"
+    wrapped = as_split_part(part)
+    log = part if wrapped is None else wrapped.source
+    assert isinstance(log, LogSource)
+    for name, (start, end) in zip(names, splits, strict=True):
+        if start != end:
+            try:
+                log.exact_discover({name: start})
+            except SourceError as lost:
+                raise CannotReadAgain(lost.problem) from lost
+    return PartHistory(splits, names)
+
+
+def _ranges(record: SourceRecord, number: int) -> tuple[Splits, Names | None]:
+    """Return the positions of a part that were read."""
+    began = record.began.get(str(number))
+    if began is None:
+        raise CannotReadAgain("where the job began to read it was not recorded")
+    names = began.get(NAMES)
+    ranges = [(start, end) for start, end in began["splits"]]
+    if number != record.part:
+        if any(end is None for _, end in ranges):
+            raise CannotReadAgain("where the job left its beginning was not recorded")
+        return ranges, None if names is None else tuple(names)
+    now = record.position["splits"]
+    later = record.position.get(NAMES)
+    if len(now) > len(ranges):
+        added = "" if later is None else f", {', '.join(map(repr, later[len(ranges) :]))}"
+        raise CannotReadAgain(f"splits were added{added}, whose beginning was not recorded")
+    read: Splits = [(start, at) for (start, _), (at, _) in zip(ranges, now, strict=True)]
+    return read, None if later is None else tuple(later)
+
+
+def _frame(part: Source, record: SourceRecord, number: int) -> PartHistory:
+    del part
+    if number == record.part and record.position["rows_left"]:
+        raise CannotReadAgain("it is a DataFrame of which some rows were read")
+    return PartHistory()
+
+
+def _foreign(part: Source, record: SourceRecord, number: int) -> PartHistory:
+    del part, record, number
+    raise CannotReadAgain("it is a stream of your own, which only you can begin again")
+
+
+_AGAIN: Mapping[SourceKind, Callable[[Source, SourceRecord, int], PartHistory]] = {
+    SourceKind.SPLITS: _splits,
+    SourceKind.LOGS: _log,
+    SourceKind.FILES: _files,
+    SourceKind.BOUNDED_FILES: _files,
+    SourceKind.WRITTEN_FRAME: _frame,
+    SourceKind.FOREIGN: _foreign,
+}
+"""Kind of a part to the function that returns what was read of it."""
+
+
+def _switches(uid: str, record: SourceRecord) -> Mapping[tuple[str, int], SourceSwitch]:
+    found: Mapping[str, Any] = record.position.get(SWITCHES, {})
+    return {(uid, int(part)): SourceSwitch.from_json(each) for part, each in found.items()}

@@ -1,0 +1,57 @@
+"""The program and the positions of stored state: of a savepoint, or of a job as it stands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from penstock.errors import SavepointError
+from penstock.filesystem.object_path import ObjectPath
+from penstock.plan.compat.evolution import StoredOperator, StoredProgram
+from penstock.spark.job.mounted_path import savepoint_place
+from penstock.spark.job.observed_job import ObservedJob
+from penstock.spark.savepoints.settled_part import standing_part
+from penstock.state.savepoint import MANIFEST, Savepoint, merged, read_savepoint
+
+
+def manifest_at(path: Path) -> Savepoint:
+    """Return the manifest of a savepoint, or of a job as of its newest epoch, which has no state files.
+
+    Raises:
+        SavepointError: A job has no live run, or the savepoint with which it was stopped cannot be read.
+        JobDirectoryError: It is neither, or a record of it is damaged.
+    """
+    if (path / MANIFEST).exists():
+        return read_savepoint(path)
+    job = ObservedJob.at(path)
+    stopped = job.record("stopped")
+    if stopped is not None:
+        place = savepoint_place(stopped["savepoint"])
+        if isinstance(place, ObjectPath):
+            raise SavepointError(
+                f"job {job.name!r} was stopped with savepoint {place}, which is in a store",
+                hint="Copy the savepoint to a directory, and pass that.",
+            )
+        return read_savepoint(place)
+    without = job.run_without_savepoint()
+    if without is not None:
+        raise SavepointError(
+            f"job {job.name!r} is in its {without}, so it has no positions yet",
+            hint="Wait for its live run, or start the changed program in a new directory.",
+        )
+    return merged([standing_part(job, run) for run in job.live_runs_now()])
+
+
+def stored_program(savepoint: Savepoint, place: object) -> StoredProgram:
+    """Return the program of a manifest, for the comparison with another one."""
+    with_state = {*savepoint.operators_with_state}
+    return StoredProgram(
+        place=str(place),
+        operators=tuple(
+            StoredOperator(
+                each.uid, each.name, each.kind, each.digest, each.inputs, each.uid in with_state
+            )
+            for each in savepoint.operators
+        ),
+        sources=frozenset(each.uid for each in savepoint.sources),
+        sinks=savepoint.sinks,
+    )

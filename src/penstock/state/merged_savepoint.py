@@ -1,0 +1,136 @@
+"""A savepoint made of two: the state of some operators from one, that of the others from another, by uid.
+
+Both have to stand at the same positions of their sources.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from penstock.filesystem.stored_path import JobPath
+from penstock.state.savepoint import (
+    STATE_DIRECTORY,
+    OperatorRecord,
+    Savepoint,
+    StateFile,
+    WatermarkRecord,
+)
+from penstock.wire.atomic_file import sync_directory
+from penstock.wire.job_files import new_file, readable
+
+_OPERATOR = "operator"
+
+
+@dataclass(frozen=True, slots=True)
+class StatePart:
+    """The share of one of the two.
+
+    Attributes:
+        manifest: Its watermarks, memory and positions.
+        files: Its state files.
+        operators: Uids of the operators that it gives.
+    """
+
+    manifest: Savepoint
+    files: tuple[JobPath, ...]
+    operators: frozenset[str]
+
+    @property
+    def watermarks(self) -> tuple[WatermarkRecord, ...]:
+        """The watermarks that its operators received."""
+        return tuple(each for each in self.manifest.watermarks if each.receiver in self.operators)
+
+    @property
+    def memory(self) -> dict[str, int]:
+        """The memory of its operators; keys begin with the uid, behind which NUL separates a name."""
+        return {
+            key: value
+            for key, value in self.manifest.memory.items()
+            if key.partition("\0")[0] in self.operators
+        }
+
+
+def merged_manifest(
+    kept: StatePart,
+    new: Sequence[StatePart],
+    operators: Iterable[OperatorRecord],
+    sinks: tuple[str, ...],
+    files: tuple[StateFile, ...] = (),
+) -> Savepoint:
+    """Return the manifest over the parts, whose state files are written already.
+
+    Args:
+        kept: The savepoint with the positions of the sources.
+        new: What has read the history.
+        operators: The operators of the program that is to start.
+        sinks: Its sinks.
+        files: The state files.
+    """
+    parts = (kept, *new)
+    was = kept.manifest
+    return Savepoint(
+        id=was.id,
+        taken_at=was.taken_at,
+        job_id=was.job_id,
+        job_name=was.job_name,
+        run=was.run,
+        parallelism=was.parallelism,
+        max_parallelism=was.max_parallelism,
+        drained=was.drained,
+        operators=tuple(operators),
+        sources=tuple(source for part in parts for source in part.manifest.sources),
+        watermarks=tuple(mark for part in parts for mark in part.watermarks),
+        memory={key: value for part in parts for key, value in part.memory.items()},
+        files=files,
+        sinks=sinks,
+    )
+
+
+def merge_state(parts: Iterable[StatePart], target: JobPath) -> tuple[StateFile, ...]:
+    """Write the state of each part's operators to a prepared savepoint, durably, and describe the files.
+
+    Raises:
+        OSError: A file cannot be read or written.
+    """
+    directory = target / STATE_DIRECTORY
+    described = [
+        _write(path, part.operators, directory / f"{number}-{path.name}")
+        for number, part in enumerate(parts)
+        for path in part.files
+    ]
+    sync_directory(directory)
+    return tuple(each for each in described if each is not None)
+
+
+def _write(path: JobPath, operators: Collection[str], target: JobPath) -> StateFile | None:
+    """Write the rows of some operators, and describe the file; None if there are no rows."""
+    rows = _rows(path, pa.array(sorted(operators), pa.string()))
+    first = next(rows, None)
+    if first is None:
+        return None
+    uids: set[str] = set()
+    file = new_file(target, is_digested=True)
+    try:
+        with pq.ParquetWriter(file, first.schema, compression="lz4") as writer:
+            for batch in chain((first,), rows):
+                uids.update(pc.unique(batch.column(_OPERATOR)).to_pylist())
+                writer.write_batch(batch)
+        file.finish()
+    except BaseException:
+        file.discard()
+        raise
+    return StateFile(target.name, file.tell(), file.sha256, tuple(sorted(uids)))
+
+
+def _rows(path: JobPath, operators: pa.Array) -> Iterator[pa.RecordBatch]:
+    with pq.ParquetFile(readable(path)) as file:
+        for batch in file.iter_batches():
+            found = batch.filter(pc.is_in(batch.column(_OPERATOR), operators))
+            if found.num_rows:
+                yield found

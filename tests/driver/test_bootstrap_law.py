@@ -1,0 +1,281 @@
+"""The law of a changed program: after its history was read again, it goes on as if it had always been there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from penstock.common import Time, Types
+from penstock.connectors.python.function_sink import DiscardingSink
+from penstock.datastream import (
+    KeyedBroadcastProcessFunction,
+    KeyedCoProcessFunction,
+    KeyedProcessFunction,
+    MapStateDescriptor,
+    OutputTag,
+    StreamExecutionEnvironment,
+    ValueStateDescriptor,
+)
+from penstock.datastream.window import EventTimeSessionWindows, TumblingEventTimeWindows
+from penstock.plan.compat.evolution import PartStatus
+from penstock.plan.physical import PhysicalPlan
+from penstock.spark.upgrade.bootstrap import Bootstrap
+from penstock.testing.answers import difference
+from penstock.testing.schedule import Schedule
+from tests.driver.evolving import contents, from_the_beginning, stand_at, upgrade
+from tests.runtime.jobs import STREAMING, Splits, by_time, environment
+
+EVENTS = tuple((f"k{n % 5}", n * 100 + n % 3, n % 7) for n in range(120))
+RULES = tuple((f"k{n}", 0, n) for n in range(5))
+FIRST = {("events-1", 0): (0, 47)}
+SECOND = {("events-1", 0): (47, 85)}
+LARGE = OutputTag("large", Types.PICKLED_BYTE_ARRAY())
+
+
+class Totals(KeyedProcessFunction):
+    """Emits the total of a key at each record, and the sum of each 300 ms when they are over."""
+
+    FACTOR = 1
+
+    def open(self, runtime_context: Any) -> None:
+        self.total = runtime_context.get_state(ValueStateDescriptor("total", Types.LONG()))
+        self.sums = runtime_context.get_map_state(
+            MapStateDescriptor("sums", Types.LONG(), Types.LONG())
+        )
+
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        added = value[2] * self.FACTOR
+        total = (self.total.value() or 0) + added
+        self.total.update(total)
+        end = ctx.timestamp() - ctx.timestamp() % 300 + 299
+        self.sums.put(end, (self.sums.get(end) or 0) + added)
+        ctx.timer_service().register_event_time_timer(end)
+        if total > 15:
+            yield LARGE, (value[0], value[1], total)
+        yield value[0], value[1], total
+
+    def on_timer(self, timestamp: int, ctx: Any) -> Any:
+        yield ctx.get_current_key(), timestamp, -self.sums.get(timestamp)
+        self.sums.remove(timestamp)
+
+
+class TwiceAsMuch(Totals):
+    FACTOR = 2
+
+
+class Ruled(KeyedCoProcessFunction):
+    """Counts records and rules of a key, in any order."""
+
+    def open(self, runtime_context: Any) -> None:
+        self.seen = runtime_context.get_state(ValueStateDescriptor("seen", Types.LONG()))
+
+    def process_element1(self, value: Any, ctx: Any) -> Any:
+        self.seen.update((self.seen.value() or 0) + 1)
+        yield value
+
+    def process_element2(self, value: Any, ctx: Any) -> Any:
+        self.seen.update((self.seen.value() or 0) + 1000)
+        return ()
+
+
+NUMBERS = MapStateDescriptor("numbers", Types.STRING(), Types.LONG())
+
+
+class Told(KeyedBroadcastProcessFunction):
+    """Counts the records of a key, and keeps rules that every subtask is given."""
+
+    def open(self, runtime_context: Any) -> None:
+        self.seen = runtime_context.get_state(ValueStateDescriptor("seen", Types.LONG()))
+
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        self.seen.update((self.seen.value() or 0) + 1)
+        yield value[0], value[1], self.seen.value()
+
+    def process_broadcast_element(self, value: Any, ctx: Any) -> Any:
+        ctx.get_broadcast_state(NUMBERS).put(value[0], value[2])
+        return ()
+
+
+def key(record: Any) -> Any:
+    return record[0]
+
+
+def source(env: StreamExecutionEnvironment, uid: str, *splits: Any) -> Any:
+    return env.from_source(Splits(splits), by_time(), uid).uid(f"times of {uid}")
+
+
+def events(env: StreamExecutionEnvironment) -> Any:
+    made = env.from_source(Splits((EVENTS,)), by_time(), "events")
+    return made.uid("times")
+
+
+def write(stream: Any, uid: str) -> None:
+    stream.sink_to(DiscardingSink()).uid(uid)
+
+
+def base(env: StreamExecutionEnvironment, totals: type[Totals] = Totals) -> tuple[Any, Any]:
+    read = events(env)
+    made = read.key_by(key).process(totals()).uid("totals")
+    write(made, "out")
+    return read, made
+
+
+def count_windows(stream: Any, window: Any, uid: str) -> Any:
+    return stream.key_by(key).window(window).reduce(lambda a, b: (a[0], b[1], a[2] + b[2])).uid(uid)
+
+
+def leaf(env: Any) -> None:
+    _, totals = base(env)
+    write(totals.map(lambda r: (r[0], r[2] * 10)).uid("tens"), "new")
+
+
+def by_third(totals: Any) -> Any:
+    """Sums of other keys, by windows: their records come from several keys, which have no order."""
+    window = TumblingEventTimeWindows.of(Time.milliseconds(700))
+    windows = totals.key_by(lambda r: r[2] % 3).window(window)
+    return windows.reduce(lambda a, b: ("", 0, a[2] + b[2])).uid("by third")
+
+
+def behind(env: Any) -> None:
+    _, totals = base(env)
+    write(by_third(totals).map(lambda r: r[2]).uid("sums"), "new")
+
+
+def beside(env: Any) -> None:
+    read, _ = base(env)
+    write(count_windows(read, TumblingEventTimeWindows.of(Time.milliseconds(700)), "w"), "new")
+
+
+def sessions(env: Any) -> None:
+    read, _ = base(env)
+    gap = EventTimeSessionWindows.with_gap(Time.milliseconds(450))
+    write(count_windows(read, gap, "sessions"), "new")
+
+
+def between_both(env: Any) -> None:
+    read = events(env)
+    sums = read.key_by(key).reduce(lambda a, b: (a[0], b[1], a[2] + b[2])).uid("sums")
+    write(sums.key_by(key).process(Totals()).uid("totals"), "out")
+
+
+def changed(env: Any) -> None:
+    base(env, TwiceAsMuch)
+
+
+def changed_and_kept(env: Any) -> None:
+    _, totals = base(env, TwiceAsMuch)
+    write(by_third(totals).map(lambda r: r[2]).uid("sums"), "new")
+
+
+def connected(env: Any) -> None:
+    _, totals = base(env)
+    rules = source(env, "rules", RULES)
+    both = totals.connect(rules).key_by(key, key).process(Ruled()).uid("ruled")
+    write(both, "new")
+
+
+def told(env: Any) -> None:
+    read, _ = base(env)
+    rules = source(env, "rules", RULES).broadcast(NUMBERS)
+    write(read.key_by(key).connect(rules).process(Told()).uid("told"), "new")
+
+
+def side(env: Any) -> None:
+    _, totals = base(env)
+    large = totals.get_side_output(LARGE)
+    write(large.key_by(key).process(Totals()).uid("of large"), "new")
+
+
+def alone(env: Any) -> None:
+    base(env)
+    rules = source(env, "rules", RULES)
+    write(rules.key_by(key).process(Totals()).uid("of rules"), "new")
+
+
+PROGRAMS: dict[str, Callable[[Any], None]] = {
+    "new leaf": leaf,
+    "new behind state": behind,
+    "new windows": beside,
+    "new sessions": sessions,
+    "new between": between_both,
+    "changed function": changed,
+    "changed, and new below": changed_and_kept,
+    "new source, connected": connected,
+    "new source, broadcast": told,
+    "new behind a side output": side,
+}
+
+
+def plan_of(build: Callable[[Any], Any]) -> PhysicalPlan:
+    env = environment(STREAMING)
+    build(env)
+    return env.plan()
+
+
+@pytest.mark.parametrize("backend", ["hashmap", "lmdb"])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_changed_program_goes_on_as_if_it_had_always_been_there(name: str, backend: str) -> None:
+    schedule = Schedule(batch_sizes=(3, 7), backend=backend)
+    new = plan_of(PROGRAMS[name])
+    done = upgrade(plan_of(base), new, FIRST, SECOND, schedule)
+    first, middle, last = from_the_beginning(new, FIRST, SECOND, schedule)
+    for uid in last.sinks:
+        assert difference(done.middle.sinks[uid], middle.sinks[uid]) is None, uid
+        assert difference(done.last.sinks[uid], last.sinks[uid]) is None, uid
+        assert last.sinks[uid] or uid == "out"
+    if "new" in last.sinks:
+        assert difference(done.before["new"], first.sinks["new"]) is None
+        assert first.sinks["new"]
+    assert contents(done.middle.state) == contents(middle.state)
+    assert contents(middle.state)
+    assert done.middle.handed == middle.handed
+
+
+@pytest.mark.parametrize("name", ["new behind state", "changed function", "new sessions"])
+def test_the_law_fails_if_the_positions_differ(name: str) -> None:
+    schedule = Schedule(batch_sizes=(3, 7))
+    new = plan_of(PROGRAMS[name])
+    done = upgrade(plan_of(base), new, FIRST, SECOND, schedule, read_less=2)
+    _, middle, last = from_the_beginning(new, FIRST, SECOND, schedule)
+    differs = [
+        uid
+        for uid in last.sinks
+        if difference(done.middle.sinks[uid], middle.sinks[uid]) is not None
+        or difference(done.last.sinks[uid], last.sinks[uid]) is not None
+    ]
+    assert differs
+
+
+def test_a_program_that_has_not_changed_reads_nothing() -> None:
+    done = upgrade(plan_of(base), plan_of(base), FIRST, SECOND, Schedule())
+    assert done.bootstrap.graph is None
+    assert {each.change for _, each in done.bootstrap.evolution.parts} == {PartStatus.KEPT}
+
+
+def test_a_pipeline_of_new_sources_begins_by_itself() -> None:
+    env = environment(STREAMING)
+    alone(env)
+    _, savepoint = stand_at(plan_of(base), FIRST, Schedule())
+    bootstrap = Bootstrap.of(env.plan(), savepoint, "v1")
+    assert bootstrap.graph is None
+    assert bootstrap.operators == {"of rules", "times of rules"}
+
+
+def test_several_splits_with_watermarks_are_refused() -> None:
+    def two(env: StreamExecutionEnvironment) -> Any:
+        read = env.from_source(Splits((EVENTS[::2], EVENTS[1::2])), by_time(), "events").uid(
+            "times"
+        )
+        made = read.key_by(key).process(Totals()).uid("totals")
+        write(made, "out")
+        return made
+
+    def more(env: StreamExecutionEnvironment) -> None:
+        write(two(env).map(str).uid("texts"), "new")
+
+    at = {("events-1", 0): (0, 20), ("events-1", 1): (0, 25)}
+    _, savepoint = stand_at(plan_of(two), at, Schedule())
+    (refused,) = Bootstrap.of(plan_of(more), savepoint, "v1").refusals(savepoint)
+    assert refused.startswith("  source events-1: it has 2 splits and watermarks")

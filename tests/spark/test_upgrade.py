@@ -1,0 +1,164 @@
+"""A changed program that reads the history of files again, and is started again after a failure at each step."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from penstock import failpoint
+from penstock.api.environment.job import JobClient
+from penstock.common import Types, WatermarkStrategy
+from penstock.datastream import StreamExecutionEnvironment
+from penstock.datastream.connectors import FileSink, FileSource, HybridSource
+from penstock.errors import EvolutionError, PenstockError
+from tests.spark.conftest import Environment
+from tests.spark.waiting import wait_for
+
+KEYS = 4
+PER_FILE = 10
+STEPS = (
+    "batch.pinned",
+    "batch.staged",
+    "batch.committed",
+    "bootstrap.read",
+    "bootstrap.state",
+    "bootstrap.merged",
+    "restore.copied",
+    "restore.recorded",
+)
+
+
+def write(directory: Path, number: int) -> None:
+    directory.mkdir(exist_ok=True)
+    lines = (f"k{n % KEYS}" for n in range(number * PER_FILE, (number + 1) * PER_FILE))
+    staged = directory.parent / f"staged-{number}"
+    staged.write_text("".join(f"{line}\n" for line in lines))
+    staged.rename(directory / f"{number}.txt")
+
+
+def counts_job(
+    env: StreamExecutionEnvironment, base: Path, *, step: int = 1, has_new: bool = False
+) -> JobClient:
+    """Start the job: counts of a key, and with `has_new` how often each count occurred."""
+    live = FileSource.text(str(base / "live")).monitor_continuously()
+    files = HybridSource.builder(FileSource.text(str(base / "old"))).add_source(live).build()
+    lines = env.from_source(files, WatermarkStrategy.no_watermarks(), "files").uid("files")
+    pairs = lines.map(lambda line: (line, step)).uid("pairs")
+    counts = pairs.key_by(lambda r: r[0]).sum(1).uid("counts")
+    texts = counts.map(lambda r: f"{r[0]} {r[1]}", Types.STRING()).uid("texts")
+    texts.sink_to(FileSink.text(base / "out")).uid("out")
+    if has_new:
+        ones = counts.map(lambda r: (r[1], 1)).uid("ones")
+        often = ones.key_by(lambda r: r[0]).sum(1).uid("often")
+        shown = often.map(lambda r: f"{r[0]} x {r[1]}", Types.STRING()).uid("shown")
+        shown.sink_to(FileSink.text(base / "new")).uid("new")
+    return env.execute_async("counts")
+
+
+def written(directory: Path) -> Counter[str]:
+    found = directory.glob("*.txt")
+    return Counter(line for path in found for line in path.read_text().splitlines())
+
+
+def counts(files: int) -> Counter[str]:
+    seen: Counter[str] = Counter()
+    made: Counter[str] = Counter()
+    for n in range(files * PER_FILE):
+        seen[f"k{n % KEYS}"] += 1
+        made[f"k{n % KEYS} {seen[f'k{n % KEYS}']}"] += 1
+    return made
+
+
+def often(files: int) -> Counter[str]:
+    times = Counter(int(line.split()[1]) for line in counts(files).elements())
+    return Counter(f"{count} x {n + 1}" for count, total in times.items() for n in range(total))
+
+
+@pytest.fixture
+def stopped(environment: Environment, tmp_path: Path) -> str:
+    """Return the savepoint of a job that has read three files of history and two live ones."""
+    for number in range(5):
+        write(tmp_path / ("old" if number < 3 else "live"), number)
+    client = counts_job(environment("mixed"), tmp_path)
+    wait_for(client, lambda: written(tmp_path / "out") == counts(5))
+    savepoint = client.stop_with_savepoint(False, str(tmp_path / "saved")).result()
+    client.get_job_execution_result().result()
+    write(tmp_path / "live", 5)
+    return savepoint
+
+
+def settings(tmp_path: Path, savepoint: str, evolution: str) -> dict[str, Any]:
+    return {
+        "execution.checkpointing.dir": str(tmp_path / "second"),
+        "execution.state-recovery.path": savepoint,
+        "execution.evolution": evolution,
+    }
+
+
+def again(environment: Environment, tmp_path: Path, savepoint: str) -> JobClient:
+    """Start the changed program, whose failpoints count anew."""
+    failpoint.count_anew()
+    env = environment("mixed", **settings(tmp_path, savepoint, "allow"))
+    return counts_job(env, tmp_path, has_new=True)
+
+
+def test_new_operators_join_after_failures_at_each_step(
+    environment, tmp_path, stopped, monkeypatch
+):
+    with pytest.raises(EvolutionError, match=r"new: operator map \(uid ones\)") as refused:
+        counts_job(
+            environment("mixed", **settings(tmp_path, stopped, "ask")), tmp_path, has_new=True
+        )
+    assert "new: sink" in refused.value.problem
+    assert not (tmp_path / "second").exists()
+    markers = tmp_path / "markers"
+    markers.mkdir()
+    failpoint.count_anew()
+    monkeypatch.setenv("PENSTOCK_FAILPOINT", ",".join(f"{step}:1:raise" for step in STEPS))
+    monkeypatch.setenv("PENSTOCK_FAILPOINT_MARKER", str(markers))
+    for _ in STEPS:
+        with pytest.raises(PenstockError, match="failpoint"):
+            again(environment, tmp_path, stopped)
+    client = again(environment, tmp_path, stopped)
+    assert {path.name for path in markers.iterdir()} == {f"{step}:1:raise" for step in STEPS}
+    wait_for(client, lambda: written(tmp_path / "new") >= often(6))
+    client.cancel()
+    assert written(tmp_path / "out") == counts(6)
+    assert written(tmp_path / "new") == often(6)
+    assert not (tmp_path / "second" / "bootstrap").exists()
+
+
+def test_a_changed_function_makes_its_state_anew_and_writes_from_now_on(
+    environment, tmp_path, stopped
+):
+    env = environment("mixed", **settings(tmp_path, stopped, "allow"))
+    client = counts_job(env, tmp_path, step=2)
+    added = Counter({f"{k} {2 * int(n)}": 1 for k, n in map(str.split, counts(6) - counts(5))})
+    wait_for(client, lambda: written(tmp_path / "out") - counts(5) == added)
+    client.cancel()
+
+
+def test_history_that_changed_is_refused_and_leaves_no_directory(environment, tmp_path, stopped):
+    (tmp_path / "old" / "1.txt").write_text("another\n")
+    env = environment("mixed", **settings(tmp_path, stopped, "allow"))
+    with pytest.raises(PenstockError, match=r"1\.txt changed"):
+        counts_job(env, tmp_path, has_new=True)
+    assert not (tmp_path / "second").exists()
+    assert not written(tmp_path / "new")
+
+
+def test_a_restart_with_a_changed_function_is_refused_unless_it_keeps_state(environment, tmp_path):
+    write(tmp_path / "old", 0)
+    (tmp_path / "live").mkdir()
+    client = counts_job(environment("mixed"), tmp_path)
+    wait_for(client, lambda: written(tmp_path / "out") == counts(1))
+    client.cancel()
+    with pytest.raises(EvolutionError, match=r"map \(uid pairs\): its function differs"):
+        counts_job(environment("mixed", **{"execution.evolution": "ask"}), tmp_path, step=5)
+    write(tmp_path / "live", 1)
+    client = counts_job(environment("mixed"), tmp_path, step=5)
+    wait_for(client, lambda: sum(written(tmp_path / "out").values()) == 2 * PER_FILE)
+    client.cancel()
