@@ -1,8 +1,9 @@
-"""Run a job over history and live files, and store what it said of itself: the README's picture is made of that.
+"""Run a job over history and live files, and store its events: pictures of the page are made of them.
 
 python -m tools.support.recorded_job RECORDS
 
-It takes a minute. Nothing else should run meanwhile, because the picture has speeds.
+It runs twice: a service is unreachable once, and the job restarts; or it stays so, and the job fails. It takes two minutes.
+Nothing else should run meanwhile, because the pictures have speeds.
 """
 
 from __future__ import annotations
@@ -20,32 +21,63 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from penstock.common import Configuration, Types, WatermarkStrategy
-from penstock.datastream import StreamExecutionEnvironment
+from penstock.common import Configuration, Duration, Row, Time, Types, WatermarkStrategy
+from penstock.datastream import MapFunction, StreamExecutionEnvironment, col
 from penstock.datastream.connectors import DiscardingSink, FileSource, HybridSource
+from penstock.datastream.window import TumblingEventTimeWindows
+from penstock.errors import PenstockError
 from penstock.observe.events.event_files import DIRECTORY, LATEST
 from penstock.observe.events.event_json import from_line, to_line
 from penstock.observe.events.job_events import JobEvent, JobStarted, MicroBatch
 
 RECORDED = Path(__file__).with_name("recorded_job.jsonl")
+FAILED = Path(__file__).with_name("failed_job.jsonl")
 
-ORDER = Types.ROW_NAMED(["customer", "amount"], [Types.LONG(), Types.LONG()])
-CUSTOMERS = 10_000
+ORDER = Types.ROW_NAMED(
+    ["customer", "shop", "amount", "at"], [Types.LONG(), Types.LONG(), Types.LONG(), Types.LONG()]
+)
+EUROS = Types.ROW_NAMED(["customer", "shop", "euros"], [Types.LONG(), Types.LONG(), Types.DOUBLE()])
+CUSTOMERS, SHOPS = 10_000, 40
 _FILES = 24
 _LIVE_FILES, _LIVE_RECORDS = 40, 20_000
 _LIVE_SECONDS = 0.5
+_HISTORY_MS = 10
+_LARGE = 90
+_ATTEMPTS = 4
+"""Spark repeats a task that fails three times, then the job restarts."""
+_UNREACHABLE = 16
+"""Live file at which the service of rates is unreachable; its first order has the amount 0."""
+
+
+class InEuros(MapFunction[Row, Row]):
+    """Order with its amount in euros, at a rate that a service has.
+
+    Args:
+        outage: File with the number of requests that the service refuses.
+    """
+
+    def __init__(self, outage: Path) -> None:
+        self._outage = outage
+
+    def map(self, value: Row) -> Row:
+        """Convert an amount."""
+        if value.amount == 0 and (refused := int(self._outage.read_text())):
+            self._outage.write_text(str(refused - 1))
+            raise ConnectionError("the service of rates refused the connection")
+        return Row(value.customer, value.shop, value.amount * 0.92)
 
 
 def main() -> None:
-    """Run the job and replace `recorded_job.jsonl`."""
-    with TemporaryDirectory(prefix="penstock-recorded-") as name:
-        directory = Path(name)
-        _run(directory, int(sys.argv[1]))
-        lines = (directory / "checkpoint" / DIRECTORY / LATEST).read_text(encoding="utf-8")
-    events = [from_line(line) for line in lines.splitlines()]
-    text = "".join(to_line(_without_place(each)) for each in events if each is not None)
-    text = text.replace(name, "/data").replace(f"{Path(__file__).parent}/", "")
-    RECORDED.write_text(text, encoding="utf-8")
+    """Run both jobs and replace their files."""
+    for target, is_short in ((RECORDED, True), (FAILED, False)):
+        with TemporaryDirectory(prefix="penstock-recorded-") as name:
+            directory = Path(name)
+            _run(directory, int(sys.argv[1]), is_short=is_short)
+            lines = (directory / "checkpoint" / DIRECTORY / LATEST).read_text(encoding="utf-8")
+        events = [from_line(line) for line in lines.splitlines()]
+        text = "".join(to_line(_without_place(each)) for each in events if each is not None)
+        text = text.replace(name, "/data").replace(f"{Path(__file__).parent}/", "")
+        target.write_text(text, encoding="utf-8")
 
 
 def recorded(now_ms: int) -> list[JobEvent]:
@@ -54,16 +86,31 @@ def recorded(now_ms: int) -> list[JobEvent]:
     Args:
         now_ms: When the last one happens, in epoch milliseconds.
     """
-    events = [from_line(line) for line in RECORDED.read_text(encoding="utf-8").splitlines()]
-    found = [each for each in events if each is not None]
-    last = max(at for at, each in enumerate(found) if isinstance(each, MicroBatch) and each.records)
-    found = found[: last + 1]
-    later = now_ms - found[-1].at_ms
-    return [replace(each, at_ms=each.at_ms + later) for each in found]
+    events = events_of(RECORDED)
+    last = max(
+        at for at, each in enumerate(events) if isinstance(each, MicroBatch) and each.records
+    )
+    return _ending(events[: last + 1], now_ms)
+
+
+def failed(now_ms: int) -> list[JobEvent]:
+    """Return the events of the job that fails, moved in time so that it ends now."""
+    return _ending(events_of(FAILED), now_ms)
+
+
+def events_of(path: Path) -> list[JobEvent]:
+    """Return the events of a file."""
+    events = [from_line(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    return [event for event in events if event is not None]
+
+
+def _ending(events: list[JobEvent], now_ms: int) -> list[JobEvent]:
+    later = now_ms - events[-1].at_ms
+    return [replace(event, at_ms=event.at_ms + later) for event in events]
 
 
 def build(env: StreamExecutionEnvironment, directory: Path) -> None:
-    """Add up the orders of each customer.
+    """Add up the orders of each customer, and those of each shop in ten seconds.
 
     Args:
         env: The environment.
@@ -72,33 +119,64 @@ def build(env: StreamExecutionEnvironment, directory: Path) -> None:
     history = FileSource.parquet(directory / "history", type_info=ORDER)
     live = FileSource.parquet(directory / "live", type_info=ORDER).monitor_continuously()
     source = HybridSource.builder(history).add_source(live).build()
-    orders = env.from_source(source, WatermarkStrategy.no_watermarks(), "orders").uid("orders")
+    times = WatermarkStrategy.for_bounded_out_of_orderness(Duration.of_seconds(1))
+    times = times.with_timestamp_assigner(col.at)
+    orders = env.from_source(source, times, "orders").uid("orders")
+    euros = orders.map(InEuros(directory / "outage"), EUROS).name("in euros")
     spent = (
-        orders.map(lambda order: (order.customer, 1, order.amount))
+        euros.map(lambda order: (order.customer, 1, order.euros))
         .key_by(lambda total: total[0])
         .reduce(lambda a, b: (a[0], a[1] + b[1], a[2] + b[2]), associative=True)
     )
-    spent.uid("spent").upsert_to(DiscardingSink(), key=lambda total: total[0]).uid("out")
+    spent.uid("spent").name("spent").upsert_to(DiscardingSink(), key=lambda total: total[0]).uid(
+        "customers"
+    )
+    shops = (
+        euros.key_by(col.shop)
+        .window(TumblingEventTimeWindows.of(Time.seconds(10)))
+        .aggregate(col.window_start, orders=col.count(), euros=col.euros.sum())
+        .uid("shops in 10 s")
+        .name("orders per shop")
+    )
+    shops.sink_to(DiscardingSink()).uid("shops")
+    large = euros.where(col.euros > _LARGE).name("large orders")
+    large.sink_to(DiscardingSink()).uid("offers")
 
 
-def _run(directory: Path, records: int) -> None:
+def _run(directory: Path, records: int, *, is_short: bool) -> None:
     for name in ("history", "live"):
         (directory / name).mkdir()
+    (directory / "outage").write_text(str(_ATTEMPTS if is_short else sys.maxsize))
+    share = records // _FILES
+    begin_ms = time.time_ns() // 1_000_000 - records * _HISTORY_MS
     for number in range(_FILES):
-        _write(directory / "history", number, records // _FILES)
+        first_ms = begin_ms + number * share * _HISTORY_MS
+        _write(directory / "history", number, first_ms + _HISTORY_MS * np.arange(share))
     config = Configuration()
     config.set("execution.history", "batch")
     config.set("execution.checkpointing.dir", str(directory / "checkpoint"))
+    config.set("restart-strategy.type", "fixed-delay")
+    config.set("restart-strategy.fixed-delay.attempts", "2")
+    config.set("restart-strategy.fixed-delay.delay", "2 s")
     config.set("pipeline.name", "orders")
     env = StreamExecutionEnvironment.get_execution_environment(config).set_parallelism(2)
     build(env, directory)
     client = env.execute_async("orders")
     for number in range(_LIVE_FILES * 10):
-        _write(directory / "live", number, _LIVE_RECORDS)
+        ago_ms = np.linspace(_LIVE_SECONDS * 1000, 0, _LIVE_RECORDS).astype(np.int64)
+        times_ms = time.time_ns() // 1_000_000 - ago_ms
+        _write(directory / "live", number, times_ms, has_zero=number == _UNREACHABLE)
         time.sleep(_LIVE_SECONDS)
-        if len(list(_live_batches(directory))) >= _LIVE_FILES:
+        is_over = client.get_job_status().result().is_globally_terminal_state()
+        if is_over or len(list(_live_batches(directory))) >= _LIVE_FILES:
             break
-    client.cancel().result()
+    if is_short:
+        client.cancel().result()
+        return
+    try:
+        client.get_job_execution_result().result()
+    except PenstockError as failure:
+        sys.stderr.write(f"{failure}\n")
 
 
 def _live_batches(directory: Path) -> Iterator[Any]:
@@ -108,12 +186,17 @@ def _live_batches(directory: Path) -> Iterator[Any]:
             yield line
 
 
-def _write(directory: Path, number: int, records: int) -> None:
-    """Write a file, which appears when it is complete."""
-    random = np.random.default_rng(number)
+def _write(directory: Path, number: int, times_ms: Any, *, has_zero: bool = False) -> None:
+    """Write a file with an order at each time; it appears when it is complete."""
+    random, records = np.random.default_rng(number), len(times_ms)
+    amounts = random.integers(1, 100, records)
+    if has_zero:
+        amounts[0] = 0
     columns = {
         "customer": random.integers(0, CUSTOMERS, records),
-        "amount": random.integers(1, 100, records),
+        "shop": random.integers(0, SHOPS, records),
+        "amount": amounts,
+        "at": times_ms,
     }
     path = directory / f"{number:04}.parquet"
     pq.write_table(pa.table(columns), path.with_name(f".{path.name}"))

@@ -15,14 +15,13 @@ from pathlib import Path
 
 from playwright.sync_api import BrowserContext, Page
 
-from penstock.observe.events.job_events import JobEvent, MetricsReported, MicroBatch
+from penstock.observe.events.job_events import JobEnded, JobEvent, MetricsReported, MicroBatch
 from penstock.observe.events.job_view import JobView
 from penstock.observe.ui.access import own_names
 from penstock.observe.ui.job_controls import Answer, JobAction, JobControls
 from penstock.observe.ui.server import UiServer
 from tools.support.browser import browser, installed_browser
-from tools.support.recorded_job import recorded
-from tools.support.shown_jobs import WHOSE, story
+from tools.support.recorded_job import failed, recorded
 
 Shown = tuple[UiServer, Callable[[], object]]
 
@@ -31,19 +30,19 @@ _LATER = 8
 
 
 def main() -> None:
-    """Write page.png, page-failure.png, page-narrow.png, and page-switch.png, the time line of a job that was recorded."""
+    """Write page.png, page-narrow.png, page-switch.png (its time line) and page-failure.png, of jobs that were recorded."""
     program = installed_browser()
     if program is None:
         sys.exit("There is no browser here: see scripts/ensure_chromium.sh.")
     target = Path(sys.argv[1])
     with browser(program) as context:
-        with shown(list(story())) as job:
+        with shown(recorded(time.time_ns() // 1_000_000)) as job:
             take(context, job, target / "page.png", width=1100)
         with shown(recorded(time.time_ns() // 1_000_000)) as job:
             take(context, job, target / "page-switch.png", width=900, part="section:has(#runs)")
-        with shown(list(story())) as job:
+        with shown(recorded(time.time_ns() // 1_000_000)) as job:
             take(context, job, target / "page-narrow.png", width=400, is_dark=True)
-        with shown(list(story(until="failed"))) as job:
+        with shown(failed(time.time_ns() // 1_000_000)) as job:
             take(context, job, target / "page-failure.png", width=1100, height=420)
 
 
@@ -57,7 +56,8 @@ def shown(events: Sequence[JobEvent]) -> Iterator[Shown]:
     later = events[-_LATER:] if isinstance(events[-1], (MicroBatch, MetricsReported)) else []
     view = JobView.of(events[: len(events) - len(later)])
     controls = JobControls()
-    controls.add(WHOSE["job_id"], dict.fromkeys(JobAction, _never))
+    if not isinstance(events[-1], JobEnded):
+        controls.add(events[0].job_id, dict.fromkeys(JobAction, _never))
     server = UiServer(lambda: [view], "127.0.0.1", 0, own_names(), controls)
     try:
         yield server, lambda: deque(map(view.on_event, later), maxlen=0)
