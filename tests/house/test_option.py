@@ -52,6 +52,6 @@ def test_a_misspelled_key_is_refused_with_it() -> None:
 
 
 def test_the_page_and_the_command_line_describe_it() -> None:
-    assert f"| `{COOLING.key}` |" in reference.render_reference()
+    assert f"* **`{COOLING.key}`**" in reference.render_reference()
     printed = CliRunner().invoke(command_line(), ["config", COOLING.key])
     assert "must be between 0 and 60" in printed.output
