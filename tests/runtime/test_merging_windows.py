@@ -23,6 +23,7 @@ from penstock.datastream.window import (
     SessionWindowTimeGapExtractor,
 )
 from penstock.errors import StateError
+from penstock.testing import OperatorHarness
 from tests.runtime.window_harness import MAX, WindowHarness
 
 
@@ -152,3 +153,24 @@ def test_windows_merge_as_a_program_calls_it():
     driven.add((0, 0, 1), (0, 2, 2), (0, 9, 4))
     driven.watermark(MAX)
     assert driven.fired() == [(0, 5, [1, 2]), (9, 12, [4])]
+
+
+@pytest.mark.parametrize(("is_between", "sessions"), [(False, [("a", 2)]), (True, [("a", 1)] * 2)])
+def test_a_watermark_between_sessions_that_touch_leaves_two(
+    *, is_between: bool, sessions: list[tuple[str, int]]
+) -> None:
+    """An exception of the law (semantics.md), as in Flink."""
+
+    def counted(records: Any) -> Any:
+        windows = records.key_by(lambda record: record[0]).window(
+            EventTimeSessionWindows.with_gap(Time.milliseconds(3))
+        )
+        return windows.reduce(lambda a, b: (a[0], a[1] + b[1]))
+
+    with OperatorHarness.of(counted) as harness:
+        results = harness.push(("a", 1), 0)
+        if is_between:
+            results += harness.advance_watermark(2)
+        results += harness.push(("a", 1), 3)
+        results += harness.end_input()
+    assert results == sessions
