@@ -176,6 +176,7 @@ UNPICKLED: dict[str, str] = {
     "state/backends/lmdb/format.py": "local copies, in Spark's local directories; used if the log knows them",
     "state/backends/lmdb/table.py": "the same",
     "state/replay.py": "names of a blob's operator and key for messages",
+    "testing/law/comparison.py": "what the same process pickled",
     "types/value_kinds.py": "what the same process pickled",
 }
 """Where something is unpickled, and why it may be. A new place is a reviewed line here."""

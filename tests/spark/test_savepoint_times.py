@@ -26,7 +26,7 @@ def savepoints_of(directory: Path, run: str) -> EpochSavepoints:
     plan = SimpleNamespace(pipelines=(PipelinePlan(0, (1,)),), runs=())
     job: Any = SimpleNamespace(directory=checkpoints, plan=plan, configuration=Configuration())
     of_run: Any = SimpleNamespace(name=run, index=1, readings=(), pipeline=0)
-    outline: Any = None
+    outline: Any = SimpleNamespace(layout=None)
     savepoints = JobSavepoints(job)
     savepoints.begin(0)
     return EpochSavepoints(job, of_run, outline, savepoints)
