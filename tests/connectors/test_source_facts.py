@@ -59,6 +59,9 @@ NOT_OURS = {
         "QuerySource",
     ),  # that the plan has made: EXPLAIN looks for the queries of a script
     ("sql/tables/connectors/filesystem.py", "FileSource"),  # that this module has made
+    ("testing/causes/user_functions.py", "Source"),  # an object that the user's code holds
+    ("testing/law/own_samples.py", "FileSource"),  # read in this process, as the next
+    ("testing/law/own_samples.py", "SplitSource"),
     ("testing/log_kit.py", "LogSource"),
 }
 """File and class, where what is looked at may be anything that the user passed."""

@@ -41,5 +41,5 @@ def test_the_client_of_a_job_is_imported_while_the_jvm_starts() -> None:
     )
     assert ran.stderr.strip() == "no JVM in this test"
     before, meanwhile = ran.stdout.splitlines()
-    assert before == "before: executor job session"  # the rest is 369 modules
+    assert before == "before: executor job session upgrade"  # the rest is 369 modules
     assert meanwhile == "meanwhile: True"

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 from penstock.errors import SourceError
 from penstock.graph.backlog_end import as_split_part
-from penstock.graph.hybrid import SnapshotPart
+from penstock.graph.hybrid import snapshot_part_of
 from penstock.graph.log_source import LogSource
 from penstock.graph.source import Source
 from penstock.graph.source_switch import SourceSwitch
@@ -150,7 +150,7 @@ class CannotReadAgain(Exception):  # noqa: N818 - its catcher makes a refusal of
 
 def _of_new(source: SourcePlan) -> dict[int, PartHistory]:
     parts = [number for number, part in enumerate(source.parts) if part.is_bounded]
-    if any(isinstance(part, SnapshotPart) for part in source.parts):
+    if snapshot_part_of(source.parts) is not None:
         raise CannotReadAgain("it begins with a snapshot of another system, which a start takes")
     live = row_of(source.parts[-1]).kind
     if parts and live is SourceKind.FOREIGN:
@@ -181,7 +181,7 @@ def _has_not_begun(record: SourceRecord, number: int) -> bool:
 def _of_part(part: Source, record: SourceRecord, number: int) -> PartHistory:
     if part.gives_results:
         raise CannotReadAgain("it has the results of a bounded region")
-    if isinstance(part, SnapshotPart):
+    if snapshot_part_of([part]) is not None:
         raise CannotReadAgain("it began with a snapshot of another system")
     return _AGAIN[row_of(part).kind](part, record, number)
 
@@ -202,8 +202,7 @@ def _log(part: Source, record: SourceRecord, number: int) -> PartHistory:
     splits, names = _ranges(record, number)
     assert names is not None, "a log names its splits"
     wrapped = as_split_part(part)
-    log = part if wrapped is None else wrapped.source
-    assert isinstance(log, LogSource)
+    log = cast("LogSource", part if wrapped is None else wrapped.source)
     for name, (start, end) in zip(names, splits, strict=True):
         if start != end:
             try:
