@@ -19,7 +19,8 @@ from benchmarks.programs import coded_rows
 from penstock.errors import ArgumentError
 from penstock.types import Row, RowKind, Types
 from penstock.wire.coded_rows import coded_codec
-from tests.types.random_types import exact, values_of
+from tests.types.random_types import exact
+from tests.types.type_strategies import values_of
 
 
 @pytest.fixture(autouse=True)

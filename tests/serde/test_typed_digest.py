@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from penstock.types import Row, RowKind, RowTypeInfo, TypeInformation, Types
 from penstock.wire.canonical.record_digest import DIGEST_BYTES, typed_digest
-from tests.types.random_types import TYPES, exact, values_of
+from tests.types.random_types import TYPES, exact
+from tests.types.type_strategies import values_of
 
 LONG, STRING = Types.LONG(), Types.STRING()
 PERSON = Types.ROW_NAMED(["id", "name"], [LONG, STRING])

@@ -37,7 +37,8 @@ from penstock.testing.memory_log import MemoryLog
 from penstock.types import Row, RowKind, TypeInformation, Types
 from penstock.types.value_serializer import StoredForm
 from tests.state.test_evolution import _evolved
-from tests.types.random_types import exact, values_of
+from tests.types.random_types import exact
+from tests.types.type_strategies import values_of
 
 _FORMS = st.sampled_from(StoredForm)
 _PLAIN, _CODED = StoredForm.PLAIN, StoredForm.CODED

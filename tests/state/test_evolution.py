@@ -31,7 +31,8 @@ from penstock.types.information import (
     PrimitiveArrayTypeInfo,
     TupleTypeInfo,
 )
-from tests.types.random_types import TYPES, exact, values_of
+from tests.types.random_types import TYPES, exact
+from tests.types.type_strategies import values_of
 
 _SUBJECT = "state 'profile' of operator 'enrich'"
 _LONG, _INT, _STRING, _DOUBLE = Types.LONG(), Types.INT(), Types.STRING(), Types.DOUBLE()

@@ -27,7 +27,8 @@ from penstock.testing.memory_log import MemoryLog
 from penstock.types import Row, RowKind, TypeInformation, Types
 from penstock.wire.canonical.key_bytes import MAX_KEY_BYTES, encode_key
 from tests.runtime.jobs import STREAMING, environment
-from tests.types.random_types import exact, values_of
+from tests.types.random_types import exact
+from tests.types.type_strategies import values_of
 
 LONG, STRING = Types.LONG(), Types.STRING()
 PAIR = Types.TUPLE([Types.INT(), STRING])

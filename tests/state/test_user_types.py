@@ -23,7 +23,8 @@ from penstock.testing import OperatorHarness
 from penstock.types.description import describe_type, type_of
 from penstock.types.user_types import user_codec
 from tests.money import Money, MoneyType
-from tests.types.random_types import TYPES, exact, values_of
+from tests.types.random_types import TYPES, exact
+from tests.types.type_strategies import values_of
 
 BACKENDS = ["hashmap", "lmdb"]
 

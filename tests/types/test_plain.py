@@ -15,7 +15,8 @@ from penstock.state.schema.stored_form import PlainCodec, plain_codec
 from penstock.types.base import TypeInformation
 from penstock.types.row import Row, RowKind
 from penstock.types.types import Types
-from tests.types.random_types import TYPES, exact, values_of
+from tests.types.random_types import TYPES, exact
+from tests.types.type_strategies import values_of
 
 _USER = Types.ROW_NAMED(["name", "age"], [Types.STRING(), Types.INT()])
 _NESTED = Types.ROW_NAMED(["user", "by"], [_USER, Types.MAP(_USER, Types.LIST(_USER))])

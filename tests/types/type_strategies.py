@@ -2,99 +2,69 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
+from datetime import UTC, date
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from hypothesis import strategies as st
 
-from penstock.types.information import RowTypeInfo, TypeInformation
-from penstock.types.row import Row, row_factory
-from penstock.types.time import Instant
+from penstock.testing import records_of
+from penstock.types.information import TypeInformation
+from penstock.types.row import Row, RowKind
 from penstock.types.types import Types
 
+values_of = partial(records_of, nan=False, row_kinds=tuple(RowKind))
+"""Values of a type in its declared form, rows of all kinds among them; none is unequal to itself."""
 
-def _integers(bits: int) -> st.SearchStrategy[int]:
-    return st.integers(-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
-
-
-_TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
-_SINGLES = st.floats(width=32, allow_nan=False)
-_DECIMALS = st.decimals(-(10**19), 10**19, allow_nan=False, places=6)
-_LTZ = st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30), timezones=st.just(UTC))  # noqa: DTZ001
-_INSTANTS = st.builds(
-    Instant,
-    st.integers(-62_000_000_000, 250_000_000_000),
-    st.integers(0, 999_999).map(lambda micros: micros * 1000),
-)
-
-BASIC: dict[str, tuple[TypeInformation, st.SearchStrategy[Any]]] = {
-    "string": (Types.STRING(), _TEXT),
-    "boolean": (Types.BOOLEAN(), st.booleans()),
-    "byte": (Types.BYTE(), _integers(8)),
-    "short": (Types.SHORT(), _integers(16)),
-    "int": (Types.INT(), _integers(32)),
-    "long": (Types.LONG(), _integers(64)),
-    "float": (Types.FLOAT(), _SINGLES),
-    "double": (Types.DOUBLE(), st.floats(allow_nan=False)),
-    "char": (Types.CHAR(), st.characters(exclude_categories=["Cs"])),
-    "big_int": (Types.BIG_INT(), st.integers(-(10**38) + 1, 10**38 - 1)),
-    "big_dec": (Types.BIG_DEC(), _DECIMALS),
-    "instant": (Types.INSTANT(), _INSTANTS),
-    "sql_date": (Types.SQL_DATE(), st.dates()),
-    "sql_time": (Types.SQL_TIME(), st.times()),
-    "sql_timestamp": (Types.SQL_TIMESTAMP(), st.datetimes()),
-    "timestamp_ltz": (Types.TIMESTAMP_LTZ(), _LTZ),
-    "bytes": (Types.PRIMITIVE_ARRAY(Types.BYTE()), st.binary(max_size=8)),
-}
-
-
-def rows(type_info: RowTypeInfo, *fields: st.SearchStrategy[Any]) -> st.SearchStrategy[Row]:
-    nullable = [st.none() | field for field in fields]
-    return st.tuples(*nullable).map(
-        lambda values: row_factory(type_info.field_names)([list(values)])[0]
-    )
+_inserted = partial(records_of, nan=False)
 
 
 _PAIR = Types.ROW_NAMED(["name", "size"], [Types.STRING(), Types.INT()])
-_PAIRS = rows(_PAIR, _TEXT, _integers(32))
 
-NESTED: dict[str, tuple[TypeInformation, st.SearchStrategy[Any]]] = {
-    "row": (_PAIR, _PAIRS),
-    "tuple": (
-        Types.TUPLE([Types.LONG(), Types.TUPLE([Types.STRING()])]),
-        st.tuples(_integers(64), st.tuples(_TEXT)),
-    ),
-    "list": (Types.LIST(Types.LONG()), st.lists(st.none() | _integers(64), max_size=3)),
-    "list_of_rows": (Types.LIST(_PAIR), st.lists(st.none() | _PAIRS, max_size=3)),
-    "primitive_array": (
-        Types.PRIMITIVE_ARRAY(Types.DOUBLE()),
-        st.lists(st.floats(allow_nan=False), max_size=3),
-    ),
-    "basic_array": (
-        Types.BASIC_ARRAY(Types.STRING()),
-        st.lists(st.none() | _TEXT, max_size=3),
-    ),
-    "object_array": (
-        Types.OBJECT_ARRAY(Types.INSTANT()),
-        st.lists(st.none() | _INSTANTS, max_size=3),
-    ),
-    "map": (
-        Types.MAP(Types.STRING(), Types.LIST(Types.INT())),
-        st.dictionaries(_TEXT, st.none() | st.lists(_integers(32), max_size=3), max_size=3),
-    ),
-    "map_of_instants": (
-        Types.MAP(Types.INSTANT(), _PAIR),
-        st.dictionaries(_INSTANTS, st.none() | _PAIRS, max_size=3),
-    ),
+BASIC: dict[str, TypeInformation] = {
+    "string": Types.STRING(),
+    "boolean": Types.BOOLEAN(),
+    "byte": Types.BYTE(),
+    "short": Types.SHORT(),
+    "int": Types.INT(),
+    "long": Types.LONG(),
+    "float": Types.FLOAT(),
+    "double": Types.DOUBLE(),
+    "char": Types.CHAR(),
+    "big_int": Types.BIG_INT(),
+    "big_dec": Types.BIG_DEC(),
+    "instant": Types.INSTANT(),
+    "sql_date": Types.SQL_DATE(),
+    "sql_time": Types.SQL_TIME(),
+    "sql_timestamp": Types.SQL_TIMESTAMP(),
+    "timestamp_ltz": Types.TIMESTAMP_LTZ(),
 }
 
-COLUMNAR = BASIC | NESTED
-"""Types that have a column form."""
+NESTED: dict[str, TypeInformation] = {
+    "bytes": Types.PRIMITIVE_ARRAY(Types.BYTE()),
+    "row": _PAIR,
+    "tuple": Types.TUPLE([Types.LONG(), Types.TUPLE([Types.STRING()])]),
+    "list": Types.LIST(Types.LONG()),
+    "list_of_rows": Types.LIST(_PAIR),
+    "primitive_array": Types.PRIMITIVE_ARRAY(Types.DOUBLE()),
+    "basic_array": Types.BASIC_ARRAY(Types.STRING()),
+    "object_array": Types.OBJECT_ARRAY(Types.INSTANT()),
+    "map": Types.MAP(Types.STRING(), Types.LIST(Types.INT())),
+    "map_of_instants": Types.MAP(Types.INSTANT(), _PAIR),
+}
+
+COLUMNAR = {name: (kind, _inserted(kind)) for name, kind in (BASIC | NESTED).items()}
+"""Types that have a column form, each with its values."""
 
 ALL = COLUMNAR | {
-    "pickled": (Types.PICKLED_BYTE_ARRAY(), st.none() | st.integers() | st.lists(_TEXT)),
+    "pickled": (
+        Types.PICKLED_BYTE_ARRAY(),
+        st.none() | st.lists(st.text()) | _inserted(Types.PICKLED_BYTE_ARRAY()),
+    ),
 }
+
+_TEXT, _PAIRS = _inserted(Types.STRING()), _inserted(_PAIR)
 
 CLASSES: tuple[st.SearchStrategy[Any], ...] = (
     st.none(),

@@ -90,7 +90,7 @@ def check(  # noqa: PLR0913 - the options of a command line
     def look(program: CheckedProgram) -> None:
         defined = program.with_settings(parse_definitions(definitions))
         given = {} if inputs is None else samples_in(inputs, program.graph, records)
-        samples = samples_of(program.graph, given, records)
+        samples = samples_of(program.graph, given, records, seed)
         with _progress(console, ways) as progress, _silence():
             verdict = judge(defined, samples, ways, seed=seed, seconds=seconds, progress=progress)
         verdicts.append(verdict)

@@ -24,6 +24,7 @@ from penstock.testing.law.script import check_script
 from penstock.testing.law.verdict import LawVerdict
 from penstock.testing.law.ways import Way, WayMode
 from penstock.testing.log_kit import check_log_source
+from penstock.testing.record_strategies import records_of
 from penstock.testing.results import Results
 from penstock.testing.schedule import Schedule
 
@@ -44,6 +45,7 @@ __all__ = [
     "collect",
     "difference",
     "last_per_key",
+    "records_of",
     "run_in_process",
     "same_answer",
 ]

@@ -13,7 +13,8 @@ from penstock.errors import DecodeError
 from penstock.types import BasicTypeInfo, Row, RowKind, RowTypeInfo, TypeInformation, Types
 from penstock.wire.coded_rows import coded_codec
 from penstock.wire.coded_rows.codec import MIN_ROWS, can_be_read, decode_columns, is_columnar
-from tests.types.random_types import exact, values_of
+from tests.types.random_types import exact
+from tests.types.type_strategies import values_of
 
 _NAMES = ["Byte", "Short", "Integer", "Long", "Boolean", "Float", "Double", "String"]
 _LEAVES = st.sampled_from([BasicTypeInfo(name) for name in _NAMES])

@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from penstock.errors import ArgumentError, KeyTypeError
 from penstock.types import Row, RowKind, RowTypeInfo, TupleTypeInfo, TypeInformation, Types
 from penstock.wire.coded_rows import coded_codec, has_coded_form
-from tests.types.random_types import TYPES, exact, values_of
+from tests.types.random_types import TYPES, exact
+from tests.types.type_strategies import values_of
 
 _SPECIAL: dict[str, list[Any]] = {
     "Double": [0.0, -0.0, float("inf"), float("-inf"), float("nan"), 5e-324],

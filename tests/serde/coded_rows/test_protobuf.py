@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from penstock.types import MapTypeInfo, Row, RowKind, RowTypeInfo, TypeInformation, Types
 from penstock.wire.coded_rows import coded_codec
 from penstock.wire.coded_rows.wire_types import KIND_NUMBER, field_number
-from tests.types.random_types import exact, values_of
+from tests.types.random_types import exact
+from tests.types.type_strategies import values_of
 
 _Field = descriptor_pb2.FieldDescriptorProto
 _SCALARS = {

@@ -8,12 +8,13 @@ from itertools import chain, islice
 from typing import Any
 
 from penstock.api.environment.environment import StreamExecutionEnvironment
-from penstock.errors import ArgumentError, LawError, PenstockError
+from penstock.errors import ArgumentError, LawError, PenstockError, SourceError
 from penstock.testing.causes import find_causes
 from penstock.testing.law.comparison import Difference, compare
+from penstock.testing.law.exceptions import without_exceptions
 from penstock.testing.law.generated import variants
 from penstock.testing.law.outcomes import CheckedProgram, WayOutcome
-from penstock.testing.law.own_samples import MOST_RECORDS, samples_of
+from penstock.testing.law.own_samples import MOST_RECORDS, Samples, samples_of
 from penstock.testing.law.samples import Inputs, Sample
 from penstock.testing.law.shrinking import Deadline, shrink
 from penstock.testing.law.verdict import Disagreement, LawVerdict
@@ -57,7 +58,7 @@ def check(
             environment that it gets.
         inputs: Name of a source to its records; a list of lists has one list per split, and `SampleRecord`s have
             splits and timestamps. Sources without an entry
-            are read, the first records of them.
+            are read, the first records of them. Records of a topic or table are generated if its type is declared.
         ways: Number of ways, or the ways themselves.
         seed: Seed of the ways and of records that are made from the sample.
         records: Records that are read of each source, at most.
@@ -68,7 +69,8 @@ def check(
 
     Raises:
         LawError: Two ways give two answers. The message has the smallest input, and the two ways.
-        SourceError: A source cannot be read in this process, and `inputs` has no records of it.
+        SourceError: A source cannot be read in this process, `inputs` has no records of it, and its type describes
+            none.
         PenstockError: The program fails in every way.
 
     Example:
@@ -82,7 +84,7 @@ def check(
         program(env)
         program = env
     checked = CheckedProgram(program.graph.logical_graph(), program.get_configuration())
-    samples = samples_of(checked.graph, inputs or {}, records)
+    samples = samples_of(checked.graph, inputs or {}, records, seed)
     verdict = judge(checked, samples, ways, seed=seed, seconds=seconds)
     if not verdict.is_same:
         raise law_error(verdict)
@@ -101,7 +103,7 @@ def law_error(verdict: LawVerdict) -> LawError:
 
 def judge(
     program: CheckedProgram,
-    samples: Inputs,
+    samples: Samples,
     ways: int | Sequence[Way] = WAYS,
     *,
     seed: int = 0,
@@ -115,7 +117,7 @@ def judge(
     """
     court = _Court(program, samples, seed)
     deadline = Deadline(float("inf") if seconds is None else seconds)
-    for inputs, way in _trials(samples, ways, seed):
+    for inputs, way in _trials(program, samples.inputs, ways, seed):
         if deadline.is_over and court.ways > 1:
             break
         parted = court.hear(inputs, way)
@@ -125,7 +127,9 @@ def judge(
     return court.verdict(None)
 
 
-def _trials(samples: Inputs, ways: int | Sequence[Way], seed: int) -> Iterator[tuple[Inputs, Way]]:
+def _trials(
+    program: CheckedProgram, samples: Inputs, ways: int | Sequence[Way], seed: int
+) -> Iterator[tuple[Inputs, Way]]:
     if not isinstance(ways, int):
         if not ways or not all(isinstance(way, Way) for way in ways):
             raise ArgumentError.here(
@@ -137,7 +141,7 @@ def _trials(samples: Inputs, ways: int | Sequence[Way], seed: int) -> Iterator[t
     if ways < 1:
         raise ArgumentError.here(f"check got ways={ways}", hint="Pass a number from 1.")
     large = generated_ways(seed, _largest(samples))
-    small = _small_trials(samples, seed)
+    small = _small_trials(program, samples, seed)
     twice = chain([Way()], large)
     has_small = _largest(samples) > 0
     for number in range(ways):
@@ -147,12 +151,14 @@ def _trials(samples: Inputs, ways: int | Sequence[Way], seed: int) -> Iterator[t
             yield samples, next(twice)
 
 
-def _small_trials(samples: Inputs, seed: int) -> Iterator[tuple[Inputs, Way]]:
+def _small_trials(
+    program: CheckedProgram, samples: Inputs, seed: int
+) -> Iterator[tuple[Inputs, Way]]:
     """Yield ways of one small input after the other, for ever, beginning with a part of the sample."""
     part = {source: sample[:_SMALL] for source, sample in samples.items()}
     ways = generated_ways(seed + 1, _SMALL)
     first = list(islice(ways, 24))
-    for inputs in chain([part], variants(part, seed)):
+    for inputs in chain([part], variants(program.graph, part, seed)):
         # Each input has the first way of each mode, as what the others are compared with.
         others = first[3:] if inputs is part else list(islice(ways, 5))
         for way in [*first[:3], *others]:
@@ -181,7 +187,7 @@ class _Parted:
 class _Court:
     """Hears ways and compares each with the first one, and with the first live one."""
 
-    def __init__(self, program: CheckedProgram, samples: Inputs, seed: int) -> None:
+    def __init__(self, program: CheckedProgram, samples: Samples, seed: int) -> None:
         self.ways = 0
         self._program = program
         self._samples = samples
@@ -191,6 +197,8 @@ class _Court:
         self._rounding: float | None = None
         self._refusal: PenstockError | None = None
         self._notes: dict[str, None] = {}
+        for name in samples.made:
+            self._notes[f"records of source {name!r} are generated from its type"] = None
         for sink in program.sinks:
             if sink.rule.because is not None:
                 self._notes[f"sink {sink.name!r} is not compared: {sink.rule.because}"] = None
@@ -208,10 +216,26 @@ class _Court:
         heard = self._heard.setdefault(id(inputs), [])
         for known in heard:
             if self._differs(known, (way, outcome)):
-                return _Parted(inputs, known, (way, outcome))
+                parted = self._unexplained(_Parted(inputs, known, (way, outcome)))
+                if parted is not None:
+                    return parted
         is_batch = way.mode is WayMode.BATCH
         if not any((known.mode is WayMode.BATCH) is is_batch for known, _ in heard):
             heard.append((way, outcome))
+        return None
+
+    def _unexplained(self, parted: _Parted) -> _Parted | None:
+        """Return two ways that part on records without exceptions of the law; None, and a note, if they do not."""
+        plain, exceptions = without_exceptions(self._program.graph, parted.inputs)
+        if not exceptions:
+            return parted
+        one, other = self._outcomes(parted.one[0], parted.other[0], plain)
+        if self._differs(one, other):
+            return _Parted(plain, one, other)
+        for sink in self._parting(parted.one, parted.other):
+            name = "a failure" if sink == _FAILURE else f"sink {self._program.sinks[sink].name!r}"
+            for exception in exceptions:
+                self._notes[f"{name} depends on {exception}"] = None
         return None
 
     def _differs(self, one: _Heard, other: _Heard) -> bool:
@@ -243,7 +267,7 @@ class _Court:
             self._require_an_answer()
         return LawVerdict(
             self.ways,
-            {names[source]: len(sample) for source, sample in self._samples.items()},
+            {names[source]: len(sample) for source, sample in self._samples.inputs.items()},
             None if parted is None else self._smallest(parted),
             self._rounding,
             tuple(self._notes),
@@ -259,9 +283,18 @@ class _Court:
         """Raise the error of a program that fails in every way, or cannot be planned in any."""
         if not self._heard and self._refusal is not None:
             raise self._refusal
-        for _, outcome in self._heard.get(id(self._samples), ()):
-            if outcome.failure is not None:
+        for _, outcome in self._heard.get(id(self._samples.inputs), ()):
+            if outcome.failure is None:
+                continue
+            if not self._samples.made:
                 raise outcome.failure
+            names = ", ".join(map(repr, self._samples.made))
+            raise SourceError(
+                f"the program fails in every way on records that are generated for source {names}: "
+                f"{outcome.failure.problem}",
+                hint="Pass a sample: inputs={name: records}, or --input DIR with the file NAME.jsonl.",
+                origin=outcome.failure.origin,
+            ) from outcome.failure
 
     def _smallest(self, parted: _Parted) -> Disagreement:
         what = self._parting_sink(parted.one, parted.other)
@@ -310,7 +343,7 @@ class _Court:
     def _with_operator(self, made: Disagreement, sink: int, inputs: Inputs) -> Disagreement:
         """Return the disagreement with the first operator whose results differ."""
         tapped = self._program.tapped(sink)
-        court = _Court(tapped, inputs, self._seed)
+        court = _Court(tapped, Samples(inputs), self._seed)
         parting = court._parting(*court._outcomes(made.first, made.second, inputs))
         if not parting or parting[0] == _FAILURE:
             return made

@@ -1,8 +1,14 @@
-"""Samples of the own inputs of a program: the first records of every source that this process can read."""
+"""Samples of the own inputs of a program: the first records of every source that this process can read.
+
+Of another source whose rows or tuples have a declared type, records are made. A type such as String describes the
+encoding of records and not their contents: made ones would be refused by the first function.
+"""
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -14,7 +20,11 @@ from penstock.graph.endpoints import Source, SplitSource
 from penstock.graph.hybrid import parts_of
 from penstock.graph.logical import LogicalGraph, Node
 from penstock.program.operators import SOURCE
-from penstock.testing.law.samples import Sample, SampleRecord, in_order_of_time
+from penstock.testing.law.event_time import event_time, in_order_of_time
+from penstock.testing.law.samples import Inputs, Sample, SampleRecord
+from penstock.testing.law.seeded import SeededChoices
+from penstock.testing.values import maker_of
+from penstock.types import RowTypeInfo, TupleTypeInfo
 
 MOST_RECORDS = 1000
 """Records of each source, if nothing else is set."""
@@ -24,22 +34,40 @@ _CHUNK = 4096
 _MOST_FILES = 8
 """Files of a source that are read, each as a split."""
 
+_MOST_MADE = 200
+_MADE_SPLITS = 2
+_MADE_START = 1_704_067_200_000
+
 _Split = list[tuple[Any, int | None]]
 
 
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """The samples of a check.
+
+    Attributes:
+        inputs: The sample of every source.
+        made: Names of sources whose records are generated from their type.
+    """
+
+    inputs: Inputs
+    made: tuple[str, ...] = ()
+
+
 def samples_of(
-    graph: LogicalGraph, given: Mapping[str, Iterable[Any]], records: int
-) -> dict[int, Sample]:
-    """Return the sample of every source: records that are given, or the first ones of its own.
+    graph: LogicalGraph, given: Mapping[str, Iterable[Any]], records: int, seed: int = 0
+) -> Samples:
+    """Return the sample of every source: records that are given, the first ones of its own, or generated ones.
 
     Args:
         graph: The program.
         given: Name of a source to its records; lists are splits.
         records: Records of each source, at most.
+        seed: Of generated records.
 
     Raises:
         ArgumentError: Records are given for a source that the program does not have.
-        SourceError: A source cannot be read in this process, and no records are given for it.
+        SourceError: A source cannot be read in this process, no records are given for it, and its type describes none.
     """
     sources = graph.of_kind(SOURCE)
     names = [node.name for node in sources]
@@ -49,12 +77,42 @@ def samples_of(
             f"the program has no source {unknown[0]!r}{did_you_mean(unknown[0], tuple(names))}; it has {names}",
             hint="Name records by the name of a source, the argument of from_source.",
         )
-    return {
-        node.id: _given(graph, node, list(given[node.name]), records)
-        if node.name in given
-        else in_order_of_time(graph, node, _own(node, records))
-        for node in sources
-    }
+    found: dict[int, Sample] = {}
+    made: list[str] = []
+    for node in sources:
+        if node.name in given:
+            found[node.id] = _given(graph, node, list(given[node.name]), records)
+        elif readable := _readable_parts(node):
+            found[node.id] = in_order_of_time(graph, node, _own(node, readable, records))
+        else:
+            found[node.id] = _made(graph, node, min(records, _MOST_MADE), seed)
+            made.append(node.name)
+    return Samples(found, tuple(made))
+
+
+def _made(graph: LogicalGraph, node: Node, records: int, seed: int) -> Sample:
+    """Return records of the declared type of a source, in order of time, in splits."""
+    assert node.source is not None, "sources have one"
+    if not isinstance(node.type_info, (RowTypeInfo, TupleTypeInfo)):
+        raise SourceError(
+            f"source {node.name!r} reads {node.source.describe()}, which a check cannot read in its process",
+            hint=f"Pass a sample of it: inputs={{{node.name!r}: records}}, or --input DIR with the file "
+            f"{node.name}.jsonl.",
+            origin=node.origin,
+        )
+    make = maker_of(node.type_info)
+    choices = SeededChoices(random.Random(seed + node.id))  # noqa: S311 - examples, not secrets
+    has_stamps = node.source.gives_timestamps
+    made = tuple(
+        SampleRecord(
+            number % _MADE_SPLITS,
+            make(choices),
+            _MADE_START + 1000 * number if has_stamps else None,
+        )
+        for number in range(records)
+    )
+    time = event_time(graph, node)
+    return made if time is None else time.in_order(made)
 
 
 def _given(graph: LogicalGraph, node: Node, values: list[Any], records: int) -> Sample:
@@ -70,16 +128,12 @@ def _splits_of(found: list[Any], records: int) -> list[_Split]:
     return [[(value, None) for value in split[:most]] for split in splits]
 
 
-def _own(node: Node, records: int) -> list[_Split]:
+def _readable_parts(node: Node) -> list[SplitSource | FileSource]:
     assert node.source is not None, "sources have one"
-    readable = [part for part in map(_readable, parts_of(node.source)) if part is not None]
-    if not readable:
-        raise SourceError(
-            f"source {node.name!r} reads {node.source.describe()}, which a check cannot read in its process",
-            hint=f"Pass a sample of it: inputs={{{node.name!r}: records}}, or --input DIR with the file "
-            f"{node.name}.jsonl.",
-            origin=node.origin,
-        )
+    return [part for part in map(_readable, parts_of(node.source)) if part is not None]
+
+
+def _own(node: Node, readable: Sequence[SplitSource | FileSource], records: int) -> list[_Split]:
     parts = {id(part): part for part in readable}.values()
     merged: list[_Split] = []
     for part in parts:

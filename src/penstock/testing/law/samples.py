@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from heapq import heapify, heappop, heapreplace
 from typing import Any, ClassVar
 
 import pyarrow as pa
 
 from penstock.graph.endpoints import Source, SplitSource
 from penstock.graph.hybrid import HybridSource
-from penstock.graph.logical import LogicalGraph, Node
-from penstock.program.operators import SOURCE, TIMESTAMPS
+from penstock.graph.logical import LogicalGraph
+from penstock.program.operators import SOURCE
 from penstock.testing.law.ways import Way
 from penstock.types import RowTypeInfo, TypeInformation
 from penstock.types.arrow import arrow_columns, arrow_schema
 from penstock.types.column_forms import keeps_values_in_columns
 from penstock.types.row import RowKind
 from penstock.types.value_kinds import copy_value
-from penstock.wire.elements import MIN_TIMESTAMP
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,56 +149,3 @@ def with_samples(graph: LogicalGraph, inputs: Inputs, way: Way) -> LogicalGraph:
             for node in graph.nodes
         )
     )
-
-
-def in_order_of_time(
-    graph: LogicalGraph, source: Node, splits: Sequence[Sequence[tuple[Any, int | None]]]
-) -> Sample:
-    """Return the sample of a source, whose splits are merged by event time.
-
-    So a prefix of it is what a job has read when it has read all splits up to one time. Without event
-    times it is one split after the other.
-
-    Args:
-        graph: The program.
-        source: The node of the source.
-        splits: Records of each split, with the timestamps of the source.
-    """
-    time_of = _time_of(graph, source)
-    made = [
-        [SampleRecord(number, value, stamp) for value, stamp in split]
-        for number, split in enumerate(splits)
-    ]
-    if time_of is None or len(made) == 1:
-        return tuple(element for split in made for element in split)
-    heap = [(time_of(split[0]), number, 0) for number, split in enumerate(made) if split]
-    heapify(heap)
-    merged: list[SampleRecord] = []
-    while heap:
-        time, number, at = heap[0]
-        merged.append(made[number][at])
-        if at + 1 == len(made[number]):
-            heappop(heap)
-            continue
-        heapreplace(heap, (max(time, time_of(made[number][at + 1])), number, at + 1))
-    return tuple(merged)
-
-
-def _time_of(graph: LogicalGraph, source: Node) -> Callable[[SampleRecord], int] | None:
-    """Return the function from an element to its event time, None if the program has no event time."""
-    readers = [node for node in graph.of_kind(TIMESTAMPS) if source.id in node.inputs]
-    assigners = [node.watermarking.assigner for node in readers if node.watermarking is not None]
-    assigner = next((each for each in assigners if each is not None), None)
-    if not readers:
-        return None
-
-    def time_of(element: SampleRecord) -> int:
-        stamp = MIN_TIMESTAMP if element.timestamp is None else element.timestamp
-        if assigner is None:
-            return stamp
-        try:
-            return int(assigner(element.value, stamp))
-        except Exception:  # noqa: BLE001 - the job reports the failure of the user's function
-            return stamp
-
-    return time_of

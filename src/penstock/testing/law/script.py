@@ -63,7 +63,7 @@ def check_script(
     verdicts: list[LawVerdict] = []
 
     def look(program: CheckedProgram) -> None:
-        samples = samples_of(program.graph, inputs or {}, records)
+        samples = samples_of(program.graph, inputs or {}, records, seed)
         verdicts.append(judge(program, samples, ways, seed=seed, seconds=seconds))
 
     with checked_programs(look):
