@@ -26,12 +26,12 @@ from penstock.state.log.blob import key_group_of, operator_of
 from penstock.state.merged_savepoint import StatePart, merged_manifest
 from penstock.state.replay import replay
 from penstock.state.savepoint import Savepoint, SourceRecord, StateFile
-from penstock.testing.answers import shape_of
 from penstock.testing.batch_run import run_batch
 from penstock.testing.live_run import LiveInput, run_live
 from penstock.testing.logs import Piece, splits_of
 from penstock.testing.results import InProcessSinkStage, Results
 from penstock.testing.schedule import Schedule
+from penstock.types.strict_equality import shape_of
 
 Ranges = Mapping[tuple[str, int], tuple[int, int]]
 """(uid of a source, split) to the positions that a segment reads."""

@@ -28,11 +28,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.errors import KeyTypeError, UserCodeError
-from penstock.testing import answers
-from penstock.testing.answers import shape_of
+from penstock.types import strict_equality
 from penstock.types.list_key import ListKey, TupleKey, immutable_key, selected_key
 from penstock.types.output_tag import OutputTag
 from penstock.types.row import Row, RowKind, class_of, row_like
+from penstock.types.strict_equality import shape_of
 from penstock.types.time import Instant
 from penstock.types.value_kinds import (
     KINDS,
@@ -166,7 +166,7 @@ close = st.recursive(
     max_leaves=3,
 )
 
-ROWS = sorted({*KINDS, *KEY_ENCODINGS, *answers._CONTENT}, key=repr)
+ROWS = sorted({*KINDS, *KEY_ENCODINGS, *strict_equality._CONTENT}, key=repr)
 
 
 def test_a_kind_has_content_or_parts_and_a_class_of_keys_has_a_form() -> None:

@@ -58,6 +58,12 @@ COMMANDS: tuple[Command, ...] = (
         "upgrade",
         "penstock upgrade /data/checkpoints/visits /data/checkpoints/visits-2 job.py",
     ),
+    Command(
+        "compare",
+        "compare",
+        "compare",
+        "penstock compare /data/checkpoints/visits /data/checkpoints/visits-2",
+    ),
     Command("drop", "drop", "drop", "penstock drop job.py /data/checkpoints/visits --yes"),
     Command("doctor", "doctor.command", "doctor", "penstock doctor --directory /data/checkpoints"),
     Command("prepare", "prepare", "prepare", "penstock prepare"),

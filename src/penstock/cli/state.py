@@ -70,7 +70,7 @@ def ls(path: StatePath, *, json: Json = False, verbose: Verbose = False) -> None
     """
 
     def action() -> None:
-        _show_rows(_names(path), json=json, empty=f"{path} has no state")
+        show_rows(_names(path), json=json, empty=f"{path} has no state")
 
     _run(action, verbose=verbose)
 
@@ -114,9 +114,9 @@ def show(
         small = resolve_name(SMALL_STATE)(path)
         read = _entries_with_spark if small is None else partial(_entries_here, small)
         found = read(_Wanted(path, uid, name, key, limit + 1))
-        _show_rows(found[:limit], json=json, empty="no entries", texts={"key", "map_key", "value"})
+        show_rows(found[:limit], json=json, empty="no entries", texts={"key", "map_key", "value"})
         if len(found) > limit:
-            _note(f"there are more than {limit:,} entries; --limit shows more")
+            note(f"there are more than {limit:,} entries; --limit shows more")
 
     _run(action, verbose=verbose)
 
@@ -153,11 +153,12 @@ def diff(
         changes, entries = resolve_name(DIFFERENCES)(path_a, path_b, uid, name, limit)
         counts = ("uid", "name", "before", "after", "added", "removed", "changed")
         rows = [{column: getattr(change, column) for column in counts} for change in changes]
-        _show_rows(rows, json=False, empty="neither has any state")
+        show_rows(rows, json=False, empty="neither has any state")
         for entry in entries:
-            _console().print(_change_text(entry), soft_wrap=True)
+            address = " ".join(filter(None, (entry.key, entry.subkey)))
+            show_change(f"{entry.uid}/{entry.name} {address}", entry.before, entry.after)
         if not any(c.added or c.removed or c.changed for c in changes):
-            _note("no difference")
+            note("no difference")
 
     _run(action, verbose=verbose)
 
@@ -226,24 +227,25 @@ def _run(action: Callable[[], None], *, verbose: bool) -> None:
     raise typer.Exit(status)
 
 
-def _show_rows(
+def show_rows(
     rows: list[dict[str, Any]],
     *,
     json: bool,
     empty: str,
     texts: set[str] | frozenset[str] = frozenset(),
 ) -> None:
+    """Print rows as a table, or as one JSON object per line; those of `texts` are JSON already."""
     if json:
         for row in rows:
             typer.echo(
                 json_module.dumps(
-                    {n: _from_json(v) if n in texts else v for n, v in row.items()},
+                    {n: from_json(v) if n in texts else v for n, v in row.items()},
                     ensure_ascii=False,
                 )
             )
         return
     if not rows:
-        _note(empty)
+        note(empty)
         return
     table = Table()
     for name, value in rows[0].items():
@@ -262,21 +264,23 @@ def _cell(value: Any, *, of_entry: bool) -> str:
     return "" if value is None else str(value)
 
 
-def _from_json(text: str | None) -> Any:
+def from_json(text: str | None) -> Any:
+    """Return the value of a JSON text; a text that is none stays as it is."""
     try:
         return None if text is None else json_module.loads(text)
     except ValueError:
         return text  # what Python prints of a value without JSON
 
 
-def _change_text(change: Any) -> Text:
-    address = " ".join(filter(None, (change.key, change.subkey)))
-    where = f"{change.uid}/{change.name} {address}"
-    if change.before is None:
-        return Text(f"+ {where}: {change.after}", style="green")
-    if change.after is None:
-        return Text(f"- {where}: {change.before}", style="red")
-    return Text(f"~ {where}: {change.before} → {change.after}", style="yellow")
+def show_change(where: str, before: str | None, after: str | None) -> None:
+    """Print a difference; None is a value that is not there."""
+    if before is None:
+        text = Text(f"+ {where}: {after}", style="green")
+    elif after is None:
+        text = Text(f"- {where}: {before}", style="red")
+    else:
+        text = Text(f"~ {where}: {before} → {after}", style="yellow")
+    _console().print(text, soft_wrap=True)
 
 
 def _console() -> Console:
@@ -284,5 +288,6 @@ def _console() -> Console:
     return console if console.is_terminal else Console(width=_PIPE_WIDTH)
 
 
-def _note(text: str) -> None:
+def note(text: str) -> None:
+    """Print a remark to stderr."""
     Console(stderr=True).print(Text(text, style="dim"), soft_wrap=True)

@@ -7,8 +7,8 @@ name identifies data in it. They have no user names and no passwords.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from pathlib import PurePosixPath
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
 from penstock.filesystem.object_path import AZURE, SCHEMES
@@ -23,10 +23,15 @@ class Dataset:
     Attributes:
         namespace: Where it is, such as `kafka://broker:9092` or `s3://bucket`; `file` is a local file system.
         name: Which one it is there.
+        format: Format of its rows, such as `parquet` or `delta`; empty if it has none, or it is unknown. It is no part of
+            the name.
+        keys: Columns by which a row replaces an earlier one; empty if rows are appended.
     """
 
     namespace: str
     name: str
+    format: str = field(default="", compare=False, repr=False)
+    keys: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
 
 def files_at(path: object) -> Dataset:
@@ -42,6 +47,8 @@ def files_at(path: object) -> Dataset:
         >>> files_at("wasbs://sales@shop.blob.core.windows.net/orders")
         Dataset(namespace='abfss://sales@shop.blob.core.windows.net', name='orders')
     """
+    if isinstance(path, Path):  # of a sink: it has no wildcards
+        return Dataset("file", str(path))
     text = str(path)
     if not re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", text):
         return Dataset("file", _before_wildcards(text))

@@ -13,7 +13,7 @@ from penstock.errors import ArgumentError, SourceError
 from penstock.graph.hybrid import SnapshotPart
 from penstock.graph.log_source import LogSource
 from penstock.graph.log_values import LogBatch, LogSplit
-from penstock.testing.answers import shape_of
+from penstock.types.strict_equality import shape_of
 from penstock.wire import user_code
 
 _MOST_RECORDS = 2_000

@@ -4,7 +4,7 @@ A function that changes its copy of a record does not change another reader's. T
 per class. These modules read it:
 
     digest             `penstock.wire.canonical.record_digest`  content; mark and components
-    strict equality    `penstock.testing.answers`               class, then content or components
+    strict equality    `penstock.types.strict_equality`         class, then content or components
     key as bytes,      `penstock.wire.canonical.key_encodings`  components; not content: the keys 1,
     hash of a key                                               1.0 and True are equal
 

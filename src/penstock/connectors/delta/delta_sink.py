@@ -11,7 +11,7 @@ import json
 import os
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -345,7 +345,8 @@ class DeltaSink(Sink):
 
     def datasets(self) -> Sequence[Dataset]:
         """Return the directory of the table."""
-        return (files_at(self.form.directory),)
+        written = files_at(self.form.directory)
+        return (replace(written, format=self.kind, keys=self.form.keys),)
 
     def describe(self) -> str:
         """Return e.g. `delta table /data/orders by customer`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar, TypeVar
 
@@ -389,7 +389,7 @@ class FileSink(Sink):
 
     def datasets(self) -> Sequence[Dataset]:
         """Return its directory."""
-        return (files_at(self.path),)
+        return (replace(files_at(self.path), format=self.format.value),)
 
     def describe(self) -> str:
         """Return e.g. `parquet files in /data/out`."""

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
+from urllib.parse import unquote
 
 import numpy as np
 import pyarrow as pa
@@ -132,6 +133,17 @@ def bucket_of(columns: Sequence[str], key: Sequence[Any], origin: CallSite | Non
         for name, value in zip(columns, key, strict=True)
         for text in [partition_text(name, value, origin)]
     )
+
+
+def columns_of_buckets(names: Iterable[str]) -> dict[str, str | None]:
+    """Return the columns that the names of directories have, as text.
+
+    Examples:
+        >>> columns_of_buckets(["country=DE", "day=__HIVE_DEFAULT_PARTITION__", "2026-01-31--07"])
+        {'country': 'DE', 'day': None}
+    """
+    found = (name.partition("=") for name in names if "=" in name)
+    return {unquote(name): None if value == _NULL else unquote(value) for name, _, value in found}
 
 
 def partition_text(name: str, value: Any, origin: CallSite | None) -> str | None:

@@ -11,10 +11,11 @@ from functools import cached_property
 from numbers import Number
 from typing import Any
 
-from penstock.testing.answers import last_per_key, only_in_one
+from penstock.testing.answers import last_per_key
 from penstock.testing.law.rules import SinkAnswer, SinkRule
 from penstock.testing.law.ways import Way, WayMode
 from penstock.types.row import TAKEN_BACK, Row, RowKind, rows_to_values
+from penstock.types.strict_equality import only_in_one
 
 ROUNDING = 1e-9
 """Greatest difference of two floats, relative to them, that the order of additions may explain."""

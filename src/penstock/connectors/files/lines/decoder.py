@@ -29,6 +29,7 @@ import pyarrow.compute as pc
 
 from penstock.connectors.files.lines.columns import fast_columns, joined
 from penstock.connectors.files.lines.form import LineForm, local_name, names_of_path, record_reader
+from penstock.connectors.files.partitions import columns_of_buckets
 from penstock.errors import CallSite, SourceError
 from penstock.types.arrow import arrow_columns, arrow_schema
 from penstock.types.information import RowTypeInfo, TypeInformation
@@ -205,7 +206,6 @@ _LOCAL = re.compile("^file:///")
 """Beginning of the URI of a local file in a task; elsewhere there is one slash."""
 
 _BLANK = (b"", b"\n")
-_NULL = "__HIVE_DEFAULT_PARTITION__"
 _HINTS = {
     "csv": "Correct the file, or the declared type. Values with line ends need options={'multiLine': 'true'}; with "
     "{'mode': 'PERMISSIVE'} Spark's reader returns None for values that it cannot read.",
@@ -446,12 +446,8 @@ def _pieces(paths: Any, starts: Any) -> Iterator[tuple[str, int, int, int]]:
 
 def _partitions(path: str, depth: int) -> dict[str, str | None]:
     """Return the columns that the names of a file's directories have, of those below a depth."""
-    names = names_of_path(path)
-    found = (name.partition("=") for name in names[depth:-1] if "=" in name)
-    return {
-        unquote(unquote(name)): None if value == _NULL else unquote(unquote(value))
-        for name, _, value in found
-    }
+    found = columns_of_buckets(names_of_path(path)[depth:-1])
+    return {unquote(name): None if text is None else unquote(text) for name, text in found.items()}
 
 
 class _FieldsOfFile:

@@ -1,0 +1,167 @@
+"""`penstock compare`: the differences between the outputs of two jobs."""
+
+from __future__ import annotations
+
+import json as json_module
+from collections.abc import Sequence
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from penstock.cli.failures import exit_status
+from penstock.cli.script import Verbose, parse_definitions
+from penstock.cli.state import Json, from_json, note, show_change, show_rows
+from penstock.spark.job.observed_job import ObservedJob
+
+COMPARE = "penstock.spark.inspect.output_diff:compare_outputs"
+HOW = "penstock.spark.inspect.row_differences:OutputComparison"
+VALUE_TEXT = "penstock.spark.inspect.state_columns:value_text"
+"""They are imported when the command needs them."""
+
+_EQUAL, _DIFFERENT, _FAILED = 0, 1, 2
+"""Exit statuses."""
+
+_COUNTS = ("rows_a", "rows_b", "only_in_a", "only_in_b", "different")
+_STATUS = {"equal": _EQUAL, "not compared": _FAILED}
+
+JobDir = Annotated[
+    Path | None,
+    typer.Argument(
+        show_default=False,
+        help="The checkpoint directory of a job; none if --sink has all directories.",
+    ),
+]
+
+
+def compare(  # noqa: PLR0913 - the options of a command line
+    dir_a: JobDir = None,
+    dir_b: JobDir = None,
+    *,
+    sink: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME[=PATH_A,PATH_B]",
+            show_default=False,
+            help="Only this sink, by its uid or name, and where its outputs are. Repeatable.",
+        ),
+    ] = None,
+    key: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN",
+            show_default=False,
+            help="Compare the last row of each key. Repeatable; by default the keys of the sink.",
+        ),
+    ] = None,
+    time: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN", show_default=False, help="Show the first time of a difference."
+        ),
+    ] = None,
+    tolerance: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN=NUMBER",
+            show_default=False,
+            help="Numbers that differ by so much at most are equal. Repeatable.",
+        ),
+    ] = None,
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", show_default=False, help="Leave it out. Repeatable."),
+    ] = None,
+    limit: Annotated[int, typer.Option(min=0, help="Show so many rows of each sink.")] = 5,
+    json: Json = False,
+    verbose: Verbose = False,
+) -> None:
+    """Compare what two jobs have written, sink by sink.
+
+    Files of the file sink and Delta tables are read back. The exit status is 0 if all are equal, 1 if some differ, and 2 if
+    some cannot be compared.
+    """
+    sinks = dict(map(_sink, sink or ()))
+    tolerances = parse_definitions(tolerance)
+
+    def action() -> int:
+        for directory in filter(None, (dir_a, dir_b)):
+            if ObservedJob.at(directory).is_running():
+                note(f"the job in {directory} is running: it may have read less than the other one")
+        found = resolve_name(COMPARE)(
+            dir_a,
+            dir_b,
+            sinks=sinks or None,
+            how=resolve_name(HOW)(key or (), tolerances, ignore or (), time, limit),
+        )
+        if json:
+            for each in found:
+                typer.echo(json_module.dumps(_json_of(each), ensure_ascii=False))
+        else:
+            _show(found)
+        return max(_STATUS.get(each.verdict, _DIFFERENT) for each in found)
+
+    raise typer.Exit(exit_status(action, Console(stderr=True), verbose=verbose, failed=_FAILED))
+
+
+def _sink(text: str) -> tuple[str, tuple[str, str] | None]:
+    """Return a sink, and its directories if they are given."""
+    name, has_paths, paths = text.partition("=")
+    if not has_paths:
+        return name, None
+    one, _, other = paths.partition(",")
+    if not one or not other or "," in other:
+        raise typer.BadParameter(
+            f"{text!r} is not of the form NAME=PATH_A,PATH_B", param_hint="'--sink'"
+        )
+    return name, (one, other)
+
+
+def _json_of(found: Any) -> dict[str, Any]:
+    made = {"sink": found.sink, "verdict": found.verdict, "keys": list(found.how.keys)}
+    if found.problem is not None:
+        return made | {name: getattr(found.problem, name) for name in ("code", "problem", "hint")}
+    sides = ("key", "before", "after")
+    return (
+        made
+        | {count: getattr(found, count) for count in _COUNTS}
+        | {
+            "first_time": _value(found.first_time),
+            "examples": [
+                {side: _value(getattr(change, side)) for side in sides} for change in found.examples
+            ],
+        }
+    )
+
+
+def _value(value: Any) -> Any:
+    """Return a value, a row too, as JSON has it."""
+    if isinstance(value, dict):
+        return {name: _value(each) for name, each in value.items()}
+    return from_json(resolve_name(VALUE_TEXT)(value))
+
+
+def _show(differences: Sequence[Any]) -> None:
+    text = resolve_name(VALUE_TEXT)
+    table = []
+    for each in differences:
+        is_compared = each.problem is None
+        row = {"sink": each.sink, "verdict": each.verdict, "key": ", ".join(each.how.keys)}
+        counts = {name: getattr(each, name) if is_compared else None for name in _COUNTS}
+        table.append(row | {name.replace("_", " "): count for name, count in counts.items()})
+    show_rows(table, json=False, empty="")
+    for each in differences:
+        if each.problem is not None:
+            note(f"{each.sink}: {each.problem.problem}\n  fix: {each.problem.hint}")
+            continue
+        for change in each.examples:
+            one, other = change.before, change.after
+            if one is not None and other is not None:
+                # The columns that are equal in both would hide the others.
+                one, other = each.how.differing(one, other)
+            where = each.sink if change.key is None else f"{each.sink} {text(change.key)}"
+            show_change(where, *(None if row is None else text(row) for row in (one, other)))
+        if each.first_time is not None:
+            typer.echo(f"{each.sink}: first difference at {_value(each.first_time)}")

@@ -1,0 +1,125 @@
+"""The differences between the outputs of two jobs, sink by sink."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+
+from penstock.errors import ArgumentError, PenstockError
+from penstock.spark.inspect.job_outputs import JobOutput, outputs_of
+from penstock.spark.inspect.row_differences import OutputComparison, OutputDifference
+
+StrPath = str | os.PathLike[str]
+Sinks = Mapping[str, tuple[StrPath, StrPath] | None]
+Pair = tuple[JobOutput | None, JobOutput | None]
+
+
+def compare_outputs(
+    first: StrPath | None = None,
+    second: StrPath | None = None,
+    *,
+    sinks: Sinks | None = None,
+    how: OutputComparison | None = None,
+) -> list[OutputDifference]:
+    """Compare what two jobs have written, sink by sink.
+
+    Files of the file sink and Delta tables are read back. The comparison is strict: 1 and 1.0 differ.
+
+    Args:
+        first: Checkpoint directory of the first job; None if all directories are in `sinks`.
+        second: That of the second job.
+        sinks: Uid or name of the sinks to compare; None is all. Two directories take the place of those that the jobs
+            have recorded.
+        how: The way to compare rows.
+
+    Returns:
+        One per sink; those whose outputs cannot be compared have a `problem`.
+
+    Raises:
+        JobDirectoryError: One is no checkpoint directory, or its job has recorded no sinks.
+        ArgumentError: There is no sink to compare.
+        UnknownFieldError: The column of a tolerance or of the time is in no output.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> old, new = (pathlib.Path(tempfile.mkdtemp()) for _ in range(2))
+        >>> _ = (old / "part.json").write_text('{"carrier": "AA", "n": 7}')
+        >>> _ = (new / "part.json").write_text('{"carrier": "AA", "n": 8}')
+        >>> by_carrier = OutputComparison(keys=["carrier"])
+        >>> (found,) = compare_outputs(sinks={"totals": (old, new)}, how=by_carrier)
+        >>> found.verdict, found.different, found.examples[0].after
+        ('different', 1, {'carrier': 'AA', 'n': 8})
+    """
+    how = how or OutputComparison()
+    known = [() if each is None else outputs_of(Path(each)) for each in (first, second)]
+    pairs = _matched(*known) if sinks is None else _chosen(known, sinks)
+    if not pairs or (first is None) is not (second is None):
+        raise ArgumentError(
+            "there are no two jobs to compare",
+            hint="Name the checkpoint directories of two jobs, or --sink NAME=PATH_A,PATH_B.",
+        )
+    found = [_compared(name, pair, how) for name, pair in pairs.items()]
+    columns = dict.fromkeys(chain.from_iterable(each.columns for each in found))
+    if columns:
+        how.check_columns([*how.tolerances, *filter(None, [how.time])], columns)
+    return found
+
+
+def _matched(first: Sequence[JobOutput], second: Sequence[JobOutput]) -> dict[str, Pair]:
+    """Return the sinks of two jobs: those with the same uid, or else the only ones with the same name."""
+    others = {output.uid: output for output in second}
+    pairs: dict[str, Pair] = {each.uid: (each, others.pop(each.uid, None)) for each in first}
+    for uid, (one, other) in pairs.items():
+        named = [each for each in others.values() if one and each.name == one.name]
+        if other is None and len(named) == 1:
+            pairs[uid] = one, others.pop(named[0].uid)
+    return pairs | {uid: (None, output) for uid, output in others.items()}
+
+
+def _chosen(known: Sequence[Sequence[JobOutput]], sinks: Sinks) -> dict[str, Pair]:
+    """Return sinks with their outputs: those that are given, or those of the uid, or else of the name."""
+    pairs = {}
+    for name, paths in sinks.items():
+        if paths is None:
+            one, other = (_named(name, outputs) for outputs in known)
+        else:
+            one, other = (JobOutput.at(name, Path(path)) for path in paths)
+        pairs[name] = one, other
+    return pairs
+
+
+def _named(name: str, outputs: Sequence[JobOutput]) -> JobOutput | None:
+    matches = ([o for o in outputs if getattr(o, by) == name] for by in ("uid", "name"))
+    return next(chain.from_iterable(matches), None)
+
+
+def _compared(sink: str, pair: Pair, how: OutputComparison) -> OutputDifference:
+    outputs = [output for output in pair if output is not None]
+    keys = how.keys or next((output.keys for output in outputs if output.keys), ())
+    found = OutputDifference(sink, replace(how, keys=keys))
+    try:
+        one, other = _both(sink, pair)
+        found.compare(one.rows(), other.rows(), one.size_bytes + other.size_bytes)
+    except PenstockError as problem:
+        found.problem = problem
+    return found
+
+
+def _both(sink: str, pair: Pair) -> tuple[JobOutput, JobOutput]:
+    """Return two outputs, which are in two places.
+
+    Raises:
+        ArgumentError: One is missing, or both are in one place.
+    """
+    one, other = pair
+    if one is None or other is None:
+        lacks = "no job" if one is other else "only one job"
+        problem = f"{lacks} has a sink {sink!r}"
+    elif one.path == other.path:
+        problem = f"both jobs write sink {sink!r} to {one.path}"
+    else:
+        return one, other
+    raise ArgumentError(problem, hint=f"Name the outputs: --sink {sink}=PATH_A,PATH_B.")
