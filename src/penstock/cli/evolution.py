@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from penstock.api.environment.job import PlanReady
+from penstock.config.options import IGNORE_SOURCE_POSITIONS
 from penstock.observe.events.sentences import human_duration
 from penstock.plan.compat.evolution import PartChange, PartStatus
 from penstock.plan.explain.estimate import estimate
-from penstock.plan.physical import PhysicalPlan
 from penstock.spark.upgrade.bootstrap import Bootstrap
 from penstock.spark.upgrade.history import PartHistory
 from penstock.spark.upgrade.stored_program import manifest_at
@@ -16,11 +17,11 @@ from penstock.spark.upgrade.stored_program import manifest_at
 _MIB = 1 << 20
 
 
-def evolution_text(plan: PhysicalPlan, stored: Path, keys: int) -> tuple[str, bool]:
+def evolution_text(ready: PlanReady, stored: Path, keys: int) -> tuple[str, bool]:
     """Return the text, and whether the program could start with `execution.evolution` allow.
 
     Args:
-        plan: The program.
+        ready: The program.
         stored: A savepoint, or the checkpoint directory of a job.
         keys: Different keys of each keyed operator, for the estimate.
 
@@ -28,8 +29,11 @@ def evolution_text(plan: PhysicalPlan, stored: Path, keys: int) -> tuple[str, bo
         PenstockError: There is no state, or a record of it is damaged.
     """
     savepoint = manifest_at(stored)
-    bootstrap = Bootstrap.of(plan, savepoint, stored)
-    refusals = bootstrap.refusals(savepoint)
+    bootstrap = Bootstrap.of(ready.plan, savepoint, stored)
+    ignored = ready.configuration.get(IGNORE_SOURCE_POSITIONS)
+    refusals = bootstrap.refusals(savepoint) or bootstrap.mismatches(
+        savepoint, ignore_positions=ignored
+    )
     lines = [
         *_parts(bootstrap),
         "",
@@ -88,4 +92,4 @@ def _count(things: Sequence[object] | dict[str, tuple[int, int]], noun: str) -> 
 def _sinks(bootstrap: Bootstrap) -> Iterator[str]:
     for sink in bootstrap.evolution.sinks:
         if sink.change is PartStatus.NEW:
-            yield f"  sink {sink.name} gets the results of the history"
+            yield f"  sink {sink.described} gets the results of the history"

@@ -179,7 +179,7 @@ def plan(  # noqa: PLR0913 - the options of a command line
             exists=True,
             show_default=False,
             help="Print instead what the program keeps of the state in DIR, a savepoint or the checkpoint directory of a job, and "
-            "what it reads again.",
+            "what it reads again. The exit status is 1 if it cannot. Example: penstock plan job.py --from /data/checkpoints/visits",
         ),
     ] = None,
     verbose: Verbose = False,
@@ -204,7 +204,7 @@ def plan(  # noqa: PLR0913 - the options of a command line
         ready = planned_by(script, arguments)
         planned = ready.plan
         if stored is not None:
-            text, is_possible = evolution_text(planned, stored.absolute(), int(keys))
+            text, is_possible = evolution_text(ready, stored.absolute(), int(keys))
             typer.echo(text)
             return 0 if is_possible else 1
         if estimated:

@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from penstock.api.environment.job import PlanReady
 from penstock.cli.evolution import evolution_text
 from penstock.cli.failures import exit_status
 from penstock.cli.plan import planned_by
@@ -23,8 +24,9 @@ from penstock.cli.script import (
     settings,
 )
 from penstock.config.configuration import set_process_overrides
-from penstock.config.options import CHECKPOINT_DIR, EVOLUTION, RECOVERY_PATH, TARGET
+from penstock.config.options import CHECKPOINT_DIR, EVOLUTION, JOB_NAME, RECOVERY_PATH, TARGET
 from penstock.errors import EvolutionError
+from penstock.spark.job.job_directory import JobDirectory
 from penstock.spark.job.job_steps import steps_of
 from penstock.spark.job.observed_job import RESTORED, ObservedJob
 
@@ -62,38 +64,54 @@ def upgrade(
 
     def action() -> int:
         if steps_of(new_dir.absolute()).read(RESTORED) is None:
-            savepoint = _stopped(old_dir, script, arguments, given, console)
-            given[RECOVERY_PATH.key] = savepoint
+            set_process_overrides("cli", given | {TARGET.key: "plan"})
+            ready = planned_by(script, arguments)
+            _check_directory(new_dir, old_dir, ready)
+            given[RECOVERY_PATH.key] = _stopped(old_dir, ready, console)
         chosen = {CHECKPOINT_DIR.key: str(new_dir), EVOLUTION.key: "allow"}
         set_process_overrides("cli", given | chosen)
         with job_progress(console, plain=verbose, shows_metrics=verbose):
             run_script(script, arguments)
         return 0
 
-    raise typer.Exit(exit_status(action, console, verbose=verbose))
+    status = exit_status(
+        action, console, verbose=verbose, advice=lambda _: "stopped; the same command goes on"
+    )
+    raise typer.Exit(status)
 
 
-def _stopped(
-    old_dir: Path,
-    script: Path,
-    arguments: list[str] | None,
-    given: dict[str, str],
-    console: Console,
-) -> str:
+def _check_directory(new_dir: Path, old_dir: Path, ready: PlanReady) -> None:
+    """Refuse a directory in which the changed program cannot start; leave it as it is.
+
+    Raises:
+        EvolutionError: It has a job that has begun otherwise.
+        PenstockError: It cannot be the checkpoint directory of the program.
+    """
+    other = "Name a directory that does not exist, or that of an earlier attempt."
+    if new_dir.resolve() == old_dir.resolve():
+        raise EvolutionError(f"OLD_DIR and NEW_DIR are both {new_dir}", hint=other)
+    directory = JobDirectory.open(str(new_dir), ready.plan, ready.configuration.get(JOB_NAME))
+    has_begun = directory.has_begun
+    directory.refuse()
+    if has_begun:
+        raise EvolutionError(f"{new_dir} has a job that began without a savepoint", hint=other)
+
+
+def _stopped(old_dir: Path, ready: PlanReady, console: Console) -> str:
     """Stop the job unless it has stopped, and return its savepoint.
 
     Raises:
         EvolutionError: The program cannot go on from there; the job was not stopped.
     """
-    set_process_overrides("cli", given | {TARGET.key: "plan"})
-    text, is_possible = evolution_text(planned_by(script, arguments).plan, old_dir, 1000)
+    stopped = ObservedJob.at(old_dir).record("stopped")
+    text, is_possible = evolution_text(ready, old_dir.absolute(), 1000)
     console.print(Text(text), soft_wrap=True)
     if not is_possible:
+        state = "was not" if stopped is None else "had been"
         raise EvolutionError(
-            f"the program cannot go on with the state of {old_dir}, see above; the job was not stopped",
-            hint="Correct the program, or start it in a new directory without state.",
+            f"the program cannot go on with the state of {old_dir}, see above; the job {state} stopped",
+            hint=f"Correct the program; or start it in a new directory, from a savepoint with {EVOLUTION.key} keep or without state.",
         )
-    stopped = ObservedJob.at(old_dir).record("stopped")
     if stopped is not None:
         return str(stopped["savepoint"])
     return take_savepoint(old_dir, None, console, stop=True, limit=None)[0]

@@ -87,6 +87,11 @@ class PartChange:
     reason: str = ""
     has_state: bool = False
 
+    @property
+    def described(self) -> str:
+        """The name, and the uid if it is another text."""
+        return self.name if self.name == self.uid else f"{self.name} (uid {self.uid})"
+
 
 @dataclass(frozen=True, slots=True)
 class Evolution:

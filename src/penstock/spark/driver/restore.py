@@ -147,7 +147,7 @@ _IGNORE_POSITIONS = "execution.state-recovery.ignore-source-positions"
 def match_savepoint(
     plan: PhysicalPlan,
     savepoint: Savepoint,
-    path: Path | ObjectPath,
+    path: object,
     *,
     ignore_unclaimed: bool,
     ignore_positions: bool,

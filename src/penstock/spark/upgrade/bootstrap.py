@@ -25,7 +25,7 @@ from penstock.config.options import (
     RECOVERY_PATH,
     EvolutionPolicy,
 )
-from penstock.errors import EvolutionError
+from penstock.errors import EvolutionError, SavepointMismatchError
 from penstock.failpoint import failpoint
 from penstock.filesystem.stored_path import JobPath
 from penstock.graph.logical import LogicalGraph
@@ -37,7 +37,7 @@ from penstock.plan.phases.backlog import known_cuts, with_cuts
 from penstock.plan.physical import PhysicalPlan, RunPlan
 from penstock.plan.planner import plan_bootstrap
 from penstock.runtime.task.report import Report
-from penstock.spark.driver.restore import fetched_savepoint
+from penstock.spark.driver.restore import fetched_savepoint, match_savepoint
 from penstock.spark.driver.restored import Restored
 from penstock.spark.job.event_log import event_log_of, job_started
 from penstock.spark.job.hand_over import read_hand_over, verified_files
@@ -126,6 +126,21 @@ class Bootstrap:
         if self.graph is not None and any(each.is_region for each in self.plan.pipelines):
             found.append("  operators that answer at the end of bounded input are not read again")
         return found
+
+    def mismatches(self, savepoint: Savepoint, *, ignore_positions: bool) -> list[str]:
+        """Return why a start that reads no history is refused, as `refusals` does."""
+        if self.graph is None:
+            try:
+                match_savepoint(
+                    self.plan,
+                    savepoint,
+                    self.evolution.place,
+                    ignore_unclaimed=True,
+                    ignore_positions=ignore_positions,
+                )
+            except SavepointMismatchError as mismatch:
+                return [f"  {mismatch.problem}"]
+        return []
 
     def check(self, savepoint: Savepoint) -> None:
         """Refuse a history that cannot be read again.

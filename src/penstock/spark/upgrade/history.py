@@ -111,15 +111,21 @@ def history_of(
     Args:
         plan: The program.
         records: The stored positions.
-        sources: Uids of the sources.
+        sources: Uids of the sources. The kinds of all others are compared too.
     """
     known = {record.uid: record for record in records}
     wanted = {*sources}
     made = History()
     for source, uid in source_uids(plan).items():
+        described, record = plan.source(source), known.get(uid)
+        kinds = tuple(part.kind for part in described.parts)
+        if record is not None and record.kinds != kinds:
+            made.refused[uid] = (
+                f"it was {', then '.join(record.kinds)}, and is {', then '.join(kinds)}"
+            )
+            continue
         if uid not in wanted:
             continue
-        described, record = plan.source(source), known.get(uid)
         try:
             if record is None:
                 made.parts[uid] = _of_new(described)
@@ -161,8 +167,6 @@ def _of_new(source: SourcePlan) -> dict[int, PartHistory]:
 def _of_stored(source: SourcePlan, record: SourceRecord) -> dict[int, PartHistory]:
     if record.part is None:
         raise CannotReadAgain("the job waited for other input before it read this source")
-    if len(source.parts) <= record.part:
-        raise CannotReadAgain(f"it had {len(record.kinds)} parts, and has {len(source.parts)}")
     found = {
         number: _of_part(source.parts[number], record, number)
         for number in range(record.part + 1)

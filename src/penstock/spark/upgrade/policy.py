@@ -24,8 +24,7 @@ def lines_of(evolution: Evolution) -> Iterator[str]:
     """Yield a line for each operator, source and sink that is not kept."""
     for word, part in evolution.parts:
         if part.change is not PartStatus.KEPT:
-            named = part.name if part.name == part.uid else f"{part.name} (uid {part.uid})"
-            yield f"  {part.change.value}: {word} {named}: {part.reason}"
+            yield f"  {part.change.value}: {word} {part.described}: {part.reason}"
 
 
 def decide(
