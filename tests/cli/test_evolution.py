@@ -264,11 +264,11 @@ def test_a_user_at_a_terminal_decides(job, saved, monkeypatch, typed, decided):
         else:
             assert decide(evolution, Configuration(), answers) is decided
         shown = seen.read(4000).decode()
-        while "stops: " not in shown:
+        while "start: " not in shown:
             shown += seen.read(4000).decode()
     assert "The program differs from that of savepoint 1:" in shown
     assert "  changed: operator map (uid pairs): its function differs" in shown
-    assert shown.endswith("allow or keep? Anything else stops: ")
+    assert shown.endswith("allow or keep? Any other text stops the start: ")
 
 
 def test_without_a_terminal_nobody_is_asked(job, saved):

@@ -115,7 +115,7 @@ class Bootstrap:
         stored = stored_program(savepoint, self.evolution.place)
         if self.graph is not None:
             found += [
-                f"  sink {name} has no uid: whether it is new, and gets the history, is not known"
+                f"  sink {name} has no uid: it may be new and need the history, or have been there before"
                 for name in unclear_sinks(self.plan, stored)
             ]
         groups = self.plan.options.max_parallelism
@@ -124,7 +124,7 @@ class Bootstrap:
                 f"  the state has {savepoint.max_parallelism} key groups, and the program {groups}"
             )
         if self.graph is not None and any(each.is_region for each in self.plan.pipelines):
-            found.append("  operators that answer at the end of bounded input are not read again")
+            found.append("  a bounded region has results only at its end, so its history cannot be read up to a position")
         return found
 
     def mismatches(self, savepoint: Savepoint, *, ignore_positions: bool) -> list[str]:

@@ -220,18 +220,18 @@ def _ranges(record: SourceRecord, number: int) -> tuple[Splits, Names | None]:
     """Return the positions of a part that were read."""
     began = record.began.get(str(number))
     if began is None:
-        raise CannotReadAgain("where the job began to read it was not recorded")
+        raise CannotReadAgain("the savepoint has no record of where the job began to read it")
     names = began.get(NAMES)
     ranges = [(start, end) for start, end in began["splits"]]
     if number != record.part:
         if any(end is None for _, end in ranges):
-            raise CannotReadAgain("where the job left its beginning was not recorded")
+            raise CannotReadAgain("the savepoint has no record of where the job left its beginning")
         return ranges, None if names is None else tuple(names)
     now = record.position["splits"]
     later = record.position.get(NAMES)
     if len(now) > len(ranges):
         added = "" if later is None else f", {', '.join(map(repr, later[len(ranges) :]))}"
-        raise CannotReadAgain(f"splits were added{added}, whose beginning was not recorded")
+        raise CannotReadAgain(f"splits were added{added}, and the savepoint has no record of where they began")
     read: Splits = [(start, at) for (start, _), (at, _) in zip(ranges, now, strict=True)]
     return read, None if later is None else tuple(later)
 
@@ -245,7 +245,7 @@ def _frame(part: Source, record: SourceRecord, number: int) -> PartHistory:
 
 def _foreign(part: Source, record: SourceRecord, number: int) -> PartHistory:
     del part, record, number
-    raise CannotReadAgain("it is a stream of your own, which only you can begin again")
+    raise CannotReadAgain("it is a stream of your own, and only your program can begin it again")
 
 
 _AGAIN: Mapping[SourceKind, Callable[[Source, SourceRecord, int], PartHistory]] = {

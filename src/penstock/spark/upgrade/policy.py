@@ -53,7 +53,7 @@ def _from_terminal(evolution: Evolution, answers: Sequence[EvolutionPolicy]) -> 
     shown = "\n".join(lines_of(evolution))
     choices = " or ".join(answer.name.lower() for answer in answers)
     sys.stderr.write(f"The program differs from that of {evolution.place}:\n{shown}\n")
-    sys.stderr.write(f"{choices}? Anything else stops: ")
+    sys.stderr.write(f"{choices}? Any other text stops the start: ")
     sys.stderr.flush()
     chosen = sys.stdin.readline().strip().upper()
     return EvolutionPolicy.__members__.get(chosen, EvolutionPolicy.REFUSE)
