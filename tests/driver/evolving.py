@@ -213,7 +213,7 @@ def upgrade(
         before = history.sinks
     program = outline_of(new, new.runs[-1], "", "")
     merged = merged_manifest(kept, parts, program.operators, ())
-    restored = match_savepoint(new, merged, "merged", ignore_unclaimed=True, ignore_positions=False)  # type: ignore[arg-type]
+    restored = match_savepoint(new, merged, "merged", ignore_unclaimed=True, ignore_positions=False)
     (run,) = new.runs
     middle = run_segment(
         new, run, between(new, first, second), schedule, handed=restored.handed, state=state

@@ -124,7 +124,9 @@ class Bootstrap:
                 f"  the state has {savepoint.max_parallelism} key groups, and the program {groups}"
             )
         if self.graph is not None and any(each.is_region for each in self.plan.pipelines):
-            found.append("  a bounded region has results only at its end, so its history cannot be read up to a position")
+            found.append(
+                "  a bounded region has results only at its end, so its history cannot be read up to a position"
+            )
         return found
 
     def mismatches(self, savepoint: Savepoint, *, ignore_positions: bool) -> list[str]:

@@ -231,7 +231,9 @@ def _ranges(record: SourceRecord, number: int) -> tuple[Splits, Names | None]:
     later = record.position.get(NAMES)
     if len(now) > len(ranges):
         added = "" if later is None else f", {', '.join(map(repr, later[len(ranges) :]))}"
-        raise CannotReadAgain(f"splits were added{added}, and the savepoint has no record of where they began")
+        raise CannotReadAgain(
+            f"splits were added{added}, and the savepoint has no record of where they began"
+        )
     read: Splits = [(start, at) for (start, _), (at, _) in zip(ranges, now, strict=True)]
     return read, None if later is None else tuple(later)
 
