@@ -18,6 +18,7 @@ from penstock.spark.job.observed_job import ObservedJob
 
 COMPARE = "penstock.spark.inspect.output_diff:compare_outputs"
 HOW = "penstock.spark.inspect.row_differences:OutputComparison"
+DIFFERING = "penstock.spark.inspect.row_differences:columns_differing"
 VALUE_TEXT = "penstock.spark.inspect.state_columns:value_text"
 """They are imported when the command needs them."""
 
@@ -160,7 +161,7 @@ def _show(differences: Sequence[Any]) -> None:
             one, other = change.before, change.after
             if one is not None and other is not None:
                 # The columns that are equal in both would hide the others.
-                one, other = each.how.differing(one, other)
+                one, other = resolve_name(DIFFERING)(each.how, one, other)
             where = each.sink if change.key is None else f"{each.sink} {text(change.key)}"
             show_change(where, *(None if row is None else text(row) for row in (one, other)))
         if each.first_time is not None:

@@ -10,7 +10,11 @@ from pathlib import Path
 
 from penstock.errors import ArgumentError, PenstockError
 from penstock.spark.inspect.job_outputs import JobOutput, outputs_of
-from penstock.spark.inspect.row_differences import OutputComparison, OutputDifference
+from penstock.spark.inspect.row_differences import (
+    OutputComparison,
+    OutputDifference,
+    check_columns,
+)
 
 StrPath = str | os.PathLike[str]
 Sinks = Mapping[str, tuple[StrPath, StrPath] | None]
@@ -64,7 +68,7 @@ def compare_outputs(
     found = [_compared(name, pair, how) for name, pair in pairs.items()]
     columns = dict.fromkeys(chain.from_iterable(each.columns for each in found))
     if columns:
-        how.check_columns([*how.tolerances, *filter(None, [how.time])], columns)
+        check_columns([*how.tolerances, *filter(None, [how.time])], columns)
     return found
 
 

@@ -66,48 +66,54 @@ class OutputComparison:
                     hint="Give a number from 0, such as 1e-9.",
                 )
 
-    def differing(self, one: Columns, other: Columns) -> tuple[Columns, Columns]:
-        """Return the columns of two rows that only one has, or that have other values."""
-        same = {n for n in one.keys() & other.keys() if self._is_same(n, one[n], other[n])}
-        return (
-            {name: value for name, value in one.items() if name not in same},
-            {name: value for name, value in other.items() if name not in same},
-        )
 
-    def _is_same(self, name: str, one: Any, other: Any) -> bool:
-        if shape_of(one) == shape_of(other):
-            return True
-        numbers = [_number(each) for each in (one, other, self.tolerances.get(name))]
-        if None in numbers:
-            return False
-        left, right, most = map(Decimal, numbers)  # type: ignore[arg-type]
-        return abs(left - right) <= most
+def columns_differing(
+    how: OutputComparison, one: Columns, other: Columns
+) -> tuple[Columns, Columns]:
+    """Return the columns of two rows that only one has, or that have other values."""
+    shared = one.keys() & other.keys()
+    same = {name for name in shared if _is_same(how, name, one[name], other[name])}
+    return (
+        {name: value for name, value in one.items() if name not in same},
+        {name: value for name, value in other.items() if name not in same},
+    )
 
-    def identity(self, row: Columns) -> Any:
-        """Return the hashable value that rows share if they are compared with each other.
 
-        Raises:
-            UnknownFieldError: The row lacks a key.
-        """
-        if not self.keys:
-            return shape_of({n: v for n, v in row.items() if n not in self.tolerances})
-        self.check_columns(self.keys, row)
-        return shape_of([row[name] for name in self.keys])
+def check_columns(names: Iterable[str], known: Iterable[str]) -> None:
+    """Check that names are columns.
 
-    @staticmethod
-    def check_columns(names: Iterable[str], known: Iterable[str]) -> None:
-        """Check that names are columns.
+    Raises:
+        UnknownFieldError: One is none.
+    """
+    for name in names:
+        if name not in known:
+            columns = tuple(known)
+            raise UnknownFieldError(
+                f"no row has a column {name!r}{did_you_mean(name, columns)}",
+                hint=f"The columns are {', '.join(columns)}.",
+            )
 
-        Raises:
-            UnknownFieldError: One is none.
-        """
-        for name in names:
-            if name not in known:
-                columns = tuple(known)
-                raise UnknownFieldError(
-                    f"no row has a column {name!r}{did_you_mean(name, columns)}",
-                    hint=f"The columns are {', '.join(columns)}.",
-                )
+
+def _is_same(how: OutputComparison, name: str, one: Any, other: Any) -> bool:
+    if shape_of(one) == shape_of(other):
+        return True
+    numbers = [_number(value) for value in (one, other, how.tolerances.get(name))]
+    if None in numbers:
+        return False
+    left, right, most = map(Decimal, numbers)  # type: ignore[arg-type]
+    return abs(left - right) <= most
+
+
+def _identity(how: OutputComparison, row: Columns) -> Any:
+    """Return the hashable value that rows share if they are compared with each other.
+
+    Raises:
+        UnknownFieldError: The row lacks a key.
+    """
+    if not how.keys:
+        return shape_of({n: v for n, v in row.items() if n not in how.tolerances})
+    check_columns(how.keys, row)
+    return shape_of([row[name] for name in how.keys])
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +211,7 @@ class OutputDifference:
             for whole in some:
                 row = {name: each for name, each in whole.items() if name not in self.how.ignored}
                 self.columns.update(dict.fromkeys(row))
-                waiting[hash(self.how.identity(row)) % count].append(row)
+                waiting[hash(_identity(self.how, row)) % count].append(row)
             for part, of_part in zip(parts, waiting, strict=True):
                 part.extend(of_part)
         return parts
@@ -226,7 +232,7 @@ class OutputDifference:
     def _by_key(self, one: list[Columns], other: list[Columns]) -> list[RowChange]:
         how = self.how
         # Not `last_per_key`, for which 1 and True are one key.
-        before, after = ({how.identity(row): row for row in rows} for rows in (one, other))
+        before, after = ({_identity(how, row): row for row in rows} for rows in (one, other))
         self.rows_a += len(before)
         self.rows_b += len(after)
         return [
@@ -234,7 +240,7 @@ class OutputDifference:
             for key, row in (before | after).items()
             if key not in before
             or key not in after
-            or how.differing(before[key], after[key]) != ({}, {})
+            or columns_differing(how, before[key], after[key]) != ({}, {})
         ]
 
     def _as_often(self, one: list[Columns], other: list[Columns]) -> list[RowChange]:
@@ -251,11 +257,13 @@ class OutputDifference:
         """Return the rows without a partner: the least one that is left and equal but for tolerances."""
         groups: dict[Any, list[Columns]] = {}
         for row in sorted(other, key=_order):
-            groups.setdefault(self.how.identity(row), []).append(row)
+            groups.setdefault(_identity(self.how, row), []).append(row)
         gone = []
         for row in sorted(one, key=_order):
-            left = groups.get(self.how.identity(row), [])
-            near = (at for at, o in enumerate(left) if self.how.differing(row, o) == ({}, {}))
+            left = groups.get(_identity(self.how, row), [])
+            near = (
+                at for at, o in enumerate(left) if columns_differing(self.how, row, o) == ({}, {})
+            )
             at = next(near, None)
             if at is None:
                 gone.append(row)
