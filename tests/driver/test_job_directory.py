@@ -14,7 +14,6 @@ from penstock.datastream.connectors import DataGeneratorSource
 from penstock.errors import JobMismatchError
 from penstock.plan.physical import PhysicalPlan
 from penstock.spark.job.job_directory import JobDirectory
-from penstock.wire.atomic_file import read_verified, write_verified
 from tests.runtime.jobs import STREAMING, environment
 
 
@@ -67,13 +66,3 @@ def test_another_parallelism_and_a_multiple_of_the_key_groups_are_accepted(tmp_p
         with pytest.raises(JobMismatchError, match=f"has 512 key groups, this job {fewer}"):
             JobDirectory.open(str(tmp_path), plan_of(3, key_groups=fewer), "a job")
     open_and_leave(tmp_path, plan_of(2, key_groups=512))
-
-
-def test_a_directory_of_an_earlier_version_accepts_what_adds_no_exchange(tmp_path: Path) -> None:
-    open_and_leave(tmp_path, plan_of(3))
-    job = read_verified(tmp_path / "job.json")
-    del job["layouts"]
-    write_verified(tmp_path / "job.json", job)
-    open_and_leave(tmp_path, plan_of(4))
-    with pytest.raises(JobMismatchError, match="'some'"):
-        open_and_leave(tmp_path, plan_of(2))

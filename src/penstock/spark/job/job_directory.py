@@ -97,10 +97,6 @@ def has_staged(directory: JobPath) -> bool:
     return inner.exists() and any(_STAGED.fullmatch(name) for name in steps_of(inner).names())
 
 
-_LAYOUTS = "layouts"
-"""Entry of a directory whose state is stored with its layout; earlier versions had one layout per directory."""
-
-
 def snapshot_step(source: int) -> str:
     """Return the step at which the snapshot of a source is complete."""
     return f"snapshot-{source}"
@@ -378,7 +374,6 @@ class JobDirectory:
                     _UIDS: _PLACES,
                     PIPELINES: [run.pipeline for run in plan.runs],
                     _KEY: secrets.token_hex(32),
-                    _LAYOUTS: True,
                 },
             )
             return
@@ -408,9 +403,7 @@ class JobDirectory:
         Raises:
             JobMismatchError: It is another one, or its state cannot be divided into the key groups.
         """
-        before, after = known["shape"], shape
-        if known.get(_LAYOUTS) or _exchanges(before) == _exchanges(after):
-            before, after = without_parallelism(before), without_parallelism(after)
+        before, after = without_parallelism(known["shape"]), without_parallelism(shape)
         if before != after:
             raise JobMismatchError(
                 f"the graph of {job_name!r} has changed since {self.path} was written: "
@@ -435,11 +428,6 @@ class JobDirectory:
 def _key_groups(known: dict[str, Any]) -> int:
     number: int = known.get(KEY_GROUPS, known["shape"]["max_parallelism"])
     return number
-
-
-def _exchanges(shape: dict[str, Any]) -> list[list[Any]]:
-    """Return the exchanges of a shape without the numbers of subtasks, and the level of each operator."""
-    return [[op[:3] for op in shape["operators"]], [each[:6] for each in shape["channels"]]]
 
 
 def key_groups_hint(groups: int) -> str:
