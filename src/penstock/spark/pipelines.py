@@ -24,6 +24,7 @@ from penstock.spark.driver.batch_run import BatchRun
 from penstock.spark.driver.restore import state_files_of
 from penstock.spark.driver.run_context import JobContext
 from penstock.spark.job.hand_over import read_hand_over, verified_files
+from penstock.spark.job.state_layout import StateLayout
 from penstock.spark.live.epochs.epoch_run import EpochRun, recommit
 from penstock.spark.live.run_bounds import Predecessor, is_superseded, remove_superseded
 from penstock.spark.savepoints.job_savepoints import JobSavepoints
@@ -144,7 +145,7 @@ class PipelineRuns:
         files = self._needed([snapshot / name for name in recorded], after, (after,))
         if files:
             files = verified_files(snapshot, recorded)
-        layout = job.directory.layout_of(done.get("layout"))
+        layout = StateLayout.from_json(done["layout"])
         handed = layout.moved(read_hand_over(done), job.plan, job.directory.fingerprint)
         return Predecessor(handed, files, ended, key_groups=layout.max_parallelism)
 

@@ -41,6 +41,7 @@ from penstock.spark.driver.sink_stage import StagedEpoch
 from penstock.spark.failures.final_failures import FinalFailure
 from penstock.spark.failures.known_failures import java_causes
 from penstock.spark.job.hand_over import describe_hand_over
+from penstock.spark.job.state_layout import StateLayout
 from penstock.spark.session.job_settings import plan_with_partitions
 from penstock.spark.sources.bad_records import read_failure
 from penstock.spark.sources.line_reads import LINES_NAMES
@@ -217,7 +218,7 @@ class BatchRun:
         self._job.report_metrics(self._run.index, 0, staged.report)
         self._log_spilled(staged.report)
         records = staged.report.records_read
-        layout = self._job.directory.layout_of(recorded.get("layout"))
+        layout = StateLayout.from_json(recorded["layout"])
         done = {
             **describe_hand_over(staged.report, staged.state_files, layout),
             "records": records,

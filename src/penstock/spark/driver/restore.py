@@ -73,7 +73,7 @@ def restore(
     """
     recorded = directory.step(_STEP)
     if recorded is not None:
-        layout = directory.layout_of(recorded.get("layout"))
+        layout = StateLayout.from_json(recorded["layout"])
         return Restored.from_json(recorded).moved(plan, layout, directory.fingerprint)
     configured = configuration.get(RECOVERY_PATH)
     if configured is None or directory.has_begun:

@@ -44,7 +44,6 @@ import re
 import secrets
 import tempfile
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +70,6 @@ from penstock.spark.job.job_steps import (
     steps_of,
 )
 from penstock.spark.job.mounted_path import checkpoint_path
-from penstock.spark.job.state_layout import StateLayout
 from penstock.spark.job.stored_lock import DRIVERS, StoredLock, check_can_be_stored
 from penstock.wire.atomic_file import (
     PRIVATE_DIRECTORY,
@@ -112,7 +110,6 @@ class JobDirectory:
         is_new: True if the directory contained no job when it was opened.
         plan: The plan of the job, with the uids under which the directory has its state.
         fingerprint: That of the plan.
-        first_layout: Layout of what is stored without one, by an earlier version.
     """
 
     def __init__(self, path: JobPath, plan: PhysicalPlan, *, is_temporary: bool) -> None:
@@ -122,7 +119,6 @@ class JobDirectory:
         self.is_new = False
         self.job_id = ""
         self.fingerprint = fingerprint(plan)
-        self.first_layout = StateLayout.of(plan, self.fingerprint)
         self._lock: JobLock | StoredLock | None = None
         self._recorded: RecordedSteps | None = None
         self._failures: tempfile.TemporaryDirectory[str] | None = None
@@ -206,10 +202,6 @@ class JobDirectory:
         assert known is not None, "the directory has been identified"
         if number != _key_groups(known):
             self.record("job", {**known, KEY_GROUPS: number})
-
-    def layout_of(self, recorded: dict[str, Any] | None) -> StateLayout:
-        """Return a recorded layout; that of the directory if an earlier version recorded none."""
-        return self.first_layout if recorded is None else StateLayout.from_json(recorded)
 
     def put_back(self, name: str, payload: dict[str, Any] | None) -> None:
         """Let a step be as it was before this start, None if it was not recorded; do nothing if that fails."""
@@ -419,10 +411,6 @@ class JobDirectory:
                 f"the state in {self.path} has {groups} key groups, this job {now}",
                 hint=key_groups_hint(groups),
             )
-        first = known["shape"]["max_parallelism"]
-        self.first_layout = replace(
-            self.first_layout, fingerprint=known["fingerprint"], max_parallelism=first
-        )
 
 
 def _key_groups(known: dict[str, Any]) -> int:

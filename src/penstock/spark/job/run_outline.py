@@ -220,19 +220,18 @@ OUTLINE_BEFORE = "outline-before"
 
 
 def outline_in(
-    step: Callable[[str], dict[str, Any] | None], run: int, layout: str | None, first: str
+    step: Callable[[str], dict[str, Any] | None], run: int, layout: str | None
 ) -> RunOutline | None:
     """Return the outline of a run with the layout of its newest epoch; None if the run has not begun.
 
     Args:
         step: Returns the record of a step of the job.
         run: Index of the run.
-        layout: Fingerprint in the record of the epoch; None if an earlier version made it, or there is no epoch.
-        first: Fingerprint at the first start of the job, which is that of all that earlier versions made.
+        layout: Fingerprint in the record of the epoch; None if there is no epoch.
     """
     recorded = [step(f"run-{run}.{name}") for name in ("outline", OUTLINE_BEFORE)]
     found = [RunOutline.from_json(each) for each in recorded if each is not None]
-    fitting = [each for each in found if (each.fingerprint or first) == (layout or first)]
+    fitting = [outline for outline in found if outline.fingerprint == layout]
     return next(iter((*fitting, *found)), None)
 
 

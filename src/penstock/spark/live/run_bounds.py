@@ -192,7 +192,7 @@ def record_outline(
     directory = job.directory
     before = outline
     if stored not in {None, directory.fingerprint}:
-        found = outline_in(directory.step, run, stored, directory.first_layout.fingerprint)
+        found = outline_in(directory.step, run, stored)
         assert found is not None, "it is recorded before the first epoch"
         before = found
         directory.record(f"run-{run}.{OUTLINE_BEFORE}", found.to_json())

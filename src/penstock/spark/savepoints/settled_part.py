@@ -168,7 +168,7 @@ def begun(job: ObservedJob, run: int, layout: str | None = None) -> tuple[RunOut
     Raises:
         SavepointError: The run has not begun.
     """
-    outline = outline_in(job.record, run, layout, job.fingerprint)
+    outline = outline_in(job.record, run, layout)
     pinned = job.record(f"run-{run}.pinned")
     if outline is None or pinned is None:
         raise SavepointError(

@@ -44,6 +44,7 @@ from penstock.spark.job.hand_over import read_hand_over, verified_files
 from penstock.spark.job.job_directory import BOOTSTRAP, JobDirectory, has_staged
 from penstock.spark.job.observed_job import RESTORED, ObservedJob
 from penstock.spark.job.run_outline import begun_with, outline_of
+from penstock.spark.job.state_layout import StateLayout
 from penstock.spark.job_client import SparkJobClient
 from penstock.spark.savepoints.job_savepoints import unwritable
 from penstock.spark.sources.line_reads import is_read_by_lines
@@ -255,7 +256,7 @@ class _Reading:
         try:
             self._check_functions(inner)
             if inner.step(RESTORED) is None:
-                inner.record(RESTORED, self._restored(inner.plan).to_json())
+                inner.record(RESTORED, self._restored(inner).to_json())
             client = SparkJobClient(inner.plan, settings, inner, events, self.session)
             begun = job_started(inner.plan, settings)
         except BaseException:
@@ -286,11 +287,12 @@ class _Reading:
                 "written, and begin again.",
             )
 
-    def _restored(self, plan: PhysicalPlan) -> Restored:
+    def _restored(self, inner: JobDirectory) -> Restored:
         """Return the input of the job, whose files have columns."""
+        plan = inner.plan
         restored = self.bootstrap.history.restored(plan, self.bootstrap.evolution.place)
         left = {key: self._with_columns(plan, key, files) for key, files in restored.left.items()}
-        return replace(restored, left=left)
+        return replace(restored, left=left, layout=StateLayout.of(plan, inner.fingerprint))
 
     def _with_columns(
         self, plan: PhysicalPlan, key: tuple[int, int], files: PinnedFiles

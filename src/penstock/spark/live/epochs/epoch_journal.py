@@ -238,5 +238,5 @@ class EpochJournal:
             EpochPositions.from_json(record.positions),
             record.positions["event"],
             StagedEpoch(committables, state_files, report),
-            record.positions.get(LAYOUT) or self._directory.first_layout.fingerprint,
+            record.positions[LAYOUT],
         )
