@@ -41,6 +41,17 @@ def test_a_layer_wins_key_by_key(below, above):
     assert Configuration.from_dict(below).layered("file", above).to_dict() == {**below, **above}
 
 
+def test_a_final_layer_wins_over_the_command_line():
+    set_process_overrides("cli", {"a": "line", "b": "line"})
+    try:
+        conf = Configuration.from_dict({"a": "program"}).layered(
+            "engine", {"a": "1"}, is_final=True
+        )
+        assert Configuration(conf).layered("file", {"a": "2"}).to_dict() == {"a": "1", "b": "line"}
+    finally:
+        set_process_overrides("cli", {})
+
+
 @given(settings, settings)
 def test_add_all_wins_key_by_key_and_leaves_the_other_alone(mine, other):
     source = Configuration.from_dict(other)

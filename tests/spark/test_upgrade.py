@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from penstock import failpoint
 from penstock.api.environment.job import JobClient
 from penstock.common import Types, WatermarkStrategy
+from penstock.config import set_process_overrides
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.connectors import FileSink, FileSource, HybridSource
 from penstock.errors import EvolutionError, PenstockError
@@ -98,15 +100,21 @@ def settings(tmp_path: Path, savepoint: str, evolution: str) -> dict[str, Any]:
     }
 
 
-def again(environment: Environment, tmp_path: Path, savepoint: str) -> JobClient:
+@pytest.fixture
+def command_line() -> Iterator[Callable[[dict[str, Any]], None]]:
+    """Return what sets the values of the command line, as `penstock upgrade` does."""
+    yield lambda values: set_process_overrides("cli", values)
+    set_process_overrides("cli", {})
+
+
+def again(environment: Environment, tmp_path: Path) -> JobClient:
     """Start the changed program, whose failpoints count anew."""
     failpoint.count_anew()
-    env = environment("mixed", **settings(tmp_path, savepoint, "allow"))
-    return counts_job(env, tmp_path, has_new=True)
+    return counts_job(environment("mixed"), tmp_path, has_new=True)
 
 
 def test_new_operators_join_after_failures_at_each_step(
-    environment, tmp_path, stopped, monkeypatch
+    environment, tmp_path, stopped, monkeypatch, command_line
 ):
     with pytest.raises(EvolutionError, match=r"new: operator map \(uid ones\)") as refused:
         counts_job(
@@ -119,10 +127,11 @@ def test_new_operators_join_after_failures_at_each_step(
     failpoint.count_anew()
     monkeypatch.setenv("PENSTOCK_FAILPOINT", ",".join(f"{step}:1:raise" for step in STEPS))
     monkeypatch.setenv("PENSTOCK_FAILPOINT_MARKER", str(markers))
+    command_line(settings(tmp_path, stopped, "allow"))
     for _ in STEPS:
         with pytest.raises(PenstockError, match="failpoint"):
-            again(environment, tmp_path, stopped)
-    client = again(environment, tmp_path, stopped)
+            again(environment, tmp_path)
+    client = again(environment, tmp_path)
     assert {path.name for path in markers.iterdir()} == {f"{step}:1:raise" for step in STEPS}
     wait_for(client, lambda: written(tmp_path / "new") >= often(6))
     client.cancel()

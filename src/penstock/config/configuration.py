@@ -2,7 +2,7 @@
 
 A value is looked up from the last layer to the first:
 
-    default  <  program (`set_string` and its siblings)  <  `layered(...)`  <  process overrides
+    default  <  program (`set_string` and its siblings)  <  `layered(...)`  <  process overrides  <  final layers
 
 so a value given on the command line wins over the program, which wins over the default.
 
@@ -157,10 +157,12 @@ class Configuration:
         self._program: dict[str, str] = {}
         self._given: dict[str, object] = {}  # what was set, where that was no text
         self._upper: tuple[tuple[str, dict[str, str]], ...] = ()
+        self._final: tuple[tuple[str, dict[str, str]], ...] = ()
         if other is not None:
             self._program |= other._program  # noqa: SLF001 - the same class
             self._given |= other._given  # noqa: SLF001
             self._upper = other._upper  # noqa: SLF001
+            self._final = other._final  # noqa: SLF001
 
     @staticmethod
     def from_dict(map: Mapping[str, object]) -> Configuration:  # noqa: A002 - PyFlink's name
@@ -174,15 +176,22 @@ class Configuration:
             made.set(key, value)
         return made
 
-    def layered(self, name: str, values: Mapping[str, str]) -> Configuration:
-        """Return a copy in which `values` override all other values, those set later too.
+    def layered(
+        self, name: str, values: Mapping[str, str], *, is_final: bool = False
+    ) -> Configuration:
+        """Return a copy in which `values` override those of the program, those set later too.
 
         Args:
             name: Name of the layer, for error messages.
             values: Key to text.
+            is_final: Whether they override those of the process, such as of the command line, too.
         """
         made = Configuration(self)
-        made._upper = (*self._upper, (name, dict(values)))
+        layer = (name, dict(values))
+        if is_final:
+            made._final = (*self._final, layer)
+        else:
+            made._upper = (*self._upper, layer)
         return made
 
     def set(self, key: str | ConfigOption[Any], value: object) -> Configuration:
@@ -431,6 +440,7 @@ class Configuration:
         """Yield all layers, the winning one last."""
         yield from self._own_layers()
         yield from process_overrides()
+        yield from self._final
 
     def _find(self, *keys: str) -> _Found | None:
         for name, values in reversed(tuple(self._layers())):

@@ -209,7 +209,7 @@ def _without_dropped(configuration: Configuration) -> Configuration:
     """Let a program drop state, if the policy allows changes."""
     if configuration.get(EVOLUTION) is not EvolutionPolicy.ALLOW:
         return configuration
-    return configuration.layered("evolution", {IGNORE_UNCLAIMED_STATE.key: "true"})
+    return configuration.layered("evolution", {IGNORE_UNCLAIMED_STATE.key: "true"}, is_final=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,14 +240,13 @@ class _Reading:
             failpoint("bootstrap.read")
             self._merge(plan, target)
         failpoint("bootstrap.merged")
-        return self.configuration.layered(
-            "evolution", {RECOVERY_PATH.key: str(target), IGNORE_UNCLAIMED_STATE.key: "true"}
-        )
+        merged = {RECOVERY_PATH.key: str(target), IGNORE_UNCLAIMED_STATE.key: "true"}
+        return self.configuration.layered("evolution", merged, is_final=True)
 
     def _read(self, place: JobPath) -> PhysicalPlan:
         """Run the job that reads the history to its end, and return its plan."""
         name = f"{self.configuration.get(JOB_NAME)} (history)"
-        settings = self.configuration.layered("evolution", {JOB_NAME.key: name})
+        settings = self.configuration.layered("evolution", {JOB_NAME.key: name}, is_final=True)
         if not has_staged(self.directory.path):
             remove_tree(place, self.directory.fence)  # no output is visible
         create_directory(place.parent, PRIVATE_DIRECTORY)
