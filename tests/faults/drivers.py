@@ -36,6 +36,7 @@ class Drivers:
         settings: Configuration, beside that of every job here.
         started: How many drivers there were.
         stored: Its checkpoint directory if that is in a store.
+        command: The command and its arguments before the program.
     """
 
     script: Path
@@ -45,6 +46,7 @@ class Drivers:
     settings: Mapping[str, str] = field(default_factory=dict)
     started: int = 0
     stored: str | None = None
+    command: tuple[str, ...] = ("run",)
 
     def start(self, *places: str) -> subprocess.Popen[str]:
         """Start a driver with accidents at `places`, through the command line."""
@@ -58,7 +60,7 @@ class Drivers:
             environ["PENSTOCK_FAILPOINT"] = ",".join(places)
             environ["PENSTOCK_FAILPOINT_MARKER"] = str(self._directory(self.started))
         self.started += 1
-        command = [sys.executable, "-m", "penstock", "run", str(self.script)]
+        command = [sys.executable, "-m", "penstock", *self.command, str(self.script)]
         options = [f"-D{key}={value}" for key, value in settings.items()]
         return subprocess.Popen(
             [*command, *options, "--", *self.arguments],
