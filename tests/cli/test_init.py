@@ -56,7 +56,7 @@ def test_what_is_written(penstock, tmp_path):
 def test_its_test_passes(project):
     done = make(project, "test")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "3 passed" in done.stdout
+    assert "4 passed" in done.stdout
 
 
 def test_its_test_can_fail(project):
