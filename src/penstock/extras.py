@@ -117,23 +117,13 @@ class Extra:
         return " ".join(["pip install", *(f"'{each}'" for each in self.requirements)])
 
     def check_installed(self, user: str = "", module: str = "") -> None:
-        """Check that a module can be imported, without importing it.
-
-        Raises:
-            MissingConnectorError: It cannot, and a connector needs it.
-            EnvironmentSetupError: It cannot, and something else needs it.
-        """
+        """Check that a module can be imported, without importing it."""
         name = module or self.module
         if not _is_there(name):
             raise self._missing(user or self.user, name, "is not installed")
 
     def load(self, module: str = "") -> Any:
-        """Return a module, imported.
-
-        Raises:
-            MissingConnectorError: It is not installed, and a connector needs it.
-            EnvironmentSetupError: It is not installed, and something else needs it.
-        """
+        """Return a module, imported."""
         name = module or self.module
         try:
             return import_module(name)

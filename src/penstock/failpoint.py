@@ -34,12 +34,7 @@ _passed: Counter[str] = Counter()
 
 
 def failpoint(name: str) -> None:
-    """Inject the failure that the environment arms for `name`, if it arms one.
-
-    Raises:
-        JobFailedError: The armed action is `raise`.
-        OSError: The armed action is `disk-full`.
-    """
+    """Inject the failure that the environment arms for `name`, if it arms one."""
     armed = os.environ.get("PENSTOCK_FAILPOINT")
     if armed is None:
         return

@@ -47,11 +47,7 @@ def failing_record(values: list[Any], position: Iterator[Any]) -> str:
 def user_failure(
     subject: str, where: str, cause: BaseException, created: CallSite | None
 ) -> UserFunctionError:
-    """Return the error about a user function that raised.
-
-    Raises:
-        KeyboardInterrupt: A signal interrupted the function.
-    """
+    """Return the error about a user function that raised."""
     hint = "Correct the function or filter out the record before it."
     if created:
         hint += f" The operator was created at {created}."
@@ -73,11 +69,7 @@ def refusal_of(
 def failure_as(
     made: type[E], failed: str, cause: BaseException, created: CallSite | None, *, hint: str
 ) -> E:
-    """Return an error of a class about a user's callable that raised.
-
-    Raises:
-        KeyboardInterrupt: A signal interrupted the callable.
-    """
+    """Return an error of a class about a user's callable that raised."""
     raise_interrupt(cause)
     frames, site = _frames(cause)
     stack = "".join(traceback.format_list(frames)).rstrip()
@@ -91,11 +83,7 @@ def failure_as(
 def failing_as(
     made: type[PenstockError], failed: str, created: CallSite | None, *, hint: str
 ) -> Iterator[None]:
-    """Turn an exception of a user's callable in the block into our error; propagate our errors.
-
-    Raises:
-        PenstockError: The block raised an exception.
-    """
+    """Turn an exception of a user's callable in the block into our error; propagate our errors."""
     try:
         yield
     except PenstockError:

@@ -57,11 +57,7 @@ def config(
 
 
 def options_of(key: str) -> Sequence[ConfigOption[Any]]:
-    """Return the option of a key, or else those whose keys begin with it.
-
-    Raises:
-        ConfigError: There is none.
-    """
+    """Return the option of a key, or else those whose keys begin with it."""
     exact = [option for option in ALL_OPTIONS if key in option.keys]
     found = exact or [
         option for option in ALL_OPTIONS if any(name.startswith(key) for name in option.keys)

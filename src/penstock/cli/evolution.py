@@ -18,16 +18,7 @@ _MIB = 1 << 20
 
 
 def evolution_text(ready: PlanReady, stored: Path, keys: int) -> tuple[str, bool]:
-    """Return the text, and whether the program could start with `execution.evolution` allow.
-
-    Args:
-        ready: The program.
-        stored: A savepoint, or the checkpoint directory of a job.
-        keys: Different keys of each keyed operator, for the estimate.
-
-    Raises:
-        PenstockError: There is no state, or a record of it is damaged.
-    """
+    """Return the text, and whether the program could start with `execution.evolution` allow."""
     savepoint = manifest_at(stored)
     bootstrap = Bootstrap.of(ready.plan, savepoint, stored)
     ignored = ready.configuration.get(IGNORE_SOURCE_POSITIONS)

@@ -99,14 +99,7 @@ def exit_status(
     advice: Callable[[KeyboardInterrupt], str] = resume_advice,
     failed: int = FAILED,
 ) -> int:
-    """Call `action`, report its exception, and return the exit status.
-
-    Returns:
-        The status of `action`; `failed` after an error, 130 after Ctrl-C, 143 after SIGTERM.
-
-    Raises:
-        SystemExit: `action` did.
-    """
+    """Call `action`, report its exception, and return the exit status: `failed` after an error, 130 after Ctrl-C, 143 after SIGTERM."""
     with sigterm_as_interrupt() as received:
         try:
             return action()

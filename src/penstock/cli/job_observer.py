@@ -32,29 +32,17 @@ class JobObserver:
 
     @classmethod
     def at(cls, path: JobPath) -> JobObserver:
-        """Return the observer of a directory.
-
-        Raises:
-            JobDirectoryError: It is no checkpoint directory, or a damaged one.
-        """
+        """Return the observer of a directory."""
         job = ObservedJob.at(path)
         return cls(job, events_in(job.path))
 
     def status(self) -> dict[str, Any]:
-        """Return the status of the job now; see `status_json`.
-
-        Raises:
-            JobDirectoryError: The directory cannot be read.
-        """
+        """Return the status of the job now; see `status_json`."""
         view = self.view()
         return status_json(view, view.state, time.time_ns() // 1_000_000)
 
     def view(self) -> JobView:
-        """Return the view of the job now.
-
-        Raises:
-            JobDirectoryError: The directory cannot be read, or is gone.
-        """
+        """Return the view of the job now."""
         self.job = ObservedJob.at(self.job.path)  # it may be gone, or be another one
         # In this order: a driver records the end of the job before it releases the directory.
         is_running = self.job.is_running()

@@ -58,11 +58,7 @@ _BESIDE = 4
 
 
 def plan_svg(plan: PhysicalPlan) -> str:
-    """Return the graph of a plan as SVG. Broken lines are exchanges between levels.
-
-    Raises:
-        EnvironmentSetupError: The extra `ui` is not installed.
-    """
+    """Return the graph of a plan as SVG. Broken lines are exchanges between levels."""
     nodes = [node.to_json() for node in nodes_of(plan)]
     layout = layout_of(nodes, [edge.to_json() for edge in edges_of(plan)])
     width, height = layout["width"], layout["height"]
@@ -247,11 +243,7 @@ def plan_of(script: Path, arguments: list[str] | None) -> PhysicalPlan:
 
 
 def planned_by(script: Path, arguments: list[str] | None) -> PlanReady:
-    """Run a program up to its first execute(), and return its plan; the target has to be `plan`.
-
-    Raises:
-        NoJobError: It does not execute a job.
-    """
+    """Run a program up to its first execute(), and return its plan; the target has to be `plan`."""
     try:
         with redirect_stdout(sys.stderr):
             run_script(script, arguments)

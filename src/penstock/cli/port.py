@@ -381,9 +381,6 @@ class PortedProgram:
 def ported(name: str, text: str) -> PortedProgram:
     """Return a program with its imports changed, and its remarks.
 
-    Raises:
-        ArgumentError: It is no Python.
-
     Examples:
         >>> ported("job.py", "from pyflink.common import Types").after
         'from penstock.common import Types'

@@ -41,9 +41,6 @@ from penstock.observe.events.sentences import metric_parts, records, sentence
 def duration(option: str, text: str) -> timedelta:
     """Return the value of an option of the command line.
 
-    Raises:
-        ConfigError: The unit is missing, or it is no duration.
-
     Examples:
         >>> duration("--timeout", "5min")
         datetime.timedelta(seconds=300)

@@ -122,11 +122,7 @@ class _Waiting:
     def for_savepoint(
         self, request: SavepointRequest, limit: timedelta | None
     ) -> tuple[str, tuple[str, ...]]:
-        """Return the savepoint, once it is complete, and the operators without a uid in it.
-
-        Raises:
-            SavepointError: The savepoint cannot be taken, the driver has ended, or the time is over.
-        """
+        """Return the savepoint, once it is complete, and the operators without a uid in it."""
         begun = time.monotonic()
         look_at = begun
         try:

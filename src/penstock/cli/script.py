@@ -54,10 +54,6 @@ def print_results(
     """Carry out a script, and print what its statements return as it comes.
 
     A job whose rows are printed is stopped when this call is interrupted.
-
-    Raises:
-        SqlError: A statement is wrong.
-        PenstockError: A job failed.
     """
 
     def show(result: Any) -> None:
@@ -127,11 +123,7 @@ Verbose = Annotated[
 
 
 def parse_definitions(definitions: Sequence[str] | None) -> dict[str, str]:
-    """Return `KEY=VALUE` settings by key; the last one of a key counts.
-
-    Raises:
-        BadParameter: A definition has no `=` or no key.
-    """
+    """Return `KEY=VALUE` settings by key; the last one of a key counts."""
     values: dict[str, str] = {}
     for definition in definitions or ():
         key, equals, value = definition.partition("=")
@@ -146,21 +138,13 @@ def parse_definitions(definitions: Sequence[str] | None) -> dict[str, str]:
 
 
 def settings(definitions: Sequence[str] | None, *, verbose: bool) -> dict[str, str]:
-    """Return the settings of the command line: the definitions, and those that `--verbose` implies.
-
-    Raises:
-        BadParameter: See `parse_definitions`.
-    """
+    """Return the settings of the command line: the definitions, and those that `--verbose` implies."""
     log = {SPARK_LOG_LEVEL: "INFO"} if verbose else {}
     return log | parse_definitions(definitions)
 
 
 def script_text(path: Path) -> str:
-    """Return the text of a script of SQL, without the mark with which some editors begin a file.
-
-    Raises:
-        SqlError: It is not UTF-8.
-    """
+    """Return the text of a script of SQL, without the mark with which some editors begin a file."""
     try:
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as cause:
@@ -172,8 +156,7 @@ def script_text(path: Path) -> str:
 def run_script(path: Path, arguments: Sequence[str] | None) -> None:
     """Run a program as `python path arguments...` would, in this process; of SQL its statements.
 
-    Raises:
-        BaseException: The program raised it, `SystemExit` included.
+    Whatever the program raises is raised, `SystemExit` included.
     """
     if path.suffix != SQL_SUFFIX:
         run_program(path, arguments or ())

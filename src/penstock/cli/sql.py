@@ -119,12 +119,7 @@ class SqlShell:
         self._verbose = verbose
 
     def run(self, lines: TypedLines | PipedLines) -> int:
-        """Carry out what is typed until the end, and return the exit status.
-
-        Raises:
-            PenstockError: A statement of a script failed; those behind it are not carried out.
-            KeyboardInterrupt: A script was interrupted in a statement.
-        """
+        """Carry out what is typed until the end, and return the exit status."""
         lines.complete_with(self._names)
         typed = ""
         self._say("SQL of Penstock. HELP; explains the shell.")

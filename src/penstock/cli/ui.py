@@ -34,11 +34,7 @@ class _ShownJob:
         self.controls = JobControls()
 
     def views(self) -> tuple[JobView, ...]:
-        """Return the view of the job now.
-
-        Raises:
-            JobDirectoryError: The directory cannot be read, or is gone.
-        """
+        """Return the view of the job now."""
         with self._lock:
             view = self._observer.view()
             if view.state in {*OVER, LOST}:

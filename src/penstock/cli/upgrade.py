@@ -81,12 +81,7 @@ def upgrade(
 
 
 def _check_directory(new_dir: Path, old_dir: Path, ready: PlanReady) -> None:
-    """Refuse a directory in which the changed program cannot start; leave it as it is.
-
-    Raises:
-        EvolutionError: It has a job that has begun otherwise.
-        PenstockError: It cannot be the checkpoint directory of the program.
-    """
+    """Refuse a directory in which the changed program cannot start; leave it as it is."""
     other = "Name a directory that does not exist, or that of an earlier attempt."
     if new_dir.resolve() == old_dir.resolve():
         raise EvolutionError(f"OLD_DIR and NEW_DIR are both {new_dir}", hint=other)
@@ -98,11 +93,7 @@ def _check_directory(new_dir: Path, old_dir: Path, ready: PlanReady) -> None:
 
 
 def _stopped(old_dir: Path, ready: PlanReady, console: Console) -> str:
-    """Stop the job unless it has stopped, and return its savepoint.
-
-    Raises:
-        EvolutionError: The program cannot go on from there; the job was not stopped.
-    """
+    """Stop the job unless it has stopped, and return its savepoint."""
     stopped = ObservedJob.at(old_dir).record("stopped")
     text, is_possible = evolution_text(ready, old_dir.absolute(), 1000)
     console.print(Text(text), soft_wrap=True)

@@ -39,11 +39,7 @@ class Parser(Generic[T_co]):
     read: Callable[[str], T_co]
 
     def __call__(self, text: str) -> T_co:
-        """Return the value of `text`.
-
-        Raises:
-            ConfigError: `text` is not of this type.
-        """
+        """Return the value of `text`."""
         return self.read(text)
 
 
@@ -75,10 +71,6 @@ def _quantity(text: str) -> tuple[int, str] | None:
 def parse_duration(value: str | timedelta) -> timedelta:
     """Return a duration of whole milliseconds, zero or more.
 
-    Raises:
-        ConfigError: Not a duration, negative, finer than a millisecond, or longer than
-            Python can hold.
-
     >>> parse_duration("2 min")
     datetime.timedelta(seconds=120)
     """
@@ -107,9 +99,6 @@ def parse_duration(value: str | timedelta) -> timedelta:
 def parse_memory(text: str) -> int:
     """Return a number of bytes; units are powers of 1024, as in Flink.
 
-    Raises:
-        ConfigError: Not a size.
-
     >>> parse_memory("64mb")
     67108864
     """
@@ -124,11 +113,7 @@ def parse_memory(text: str) -> int:
 
 
 def parse_bool(text: str) -> bool:
-    """Return the truth value of `true` or `false`, in any case.
-
-    Raises:
-        ConfigError: Anything else, `1` and `yes` included.
-    """
+    """Return the truth value of `true` or `false`, in any case."""
     values = {"true": True, "false": False}
     try:
         return values[text.strip().lower()]
@@ -139,11 +124,7 @@ def parse_bool(text: str) -> bool:
 
 
 def parse_int(text: str) -> int:
-    """Return a decimal integer.
-
-    Raises:
-        ConfigError: Not an integer: `1e3`, `1_000`, `1.0` and the empty text are refused.
-    """
+    """Return a decimal integer."""
     if not _INTEGER.fullmatch(text.strip()):
         raise ConfigError(
             f"an integer is written in decimal digits; got {text!r}",
@@ -153,11 +134,7 @@ def parse_int(text: str) -> int:
 
 
 def parse_float(text: str) -> float:
-    """Return a floating-point number.
-
-    Raises:
-        ConfigError: Not a number.
-    """
+    """Return a floating-point number."""
     try:
         return float(text)
     except ValueError as cause:
@@ -167,11 +144,7 @@ def parse_float(text: str) -> float:
 
 
 def parse_bytes(text: str) -> bytearray:
-    """Return the bytes that base64 text stands for.
-
-    Raises:
-        ConfigError: Not base64.
-    """
+    """Return the bytes that base64 text stands for."""
     try:
         return bytearray(base64.b64decode(text, validate=True))
     except ValueError as cause:
@@ -229,11 +202,7 @@ STRING: Parser[str] = Parser("string", parse_str)
 
 @singledispatch
 def to_text(value: object) -> str:
-    """Return the text form of an option value.
-
-    Raises:
-        ConfigError: Values of this type are not stored.
-    """
+    """Return the text form of an option value."""
     raise ConfigError(
         f"a configuration value is a string, number, boolean, timedelta or enum member; "
         f"got {value!r} of type {type(value).__name__}",
@@ -277,11 +246,7 @@ _FURTHEST = timedelta(hours=18)
 
 @lru_cache(maxsize=64)
 def zone_named(name: str) -> tzinfo:
-    """Return a zone.
-
-    Raises:
-        ConfigError: No member has that name.
-    """
+    """Return a zone."""
     if name == "UTC":
         return UTC
     offset = _OFFSET.fullmatch(name)

@@ -56,12 +56,7 @@ def absent(module: str, names: Collection[str] | None = None) -> Callable[[str],
 
 
 def find_connector(name: str) -> object:
-    """Return a source or sink of the table of extras; the `__getattr__` of `datastream.connectors`.
-
-    Raises:
-        MissingConnectorError: PyFlink has the name there, and Penstock has not.
-        AttributeError: Neither has the name there.
-    """
+    """Return a source or sink of the table of extras; the `__getattr__` of `datastream.connectors`."""
     if name in OLD_PLACES:
         return absent(OLD_PLACES[name])(name)
     for extra in EXTRAS.values():

@@ -27,11 +27,7 @@ class OfThisProcess(dict[Any, Any]):
 
 
 def check_set(builder: str, needed: Mapping[str, tuple[object, str]]) -> None:
-    """Check what a builder needs: its name to the value and the method that sets it.
-
-    Raises:
-        ArgumentError: A value is missing.
-    """
+    """Check what a builder needs: its name to the value and the method that sets it."""
     for what, (value, method) in needed.items():
         if not value:
             raise ArgumentError.here(

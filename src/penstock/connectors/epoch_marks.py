@@ -45,11 +45,7 @@ class DeliveryGuarantee(Enum):
 def damaged_record(
     record: str, unknown: str, origin: CallSite | None, kind: str = "file"
 ) -> Iterator[None]:
-    """Turn a `DecodeError` in the block into the error about a damaged record.
-
-    Raises:
-        SinkError: The block raised a `DecodeError`, which becomes the cause.
-    """
+    """Turn a `DecodeError` in the block into the error about a damaged record."""
     try:
         yield
     except DecodeError as cause:
@@ -81,11 +77,7 @@ class EpochFile:
         self._context = context
 
     def read(self) -> dict[str, Any] | None:
-        """Return the last record, None without one.
-
-        Raises:
-            SinkError: The file is damaged, or cannot be read.
-        """
+        """Return the last record, None without one."""
         origin = self._context.origin
         with (
             sink_errors(self.path.parent, "read the last epoch", origin),
@@ -97,12 +89,7 @@ class EpochFile:
                 return None
 
     def record(self, *, number: int, epoch: str, **further: Any) -> None:
-        """Record an epoch that is decided now.
-
-        Raises:
-            SinkError: The directory cannot be written.
-            JobFencedError: Another driver has taken over.
-        """
+        """Record an epoch that is decided now."""
         payload = {"number": number, "epoch": epoch, **further}
         with sink_errors(self.path.parent, f"record epoch {epoch}", self._context.origin):
             write_verified(self.path, payload, may_replace=self._context.may_commit)
@@ -144,22 +131,14 @@ class EpochMarks:
         self._ask = visible
 
     def recover(self) -> None:
-        """Check that the marks can be.
-
-        Raises:
-            SinkError: The mark is gone, or the directory cannot be written.
-        """
+        """Check that the marks can be."""
         directory = self._file.path.parent
         with sink_errors(directory, "prepare for marks", self._context.origin):
             create_directory(directory)
         self._compared()
 
     def commit(self, epoch: str, write: Callable[[EpochMark], None] | None) -> None:
-        """Write an epoch, unless it is visible.
-
-        Raises:
-            SinkError: The mark is gone, or the directory cannot be written.
-        """
+        """Write an epoch, unless it is visible."""
         decided, visible = self._compared()
         if decided is not None and decided.epoch == epoch and decided.value == visible:
             return
@@ -175,11 +154,7 @@ class EpochMarks:
         failpoint(f"{self._system}.committed")
 
     def _compared(self) -> tuple[EpochMark | None, int | None]:
-        """Return the last decided epoch, and the mark.
-
-        Raises:
-            SinkError: They do not belong together.
-        """
+        """Return the last decided epoch, and the mark."""
         decided, visible = self._decided(), self._ask()
         number = 0 if decided is None else decided.number
         is_last = visible == (None if decided is None else decided.value)

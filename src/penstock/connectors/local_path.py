@@ -60,11 +60,7 @@ OTHER_HINT = "Check the file system the path is on, then start the job again."
 
 @contextmanager
 def sink_errors(path: JobPath | ObjectPath, doing: str, origin: CallSite | None) -> Iterator[None]:
-    """Turn an `OSError` inside the block into a `SinkError`.
-
-    Raises:
-        SinkError: The block raised an `OSError`, which becomes the cause.
-    """
+    """Turn an `OSError` inside the block into a `SinkError`."""
     try:
         yield
     except OSError as cause:
@@ -88,12 +84,7 @@ _LOCAL_HOSTS = frozenset({"", "localhost"})
 def storage_path(
     path: str | os.PathLike[str] | ObjectPath, doing: str = "write files to"
 ) -> Path | ObjectPath:
-    """Return a path of a store (`s3://`, `gs://`, `abfss://`), or what `local_path` returns.
-
-    Raises:
-        ArgumentError: It is empty or names another kind of storage.
-        MissingConnectorError: It names a store whose client library is not installed.
-    """
+    """Return a path of a store (`s3://`, `gs://`, `abfss://`), or what `local_path` returns."""
     if isinstance(path, ObjectPath):
         return path
     found = object_path(path, doing) if isinstance(path, str) else None
@@ -104,11 +95,7 @@ def storage_path(
 
 
 def local_path(path: str | os.PathLike[str], doing: str = "write files to") -> Path:
-    """Return a path, or a `file:` URI, as an absolute path.
-
-    Raises:
-        ArgumentError: It is empty or names another kind of storage than files.
-    """
+    """Return a path, or a `file:` URI, as an absolute path."""
     text = os.fspath(path)
     scheme = _SCHEME.match(text)
     if scheme is None:

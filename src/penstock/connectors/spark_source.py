@@ -116,11 +116,7 @@ class SparkSource(Source):
     dataframe: Any
 
     def __post_init__(self) -> None:
-        """Check the argument.
-
-        Raises:
-            ArgumentError: It is not a DataFrame.
-        """
+        """Check the argument."""
         if not hasattr(self.dataframe, "mapInArrow"):
             raise ArgumentError.here(
                 f"{self.dataframe!r} is not a Spark DataFrame",

@@ -38,11 +38,7 @@ class SpoolWriter(ChunkWriter):
         self._form = record_form(context.type_info) if convert is None else None
 
     def write(self, values: list[Any]) -> None:
-        """Append `values`; they may be changed afterwards.
-
-        Raises:
-            SinkError: A value cannot be pickled, or the file system refused.
-        """
+        """Append `values`; they may be changed afterwards."""
         for start in range(0, len(values), CHUNK_VALUES):
             chunk = values[start : start + CHUNK_VALUES]
             self._append_values(self._convert(chunk) if self._convert else chunk)
@@ -60,19 +56,11 @@ class SpoolCommitter(Committer):
         self._delivered_epoch: str | None = None
 
     def recover(self) -> None:
-        """Delete spool files that were not delivered.
-
-        Raises:
-            SinkError: The scratch directory cannot be created or written.
-        """
+        """Delete spool files that were not delivered."""
         self._staging.prepare()
 
     def commit(self, epoch: str, committables: Sequence[Any]) -> None:
-        """Deliver the values of `epoch` unless this committer did before.
-
-        Raises:
-            SinkError: A spool file is missing or damaged.
-        """
+        """Deliver the values of `epoch` unless this committer did before."""
         repeated = epoch == self._delivered_epoch
         self._delivered_epoch = epoch
         try:

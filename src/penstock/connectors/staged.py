@@ -90,11 +90,7 @@ class StagedBytesWriter(SinkWriter):
         return len(self._kept) if self._file is None else self._file.tell()
 
     def abort(self) -> None:
-        """Remove the file, if there is one.
-
-        Raises:
-            SinkError: The file system refused.
-        """
+        """Remove the file, if there is one."""
         if self._file is None:
             return
         with self._os_errors(f"remove a {self.file_kind} file"):
@@ -117,11 +113,7 @@ class StagedBytesWriter(SinkWriter):
         return begin
 
     def prepare_commit(self) -> list[Any]:
-        """Return the handle of what was staged; none if that is nothing.
-
-        Raises:
-            SinkError: The file system refused.
-        """
+        """Return the handle of what was staged; none if that is nothing."""
         if self._file is None:
             return [KeptBytes(self._context.subtask, bytes(self._kept))] if self._kept else []
         with self._os_errors(self.doing):
@@ -215,31 +207,19 @@ class StagingDirectory:
         self._context = context
 
     def prepare(self) -> None:
-        """Make the directory, and drop what an earlier driver left in it.
-
-        Raises:
-            SinkError: The directory cannot be written.
-        """
+        """Make the directory, and drop what an earlier driver left in it."""
         with self._errors(f"prepare for staging {self._content}"):
             make_empty(self.path)
 
     def contents(self, staged: Sequence[Staged]) -> Iterator[bytes]:
-        """Yield the staged data, by subtask.
-
-        Raises:
-            SinkError: A file is missing, or has another size.
-        """
+        """Yield the staged data, by subtask."""
         with self._errors(f"read staged {self._content}"):
             for each in _by_subtask(staged):
                 with self._open(each) as file:
                     yield file.read()
 
     def chunks(self, staged: Sequence[Staged]) -> Iterator[list[Any]]:
-        """Yield the chunks that were staged, by subtask and then in order of writing.
-
-        Raises:
-            SinkError: A file is missing, or has another size.
-        """
+        """Yield the chunks that were staged, by subtask and then in order of writing."""
         with self._errors(f"read staged {self._content}"):
             for each in _by_subtask(staged):
                 with self._open(each) as file:
@@ -247,11 +227,7 @@ class StagingDirectory:
                         yield pickle.loads(file.read(_LENGTH.unpack(head)[0]))
 
     def remove(self, staged: Sequence[Staged]) -> None:
-        """Remove the files of handles, as far as they are there.
-
-        Raises:
-            SinkError: One cannot be removed.
-        """
+        """Remove the files of handles, as far as they are there."""
         with self._errors(f"remove staged {self._content}"):
             remove_files(self.path, [each for each in staged if isinstance(each, BytesInFile)])
 

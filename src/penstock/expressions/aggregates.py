@@ -150,11 +150,7 @@ class Aggregate:
 
 
 def aggregate_of(aggregate: AggregateExpression, argument: Expression | None) -> Aggregate:
-    """Return what an aggregate keeps.
-
-    Raises:
-        TypingError: It does not take values of this type.
-    """
+    """Return what an aggregate keeps."""
     make = AGGREGATES[aggregate.how]
     return make(aggregate.argument, argument, *aggregate.parameters)
 
@@ -241,11 +237,7 @@ def _net_sum(tree: Expression | None, argument: Expression | None) -> Aggregate:
 
 
 def weighted(part: Part, made: Expression) -> Expression:
-    """Return a part of a record, given with types, by the weight of the record, without types.
-
-    Raises:
-        TypingError: A part of removed records cannot be taken out of its merge.
-    """
+    """Return a part of a record, given with types, by the weight of the record, without types."""
     if part.merge == "list":
         assert isinstance(part.of_record, Call), "it packs a call"
         return replace(part.of_record, arguments=(*part.of_record.arguments, WEIGHT))

@@ -98,11 +98,7 @@ class KeyedAggregate:
         return KeyedAggregate, fields if self.changes else fields[:-1]
 
     def __call__(self, earlier: Row, later: Row) -> Row:
-        """Return the record of parts of both; NULL is no value.
-
-        Raises:
-            ExpressionError: A sum leaves its type; names it.
-        """
+        """Return the record of parts of both; NULL is no value."""
         both = zip(self._merges, values_of_row(earlier), values_of_row(later), strict=True)
         merged: list[Any] = []
         try:

@@ -91,11 +91,7 @@ def is_null_constant(expression: Expression) -> bool:
 
 
 def literal(value: Any) -> Literal:
-    """Return a typed constant; None has no type yet.
-
-    Raises:
-        TypingError: No type of columns has the value.
-    """
+    """Return a typed constant; None has no type yet."""
     kind = _kind_of(value)
     if kind is None:
         return Literal(value)
@@ -152,11 +148,7 @@ def adapted(constant: Literal, wanted: TypeInformation | None) -> Literal | None
 
 
 def common_type(left: TypeInformation, right: TypeInformation) -> TypeInformation:
-    """Return the type in which two values are compared and computed with.
-
-    Raises:
-        TypingError: There is none.
-    """
+    """Return the type in which two values are compared and computed with."""
     if left == right:
         return left
     are_numbers = {getattr(left, "name", ""), getattr(right, "name", "")} <= NUMBERS

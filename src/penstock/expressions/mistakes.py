@@ -72,11 +72,7 @@ class Mistaken:
 
 
 def constant_of(value: Any) -> Literal:
-    """Return a constant.
-
-    Raises:
-        ArgumentError: It is an aggregate, or a function.
-    """
+    """Return a constant."""
     if isinstance(value, AggregateExpression):
         raise ArgumentError.here(
             f"the aggregate {value} was used where each record has a value of its own",
@@ -91,11 +87,7 @@ def constant_of(value: Any) -> Literal:
 
 
 def not_none(value: Any, instead: str) -> Any:
-    """Return what a column is compared with.
-
-    Raises:
-        ArgumentError: It is None: the result would be NULL for every record.
-    """
+    """Return what a column is compared with."""
     if value is None:
         raise ArgumentError.here(
             "a column was compared with None, which equals nothing",

@@ -63,11 +63,7 @@ def converted(expression: Expression, expected: TypeInformation) -> Expression:
 
 
 def together(expressions: Sequence[Expression], allowed: Collection[str]) -> list[Expression]:
-    """Return expressions with one type in common.
-
-    Raises:
-        TypingError: There is none, or it is not allowed.
-    """
+    """Return expressions with one type in common."""
     known = [each for each in expressions if not is_null_constant(each)]
     if not known:
         msg = "it has no type: every operand is None; write lit(None, type)"

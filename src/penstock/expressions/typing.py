@@ -16,11 +16,7 @@ RecordType = RowTypeInfo | TupleTypeInfo
 
 
 def record_type(type_info: object, operation: str) -> RecordType:
-    """Return the declared type of records that have columns.
-
-    Raises:
-        ArgumentError: The type is no row and no tuple, or it is not declared.
-    """
+    """Return the declared type of records that have columns."""
     if isinstance(type_info, RowTypeInfo | TupleTypeInfo):
         return type_info
     was = "was inferred from an annotation and is not checked"
@@ -33,12 +29,7 @@ def record_type(type_info: object, operation: str) -> RecordType:
 
 
 def typed(expression: Expression, records: RecordType, operation: str) -> Expression:
-    """Return an expression with the type of every node.
-
-    Raises:
-        UnknownFieldError: The records have no such field; it names the near ones.
-        ArgumentError: A function does not take values of these types, or the result has no type.
-    """
+    """Return an expression with the type of every node."""
     found = _typed(expression, records, operation)
     if is_null_constant(found):
         raise ArgumentError.here(

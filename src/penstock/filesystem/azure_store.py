@@ -60,12 +60,7 @@ _NUMBERS = {
 
 
 def container_client(settings: AzureSettings, bucket: str) -> Any:
-    """Return the client of a container in this process; threads share it.
-
-    Raises:
-        OSError: The login cannot be one.
-        MissingConnectorError: The library is not installed.
-    """
+    """Return the client of a container in this process; threads share it."""
     container, _, host = bucket.partition("@")
     account = host.partition(".")[0]
     service = _service(settings.login_of(account), host, settings.attempts, os.getpid())
@@ -114,12 +109,7 @@ def _retries(blob: Any, attempts: int) -> Any:
 
 @contextmanager
 def azure_errors(settings: AzureSettings, path: ObjectPath) -> Iterator[None]:
-    """Turn an error of the library in the block into an `OSError`, without secrets.
-
-    Raises:
-        OSError: The block raised an error of the library: FileNotFoundError, FileExistsError,
-            PermissionError, or another one with the number EIO.
-    """
+    """Turn an error of the library in the block into an `OSError`, without secrets."""
     check_installed(AZURE, "a path of Azure")
     exceptions = import_module("azure.core.exceptions")
     try:

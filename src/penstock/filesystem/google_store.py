@@ -63,12 +63,7 @@ _NUMBERS = {
 
 
 def google_client(settings: GoogleSettings) -> Any:
-    """Return the client of this process; threads share it.
-
-    Raises:
-        OSError: There is no login, or its file cannot be read.
-        MissingConnectorError: The library is not installed.
-    """
+    """Return the client of this process; threads share it."""
     return _client(settings, os.getpid())
 
 
@@ -103,14 +98,7 @@ def _client(settings: GoogleSettings, process: int) -> Any:
 
 
 def described(settings: GoogleSettings, path: ObjectPath) -> Any:
-    """Return the answer with the description of an object, which the library gives without its headers.
-
-    Returns:
-        An answer of `requests`; None if there is no such object.
-
-    Raises:
-        OSError: The store refused, or cannot be reached.
-    """
+    """Return the answer with the description of an object, which the library gives without its headers; None if there is no object."""
     client = google_client(settings)
     name = f"b/{quote(path.bucket)}/o/{quote(path.key, safe='')}"
     address = f"{client.api_endpoint.rstrip('/')}/storage/v1/{name}"
@@ -130,12 +118,7 @@ def described(settings: GoogleSettings, path: ObjectPath) -> Any:
 
 @contextmanager
 def google_errors(path: ObjectPath) -> Iterator[None]:
-    """Turn an error of the library in the block into an `OSError`.
-
-    Raises:
-        OSError: The block raised an error of the library: FileNotFoundError, FileExistsError,
-            PermissionError, or another one with the number EIO.
-    """
+    """Turn an error of the library in the block into an `OSError`."""
     check_installed(GOOGLE, "a path of Google Cloud Storage")
     core = import_module("google.api_core.exceptions")
     auth = import_module("google.auth.exceptions")

@@ -91,11 +91,7 @@ class ObjectPath:
 
 
 def object_path(text: str, doing: str) -> ObjectPath | None:
-    """Return the path that a user wrote; None if it is one of another kind of storage.
-
-    Raises:
-        ArgumentError: It is no name of an object. The error does not show a login.
-    """
+    """Return the path that a user wrote; None if it is one of another kind of storage."""
     found = _FORM.fullmatch(text)
     if found is None:
         return None

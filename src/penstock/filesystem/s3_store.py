@@ -48,12 +48,7 @@ _NO_LOGIN = frozenset({"NoCredentialsError", "PartialCredentialsError", "TokenRe
 
 
 def s3_client(settings: S3Settings) -> Any:
-    """Return the client of this process; threads share it.
-
-    Raises:
-        OSError: The environment names a region, a profile or an address that cannot be.
-        MissingConnectorError: The library is not installed.
-    """
+    """Return the client of this process; threads share it."""
     return _client(settings, os.getpid())
 
 
@@ -94,12 +89,7 @@ def code_of(error: BaseException) -> str | None:
 
 @contextmanager
 def s3_errors(settings: S3Settings, path: ObjectPath) -> Iterator[None]:
-    """Turn an error of the library in the block into an `OSError`, without secrets.
-
-    Raises:
-        OSError: The block raised an error of the library: FileNotFoundError, FileExistsError,
-            PermissionError, or another one with the number EIO.
-    """
+    """Turn an error of the library in the block into an `OSError`, without secrets."""
     check_installed(S3, "a path of S3")
     exceptions = import_module("botocore.exceptions")
     try:

@@ -76,30 +76,17 @@ class StoredPath:
         return (self / name for name in self.store.names_in(self.at))
 
     def glob(self, pattern: str) -> Iterator[StoredPath]:
-        """Yield what is directly below it and matches a pattern, sorted.
-
-        Raises:
-            NotImplementedError: The pattern is for names further below.
-        """
+        """Yield what is directly below it and matches a pattern, sorted."""
         if "/" in pattern:
             raise NotImplementedError(f"{pattern} is a pattern with a slash")
         return (path for path in self.iterdir() if fnmatchcase(path.name, pattern))
 
     def read_bytes(self) -> bytes:
-        """Return the object.
-
-        Raises:
-            FileNotFoundError: There is none.
-            OSError: It cannot be read.
-        """
+        """Return the object."""
         return self.store.read(self.at)
 
     def open(self, mode: Literal["rb"] = "rb") -> io.BufferedReader:
-        """Open the object for reading.
-
-        Raises:
-            FileNotFoundError: There is none.
-        """
+        """Open the object for reading."""
         del mode
         return open_object(self.store, self.at)
 
@@ -156,11 +143,7 @@ class UploadFile(io.RawIOBase):
         return self._sent + len(self._buffer)
 
     def write(self, data: Any) -> int:
-        """Append bytes.
-
-        Raises:
-            OSError: A part could not be sent.
-        """
+        """Append bytes."""
         before = len(self._buffer)
         self._buffer += data
         written = len(self._buffer) - before
@@ -170,21 +153,13 @@ class UploadFile(io.RawIOBase):
         return written
 
     def finish(self) -> tuple[UploadPart, ...]:
-        """Send the last part, and return all.
-
-        Raises:
-            OSError: It could not be sent.
-        """
+        """Send the last part, and return all."""
         if self._buffer or not self.parts:
             self._send()
         return tuple(self.parts)
 
     def abort(self) -> None:
-        """Drop the upload.
-
-        Raises:
-            OSError: The store did not.
-        """
+        """Drop the upload."""
         self._buffer.clear()
         self._store.abort_upload(self.upload)
 
@@ -222,11 +197,7 @@ class ObjectFile(io.RawIOBase):
         return len(self._buffer) if self._upload is None else self._upload.tell()
 
     def write(self, data: Any) -> int:
-        """Append bytes.
-
-        Raises:
-            OSError: A part could not be sent.
-        """
+        """Append bytes."""
         if self._upload is not None:
             return self._upload.write(data)
         before = len(self._buffer)
@@ -239,11 +210,7 @@ class ObjectFile(io.RawIOBase):
         return written
 
     def finish(self) -> None:
-        """Make the object.
-
-        Raises:
-            OSError: The store refused, or cannot be reached.
-        """
+        """Make the object."""
         self._is_over = True
         if self._upload is None:
             self._store.write(self._path, bytes(self._buffer))
@@ -252,11 +219,7 @@ class ObjectFile(io.RawIOBase):
         self._complete(self._upload, parts)
 
     def abort(self) -> None:
-        """Drop what was written.
-
-        Raises:
-            OSError: The store did not.
-        """
+        """Drop what was written."""
         if not self._is_over and self._upload is not None:
             self._upload.abort()
         self._is_over = True
@@ -310,11 +273,7 @@ class ObjectReader(io.RawIOBase):
 
 
 def open_object(store: ObjectStore, path: ObjectPath) -> io.BufferedReader:
-    """Return a reader of an object, which may seek.
-
-    Raises:
-        FileNotFoundError: There is none.
-    """
+    """Return a reader of an object, which may seek."""
     size = store.size_of(path)
     if size is None:
         raise FileNotFoundError(2, "there is no such object", str(path))

@@ -56,12 +56,7 @@ class BacklogEnd:
     def position(
         self, source: PositionedSource, number: int, key: SplitKey, start: int, now: int | None
     ) -> int:
-        """Return the first position of a split that is not backlog.
-
-        Raises:
-            SourceError: The end is a timestamp, and records have none; or it is the head, and the
-                source has none.
-        """
+        """Return the first position of a split that is not backlog."""
         if self.timestamp_ms is not None:
             found = source.exact_position_at(key, self.timestamp_ms, start, now)
         elif self.positions is not None:
@@ -80,9 +75,6 @@ class BacklogEnd:
         """Return the splits of a source, each with the first position that is not backlog.
 
         It gets the splits from the source. They may be longer at the next call.
-
-        Raises:
-            SourceError: The number of positions is not the number of splits, or see `position`.
         """
         found = source.exact_start(parallelism)
         count = len(self.positions or ())

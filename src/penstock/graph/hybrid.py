@@ -57,11 +57,7 @@ class Captured:
         return cls(str(directory), files, tuple(Cut(*cut) for cut in recorded["tail"]))
 
     def check_files(self, described: str) -> None:
-        """Refuse a snapshot whose files are gone.
-
-        Raises:
-            SourceError: A file is missing.
-        """
+        """Refuse a snapshot whose files are gone."""
         gone = [name for name, _ in self.files if not Path(self.directory, name).is_file()]
         if gone:
             raise SourceError(
@@ -95,11 +91,7 @@ class SnapshotPart(SourcePart, LogSource):
         return self.source.makes_records_anew
 
     def capture(self, directory: Path) -> Captured:
-        """Let the log capture what is there.
-
-        Raises:
-            SourceError: The log failed.
-        """
+        """Let the log capture what is there."""
         taken = self.source.exact_take_snapshot(directory)
         files = () if taken is None else tuple(taken.files.items())
         positions = {} if taken is None else dict(taken.positions)
@@ -164,12 +156,7 @@ class HybridSource(Source):
     parts: tuple[Source, ...]
 
     def __post_init__(self) -> None:
-        """Check the parts.
-
-        Raises:
-            GraphError: Fewer than two parts, an unbounded one before the last, or types
-                that differ.
-        """
+        """Check the parts."""
         if len(self.parts) < 2:  # noqa: PLR2004 - hybrid means more than one
             raise GraphError.here(
                 f"a hybrid source needs at least two sources, got {len(self.parts)}",

@@ -50,9 +50,6 @@ def first_position_at(batches: Batches, timestamp_ms: int, start: int, end: int)
     """Return the first position of a range whose record is not before a timestamp, else its end.
 
     A batch has no position per record: the ranges of its beginning are read, half as long each time.
-
-    Raises:
-        NoTimestamps: A record has no timestamp.
     """
     for at, batch in batches(start, end):
         if _has(batch, timestamp_ms):

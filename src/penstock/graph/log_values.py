@@ -140,11 +140,7 @@ def known_first(
 
 
 def _exact_split(split: Any) -> LogSplit:
-    """Return a split with Python's integers, and with its start.
-
-    Raises:
-        Wrong: It is no split.
-    """
+    """Return a split with Python's integers, and with its start."""
     if not isinstance(split, LogSplit) or not isinstance(split.id, str) or not split.id:
         raise Wrong(f"returned {short(split)}", "Return LogSplits with an id each.")
     begin = split.earliest if split.start is None else split.start
@@ -183,11 +179,7 @@ def lost_records(where: str, at: int, split: LogSplit | None) -> Wrong | None:
 
 
 def exact_snapshot(found: Any, directory: Path) -> LogSnapshot:
-    """Return a snapshot with Python's integers.
-
-    Raises:
-        Wrong: It is no snapshot, or a file is missing.
-    """
+    """Return a snapshot with Python's integers."""
     if not isinstance(found, LogSnapshot):
         raise Wrong(f"returned {short(found)}", "Return a LogSnapshot, or None.")
     counts = [*found.files.values(), *found.positions.values()]
@@ -211,9 +203,6 @@ def exact_batch(found: Any, start: int, end: int, *, is_single: bool = True) -> 
     """Return a batch of the positions `[start, end)` with lists.
 
     It consumes iterables of the user's, which may raise anything.
-
-    Raises:
-        Wrong: It is no batch of these positions.
     """
     if not isinstance(found, LogBatch):
         raise Wrong(f"returned {short(found)}", "Return a LogBatch.")

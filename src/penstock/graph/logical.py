@@ -219,9 +219,6 @@ class LogicalGraph:
 
         The numbers do not depend on other nodes of the environment, so a program that is started
         again makes the same graph.
-
-        Raises:
-            EmptyGraphError: There is no sink.
         """
         sinks = [node.id for node in nodes.values() if node.kind == SINK]
         needed = reachable(sinks, lambda key: nodes[key].inputs)

@@ -22,21 +22,13 @@ _COMMITTING = (
 
 
 def open_writer(sink: Sink, context: SinkContext) -> SinkWriter:
-    """Return the writer of one task.
-
-    Raises:
-        PenstockError: It cannot be made.
-    """
+    """Return the writer of one task."""
     with _named(context, "create_writer", _WRITING):
         return _NamedWriter(sink.create_writer(context), context)
 
 
 def open_committer(sink: Sink, context: SinkContext) -> Committer:
-    """Return the committer of a sink.
-
-    Raises:
-        PenstockError: It cannot be made.
-    """
+    """Return the committer of a sink."""
     with _named(context, "create_committer", _COMMITTING):
         return _NamedCommitter(sink.create_committer(context), context)
 

@@ -92,11 +92,7 @@ class SwitchColumns:
     split: str | None = None
 
     def __post_init__(self) -> None:
-        """Check the names.
-
-        Raises:
-            ArgumentError: One is no name, or there are splits without positions.
-        """
+        """Check the names."""
         for what in ("timestamp", "position", "split"):
             name = getattr(self, what)
             if name is not None and (not isinstance(name, str) or not name):
@@ -183,11 +179,7 @@ class SwitchedSource(WrappedLog):
         return "a source made at the switch" if self.decided is None else self.decided.describe()
 
     def made(self, switch: SourceSwitch) -> SwitchedSource:
-        """Return the part with the source that the factory makes.
-
-        Raises:
-            SourceError: The factory failed, or made something else than was announced.
-        """
+        """Return the part with the source that the factory makes."""
         failed = f"the factory of a HybridSource failed on {switch}"
         with failing_as(SourceError, failed, self.origin, hint="Correct the factory."):
             found = self.factory(switch)
@@ -229,11 +221,7 @@ def as_switched(source: Source) -> SwitchedSource | None:
 def switch_after(
     batches: Iterable[Batch], asks: SwitchColumns, described: str, origin: CallSite | None
 ) -> SourceSwitch:
-    """Return the switch behind records.
-
-    Raises:
-        SourceError: They have no timestamps, or no such column.
-    """
+    """Return the switch behind records."""
     column = partial(_column, described=described, origin=origin)
     latest: int | None = None
     positions: dict[SplitValue, int] = {}
@@ -261,11 +249,7 @@ def checked_switch(
     described: str,
     origin: CallSite | None,
 ) -> SourceSwitch:
-    """Return a switch of values that were found in columns.
-
-    Raises:
-        SourceError: A time or position is no whole number, or a split neither a number nor a text.
-    """
+    """Return a switch of values that were found in columns."""
     found = (
         [(asks.timestamp, end_timestamp, int)] * (end_timestamp is not None)
         + [(asks.split, split, (int, str)) for split in positions]

@@ -122,11 +122,7 @@ class JobMetrics:
 
 
 def result_named(results: Mapping[str, Any], name: str) -> Any:
-    """Return the result of a metric by its full name, or by an end that no other name has.
-
-    Raises:
-        ArgumentError: No metric or several have this name.
-    """
+    """Return the result of a metric by its full name, or by an end that no other name has."""
     if name in results:
         return results[name]
     found = _ending_in(results, name)

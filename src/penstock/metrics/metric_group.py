@@ -176,11 +176,7 @@ class MetricRegistry:
         self._metrics: dict[str, Metric] = {}
 
     def add(self, name: str, kind: type[_M], make: Callable[[], _M]) -> _M:
-        """Return the metric of a name, made at first use.
-
-        Raises:
-            ArgumentError: The name is that of a metric of another kind.
-        """
+        """Return the metric of a name, made at first use."""
         found = self._metrics.get(name)
         if found is None:
             found = self._metrics[name] = make()
@@ -198,11 +194,7 @@ class MetricRegistry:
         self._metrics[name] = metric
 
     def take(self) -> dict[str, MetricValue]:
-        """Return the changes since the last call, by full name.
-
-        Raises:
-            Exception: The function of a gauge raised.
-        """
+        """Return the changes since the last call, by full name."""
         taken = ((name, metric.take()) for name, metric in self._metrics.items())
         return {name: value for name, value in taken if value is not None}
 

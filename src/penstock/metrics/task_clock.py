@@ -76,11 +76,7 @@ class TaskClock:
         self._since = perf_counter_ns()
 
     def switch(self, section: str) -> str:
-        """End the current section and begin another.
-
-        Returns:
-            The section that ended, to switch back to.
-        """
+        """End the current section and begin another; return the ended one, to switch back to."""
         now = perf_counter_ns()
         before = self._section
         self._nanoseconds[before] += now - self._since

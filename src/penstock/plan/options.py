@@ -43,11 +43,7 @@ from penstock.program.run_settings import LatencyGranularity
 
 
 def plan_options(configuration: Configuration) -> PlanOptions:
-    """Validate the configuration and return the options of the planner.
-
-    Raises:
-        ConfigError: A key is unknown or a value cannot be used.
-    """
+    """Validate the configuration and return the options of the planner."""
     configuration.validate()
     max_parallelism = configuration.get(MAX_PARALLELISM)
     parallelism = configuration.get(PARALLELISM)

@@ -92,12 +92,7 @@ PHASES: tuple[Phase, ...] = (
 
 
 def plan_job(graph: LogicalGraph, configuration: Configuration) -> PhysicalPlan:
-    """Return the physical plan of a program.
-
-    Raises:
-        ConfigError: A setting cannot be used.
-        GraphError: The program cannot run as configured.
-    """
+    """Return the physical plan of a program."""
     plan = PhysicalPlan(graph, plan_options(configuration), program=graph)
     for phase in PHASES:
         plan = phase(plan)
@@ -107,16 +102,7 @@ def plan_job(graph: LogicalGraph, configuration: Configuration) -> PhysicalPlan:
 def plan_bootstrap(
     graph: LogicalGraph, options: PlanOptions, parts: Mapping[str, tuple[int, ...]]
 ) -> PhysicalPlan:
-    """Return the plan that reads the history of a changed program; see `plan.compat.bootstrap`.
-
-    Args:
-        graph: What `bootstrap_graph` returned.
-        options: Those of the program.
-        parts: Uid of a source to the parts to read.
-
-    Raises:
-        GraphError: The program cannot run as configured.
-    """
+    """Return the plan that reads the history of a changed program; see `plan.compat.bootstrap`."""
     plan = PhysicalPlan(graph, replace(options, mode=RuntimeExecutionMode.STREAMING))
     for phase in PHASES:
         plan = choose_history(plan, parts=parts) if phase is choose_runs else phase(plan)

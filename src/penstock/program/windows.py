@@ -262,11 +262,7 @@ def zone_of_bounds(kind: Any) -> tzinfo | None:
 def moments_of(
     start: int, end: int, zone: tzinfo | None, origin: Any = None
 ) -> tuple[datetime, datetime]:
-    """Return the bounds of a window from milliseconds since 1970.
-
-    Raises:
-        ExpressionError: They are no timestamps.
-    """
+    """Return the bounds of a window from milliseconds since 1970."""
     epoch = _EPOCH.replace(tzinfo=zone)
     try:
         return epoch + timedelta(milliseconds=start), epoch + timedelta(milliseconds=end)

@@ -34,11 +34,7 @@ class SparkExecutor:
     """Executes jobs with `execution.target: spark`."""
 
     def settle(self, configuration: Configuration) -> None:
-        """Set the parallelism that `penstock rescale` has recorded; the command line has precedence.
-
-        Raises:
-            PenstockError: The directory cannot be read.
-        """
+        """Set the parallelism that `penstock rescale` has recorded; the command line has precedence."""
         configured = configuration.get(CHECKPOINT_DIR)
         if configured is not None:
             path = checkpoint_path(configured, early_object_settings(configuration))
@@ -47,11 +43,7 @@ class SparkExecutor:
                 configuration.set(PARALLELISM, wanted)
 
     def submit(self, plan: PhysicalPlan, configuration: Configuration) -> JobClient:
-        """Start a job and return at once.
-
-        Raises:
-            PenstockError: The job cannot start.
-        """
+        """Start a job and return at once."""
         settings = Configuration(configuration)
         if settings.get(LOGGING_FORMAT) == "json":
             log_as_json()

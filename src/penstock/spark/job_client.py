@@ -63,11 +63,7 @@ class SparkJobClient(ShownAsCard):
         events: JobEvents,
         session: SparkSession,
     ) -> None:
-        """Prepare a job, which runs from `start` on.
-
-        Raises:
-            PenstockError: The job cannot start.
-        """
+        """Prepare a job, which runs from `start` on."""
         restored = restore(directory, plan, configuration, events)
         check_sources(session, plan)
         workers = ship_dependencies(session, configuration)
@@ -303,11 +299,7 @@ class SparkJobClient(ShownAsCard):
 
 
 def check_files_there(plan: PhysicalPlan, run: RunPlan) -> None:
-    """Refuse a run that reads a missing path, if that can be known.
-
-    Raises:
-        SourceError: A local path without glob characters does not exist.
-    """
+    """Refuse a run that reads a missing path, if that can be known."""
     for reading in run.readings:
         source = plan.source(reading.source)
         for part in (source.parts[number] for number in reading.parts):

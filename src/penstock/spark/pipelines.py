@@ -85,12 +85,7 @@ class PipelineRuns:
                 job.events.publish(Resumed(f"run {run.index} ({run.name}) {how}"))
 
     def execute(self) -> None:
-        """Execute the runs.
-
-        Raises:
-            JobCancelledError: The pipeline was cancelled.
-            PenstockError: A run failed.
-        """
+        """Execute the runs."""
         job, predecessor = self._job, Predecessor(HandOver(), None, None)
         skips = frozenset[int]() if job.restored is None else job.restored.skips
         if job.restored is not None:
@@ -236,12 +231,7 @@ class Pipelines:
             runs.recover()
 
     def execute(self) -> None:
-        """Execute all that is left.
-
-        Raises:
-            JobCancelledError: The job was cancelled.
-            PenstockError: A pipeline failed; it is the first failure.
-        """
+        """Execute all that is left."""
         if len(self._runs) == 1:
             self._runs[0].execute()
             return

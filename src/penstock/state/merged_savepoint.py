@@ -65,12 +65,7 @@ def merged_manifest(
 ) -> Savepoint:
     """Return the manifest over the parts, whose state files are written already.
 
-    Args:
-        kept: The savepoint with the positions of the sources.
-        new: What has read the history.
-        operators: The operators of the program that is to start.
-        sinks: Its sinks.
-        files: The state files.
+    The positions are those of `kept`; `new` has read the history.
     """
     parts = (kept, *new)
     was = kept.manifest
@@ -93,11 +88,7 @@ def merged_manifest(
 
 
 def merge_state(parts: Iterable[StatePart], target: JobPath) -> tuple[StateFile, ...]:
-    """Write the state of each part's operators to a prepared savepoint, durably, and describe the files.
-
-    Raises:
-        OSError: A file cannot be read or written.
-    """
+    """Write the state of each part's operators to a prepared savepoint, durably, and describe the files."""
     directory = target / STATE_DIRECTORY
     described = [
         _write(path, part.operators, directory / f"{number}-{path.name}")

@@ -38,11 +38,7 @@ class GroupReplay:
         self._parts: dict[str, dict[str, HashSinglePart | HashNestedPart]] = {}
 
     def apply(self, section: Section) -> None:
-        """Apply one section; they come in the order they were written.
-
-        Raises:
-            DecodeError: Its schema is none.
-        """
+        """Apply one section; they come in the order they were written."""
         parts = self._parts.setdefault(section.state, {})
         part = parts.get(section.schema)
         if part is None:
@@ -88,12 +84,7 @@ def _removal(section: Section) -> Section:
 
 
 def replay(blobs: Iterable[tuple[str, bytes]]) -> GroupReplay:
-    """Return the entries that blobs of one operator and key group amount to.
-
-    Raises:
-        StateError: A blob is damaged, or a class of a stored value cannot be imported; names
-            operator, key group and where the blob was found.
-    """
+    """Return the entries that blobs of one operator and key group amount to."""
     made = GroupReplay()
     for where, blob in blobs:
         for section in open_blob(where, blob):
@@ -102,11 +93,7 @@ def replay(blobs: Iterable[tuple[str, bytes]]) -> GroupReplay:
 
 
 def open_blob(where: str, blob: bytes) -> list[Section]:
-    """Return the sections of a blob.
-
-    Raises:
-        StateError: As `replay`.
-    """
+    """Return the sections of a blob."""
     try:
         return decode_blob(blob)
     except StateError as cause:
@@ -122,11 +109,7 @@ def open_blob(where: str, blob: bytes) -> list[Section]:
 
 
 def check_blob(where: str, blob: bytes) -> None:
-    """Make sure a blob is what was written, header included; does not decode its entries.
-
-    Raises:
-        StateError: It is not.
-    """
+    """Make sure a blob is what was written, header included; does not decode its entries."""
     if not is_blob(blob):
         raise StateError(f"a state blob does not start like one; {where}", hint=_RESTORE)
     if not is_intact(blob):
@@ -137,11 +120,7 @@ def check_blob(where: str, blob: bytes) -> None:
 
 
 def check_row(where: str, operator: str, key_group: int, blob: bytes) -> None:
-    """Check that a row of a snapshot names the owner of its blob, and that the blob is intact.
-
-    Raises:
-        StateError: The check fails; names operator and key group.
-    """
+    """Check that a row of a snapshot names the owner of its blob, and that the blob is intact."""
     row_owner = f"operator {operator!r}, key group {key_group}"
     check_blob(f"{row_owner}, {where}", blob)
     if (operator_of(blob), key_group_of(blob)) != (operator, key_group & BROADCAST_GROUP):

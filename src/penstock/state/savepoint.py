@@ -241,12 +241,7 @@ def _progress(record: SourceRecord) -> tuple[int, int]:
 
 
 def prepare_directory(target: JobPath) -> None:
-    """Make the directory of a new savepoint, or empty that of an interrupted one.
-
-    Raises:
-        SavepointError: It contains other files.
-        OSError: It cannot be created.
-    """
+    """Make the directory of a new savepoint, or empty that of an interrupted one."""
     create_directory(target.parent, PRIVATE_DIRECTORY)
     create_directory(target, PRIVATE_DIRECTORY)
     ours = {STATE_DIRECTORY, temporary_name(MANIFEST)}
@@ -261,11 +256,7 @@ def prepare_directory(target: JobPath) -> None:
 
 
 def copy_state(files: Iterable[JobPath], target: JobPath) -> tuple[StateFile, ...]:
-    """Copy state files into a prepared savepoint, durably, and return their descriptions.
-
-    Raises:
-        OSError: A file cannot be read or written.
-    """
+    """Copy state files into a prepared savepoint, durably, and return their descriptions."""
     described = []
     for path in files:
         size, digest = _copy(path, target / STATE_DIRECTORY / path.name)
@@ -277,20 +268,12 @@ def copy_state(files: Iterable[JobPath], target: JobPath) -> tuple[StateFile, ..
 
 
 def write_manifest(target: JobPath, savepoint: Savepoint) -> None:
-    """Write the manifest, which completes the savepoint.
-
-    Raises:
-        OSError: The manifest cannot be written.
-    """
+    """Write the manifest, which completes the savepoint."""
     write_verified(target / MANIFEST, savepoint.to_json())
 
 
 def read_savepoint(path: JobPath) -> Savepoint:
-    """Return the manifest of a savepoint.
-
-    Raises:
-        SavepointError: There is no manifest, it is damaged, or another version wrote it.
-    """
+    """Return the manifest of a savepoint."""
     try:
         written = read_verified(path / MANIFEST)
     except DecodeError as cause:
@@ -309,15 +292,7 @@ def read_savepoint(path: JobPath) -> Savepoint:
 
 
 def restore_state(path: JobPath, savepoint: Savepoint, target: JobPath) -> list[JobPath]:
-    """Copy the state files of a savepoint into a directory, and verify them.
-
-    Returns:
-        The copies.
-
-    Raises:
-        SavepointError: A file is missing or damaged; the error names it.
-        OSError: A copy cannot be written.
-    """
+    """Copy the state files of a savepoint into a directory, verify them, and return the copies."""
     create_directory(target, PRIVATE_DIRECTORY)
     copies = []
     for file in savepoint.files:
@@ -361,12 +336,7 @@ def _copy(source: JobPath, target: JobPath) -> tuple[int, str]:
 def put_savepoint(
     store: ObjectStore, savepoint: JobPath, path: ObjectPath, may_commit: Callable[[], None]
 ) -> None:
-    """Copy a savepoint to a store; may be repeated.
-
-    Raises:
-        SavepointError: There is another savepoint, or the directory has none.
-        OSError: A file cannot be read, or the store refused.
-    """
+    """Copy a savepoint to a store; may be repeated."""
     manifest = (savepoint / MANIFEST).read_bytes()
     for file in read_savepoint(savepoint).files:
         name = f"{STATE_DIRECTORY}/{file.name}"
@@ -384,12 +354,7 @@ def put_savepoint(
 
 
 def fetch_savepoint(store: ObjectStore, path: ObjectPath, target: JobPath) -> None:
-    """Copy a savepoint from a store to a directory. The copy is not verified.
-
-    Raises:
-        SavepointError: There is no savepoint, its manifest is damaged, or a state file is gone.
-        OSError: The store cannot be reached, or a file cannot be written.
-    """
+    """Copy a savepoint from a store to a directory. The copy is not verified."""
     create_directory(target, PRIVATE_DIRECTORY)
     create_directory(target / STATE_DIRECTORY, PRIVATE_DIRECTORY)
     try:

@@ -69,11 +69,7 @@ _REFUSALS = (pa.ArrowException, ValueError, TypeError, OverflowError)
 
 
 def arrow_type(type_info: TypeInformation) -> pa.DataType:
-    """Return the column type of `type_info`.
-
-    Raises:
-        ArgumentError: The type, or a component of it, has no column type.
-    """
+    """Return the column type of `type_info`."""
     type_info = described(type_info)
     rule = _NESTED_ARROW.get(type(type_info))
     if rule is None:
@@ -119,11 +115,7 @@ _NESTED_ARROW: dict[type, Callable[[Any], pa.DataType]] = {
 
 
 def arrow_schema(type_info: TypeInformation) -> pa.Schema:
-    """Return one column per field; the columns of a tuple are `f0`, `f1`, ...
-
-    Raises:
-        ArgumentError: The records have no fields, or a field has no column type.
-    """
+    """Return one column per field; the columns of a tuple are `f0`, `f1`, ..."""
     type_info = described(type_info)
     if not isinstance(type_info, (RowTypeInfo, TupleTypeInfo)):
         raise ArgumentError(
@@ -139,10 +131,6 @@ def type_of_arrow(schema: pa.Schema) -> RowTypeInfo:
 
     Unsigned integers become the next larger type, big decimals BigDecimal, timestamps with
     time zone TimestampLtz, binaries bytes; dictionaries count as their values.
-
-    Raises:
-        SourceError: There are no columns, or one has a type that no record can hold.
-        ArgumentError: Two columns have one name.
     """
     if not len(schema):
         raise SourceError("the data has no columns", hint="Select at least one column.")
@@ -159,12 +147,7 @@ def one_batch(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
 
 
 def arrow_columns(type_info: TypeInformation, values: Sequence[Any]) -> list[pa.Array]:
-    """Return the columns of `arrow_schema(type_info)` for a batch of records.
-
-    Raises:
-        ArgumentError: The type has no columns.
-        TypeMismatchError: A value does not fit; names field, index in the batch and value.
-    """
+    """Return the columns of `arrow_schema(type_info)` for a batch of records."""
     arrow_types = [column.type for column in arrow_schema(type_info)]
     type_info = described(type_info)
     assert isinstance(type_info, (RowTypeInfo, TupleTypeInfo))
@@ -181,12 +164,7 @@ def arrow_columns(type_info: TypeInformation, values: Sequence[Any]) -> list[pa.
 
 
 def arrow_array(name: str, type_info: TypeInformation, values: Sequence[Any]) -> pa.Array:
-    """Return the column of one field, whose values may be None.
-
-    Raises:
-        ArgumentError: The type has no column form.
-        TypeMismatchError: A value does not fit; names field, index in the batch and value.
-    """
+    """Return the column of one field, whose values may be None."""
     type_info = described(type_info)
     return _array(name, type_info, arrow_type(type_info), values, nullable=True)
 
@@ -194,11 +172,7 @@ def arrow_array(name: str, type_info: TypeInformation, values: Sequence[Any]) ->
 def field_lists(
     type_info: RowTypeInfo | TupleTypeInfo, values: Sequence[Any]
 ) -> Sequence[Sequence[Any]]:
-    """Return the values of the fields of every record; do not change them: they may be the rows' own.
-
-    Raises:
-        TypeMismatchError: A record has other fields.
-    """
+    """Return the values of the fields of every record; do not change them: they may be the rows' own."""
     names, by_name = type_info.field_names, isinstance(type_info, RowTypeInfo)
     found = bulk_values(values, set(map(type, values)), names, by_name=by_name)
     if found is not None:

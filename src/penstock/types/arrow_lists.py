@@ -45,13 +45,7 @@ _MICROS_PER_DAY = 86_400_000_000
 
 
 def columns_to_lists(batch: pa.RecordBatch) -> list[list[Any]]:
-    """Return the columns of `batch` as lists of Python values.
-
-    Raises:
-        SourceError: A column has a type that no record can hold.
-        TypeMismatchError: A time lies outside the years 1 to 9999, or is finer than a
-            microsecond; names the column.
-    """
+    """Return the columns of `batch` as lists of Python values."""
     lists: list[list[Any]] = []
     for field, column in zip(batch.schema, batch.columns, strict=True):
         reader = _reader_of(field.name, field.type)
@@ -67,11 +61,7 @@ def columns_to_lists(batch: pa.RecordBatch) -> list[list[Any]]:
 
 
 def check_times(batch: pa.RecordBatch) -> None:
-    """Check that Python has the times of `batch`; those inside of other values are not looked at.
-
-    Raises:
-        TypeMismatchError: A time lies outside the years 1 to 9999; names the column.
-    """
+    """Check that Python has the times of `batch`; those inside of other values are not looked at."""
     for field, column in zip(batch.schema, batch.columns, strict=True):
         if kinds.is_temporal(field.type):
             extremes = pc.min_max(column)
@@ -80,11 +70,7 @@ def check_times(batch: pa.RecordBatch) -> None:
 
 
 def type_of_column(name: str, arrow: pa.DataType) -> TypeInformation:
-    """Return the type of the values that `columns_to_lists` returns for a column of type `arrow`.
-
-    Raises:
-        SourceError: No record can hold the values; the error names the column.
-    """
+    """Return the type of the values that `columns_to_lists` returns for a column of type `arrow`."""
     return _reader_of(name, arrow).type_of(arrow)
 
 

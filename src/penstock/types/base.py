@@ -139,13 +139,9 @@ def find_mismatch(type_info: TypeInformation, values: Iterable[Any]) -> tuple[in
 def fit_column(
     type_info: TypeInformation, column: Sequence[Any], *, nullable: bool
 ) -> Sequence[Any]:
-    """Coerce one column of records; None stays None where `nullable`.
+    """Coerce one column of records; return `column` itself if nothing changes.
 
-    Returns:
-        `column` itself if nothing changes.
-
-    Raises:
-        ValueError: Some value cannot be coerced.
+    None stays None where `nullable`.
     """
     kinds = set(map(type, column))
     if not nullable or NoneType not in kinds:
@@ -164,10 +160,6 @@ def same_objects(left: Sequence[Any], right: Sequence[Any]) -> bool:
 
 
 def coerce_one_by_one(type_info: TypeInformation, values: Sequence[Any]) -> Sequence[Any]:
-    """Coerce a batch without any shortcut; `values` itself if nothing changes.
-
-    Raises:
-        ValueError: Some value cannot be coerced.
-    """
+    """Coerce a batch without any shortcut; `values` itself if nothing changes."""
     coerced = [type_info.coerce(value) for value in values]
     return values if same_objects(coerced, values) else coerced

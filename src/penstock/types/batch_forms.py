@@ -48,11 +48,7 @@ FORMS: dict[str, Form] = {
 
 
 def record_batch(made: Any, schema: pa.Schema) -> pa.RecordBatch:
-    """Return the columns of a schema from a result of a function; other columns are left out.
-
-    Raises:
-        ValueError: It has another form, or lacks a column; a value does not fit its type.
-    """
+    """Return the columns of a schema from a result of a function; other columns are left out."""
     columns = _columns(made)
     missing = [name for name in schema.names if name not in columns]
     if missing:

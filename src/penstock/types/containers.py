@@ -31,11 +31,7 @@ class _SequenceTypeInfo(TypeInformation[Any]):
     element_type: TypeInformation
 
     def __post_init__(self) -> None:
-        """Refuse an element type that the class does not allow.
-
-        Raises:
-            ArgumentError: The element type is no type, or the class does not allow it.
-        """
+        """Refuse an element type that the class does not allow."""
         _check_type(self.label, self.element_type)
         allowed = self.allowed_elements
         if allowed is not None and repr(self.element_type) not in allowed:
@@ -142,11 +138,7 @@ class MapTypeInfo(TypeInformation[dict[Any, Any]]):
     value_type: TypeInformation
 
     def __post_init__(self) -> None:
-        """Refuse keys that Python cannot hash.
-
-        Raises:
-            ArgumentError: A type is no type, or the key type is a list, an array or a map.
-        """
+        """Refuse keys that Python cannot hash."""
         _check_type("Map", self.key_type)
         _check_type("Map", self.value_type)
         keys = self.key_type

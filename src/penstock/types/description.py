@@ -64,9 +64,6 @@ def describe_type(type_info: TypeInformation) -> Any:
 
     >>> describe_type(RowTypeInfo([BasicTypeInfo("Long")], ["size"]))
     {'row': [['size', 'Long']]}
-
-    Raises:
-        ArgumentError: The type, or a component type, is no type of `Types`.
     """
     leaf = _LEAVES.get(type(type_info))
     if leaf is not None:
@@ -81,11 +78,7 @@ def describe_type(type_info: TypeInformation) -> Any:
 
 
 def type_of(description: Any) -> TypeInformation:
-    """Return the type that has this description.
-
-    Raises:
-        DecodeError: No type has this description.
-    """
+    """Return the type that has this description."""
     try:
         return _type_of(description)
     except (ArgumentError, RecursionError) as refused:

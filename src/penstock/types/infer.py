@@ -175,11 +175,7 @@ class InferredTypeInfo(PickledBytesTypeInfo):
     described: TypeInformation
 
     def __post_init__(self) -> None:
-        """Check.
-
-        Raises:
-            ArgumentError: `described` is no type.
-        """
+        """Check."""
         if not isinstance(self.described, TypeInformation):
             raise ArgumentError(
                 f"an inferred type got {self.described!r}, which is no type",

@@ -36,11 +36,7 @@ class ListKey(tuple[Any, ...]):
         return not self == other
 
     def __hash__(self) -> int:
-        """Return a hash that tuples of the same elements do not have.
-
-        Raises:
-            KeyTypeError: An element is mutable and no list.
-        """
+        """Return a hash that tuples of the same elements do not have."""
         try:
             return hash((ListKey, tuple.__hash__(self)))
         except TypeError as cause:

@@ -27,11 +27,7 @@ class OutputTag(Generic[T]):
     type_info: TypeInformation[T] = field(default_factory=Types.PICKLED_BYTE_ARRAY, compare=False)
 
     def __post_init__(self) -> None:
-        """Check.
-
-        Raises:
-            ArgumentError: The id is not a string or blank, or the type is no type.
-        """
+        """Check."""
         if not isinstance(self.tag_id, str) or not self.tag_id.strip():
             raise ArgumentError.here(
                 f"an OutputTag cannot be called {self.tag_id!r}",

@@ -37,11 +37,7 @@ class RecordForm:
     codec: Codec
 
     def pack(self, records: list[Any]) -> PackedRecords:
-        """Return what to pickle in place of a list of records.
-
-        Raises:
-            StateError: A serializer failed.
-        """
+        """Return what to pickle in place of a list of records."""
         encode, _ = self.codec
         return PackedRecords(self.pickled_type, encode(records))
 

@@ -44,9 +44,6 @@ def record_values(record: Any, names: tuple[str, ...]) -> Sequence[Any]:
     A name that a dict lacks is None; any other record must have all names. Unknown names are
     errors, except of an object, which may have more attributes. The fields of a named tuple with
     other names are matched by position.
-
-    Raises:
-        ValueError: The record has no accepted shape, or other fields.
     """
     if isinstance(record, Row):
         schema = names_of(record)
@@ -68,11 +65,7 @@ def record_values(record: Any, names: tuple[str, ...]) -> Sequence[Any]:
 
 
 def tuple_values(record: Any, n_fields: int) -> Sequence[Any]:
-    """Return the values of a tuple, list or row.
-
-    Raises:
-        ValueError: The record is none of these, or has another number of fields.
-    """
+    """Return the values of a tuple, list or row."""
     if not isinstance(record, (tuple, list, Row)):
         raise refusal(record, "a tuple, list or Row")
     if len(record) != n_fields:
@@ -147,12 +140,7 @@ Renamed = tuple[tuple[str, str | None], ...]
 
 
 def checked_renamed(names: tuple[str, ...], renamed: Mapping[str, str | None] | None) -> Renamed:
-    """Return a declaration of renamed fields as a value.
-
-    Raises:
-        ArgumentError: A name is no string, a field becomes itself by way of others, a name leads to no field, or a field
-            that there is was removed.
-    """
+    """Return a declaration of renamed fields as a value."""
     later = dict(renamed or {})
     for name, following in later.items():
         if not isinstance(name, str) or not isinstance(following, str | None):

@@ -187,11 +187,7 @@ class Row:
         )
 
     def __call__(self, *args: Any) -> Row:
-        """Use this row's values as field names: return a row of `args` that has them.
-
-        Raises:
-            ArgumentError: There is not exactly one value per name.
-        """
+        """Use this row's values as field names: return a row of `args` that has them."""
         if len(args) != len(self._values):
             raise ArgumentError(
                 f"{len(args)} values {args!r} for the {len(self._values)} fields of {self!r}",

@@ -59,11 +59,7 @@ class BasicTypeInfo(TypeInformation[T_co]):
     digits: tuple[int, int] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        """Refuse unknown names.
-
-        Raises:
-            ArgumentError: There is no basic type of that name.
-        """
+        """Refuse unknown names."""
         if isinstance(self.name, BasicType):
             object.__setattr__(self, "name", self.name.value)
         if self.name not in BASIC_RULES:

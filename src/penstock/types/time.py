@@ -96,11 +96,7 @@ class Duration:
     nanos: int
 
     def __post_init__(self) -> None:
-        """Refuse a length that is not a whole number.
-
-        Raises:
-            ArgumentError: `nanos` is not a whole number.
-        """
+        """Refuse a length that is not a whole number."""
         _whole("Duration", self.nanos)
 
     def to_millis(self) -> int:
@@ -155,11 +151,7 @@ class Instant:
     nanos: int
 
     def __post_init__(self) -> None:
-        """Refuse fractions, and nanoseconds that make a full second.
-
-        Raises:
-            ArgumentError: A field is not a whole number, or `nanos` is out of range.
-        """
+        """Refuse fractions, and nanoseconds that make a full second."""
         _whole("Instant", self.seconds)
         if not 0 <= _whole("Instant", self.nanos) < _NANOS_PER_SECOND:
             raise ArgumentError(

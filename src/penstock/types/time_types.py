@@ -38,11 +38,7 @@ class InstantTypeInfo(metaclass=_Alias):
     basic: ClassVar[tuple[str, ...]] = ("Instant",)
 
     def __new__(cls, basic_type: BasicType = BasicType.INSTANT) -> BasicTypeInfo[Instant]:  # type: ignore[misc]
-        """Return `Types.INSTANT()`.
-
-        Raises:
-            ArgumentError: `basic_type` is another type.
-        """
+        """Return `Types.INSTANT()`."""
         if basic_type is not BasicType.INSTANT:
             raise ArgumentError(
                 f"InstantTypeInfo got {basic_type!r}", hint="Call Types.INSTANT() instead."
@@ -119,11 +115,7 @@ class LocalTimeTypeInfo(metaclass=_Alias):
     basic: ClassVar[tuple[str, ...]] = ("SqlDate", "SqlTime", "SqlTimestamp")
 
     def __new__(cls, time_type: TimeType) -> BasicTypeInfo[Any]:  # type: ignore[misc]
-        """Return the basic type whose values are those of `time_type`.
-
-        Raises:
-            ArgumentError: `time_type` is no `TimeType`.
-        """
+        """Return the basic type whose values are those of `time_type`."""
         if not isinstance(time_type, cls.TimeType):
             raise ArgumentError(
                 f"LocalTimeTypeInfo got {time_type!r}",

@@ -43,11 +43,7 @@ class ByteCodec:
     serializer: TypeSerializer[Any]
 
     def encode(self, value: Any) -> bytes | None:
-        """Return the bytes of a value; None stays None.
-
-        Raises:
-            StateError: The serializer failed.
-        """
+        """Return the bytes of a value; None stays None."""
         if value is None:
             return None
         stream = BytesIO()
@@ -61,11 +57,7 @@ class ByteCodec:
         return stream.getvalue()
 
     def decode(self, stored: bytes | None) -> Any:
-        """Return the value of some bytes; None stays None.
-
-        Raises:
-            StateError: The serializer failed.
-        """
+        """Return the value of some bytes; None stays None."""
         if stored is None:
             return None
         try:
@@ -77,11 +69,7 @@ class ByteCodec:
 
 
 def user_type_of(type_info: TypeInformation) -> StoredUserType:
-    """Return the stored form of a program's type.
-
-    Raises:
-        ArgumentError: The type has no serializer of its own.
-    """
+    """Return the stored form of a program's type."""
     if isinstance(type_info, StoredUserType):
         return type_info
     version = user_codec(type_info).serializer.version
@@ -89,11 +77,7 @@ def user_type_of(type_info: TypeInformation) -> StoredUserType:
 
 
 def user_codec(type_info: TypeInformation) -> ByteCodec:
-    """Return the codec of a program's type.
-
-    Raises:
-        ArgumentError: The type has no serializer of its own.
-    """
+    """Return the codec of a program's type."""
     serializer = type_info.create_serializer()
     if isinstance(serializer, ValueSerializer):
         raise ArgumentError(

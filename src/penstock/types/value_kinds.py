@@ -210,11 +210,7 @@ class _TooDeepError(Exception):
 
 
 def copy_value(value: Any, depth: int = 0) -> Any:
-    """Return a copy of any value; the value itself if it is immutable.
-
-    Raises:
-        UserCodeError: It can neither be pickled nor copied.
-    """
+    """Return a copy of any value; the value itself if it is immutable."""
     kind = type(value)
     if kind in ATOMS or (kind is tuple and _are_atoms(map(type, value))):
         return value
@@ -227,11 +223,7 @@ def copy_value(value: Any, depth: int = 0) -> Any:
 
 
 def copy_batch(values: list[Any]) -> list[Any]:
-    """Return copies of all values, of any classes; it checks columns, not records.
-
-    Raises:
-        UserCodeError: A value can neither be pickled nor copied.
-    """
+    """Return copies of all values, of any classes; it checks columns, not records."""
     kinds = set(map(type, values))
     if kinds <= ATOMS:
         return values

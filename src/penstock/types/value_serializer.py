@@ -59,20 +59,12 @@ class ValueSerializer(TypeSerializer[Any]):
     form: StoredForm
 
     def serialize(self, element: Any, stream: BytesIO) -> None:
-        """Write the declared form of `element`.
-
-        Raises:
-            ValueError: `element` is no value of the type.
-        """
+        """Write the declared form of `element`."""
         encode, _ = codec_of(self.type_info, self.form)
         stream.write(encode(self.type_info.coerce(element)))
 
     def deserialize(self, stream: BytesIO) -> Any:
-        """Return the value whose bytes are the rest of `stream`.
-
-        Raises:
-            DecodeError: They are the bytes of no value of the type.
-        """
+        """Return the value whose bytes are the rest of `stream`."""
         _, decode = codec_of(self.type_info, self.form)
         return decode(stream.read())
 

@@ -125,9 +125,6 @@ def remove_temporaries(directory: JobPath) -> None:
     """Remove the temporary files of writers in a directory; those of live writers fail then.
 
     A store has none: there a put that is under way may succeed later.
-
-    Raises:
-        OSError: One cannot be removed.
     """
     if isinstance(directory, StoredPath):
         return
@@ -137,11 +134,7 @@ def remove_temporaries(directory: JobPath) -> None:
 
 
 def open_private(path: Path) -> BinaryIO:
-    """Open a file for writing and empty it; a new file has the mode `PRIVATE_FILE`.
-
-    Raises:
-        OSError: As `open`.
-    """
+    """Open a file for writing and empty it; a new file has the mode `PRIVATE_FILE`."""
     return open(path, "wb", opener=lambda name, flags: os.open(name, flags, PRIVATE_FILE))
 
 
@@ -156,11 +149,7 @@ def temporary_name(name: str) -> str:
 
 
 def create_directory(path: JobPath, mode: int = 0o777) -> None:
-    """Create directory `path` and its missing parents, durably; an existing one is fine.
-
-    Raises:
-        OSError: A directory cannot be created, or a file has its name.
-    """
+    """Create directory `path` and its missing parents, durably; an existing one is fine."""
     if isinstance(path, StoredPath):
         return
     missing = [level for level in (path, *path.parents) if not level.exists()]
@@ -171,11 +160,7 @@ def create_directory(path: JobPath, mode: int = 0o777) -> None:
 
 
 def sync_directory(path: JobPath) -> None:
-    """Make the names in directory `path` durable.
-
-    Raises:
-        OSError: The directory cannot be opened or synced.
-    """
+    """Make the names in directory `path` durable."""
     if isinstance(path, StoredPath):
         return
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
@@ -192,11 +177,7 @@ def write_verified(
     *,
     is_durable: bool = True,
 ) -> None:
-    """Write a JSON object with its checksum, as `write_atomically` does.
-
-    Raises:
-        OSError: As `write_atomically`.
-    """
+    """Write a JSON object with its checksum, as `write_atomically` does."""
     write_atomically(path, encode_verified(payload), may_replace, is_durable=is_durable)
 
 
@@ -209,20 +190,13 @@ def put_verified(
 ) -> None:
     """Make a file of a JSON object with its checksum, as `put_exclusively` does.
 
-    Raises:
-        FileExistsError: There is such a file; it is unchanged.
-        OSError: As `put_exclusively`.
+    It raises FileExistsError if there is such a file.
     """
     put_exclusively(path, encode_verified(payload), may_replace, place=place)
 
 
 def read_verified(path: JobPath) -> dict[str, Any]:
-    """Return the payload that `write_verified` or `put_verified` wrote.
-
-    Raises:
-        OSError: The file is missing or cannot be read.
-        DecodeError: Neither wrote these bytes; the error names the file.
-    """
+    """Return the payload that `write_verified` or `put_verified` wrote."""
     return decode_verified(path.read_bytes(), path)
 
 
@@ -233,11 +207,7 @@ def encode_verified(payload: dict[str, Any]) -> bytes:
 
 
 def decode_verified(data: bytes, path: object) -> dict[str, Any]:
-    """Return the payload of the bytes of a verified file.
-
-    Raises:
-        DecodeError: `encode_verified` did not return these bytes.
-    """
+    """Return the payload of the bytes of a verified file."""
     line, newline, checksum = data.partition(b"\n")
     if checksum != _checksum_line(line + newline):
         raise _damaged(path, f"its checksum line is {checksum[:40]!r}")

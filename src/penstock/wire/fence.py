@@ -55,12 +55,7 @@ class Fence:
     _read: set[FileFacts] = field(default_factory=set, compare=False, repr=False)
 
     def __call__(self) -> None:
-        """Check that the driver may commit.
-
-        Raises:
-            JobFencedError: Another driver has taken the directory over.
-            JobDirectoryError: The file is missing or damaged.
-        """
+        """Check that the driver may commit."""
         if isinstance(self.path, StoredPath):
             self._check_next(self.path)
             return

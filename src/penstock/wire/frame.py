@@ -75,9 +75,6 @@ def pack_segment(
 ) -> bytes:
     """Return the segment of some records.
 
-    Raises:
-        Exception: A value cannot be pickled, or its serializer failed.
-
     Examples:
         >>> list(split_segments(memoryview(join_segments([pack_segment(["a", "b"], [1, 2])]))))
         [(['a', 'b'], [1, 2])]
@@ -99,12 +96,7 @@ def join_segments(segments: Sequence[bytes]) -> bytes:
 
 
 def split_segments(payload: memoryview) -> Iterator[Segment]:
-    """Yield the keys and values of each segment.
-
-    Raises:
-        DecodeError: A class of the records refuses what it has pickled.
-        Exception: The payload is damaged.
-    """
+    """Yield the keys and values of each segment."""
     at = 0
     while at < len(payload):
         (size,) = _SIZE.unpack_from(payload, at)
@@ -122,13 +114,7 @@ _OF_DAMAGE = (pickle.UnpicklingError, EOFError, struct.error, UnicodeDecodeError
 
 
 def unpickled(data: bytes | memoryview) -> Any:
-    """Return the object that was pickled.
-
-    Raises:
-        DecodeError: A class of the records refuses what it has pickled itself; the error names the class.
-        StateError: A serializer of the program failed.
-        Exception: The bytes are damaged.
-    """
+    """Return the object that was pickled."""
     try:
         return pickle.loads(data)
     except (*_OF_DAMAGE, PenstockError):  # the latter of a serializer of the program
@@ -314,11 +300,7 @@ def encode_payload(header: FrameHeader, payload: bytes) -> bytes:
 
 
 def read_header(frame: bytes) -> FrameHeader:
-    """Decode the header.
-
-    Raises:
-        DecodeError: The frame is too short, of another version, or of an unknown kind.
-    """
+    """Decode the header."""
     if len(frame) < _HEADER.size:
         raise _damaged(f"it has {len(frame)} bytes, a header has {_HEADER.size}")
     fields = _HEADER.unpack_from(frame)
@@ -331,11 +313,7 @@ def read_header(frame: bytes) -> FrameHeader:
 
 
 def decode_records(header: FrameHeader, frame: bytes) -> tuple[list[Any], list[int] | None]:
-    """Return values and timestamps of a records frame.
-
-    Raises:
-        DecodeError: The payload is damaged or does not hold `header.count` values.
-    """
+    """Return values and timestamps of a records frame."""
     timestamps, at = _decode_timestamps(header, frame)
     values: Any
     if header.flags & _SEGMENTS:
@@ -355,11 +333,7 @@ def decode_records(header: FrameHeader, frame: bytes) -> tuple[list[Any], list[i
 def decode_pairs(
     header: FrameHeader, frame: bytes
 ) -> tuple[list[Any], list[Any], list[int] | None]:
-    """Return keys, values and timestamps of a frame with keys.
-
-    Raises:
-        DecodeError: The payload is damaged or does not hold `header.count` pairs.
-    """
+    """Return keys, values and timestamps of a frame with keys."""
     timestamps, at = _decode_timestamps(header, frame)
     return (*_decode_segments(header, frame, at), timestamps)
 
@@ -398,11 +372,7 @@ def _decode_segments(header: FrameHeader, frame: bytes, at: int) -> tuple[list[A
 
 
 def decode_columns(header: FrameHeader, frame: bytes) -> tuple[Any, list[int] | None]:
-    """Return the Arrow batch of a frame of columns, and the timestamps.
-
-    Raises:
-        DecodeError: The payload is damaged or does not hold `header.count` rows.
-    """
+    """Return the Arrow batch of a frame of columns, and the timestamps."""
     timestamps, at = _decode_timestamps(header, frame)
     return _decode_batch(header, frame, at), timestamps
 
@@ -427,11 +397,7 @@ def payload_of(frame: bytes) -> bytes:
 
 
 def load_payload(frame: bytes) -> Any:
-    """Unpickle the payload of a control, report or log frame.
-
-    Raises:
-        DecodeError: The payload is damaged.
-    """
+    """Unpickle the payload of a control, report or log frame."""
     return _load(frame, _HEADER.size)
 
 

@@ -49,11 +49,7 @@ class NewFile(ABC):
         return self._size
 
     def write(self, data: Any) -> int:
-        """Append bytes.
-
-        Raises:
-            OSError: They cannot be written.
-        """
+        """Append bytes."""
         self._append(data)
         if self._digest is not None:
             self._digest.update(data)
@@ -68,20 +64,12 @@ class NewFile(ABC):
         """Do nothing, see `finish`; writers of formats call it."""
 
     def finish(self, *, is_durable: bool = True) -> None:
-        """Complete the file: it is whole, and there.
-
-        Raises:
-            OSError: It is not.
-        """
+        """Complete the file: it is whole, and there."""
         self._is_closed = True
         self._finish(is_durable=is_durable)
 
     def discard(self) -> None:
-        """Remove what was written.
-
-        Raises:
-            OSError: It cannot be removed.
-        """
+        """Remove what was written."""
         self._is_closed = True
         self._discard()
 
@@ -139,22 +127,14 @@ class _StoredFile(NewFile):
 
 
 def new_file(path: JobPath, *, is_digested: bool = False) -> NewFile:
-    """Begin a file of a name that only the caller uses.
-
-    Raises:
-        OSError: It cannot be made.
-    """
+    """Begin a file of a name that only the caller uses."""
     if isinstance(path, StoredPath):
         return _StoredFile(path, is_digested=is_digested)
     return _MountedFile(path, is_digested=is_digested)
 
 
 def byte_count(path: JobPath) -> int:
-    """Return the size of a file.
-
-    Raises:
-        FileNotFoundError: There is none.
-    """
+    """Return the size of a file."""
     if isinstance(path, Path):
         return path.stat().st_size
     size = path.store.size_of(path.at)
@@ -164,11 +144,7 @@ def byte_count(path: JobPath) -> int:
 
 
 def tree_bytes(path: JobPath) -> int:
-    """Return the size of all files below a path.
-
-    Raises:
-        OSError: They cannot be listed.
-    """
+    """Return the size of all files below a path."""
     if isinstance(path, Path):
         return sum(found.stat().st_size for found in path.rglob("*") if found.is_file())
     store = path.store
@@ -189,9 +165,5 @@ def remove_tree(path: JobPath, may_remove: Callable[[], None] | None = None) -> 
 
 
 def readable(path: JobPath) -> Path | BufferedReader:
-    """Return what readers of formats read a file from.
-
-    Raises:
-        FileNotFoundError: It is in a store, and there is none.
-    """
+    """Return what readers of formats read a file from."""
     return path.open("rb") if isinstance(path, StoredPath) else path

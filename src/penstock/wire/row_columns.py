@@ -56,13 +56,7 @@ def are_records(batch: Any) -> bool:
 
 
 def rows_of(batch: Any) -> list[Row]:
-    """Return the rows of an Arrow batch.
-
-    Raises:
-        SourceError: A column has a type that no record can hold.
-        TypeMismatchError: A time lies outside the years 1 to 9999, or is finer than a
-            microsecond.
-    """
+    """Return the rows of an Arrow batch."""
     return rows_of_lists(batch.schema.names, columns_to_lists(batch))
 
 
@@ -105,12 +99,7 @@ def _has_dictionary(kind: Any) -> bool:
 
 
 def from_bytes(data: memoryview) -> Any:
-    """Return the Arrow batch of `to_pieces`, joined.
-
-    Raises:
-        pyarrow.ArrowInvalid: The bytes are damaged.
-        StopIteration: There is no batch in them.
-    """
+    """Return the Arrow batch of `to_pieces`, joined."""
     return pa.ipc.open_stream(pa.py_buffer(data)).read_next_batch()
 
 

@@ -20,11 +20,7 @@ from penstock.user_failure import raise_interrupt, words_of
 
 
 def dump(obj: Any, what: str = "the program", origin: CallSite | None = None) -> bytes:
-    """Pickle `obj` with the classes of the user's script.
-
-    Raises:
-        UserCodeError: `obj`, or an object that it refers to, cannot be pickled.
-    """
+    """Pickle `obj` with the classes of the user's script."""
     try:
         pickled: bytes = cloudpickle.dumps((_script_classes(), obj))
     except BaseException as cause:  # whatever a user's __reduce__ raises

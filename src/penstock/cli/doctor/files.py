@@ -56,11 +56,7 @@ def store(text: str) -> Finding:
 
 
 def _wrong(objects: ObjectStore, top: ObjectPath) -> str | None:
-    """Return the error of the store, None without one.
-
-    Raises:
-        OSError: It refused, or cannot be reached.
-    """
+    """Return the error of the store, None without one."""
     objects.create(top / "once", b"first")
     with suppress(FileExistsError):
         objects.create(top / "once", b"second")

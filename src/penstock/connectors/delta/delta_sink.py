@@ -69,11 +69,7 @@ class DeltaCommitter(Committer):
         self._marks = EpochMarks("delta", context, self._visible)
 
     def recover(self) -> None:
-        """Make the table if there is none, check it, and drop staged files.
-
-        Raises:
-            SinkError: The table does not fit, cannot be written, or its mark is gone.
-        """
+        """Make the table if there is none, check it, and drop staged files."""
         directory, origin = self._form.directory, self._context.origin
         with sink_errors(directory, "prepare for staging", origin):
             make_empty(self._staging)
@@ -90,11 +86,7 @@ class DeltaCommitter(Committer):
         self._marks.recover()
 
     def commit(self, epoch: str, committables: Sequence[Any]) -> None:
-        """Make the rows of an epoch visible, unless they are.
-
-        Raises:
-            SinkError: The table cannot be written, a staged file is lost, or the mark is gone.
-        """
+        """Make the rows of an epoch visible, unless they are."""
         staged: list[StagedTable] = sorted(
             committables, key=lambda each: (each.subtask, each.number)
         )
@@ -197,11 +189,7 @@ class DeltaCommitter(Committer):
         return table_schema(context.type_info, form.partition_by, form.keys, context.origin)
 
     def _check(self, table: Any) -> None:
-        """Refuse a table that has other columns.
-
-        Raises:
-            SinkError: It has.
-        """
+        """Refuse a table that has other columns."""
         there, ours = pa.schema(table.schema().to_arrow()), self._schema()
         wrong = [
             f"its column {field.name!r} is "

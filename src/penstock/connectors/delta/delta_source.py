@@ -92,11 +92,7 @@ def close_files() -> None:
 def take_rows(
     directory: Path, file: DataFile, schema: pa.Schema, first: int, most: int
 ) -> tuple[pa.RecordBatch, list[str] | None]:
-    """Return the rows of a file, and the kind of change of each row if a column contains it.
-
-    Raises:
-        SourceError: The file is gone, or a column has another type.
-    """
+    """Return the rows of a file, and the kind of change of each row if a column contains it."""
     path = directory / file.path
     is_marked = file.rows is RowsOfFile.MARKED
     names = [*schema.names, CHANGE_TYPE] if is_marked else list(schema.names)
@@ -411,11 +407,7 @@ class DeltaSource(LogSource):
             )
 
     def _check(self, split: TableSplit, position: int, facts: TableFacts) -> None:
-        """Refuse a table of which what is to be read next is gone.
-
-        Raises:
-            SourceError: It is.
-        """
+        """Refuse a table of which what is to be read next is gone."""
         if split.table != facts.id:
             raise SourceError(
                 f"{self.describe()} is another table than the one that the job has read: it was made anew",

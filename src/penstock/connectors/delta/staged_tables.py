@@ -51,11 +51,7 @@ def table_schema(
     keys: Sequence[str],
     origin: CallSite | None,
 ) -> pa.Schema:
-    """Return the columns of a table of records.
-
-    Raises:
-        GraphError: A Delta table cannot hold them.
-    """
+    """Return the columns of a table of records."""
     SPECS[FileFormat.PARQUET].check(type_info, origin)
     schema = arrow_schema(type_info)
     for problem, hint in (*_of_columns(schema), *_of_choice(schema, partition_by, keys)):
@@ -179,23 +175,14 @@ class StagedTableWriter(MountedFiles[Partition, StagedTable]):
         self._columns = columns_of_files(context.type_info, is_whole_column)
 
     def write(self, values: list[Any]) -> None:
-        """Append rows; those of a changelog delete if they are merged.
-
-        Raises:
-            SinkError: The file system refused, or a row cannot be written.
-            TypeMismatchError: A record does not have the declared type.
-        """
+        """Append rows; those of a changelog delete if they are merged."""
         values, deleted = self._split_kinds(values)
         if not values:
             return
         self._append(record_batch(self._context, values), deleted)
 
     def write_columns(self, batch: pa.RecordBatch) -> bool:
-        """Append the rows of an Arrow batch, if it has the columns of the table.
-
-        Raises:
-            SinkError: The file system refused, or a row cannot be written.
-        """
+        """Append the rows of an Arrow batch, if it has the columns of the table."""
         rows = None if self._columns is None else self._columns.declared(batch)
         if rows is None:
             return False

@@ -50,9 +50,6 @@ def delta_errors(
     """Turn a failure of the library, or of the file system, into one of ours.
 
     The library raises bare `Exception` for failures of its core, so nothing narrower can be caught.
-
-    Raises:
-        PenstockError: The block raised.
     """
     try:
         yield
@@ -98,12 +95,7 @@ class CommitFile:
 
 
 def read_commit(path: Path, version: int) -> CommitFile:
-    """Return the content of a file of the log.
-
-    Raises:
-        OSError: It cannot be read.
-        ValueError: It is no file of a log.
-    """
+    """Return the content of a file of the log."""
     actions = [json.loads(line) for line in path.read_bytes().splitlines() if line.strip()]
     info: Mapping[str, Any] = next(iter(_all(actions, "commitInfo")), {})
     stamp = info.get("inCommitTimestamp", info.get("timestamp"))
@@ -244,11 +236,7 @@ class TableLog:
         return self._newest
 
     def look(self) -> TableFacts:
-        """Find out which versions there are; return the table as it is now.
-
-        Raises:
-            SourceError: It is no table, or cannot be read as one.
-        """
+        """Find out which versions there are; return the table as it is now."""
         if self._signature(self._newest) != self._newest_file or self._newest < 0:
             self._facts = None  # another table: the path is the same, and nothing else need be
             self._rows.clear()
@@ -270,11 +258,7 @@ class TableLog:
         return any(self._commit(version).metadata is not None for version in new)
 
     def facts(self, version: int | None = None) -> TableFacts:
-        """Return the table at a version; None is the newest one.
-
-        Raises:
-            SourceError: The version cannot be opened, or has a feature that this connector lacks.
-        """
+        """Return the table at a version; None is the newest one."""
         with delta_errors(SourceError, self._directory, "open"):
             table = library().DeltaTable(str(self._directory), version=version)
             metadata = table.metadata()
@@ -294,11 +278,7 @@ class TableLog:
         return found
 
     def rows(self, split: TableSplit, version: int, *, feed: bool) -> VersionRows:
-        """Return the rows that a version adds.
-
-        Raises:
-            SourceError: The version is gone, or has changes that the source does not accept.
-        """
+        """Return the rows that a version adds."""
         key = (split, version, feed)
         found = self._rows.get(key)
         if found is None:

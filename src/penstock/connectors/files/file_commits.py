@@ -80,13 +80,7 @@ class StagedFileCommitter(Committer):
         self._hidden = HiddenOutput(self._layout, context, compaction)
 
     def recover(self) -> None:
-        """Finish every decided epoch and merge, delete the other staged files, and begin to merge what is hidden.
-
-        Raises:
-            SinkError: The directory cannot be created or written, a manifest is damaged, or
-                a decided file is lost.
-            JobFencedError: Another driver has taken the job over.
-        """
+        """Finish every decided epoch and merge, delete the other staged files, and begin to merge what is hidden."""
         self._hidden.stop()
         layout = self._layout
         with sink_errors(layout.directory, "prepare for writing", self._origin):
@@ -108,11 +102,6 @@ class StagedFileCommitter(Committer):
         """Make the staged files of `epoch` visible, or finish doing so.
 
         An epoch without files is decided like any other, so that it stays without files.
-
-        Raises:
-            SinkError: A staged file is missing or too short, the file system refused, the
-                manifest of this epoch is damaged, or files could not be merged.
-            JobFencedError: Another driver has taken the job over.
         """
         self.check_background()
         with self._errors(f"commit epoch {epoch}"):
@@ -129,22 +118,12 @@ class StagedFileCommitter(Committer):
             failpoint("sink.committed")
 
     def publish(self) -> None:
-        """Show all files that are to be merged: now.
-
-        Raises:
-            SinkError: The file system refused, or a file is damaged.
-            JobFencedError: Another driver has taken the job over.
-        """
+        """Show all files that are to be merged: now."""
         with self._errors("merge files"):
             self._hidden.publish()
 
     def check_background(self) -> None:
-        """Raise what went wrong with merges since the last call.
-
-        Raises:
-            SinkError: The file system refused, or a file is damaged.
-            JobFencedError: Another driver has taken the job over.
-        """
+        """Raise what went wrong with merges since the last call."""
         with self._errors("merge files"):
             self._hidden.check()
 

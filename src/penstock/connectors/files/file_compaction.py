@@ -199,11 +199,7 @@ class FileCompaction:
         return FileCompaction(strategy, compactor, target)
 
     def check(self, path: Path | ObjectPath, file_format: FileFormat) -> None:
-        """Refuse to merge files that cannot be.
-
-        Raises:
-            ArgumentError: They are in a store of objects, or have no place for the delimiter.
-        """
+        """Refuse to merge files that cannot be."""
         if isinstance(path, ObjectPath):
             raise ArgumentError.here(
                 f"files in {path} cannot be merged before they are visible: a store renames no objects",

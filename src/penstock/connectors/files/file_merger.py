@@ -73,12 +73,7 @@ class HiddenOutput:
         return self._hides
 
     def open(self) -> None:
-        """Take over what earlier drivers have hidden, unless that is done.
-
-        Raises:
-            JobFencedError: Another driver has taken the job over.
-            OSError: The file system refused.
-        """
+        """Take over what earlier drivers have hidden, unless that is done."""
         if not self._is_open:
             self._hidden.take_over()
             self._is_open = True
@@ -103,13 +98,7 @@ class HiddenOutput:
             self._merger.add([HiddenFile.found(path) for path in files], sequence)
 
     def recover(self, sequence: int) -> None:
-        """Finish merges, and begin to merge what is hidden, or show it. All decided epochs are executed.
-
-        Raises:
-            SinkError: The record of a merge is damaged.
-            JobFencedError: Another driver has taken the job over.
-            OSError: The file system refused.
-        """
+        """Finish merges, and begin to merge what is hidden, or show it. All decided epochs are executed."""
         if not (self._hides or self._hidden.exists):
             return
         self.open()
@@ -127,24 +116,14 @@ class HiddenOutput:
             self._unmark()
 
     def publish(self) -> None:
-        """Show all that is hidden.
-
-        Raises:
-            OSError: The file system refused.
-            JobFencedError: Another driver has taken the job over.
-        """
+        """Show all that is hidden."""
         is_shown = self._merger.publish()
         self.check()
         if is_shown:
             self._unmark()
 
     def check(self) -> None:
-        """Raise what a thread has failed with, once. Nothing is merged from then on, until `recover` begins again.
-
-        Raises:
-            JobFencedError: Another driver has taken the job over.
-            OSError: The file system refused.
-        """
+        """Raise what a thread has failed with, once. Nothing is merged from then on, until `recover` begins again."""
         failure = self._merger.failure
         if failure is None:
             return
@@ -180,10 +159,6 @@ def merge_files(
     """Write the records of files into one, in order; return how many files there are in it.
 
     These are the first ones, of which all have the columns of the first: a job that was upgraded may have written others.
-
-    Raises:
-        OSError: A file cannot be read or written.
-        ArrowException: A file is damaged.
     """
     return _MERGES[paths[0].suffix](paths, target, delimiter, check)
 
@@ -378,20 +353,11 @@ class FileMerger:
         self._threads, self._failure = [], None
 
     def finish(self, manifest: Path) -> None:
-        """Carry out a merge that was decided.
-
-        Raises:
-            OSError: The file system refused.
-            DecodeError: The manifest is damaged.
-        """
+        """Carry out a merge that was decided."""
         self._carry_out(manifest, read_verified(manifest))
 
     def show(self, files: Iterable[HiddenFile]) -> None:
-        """Show files as they are.
-
-        Raises:
-            OSError: The file system refused.
-        """
+        """Show files as they are."""
         self._keep_marks()
         for file in files:
             self._rename(self._hidden.files / file.place, self._visible(file))

@@ -210,9 +210,6 @@ class FileSource(Source):
         """Check the arguments and resolve a relative path.
 
         Spark would resolve it against the directory in which its JVM was started.
-
-        Raises:
-            ArgumentError: The type is not a row with field names, or Spark has no column for it.
         """
         if "://" not in self.path and not self.path.startswith("file:"):
             object.__setattr__(self, "path", str(Path(self.path).expanduser().absolute()))
@@ -412,11 +409,7 @@ class FileSource(Source):
 
 
 def _seconds_of(interval: Duration) -> float:
-    """Return a time between two listings in seconds.
-
-    Raises:
-        ArgumentError: It is no `Duration`, or a negative one.
-    """
+    """Return a time between two listings in seconds."""
     if not isinstance(interval, Duration) or interval.to_millis() < 0:
         raise ArgumentError.here(
             f"the discovery interval is {interval!r}",

@@ -214,11 +214,7 @@ def is_finite(column: Any) -> bool:
 
 
 def record_batch(context: SinkContext, values: list[Any]) -> pa.RecordBatch:
-    """Return records as columns of the type that is declared for a sink.
-
-    Raises:
-        TypeMismatchError: A record does not have the type.
-    """
+    """Return records as columns of the type that is declared for a sink."""
     try:
         columns = arrow_columns(context.type_info, values)
     except TypeMismatchError as cause:

@@ -68,11 +68,7 @@ class HiddenFile:
 
     @classmethod
     def found(cls, path: Path) -> HiddenFile:
-        """Return the file at a path that ends with its `place`.
-
-        Raises:
-            OSError: It is not there.
-        """
+        """Return the file at a path that ends with its `place`."""
         sequence, index, epoch, own = path.name.split(_SEPARATOR, 3)
         bucket = path.parent.name.removesuffix(_BUCKET_END)
         facts = path.stat()
@@ -115,12 +111,7 @@ class HiddenFiles:
         return self._root.exists() and any(self._root.iterdir())
 
     def take_over(self) -> None:
-        """Make the directory, with all that earlier drivers have hidden; may be repeated.
-
-        Raises:
-            JobFencedError: Another driver has taken the job over.
-            OSError: The file system refused.
-        """
+        """Make the directory, with all that earlier drivers have hidden; may be repeated."""
         create_directory(self._root)
         self._may_commit()
         for other in sorted(self._root.iterdir()):

@@ -192,12 +192,7 @@ def every_file(name: str) -> bool:
 def list_path(
     path: str, is_wanted: Callable[[str], bool] = every_file, *, recursively: bool = False
 ) -> list[Listed] | None:
-    """Return the files of a path or glob, none if it does not exist; None if it is in another file system.
-
-    Raises:
-        SourceError: A name has a colon.
-        OSError: A directory cannot be read.
-    """
+    """Return the files of a path or glob, none if it does not exist; None if it is in another file system."""
     here = local_path(path)
     if here is None:
         return None
@@ -212,12 +207,7 @@ def list_local(
     *,
     recursively: bool = False,
 ) -> list[Listed]:
-    """Return the files of some paths.
-
-    Raises:
-        SourceError: A name has a colon.
-        OSError: A directory cannot be read.
-    """
+    """Return the files of some paths."""
     roots = list(roots)
     walks: list[_Walk] = []
     files: list[Listed] = []

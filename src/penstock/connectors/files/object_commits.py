@@ -83,11 +83,7 @@ class ObjectManifest:
 
     @classmethod
     def decoded(cls, data: bytes, path: ObjectPath) -> ObjectManifest:
-        """Return the manifest that `encoded` encoded.
-
-        Raises:
-            DecodeError: It did not.
-        """
+        """Return the manifest that `encoded` encoded."""
         read = decode_verified(data, path)
         files = tuple(
             UploadedFile(
@@ -122,13 +118,7 @@ class TakenOver:
 def take_over(
     store: ObjectStore, layout: ObjectLayout, may_commit: Callable[[], None]
 ) -> TakenOver:
-    """Take the next number, and find out which manifests count.
-
-    Raises:
-        JobFencedError: Another driver has taken the job over.
-        DecodeError: A manifest is damaged.
-        OSError: The store refused, or cannot be reached.
-    """
+    """Take the next number, and find out which manifests count."""
     before = store.list_below(layout.drivers)
     number = _create_next(store, layout, max(_numbers(before), default=0) + 1, may_commit)
     failpoint("sink.numbered")
@@ -161,12 +151,7 @@ def take_over(
 
 
 def check_newest(store: ObjectStore, layout: ObjectLayout, number: int) -> None:
-    """Check that no driver has taken a greater number.
-
-    Raises:
-        JobFencedError: One has.
-        OSError: The store refused, or cannot be reached.
-    """
+    """Check that no driver has taken a greater number."""
     newest = max(_numbers(store.list_below(layout.drivers)), default=0)
     if newest != number:
         raise JobFencedError(
@@ -215,13 +200,7 @@ class UploadedFileCommitter(Committer):
         self._marks: list[ObjectPath] = []
 
     def recover(self) -> None:
-        """Finish every decided epoch, and drop the other uploads.
-
-        Raises:
-            SinkError: The store cannot be reached or written to, a manifest is damaged, or a
-                decided file is lost.
-            JobFencedError: Another driver has taken the job over.
-        """
+        """Finish every decided epoch, and drop the other uploads."""
         with sink_errors(self._layout.directory, "prepare for writing", self._origin):
             self._prove_writable()
         with sink_errors(self._layout.directory, "recover", self._origin):
@@ -232,11 +211,6 @@ class UploadedFileCommitter(Committer):
         """Make the files of `epoch` visible, or finish doing so.
 
         An epoch without files is decided like any other, so that it stays without files.
-
-        Raises:
-            SinkError: An upload is gone, the store refused or cannot be reached, or a manifest
-                is damaged.
-            JobFencedError: Another driver has taken the job over; nothing became visible.
         """
         with sink_errors(self._layout.directory, f"commit epoch {epoch}", self._origin):
             number = self._begin()

@@ -44,12 +44,7 @@ class Division:
     columns: tuple[str, ...]
 
     def divided(self, values: Sequence[Any], origin: CallSite | None) -> dict[str, list[list[Any]]]:
-        """Return bucket to the fields of its records that are in its file.
-
-        Raises:
-            TypeMismatchError: A record does not have the type.
-            SinkError: A value has no directory.
-        """
+        """Return bucket to the fields of its records that are in its file."""
         names = self.whole.field_names
         chosen = [names.index(name) for name in self.columns]
         inside = [names.index(name) for name in self.inside.field_names]
@@ -69,11 +64,7 @@ class Division:
     def divided_columns(
         self, batch: pa.RecordBatch, origin: CallSite | None
     ) -> Iterator[tuple[str, pa.RecordBatch]]:
-        """Yield a bucket with the columns of its rows that are in its file, in order of its first row.
-
-        Raises:
-            SinkError: A value has no directory.
-        """
+        """Yield a bucket with the columns of its rows that are in its file, in order of its first row."""
         chosen = [batch.column(name) for name in self.columns]
         inside = batch.select(self.inside.field_names)
         groups = np.zeros(batch.num_rows, np.int64)
@@ -96,11 +87,7 @@ class Division:
 def division_of(
     type_info: TypeInformation, columns: tuple[str, ...], origin: CallSite | None
 ) -> Division:
-    """Return the division of records of a type by columns.
-
-    Raises:
-        GraphError: They cannot be.
-    """
+    """Return the division of records of a type by columns."""
     whole = described(type_info)
     if not isinstance(whole, RowTypeInfo):
         raise _refused(type_info, columns, "it is no row with named fields", origin)
@@ -123,11 +110,7 @@ def division_of(
 
 
 def bucket_of(columns: Sequence[str], key: Sequence[Any], origin: CallSite | None) -> str:
-    """Return the directory of values, e.g. `country=DE/day=2026-01-31`.
-
-    Raises:
-        SinkError: A value is an empty string, which readers take for a null.
-    """
+    """Return the directory of values, e.g. `country=DE/day=2026-01-31`."""
     return "/".join(
         f"{_escaped(name)}={_NULL if text is None else _escaped(text)}"
         for name, value in zip(columns, key, strict=True)
@@ -147,11 +130,7 @@ def columns_of_buckets(names: Iterable[str]) -> dict[str, str | None]:
 
 
 def partition_text(name: str, value: Any, origin: CallSite | None) -> str | None:
-    """Return a value of a partition column as text; None is a null.
-
-    Raises:
-        SinkError: It is an empty string.
-    """
+    """Return a value of a partition column as text; None is a null."""
     if value is None:
         return None
     if isinstance(value, bool):

@@ -19,16 +19,7 @@ from penstock.wire.row_columns import rows_of
 def records_of_files(
     source: FileSource, most: int, origin: CallSite | None = None
 ) -> Iterator[list[Any]]:
-    """Yield the records of each local file, in the order in which a job reads them.
-
-    Args:
-        source: The source.
-        most: Records of a file, at most.
-        origin: The user's line that made the source.
-
-    Raises:
-        SourceError: Its files are not local, only Spark reads their format, or a record is not of the declared type.
-    """
+    """Yield the records of each local file, in the order in which a job reads them."""
     options = {name.lower(): value for name, value in source.options.items()}
     recursively = options.get("recursivefilelookup") == "true"
     files = None

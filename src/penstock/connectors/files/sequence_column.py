@@ -53,12 +53,7 @@ class SequenceColumn:
     """
 
     def __init__(self, name: str, context: SinkContext) -> None:
-        """Begin.
-
-        Raises:
-            GraphError: The type of the stream has no named fields.
-            SinkError: The job has had too many epochs.
-        """
+        """Begin."""
         self._name = name
         self._whole, self.type_info = sequenced_type(name, context.type_info, context.origin)
         self._context = context
@@ -69,22 +64,13 @@ class SequenceColumn:
         self._next = first_sequence(epoch)
 
     def numbered(self, values: Sequence[Any]) -> list[list[Any]]:
-        """Return the fields of rows, each with its number behind them.
-
-        Raises:
-            TypeMismatchError: A record does not have the type.
-            SinkError: The task writes more rows in an epoch than there are numbers.
-        """
+        """Return the fields of rows, each with its number behind them."""
         numbers = self._taken(len(values))
         lists = field_lists(self._whole, values)
         return [[*fields, number] for fields, number in zip(lists, numbers, strict=True)]
 
     def numbered_columns(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return columns with the numbers of their rows behind them.
-
-        Raises:
-            SinkError: The task writes more rows in an epoch than there are numbers.
-        """
+        """Return columns with the numbers of their rows behind them."""
         numbers = self._taken(batch.num_rows)
         column = pa.array(np.arange(numbers.start, numbers.stop, dtype=np.int64))
         return batch.append_column(self._name, column)
@@ -111,11 +97,7 @@ class SequenceColumn:
 def sequenced_type(
     name: str, type_info: TypeInformation, origin: CallSite | None
 ) -> tuple[RowTypeInfo | TupleTypeInfo, RowTypeInfo]:
-    """Return the type of rows, and that of the same rows with a number behind the other fields.
-
-    Raises:
-        GraphError: They have no fields, or one of that name.
-    """
+    """Return the type of rows, and that of the same rows with a number behind the other fields."""
     whole = described(type_info)
     if not isinstance(whole, (RowTypeInfo, TupleTypeInfo)):
         raise _refused(name, type_info, "it is no row or tuple", origin)
@@ -136,11 +118,7 @@ def _refused(
 
 
 def sequence_column_name(name: str) -> str:
-    """Return the name of a sequence column.
-
-    Raises:
-        ArgumentError: It is no text, or empty.
-    """
+    """Return the name of a sequence column."""
     if isinstance(name, str) and name:
         return name
     raise ArgumentError.here(

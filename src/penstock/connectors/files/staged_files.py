@@ -126,11 +126,7 @@ class PartFiles(SinkWriter, Generic[K, C]):
         """Delete finished files."""
 
     def prepare_commit(self) -> list[Any]:
-        """Close the files durably; returns no handle if there were no records.
-
-        Raises:
-            SinkError: The file system refused, or a buffered record cannot be written.
-        """
+        """Close the files durably; returns no handle if there were no records."""
         with self._os_errors("finish a file"):
             for key in list(self._open):
                 self._finish(key)
@@ -139,11 +135,7 @@ class PartFiles(SinkWriter, Generic[K, C]):
         return list(self._finished)
 
     def abort(self) -> None:
-        """Remove the files.
-
-        Raises:
-            SinkError: The file system refused.
-        """
+        """Remove the files."""
         with self._os_errors("remove a staged file"):
             while self._open:
                 self._open.popitem()[1].discard()
@@ -217,12 +209,7 @@ class PartFileWriter(PartFiles[str | None, C]):
         """Create a file."""
 
     def write(self, values: list[Any]) -> None:
-        """Append `values`.
-
-        Raises:
-            SinkError: The file system refused, or a record has no form in this format.
-            TypeMismatchError: A record does not have the declared type.
-        """
+        """Append `values`."""
         if not values:
             return
         size = len(values) if self._part_size_bytes is None else _SLICE_RECORDS
@@ -236,11 +223,7 @@ class PartFileWriter(PartFiles[str | None, C]):
                     self._write(bucket, records)
 
     def write_columns(self, batch: pa.RecordBatch) -> bool:
-        """Append the rows of an Arrow batch, if its files have a form for columns of these types.
-
-        Raises:
-            SinkError: The file system refused, or a row has no form in this format.
-        """
+        """Append the rows of an Arrow batch, if its files have a form for columns of these types."""
         rows = None if self._columns is None else self._columns.declared(batch)
         if rows is None:
             return False

@@ -41,12 +41,7 @@ _NUMBERED = re.compile(r"^(.*)-(\d+)-(\d+)-(\d+)(\.[^.]*)?$")
 def rows_of_files(directory: Path, form: str = "") -> Iterator[list[StoredRow]]:
     """Yield the rows of a directory in lists, or those of a single file.
 
-    Args:
-        directory: On a local file system.
-        form: Format of the sink; empty takes that of the end of each name.
-
-    Raises:
-        SourceError: There is no such directory, or a file cannot be read.
+    An empty format is that of the end of each name.
     """
     if not directory.exists():
         raise SourceError(f"there is no output at {directory}", hint="Correct the path.")

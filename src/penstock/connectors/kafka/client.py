@@ -59,11 +59,7 @@ class KafkaProperties:
     items: tuple[tuple[str, str], ...] = ()
 
     def with_property(self, key: str, value: object) -> KafkaProperties:
-        """Return the properties with another one, or another value.
-
-        Raises:
-            ArgumentError: The name is no text, or the value none of these.
-        """
+        """Return the properties with another one, or another value."""
         if not isinstance(key, str) or not key:
             raise ArgumentError.here(
                 f"a property of Kafka is called {key!r}", hint="Pass its name as a string."
@@ -87,11 +83,7 @@ class KafkaProperties:
         return tuple(Dataset(f"kafka://{server}", topic) for topic in topics)
 
     def milliseconds(self, key: str, default: int) -> int:
-        """Return the value of a property in milliseconds.
-
-        Raises:
-            ArgumentError: It is no integer.
-        """
+        """Return the value of a property in milliseconds."""
         text = self.get(key)
         try:
             return default if text is None else int(text)
@@ -216,11 +208,7 @@ def kafka_errors(
     doing: str,
     origin: CallSite | None = None,
 ) -> Iterator[None]:
-    """Turn an error of Kafka in the block into one of ours, without secrets.
-
-    Raises:
-        PenstockError: The block raised an error of Kafka.
-    """
+    """Turn an error of Kafka in the block into one of ours, without secrets."""
     try:
         yield
     except library().KafkaException as cause:
@@ -241,11 +229,7 @@ def words_of_kafka(error: Any) -> str:
 
 
 def patiently(call: Callable[[], T], seconds: float) -> T:
-    """Return the result of a call; repeat it during temporary failures.
-
-    Raises:
-        KafkaException: It failed for another reason, or for too long.
-    """
+    """Return the result of a call; repeat it during temporary failures."""
     until = time.monotonic() + seconds
     while True:
         try:

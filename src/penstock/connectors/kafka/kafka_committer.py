@@ -71,11 +71,7 @@ class EpochTransactions:
         return self._producer is not None
 
     def open(self, topic: str | None = None) -> None:
-        """Fence earlier drivers, and end what they left open.
-
-        Raises:
-            KafkaException: The brokers do not answer.
-        """
+        """Fence earlier drivers, and end what they left open."""
         if self._producer is None:
             self._is_lost = False
             fixed = {
@@ -109,10 +105,7 @@ class EpochTransactions:
     ) -> None:
         """Make records visible, and the mark with them.
 
-        Raises:
-            JobFencedError: It has.
-            KafkaException: The brokers refuse it, or do not answer. The next call of `last` finds out if the
-                records are visible.
+        After an error, the next call of `last` finds out if the records are visible.
         """
         until = time.monotonic() + self._properties.patience_seconds
         is_known = self._is_connected()
@@ -158,11 +151,7 @@ class EpochTransactions:
         return self._producer is not None
 
     def _is_visible(self, mark: EpochMark, topic: str, may_commit: Callable[[], None]) -> bool:
-        """Return whether an epoch is visible, with a new producer.
-
-        Raises:
-            JobFencedError: Another driver has taken over, and perhaps written.
-        """
+        """Return whether an epoch is visible, with a new producer."""
         may_commit()
         found = self.last(topic)
         if found == mark:
@@ -244,9 +233,6 @@ def _within_time(call: Callable[[], object]) -> None:
 
     After the coordinator of a group was away, `send_offsets_to_transaction` may wait for ever, whatever its time-out
     (seen with librdkafka 2.16). The thread and its producer are left behind then; the next producer fences them.
-
-    Raises:
-        KafkaException: It failed, or does not return.
     """
     raised: list[BaseException] = []
 
@@ -288,22 +274,13 @@ class KafkaCommitter(Committer):
         self._marked_seconds = 0.0
 
     def recover(self) -> None:
-        """Fence earlier drivers, end what they left open, and drop staged records.
-
-        Raises:
-            SinkError: The brokers do not answer, the directory cannot be written, or the mark is gone.
-        """
+        """Fence earlier drivers, end what they left open, and drop staged records."""
         self._staging.prepare()
         with self._errors("begin transactions"):
             self._compare()
 
     def commit(self, epoch: str, committables: Sequence[Any]) -> None:
-        """Make the records of an epoch visible, unless they are.
-
-        Raises:
-            SinkError: The brokers do not answer or refuse them, a staged file is lost, or the mark is gone.
-            JobFencedError: Another driver has taken over.
-        """
+        """Make the records of an epoch visible, unless they are."""
         staged: list[Staged] = list(committables)
         with self._errors(f"commit epoch {epoch}"):
             self._compare()
@@ -342,11 +319,7 @@ class KafkaCommitter(Committer):
             self._write(self._visible, [])
 
     def _compare(self) -> None:
-        """Read the visible epoch, unless this driver has read it.
-
-        Raises:
-            SinkError: The visible epoch does not fit the decided one.
-        """
+        """Read the visible epoch, unless this driver has read it."""
         if self._transactions.is_open:
             return
         self._context.may_commit()

@@ -71,11 +71,7 @@ class DirectWriter(SinkWriter):
         self._kept: _Kept | None = None
 
     def write(self, values: list[Any]) -> None:
-        """Give records to the producer.
-
-        Raises:
-            SinkError: A record cannot be serialized, or was refused.
-        """
+        """Give records to the producer."""
         records = outgoing(values, self._serializer, self._context)
         if not self._may_lose:
             records = with_epoch(records, self._context)
@@ -87,11 +83,7 @@ class DirectWriter(SinkWriter):
         self._check()
 
     def prepare_commit(self) -> list[Any]:
-        """Wait until all records are written.
-
-        Raises:
-            SinkError: One is not.
-        """
+        """Wait until all records are written."""
         if self._kept is not None:
             with self._errors():
                 left = self._kept.producer.flush(self._properties.patience_seconds)

@@ -54,11 +54,7 @@ def splits_at_start(
     stopping: KafkaOffsetsInitializer | None,
     described: str,
 ) -> list[LogSplit]:
-    """Return the partitions of a source that begins to be read.
-
-    Raises:
-        SourceError: A partition begins or ends nowhere.
-    """
+    """Return the partitions of a source that begins to be read."""
     made = []
     for each in _partitions(view, anew=True):
         start = _start(starting, view, each, described)

@@ -93,11 +93,7 @@ class StagedRecordWriter(ChunkWriter):
         self._properties = properties
 
     def write(self, values: list[Any]) -> None:
-        """Append records.
-
-        Raises:
-            SinkError: A record cannot be serialized, or the file system refused.
-        """
+        """Append records."""
         for start in range(0, len(values), _CHUNK_RECORDS):
             chunk = values[start : start + _CHUNK_RECORDS]
             made = outgoing(chunk, self._serializer, self._context)
@@ -140,11 +136,7 @@ def check_sizes(
     properties: KafkaProperties,
     context: SinkContext,
 ) -> None:
-    """Refuse a record that brokers would refuse.
-
-    Raises:
-        SinkError: One is too large.
-    """
+    """Refuse a record that brokers would refuse."""
     limits: dict[str, int] = {}
     for value, record in zip(values, records, strict=True):
         topic, size = record[0], size_of(record)
@@ -203,11 +195,7 @@ def new_producer(properties: KafkaProperties, role: str, fixed: dict[str, object
 def give(
     producer: Any, records: Iterable[OutgoingRecord], check: Callable[[], None] | None = None
 ) -> None:
-    """Give records to a producer; wait while it has too many.
-
-    Raises:
-        KafkaException: It refuses one.
-    """
+    """Give records to a producer; wait while it has too many."""
     produce = producer.produce
     for count, (topic, value, key, partition, headers, timestamp) in enumerate(records, 1):
         while True:

@@ -100,10 +100,6 @@ class PartitionReader:
         """Return the next messages before an offset, and stand behind them.
 
         They may be some of them, or none if the broker has not answered yet.
-
-        Raises:
-            SourceError: The records are gone, or the broker refuses them.
-            KafkaException: The library failed otherwise.
         """
         if not self._ahead and self._known < end:
             self._fetch()
@@ -165,12 +161,7 @@ class PartitionReader:
 def take_range(
     properties: KafkaProperties, partition: KafkaTopicPartition, start: int, end: int
 ) -> tuple[list[Any], int]:
-    """Return messages of `[start, end)`, and the offset behind the last position that was read.
-
-    Raises:
-        SourceError: The records are gone, or the broker refuses them.
-        KafkaException: The library failed otherwise.
-    """
+    """Return messages of `[start, end)`, and the offset behind the last position that was read."""
     reader = _borrowed(properties, partition, start)
     try:
         taken = reader.take(end)

@@ -121,11 +121,7 @@ def record_of(message: Any) -> KafkaRecord:
 def deserialized(
     messages: list[Any], deserializer: MessageDeserializer, malformed: KafkaMalformedRecords
 ) -> tuple[list[Any], list[int]]:
-    """Return the values of messages, and their timestamps.
-
-    Raises:
-        SourceError: It refuses one, and the job is to fail then.
-    """
+    """Return the values of messages, and their timestamps."""
     value_of = deserializer.value_of()
     values: list[Any] = []
     times: list[int] = []
@@ -250,11 +246,7 @@ class RecordFunction:
     topic = None
 
     def outgoing(self, element: Any) -> OutgoingRecord:
-        """Return what is written for a record.
-
-        Raises:
-            TypeError: The function returned something else.
-        """
+        """Return what is written for a record."""
         made = self.function(element)
         if not isinstance(made, KafkaRecord) or not made.topic:
             raise TypeError(

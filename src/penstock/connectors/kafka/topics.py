@@ -57,11 +57,7 @@ class KafkaTopics:
         return f"topic{'s' * (len(self.names) > 1)} {', '.join(self.names)}"
 
     def chosen(self, there: Mapping[str, int]) -> list[KafkaTopicPartition]:
-        """Return the partitions to be read.
-
-        Raises:
-            SourceError: A topic or partition is not there.
-        """
+        """Return the partitions to be read."""
         if self.partitions:
             for each in self.partitions:
                 if each.partition >= there.get(each.topic, 0):
@@ -88,12 +84,7 @@ class ClusterView:
         self._looked = 0.0
 
     def partitions(self, *, anew: bool) -> list[KafkaTopicPartition]:
-        """Return the partitions of the source; they are looked up if that is due.
-
-        Raises:
-            SourceError: A topic is not there.
-            KafkaException: The brokers do not answer.
-        """
+        """Return the partitions of the source; they are looked up if that is due."""
         due = self._looked + self._interval_ms / 1000
         is_due = self._interval_ms > 0 and time.monotonic() >= due
         if self._found is None or anew or is_due:
@@ -165,11 +156,7 @@ def view_of(properties: KafkaProperties, topics: KafkaTopics) -> ClusterView:
 
 
 def _checked(found: Any) -> int:
-    """Return the offset of an answer.
-
-    Raises:
-        KafkaException: It is an error.
-    """
+    """Return the offset of an answer."""
     if found.error is not None:
         raise library().KafkaException(found.error)
     offset: int = found.offset

@@ -139,11 +139,7 @@ class KafkaOffsetsInitializer:
 
 
 def checked_initializer(value: object, method: str) -> KafkaOffsetsInitializer:
-    """Return an initializer.
-
-    Raises:
-        ArgumentError: It is none.
-    """
+    """Return an initializer."""
     if isinstance(value, KafkaOffsetsInitializer):
         return value
     raise ArgumentError.here(
@@ -208,11 +204,7 @@ class KafkaTopicPartition:
     partition: int
 
     def __post_init__(self) -> None:
-        """Check both.
-
-        Raises:
-            ArgumentError: The topic is no name, or the partition no number from 0.
-        """
+        """Check both."""
         is_number = type(self.partition) is int and self.partition >= 0
         if not isinstance(self.topic, str) or not self.topic or not is_number:
             raise ArgumentError.here(

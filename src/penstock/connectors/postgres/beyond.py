@@ -65,10 +65,6 @@ _INTERVAL = re.compile(
 def interval_of(text: str) -> dt.timedelta:
     """Return an interval as psycopg has it: a year is 365 days, a month 30.
 
-    Raises:
-        ValueError: It is none with an end.
-        OverflowError: It is longer than Python's.
-
     Example:
         >>> interval_of("1 year 1 day -00:00:01.5") == dt.timedelta(days=366, seconds=-1.5)
         True
@@ -183,11 +179,7 @@ def base_types(connection: Any, type_oids: Sequence[int]) -> dict[int, int]:
 def loaded_columns(
     table: str, columns: Sequence[Column], texts: Sequence[Sequence[bytes | None]]
 ) -> list[list[Any]]:
-    """Return the values of rows, column by column.
-
-    Raises:
-        SourceError: Python has no such value.
-    """
+    """Return the values of rows, column by column."""
     loads = [loader(column.type_oid, column.beyond) for column in columns]
     try:
         return [
@@ -203,11 +195,7 @@ def loaded_columns(
 def loaded_row(
     table: str, columns: Sequence[Column], loads: Sequence[Load], texts: Sequence[bytes | None]
 ) -> list[Any]:
-    """Return the values of a row.
-
-    Raises:
-        SourceError: Python has no such value.
-    """
+    """Return the values of a row."""
     values = list[Any]()
     for column, load, text in zip(columns, loads, texts, strict=True):
         try:

@@ -251,11 +251,7 @@ def _group_of(version: _Version, number: int) -> pa.Table:
 
 
 def captured_rows(path: Path, start: int, end: int, beyond: str = ERROR) -> TableRows:
-    """Return the rows `[start, end)` of a file, or the first ones of them.
-
-    Raises:
-        SourceError: Python has no such value.
-    """
+    """Return the rows `[start, end)` of a file, or the first ones of them."""
     version = _version_of(path)
     file = _file_of(version)
     number = next(n for n, bound in enumerate(file.bounds) if start < bound)

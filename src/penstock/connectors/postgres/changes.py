@@ -70,12 +70,7 @@ class Decoder:
         self.position = 0
 
     def runs(self, messages: Iterable[bytes], start: int, end: int) -> list[Run]:
-        """Return the changes of the transactions of a range.
-
-        Raises:
-            Malformed: A message cannot be read.
-            SourceError: A value cannot be read.
-        """
+        """Return the changes of the transactions of a range."""
         found: list[Run] = []
         pending: list[tuple[TableReader | None, bytes]] = []
         for message in messages:
@@ -166,12 +161,7 @@ class ChangeReader:
         self._beyond = beyond
 
     def read(self, start: int, end: int) -> tuple[list[Run], int]:
-        """Return the changes of `[start, end)`, or those of its first transactions, and where they end.
-
-        Raises:
-            SourceError: The slot is gone or lost, a table was truncated, or a value cannot be read.
-            Error: One of `psycopg`.
-        """
+        """Return the changes of `[start, end)`, or those of its first transactions, and where they end."""
         most = _MOST_MESSAGES
         while True:
             messages = self._peek(end, most)

@@ -39,12 +39,7 @@ class PostgresAddress:
 
     @classmethod
     def of(cls, dsn: object) -> PostgresAddress:
-        """Return the address that a program gives.
-
-        Raises:
-            ArgumentError: It is no connection string. The message does not have it.
-            MissingConnectorError: The package `psycopg` is not installed.
-        """
+        """Return the address that a program gives."""
         malformed = ArgumentError.here(
             "the connection string of PostgreSQL is malformed",
             hint="Pass 'host=db.example port=5432 dbname=shop user=shop', or "
@@ -61,11 +56,7 @@ class PostgresAddress:
 
     @classmethod
     def of_jdbc(cls, url: str, user: str | None, password: str | None) -> PostgresAddress:
-        """Return the address of a URL of JDBC, with the user and the password that go with it.
-
-        Raises:
-            ArgumentError: It is not one of PostgreSQL.
-        """
+        """Return the address of a URL of JDBC, with the user and the password that go with it."""
         found = re.fullmatch(re.escape(_JDBC) + r"//[^\s]*", url if isinstance(url, str) else "")
         if found is None:
             raise ArgumentError.here(
@@ -219,11 +210,7 @@ def is_transient(error: Any) -> bool:
 
 
 def patiently(call: Callable[[], T], seconds: float = PATIENCE_SECONDS) -> T:
-    """Return the result of a call; repeat it during temporary failures.
-
-    Raises:
-        Error: One of `psycopg`: it failed for another reason, or for too long.
-    """
+    """Return the result of a call; repeat it during temporary failures."""
     until, pause = time.monotonic() + seconds, _PAUSE_SECONDS
     while True:
         try:
@@ -242,11 +229,7 @@ def postgres_errors(
     doing: str,
     origin: CallSite | None = None,
 ) -> Iterator[None]:
-    """Turn an error of the library in the block into one of ours, without secrets.
-
-    Raises:
-        PenstockError: The block raised an error of the library.
-    """
+    """Turn an error of the library in the block into one of ours, without secrets."""
     try:
         yield
     except library().Error as error:

@@ -29,18 +29,10 @@ class ChangeDeserializer(ABC):
 
     @abstractmethod
     def deserialized(self, changes: list[Change]) -> tuple[list[Any], list[int]]:
-        """Return records and their timestamps.
-
-        Raises:
-            SourceError: It refuses a change.
-        """
+        """Return records and their timestamps."""
 
     def deserialized_rows(self, rows: TableRows) -> tuple[list[Any], list[int]]:
-        """Return records of whole rows, and their timestamps: as of their changes.
-
-        Raises:
-            SourceError: It refuses a row.
-        """
+        """Return records of whole rows, and their timestamps: as of their changes."""
         return self.deserialized(rows.changes())
 
 

@@ -66,21 +66,12 @@ class PostgresCommitter(Committer):
         self._marks = EpochMarks("postgres", context, self._visible)
 
     def recover(self) -> None:
-        """Take over from earlier drivers, drop what they have staged, and check the table.
-
-        Raises:
-            SinkError: The server does not answer, the table cannot be written, or its mark is lost.
-        """
+        """Take over from earlier drivers, drop what they have staged, and check the table."""
         with self._errors("prepare"):
             patiently(self._recover)
 
     def commit(self, epoch: str, committables: Sequence[Any]) -> None:
-        """Make the rows of an epoch visible, unless they are.
-
-        Raises:
-            SinkError: The server does not answer, or refuses a row.
-            JobFencedError: Another driver has taken over.
-        """
+        """Make the rows of an epoch visible, unless they are."""
         staged: list[StagedRows] = sorted(committables, key=lambda each: each.subtask)
         if not staged:
             return  # a mark would be a change of the database, and so another epoch of a source of it
@@ -94,11 +85,7 @@ class PostgresCommitter(Committer):
             connection.close()
 
     def kept_outside(self) -> list[KeptOutside]:
-        """Return staged rows, and the mark of the sink, as far as they are there.
-
-        Raises:
-            SinkError: The server does not answer.
-        """
+        """Return staged rows, and the mark of the sink, as far as they are there."""
         asked = (SCHEMA, stage_prefix(self._context))
         where = self._address.describe()
         with self._errors("find the resources for"), self._new_session() as session:
@@ -159,11 +146,7 @@ class PostgresCommitter(Committer):
             failpoint("postgres.written")
 
     def _visible(self) -> int | None:
-        """Return the mark in the database; become the only driver that writes, if this one is not yet.
-
-        Raises:
-            JobFencedError: Another driver has taken over.
-        """
+        """Return the mark in the database; become the only driver that writes, if this one is not yet."""
         with self._session() as session:
             if not self._is_owner:
                 self._context.may_commit()

@@ -105,11 +105,7 @@ def known_id(slot: str, known: Iterable[str]) -> str | None:
 
 
 def check_kinds(found: Publication, name: str, wanted: Sequence[str]) -> None:
-    """Refuse a publication without a kind of changes that is to be read.
-
-    Raises:
-        SourceError: It lacks one.
-    """
+    """Refuse a publication without a kind of changes that is to be read."""
     lacking = [kind for kind in wanted if kind in found.lacks]
     if lacking:
         raise SourceError(
@@ -127,11 +123,7 @@ def check_unchanged(
     known: str | None,
     accepted: str,
 ) -> str:
-    """Refuse to go on if changes may have been missed; look once a second. Return the text of what there is.
-
-    Raises:
-        SourceError: The publication or a table is another one, or was one meanwhile.
-    """
+    """Refuse to go on if changes may have been missed; look once a second. Return the text of what there is."""
     key, now = (address, name, tables, known, accepted), time.monotonic()
     seen = _looked.get(key)
     if known is not None and seen is not None and now < seen:
@@ -218,11 +210,7 @@ from (select) as one left join pg_catalog.pg_replication_slots s on s.slot_name 
 
 
 def check_server(connection: Any) -> None:
-    """Refuse a server whose changes cannot be read.
-
-    Raises:
-        SourceError: It is too old, a standby, does not write what decoding needs, or the user may not.
-    """
+    """Refuse a server whose changes cannot be read."""
     level, is_standby, version, may = connection.execute(_SERVER).fetchone()
     if connection.info.server_version < LEAST_VERSION:
         raise SourceError(
@@ -265,11 +253,7 @@ class SlotState:
 
 
 def slot_state(connection: Any, slot: str) -> SlotState:
-    """Return a slot.
-
-    Raises:
-        SourceError: It is gone or lost, or is of something else.
-    """
+    """Return a slot."""
     found = connection.execute(_SLOT, (slot,)).fetchone()
     confirmed, status, pid, plugin, database, here, head, user = found
     if plugin is None:
@@ -323,11 +307,7 @@ def has_slot(connection: Any, slot: str) -> bool:
 
 
 def drop_slot(connection: Any, slot: str) -> None:
-    """Drop a slot, if it is there. A client that uses it is waited for, since it may be ending.
-
-    Raises:
-        SourceError: It is in use.
-    """
+    """Drop a slot, if it is there. A client that uses it is waited for, since it may be ending."""
     until = time.monotonic() + _RELEASE_SECONDS
     while has_slot(connection, slot):
         try:
@@ -417,11 +397,7 @@ def snapshot_now(address: PostgresAddress) -> Iterator[ExportedSnapshot]:
 
 
 def advance(connection: Any, slot: str, position: int) -> None:
-    """Confirm what is before a position, unless that was done.
-
-    Raises:
-        SourceError: The slot is gone or lost.
-    """
+    """Confirm what is before a position, unless that was done."""
     if slot_state(connection, slot).confirmed < position:
         connection.execute(
             "select pg_replication_slot_advance(%s, %s::pg_lsn)", (slot, text_of(position))

@@ -349,11 +349,7 @@ class StagedRowWriter(SinkWriter):
         self._converts: Mapping[int, Convert] = {}
 
     def write(self, values: list[Any]) -> None:
-        """Stage records.
-
-        Raises:
-            SinkError: A record is no row of the table, or the database refuses it.
-        """
+        """Stage records."""
         with self._errors("stage rows for"):
             if self._copy is None:
                 self._begin()
@@ -367,11 +363,7 @@ class StagedRowWriter(SinkWriter):
             self._count = count
 
     def prepare_commit(self) -> list[Any]:
-        """End the COPY; returns no handle if there were no records, or if they are written.
-
-        Raises:
-            SinkError: The database refuses a row.
-        """
+        """End the COPY; returns no handle if there were no records, or if they are written."""
         if self._connection is None:
             return []
         with self._errors("stage rows for"):

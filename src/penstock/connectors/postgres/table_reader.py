@@ -41,11 +41,7 @@ class RelationMessage:
 
 
 def relation_of(message: bytes) -> RelationMessage:
-    """Return the content of a message R.
-
-    Raises:
-        Malformed: It cannot be read.
-    """
+    """Return the content of a message R."""
     try:
         (oid,) = _NUMBER.unpack_from(message, 1)
         schema, at = _name(message, 5)
@@ -91,11 +87,7 @@ Texts = list[bytes | None]
 
 
 def texts_of(message: bytes, at: int) -> tuple[Texts, int]:
-    """Return the texts of a row, and where the message goes on.
-
-    Raises:
-        Malformed: It cannot be read.
-    """
+    """Return the texts of a row, and where the message goes on."""
     texts: Texts = []
     try:
         (count,) = _COUNT.unpack_from(message, at)
@@ -271,11 +263,7 @@ class TableReader:
 
 
 def _short_values(load: Load, texts: Sequence[bytes]) -> list[Any]:
-    """Return the values of texts that have their size before them, in a byte.
-
-    Raises:
-        ValueError: One has another size.
-    """
+    """Return the values of texts that have their size before them, in a byte."""
     sizes = bytes([len(text) - 1 for text in texts])
     if b"".join([text[:1] for text in texts]) != sizes:
         raise ValueError("sizes")

@@ -41,11 +41,7 @@ _FULL = "f"
 
 
 def table_of(connection: Any, name: TableName, *, has_changes: bool) -> SourceTable:
-    """Return a table.
-
-    Raises:
-        SourceError: It is not there, or its changes cannot be read.
-    """
+    """Return a table."""
     found = connection.execute(_TABLE, (name.schema, name.name)).fetchone()
     if found is None:
         raise SourceError(
@@ -75,11 +71,7 @@ def table_of(connection: Any, name: TableName, *, has_changes: bool) -> SourceTa
 
 
 def _check_identity(name: TableName, identity: str, columns: Sequence[Column]) -> None:
-    """Refuse a table whose changes would not identify their row.
-
-    Raises:
-        SourceError: It has neither a primary key nor another replica identity.
-    """
+    """Refuse a table whose changes would not identify their row."""
     if identity == _FULL or (identity in "di" and any(column.is_key for column in columns)):
         return
     lacks = "has REPLICA IDENTITY NOTHING" if identity == "n" else "has no primary key"
@@ -91,11 +83,7 @@ def _check_identity(name: TableName, identity: str, columns: Sequence[Column]) -
 
 
 def published(connection: Any, publication: str, table: SourceTable) -> SourceTable:
-    """Return a table with the columns and rows that a publication has of it.
-
-    Raises:
-        SourceError: It is not in the publication.
-    """
+    """Return a table with the columns and rows that a publication has of it."""
     asked = (publication, table.name.schema, table.name.name)
     found = connection.execute(_PUBLISHED, asked).fetchone()
     if found is None:

@@ -38,11 +38,7 @@ class NumberSequenceSource(SplitSource):
     end: int
 
     def __post_init__(self) -> None:
-        """Check the bounds.
-
-        Raises:
-            ArgumentError: A bound is not an integer, or `end` is less than `start`.
-        """
+        """Check the bounds."""
         for bound in (self.start, self.end):
             if type(bound) is not int:
                 raise ArgumentError.here(
@@ -113,11 +109,7 @@ class DataGeneratorSource(SplitSource):
     type_info: TypeInformation = field(default_factory=Types.PICKLED_BYTE_ARRAY)
 
     def __post_init__(self) -> None:
-        """Check the arguments.
-
-        Raises:
-            ArgumentError: No callable, a negative count, a rate below 1, or no integers.
-        """
+        """Check the arguments."""
         if not callable(self.generator):
             raise ArgumentError.here(
                 f"{self.generator!r} is not callable", hint="Pass a function from index to record."

@@ -135,11 +135,7 @@ class _CallingWriter(SinkWriter):
             self._life_cycle("open", SinkFunctionContext(context))
 
     def write(self, values: list[Any]) -> None:
-        """Call the function once per value, in order.
-
-        Raises:
-            UserFunctionError: It raised; names the record.
-        """
+        """Call the function once per value, in order."""
         call: Callable[[Any], Any] = self._function
         if self._is_object:
             invoke, invocation = self._function.invoke, SinkInvocation()

@@ -42,11 +42,7 @@ class IteratorSource(SplitSource):
     type_info: TypeInformation = field(default_factory=Types.PICKLED_BYTE_ARRAY)
 
     def __post_init__(self) -> None:
-        """Check the arguments.
-
-        Raises:
-            ArgumentError: No callable, no counts, a negative one, or a rate below 1.
-        """
+        """Check the arguments."""
         counts = [count for count in self.counts if count is not None]
         problem = None
         if not callable(self.iterate):

@@ -69,11 +69,7 @@ class RedisAddress:
 
 
 def address_of(url: str) -> RedisAddress:
-    """Return the address of a server.
-
-    Raises:
-        ArgumentError: It is none. The error does not show it, since it may have a password.
-    """
+    """Return the address of a server."""
     if not isinstance(url, str) or urlsplit(url).scheme not in _SCHEMES:
         raise ArgumentError.here(
             "the address of a Redis server is no URL with the scheme redis, rediss or unix",
@@ -119,11 +115,7 @@ def longest_argument(address: RedisAddress) -> int:
 def redis_errors(
     made: type[PenstockError], address: RedisAddress, doing: str, origin: CallSite | None = None
 ) -> Iterator[None]:
-    """Turn an error of Redis in the block into one of ours, without secrets.
-
-    Raises:
-        PenstockError: The block raised an error of Redis.
-    """
+    """Turn an error of Redis in the block into one of ours, without secrets."""
     try:
         yield
     except library().RedisError as cause:

@@ -70,11 +70,7 @@ class RecordWrites:
     fields: Callable[[Any], Mapping[Any, Any]] | None = None
 
     def write_of(self, record: Any) -> bytes | None:
-        """Return the write of a record; None if there is none.
-
-        Raises:
-            ValueError: It has no form.
-        """
+        """Return the write of a record; None if there is none."""
         kind = record.get_row_kind() if isinstance(record, Row) else RowKind.INSERT
         if self.stream is not None:
             if kind in {RowKind.DELETE, RowKind.UPDATE_BEFORE}:
@@ -147,11 +143,7 @@ class StagedWriteWriter(StagedBytesWriter):
         self._longest: int | None = None
 
     def write(self, values: list[Any]) -> None:
-        """Stage records.
-
-        Raises:
-            SinkError: A record has no form, or the file system refused.
-        """
+        """Stage records."""
         data = b"".join(self._encoded(values))
         if data:
             with self._os_errors(self.doing):
@@ -284,30 +276,18 @@ class RedisCommitter(Committer):
         self._marks = EpochMarks("redis", context, self._visible)
 
     def recover(self) -> None:
-        """Check the mark, and drop staged writes.
-
-        Raises:
-            SinkError: The server does not answer, the directory cannot be written, or the mark is gone.
-        """
+        """Check the mark, and drop staged writes."""
         self._staging.prepare()
         self._marks.recover()
 
     def commit(self, epoch: str, committables: Sequence[Any]) -> None:
-        """Make the records of an epoch visible, unless they are.
-
-        Raises:
-            SinkError: The server refuses them, a staged file is lost, or the mark is gone.
-        """
+        """Make the records of an epoch visible, unless they are."""
         staged: list[Staged] = list(committables)
         self._marks.commit(epoch, partial(self._write, staged) if staged else None)
         self._staging.remove(staged)
 
     def kept_outside(self) -> list[KeptOutside]:
-        """Return the mark of the sink, if it is there.
-
-        Raises:
-            SinkError: The server does not answer.
-        """
+        """Return the mark of the sink, if it is there."""
         with self._errors("look for the mark"):
             is_marked = client_of(self._address).exists(self._key)
         what = f"key {self._key} at {self._address.shown}"

@@ -57,11 +57,7 @@ class StreamFacts:
     is_whole: bool
 
     def check(self, position: int) -> None:
-        """Refuse a position before which or behind which entries may have been trimmed unread.
-
-        Raises:
-            SourceError: They may.
-        """
+        """Refuse a position before which or behind which entries may have been trimmed unread."""
         if self.first is None:
             is_lost = self.head > position
         else:
@@ -124,11 +120,7 @@ def names_like(address: RedisAddress, pattern: str) -> list[str]:
 def entries_of(
     address: RedisAddress, name: str, start: int, end: int
 ) -> tuple[list[tuple[bytes, dict[bytes, bytes]]], int]:
-    """Return the first entries of a range of positions, and the position behind them.
-
-    Raises:
-        SourceError: Some of them may have been trimmed.
-    """
+    """Return the first entries of a range of positions, and the position behind them."""
     # In one step: what is trimmed between two questions would be missing without a trace.
     pipeline = client_of(address).pipeline(transaction=True)
     pipeline.xinfo_stream(name)

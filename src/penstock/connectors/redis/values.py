@@ -36,11 +36,7 @@ class RedisEntry:
 
 
 def position_of(entry_id: bytes | str, stream: str) -> int:
-    """Return the position of an entry.
-
-    Raises:
-        SourceError: It has no position.
-    """
+    """Return the position of an entry."""
     text = entry_id.decode() if isinstance(entry_id, bytes) else entry_id
     milliseconds, _, sequence = text.partition("-")
     first, second = int(milliseconds), int(sequence or 0)

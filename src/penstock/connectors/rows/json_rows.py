@@ -231,11 +231,7 @@ JsonRowDeserializationSchema.Builder = JsonRowDeserializationSchemaBuilder
 
 
 def checked_row_type(type_info: TypeInformation | None) -> RowTypeInfo:
-    """Return the row type.
-
-    Raises:
-        ArgumentError: It is no row type.
-    """
+    """Return the row type."""
     if isinstance(type_info, RowTypeInfo):
         return type_info
     raise ArgumentError.here(

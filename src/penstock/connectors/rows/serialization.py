@@ -76,11 +76,7 @@ class SimpleStringSchema(SerializationSchema, DeserializationSchema):
     charset: str = "UTF-8"
 
     def __post_init__(self) -> None:
-        """Check the character set.
-
-        Raises:
-            ArgumentError: Python has no such character set.
-        """
+        """Check the character set."""
         try:
             "".encode(self.charset)  # refuses codecs that are none of text, too
         except (LookupError, TypeError) as cause:
@@ -151,11 +147,7 @@ class RowFieldExtractorSchema(SerializationSchema):
     field_index: int
 
     def __post_init__(self) -> None:
-        """Check the position.
-
-        Raises:
-            ArgumentError: It is not an integer from 0.
-        """
+        """Check the position."""
         if type(self.field_index) is not int or self.field_index < 0:
             raise ArgumentError.here(
                 f"the field index is {self.field_index!r}",

@@ -80,14 +80,7 @@ class ColumnMerge:
     def merged(
         self, batches: Sequence[pa.RecordBatch], further: Sequence[pa.Array] = ()
     ) -> tuple[pa.RecordBatch, list[pa.Array]]:
-        """Return one row per key, in the order in which keys first come.
-
-        Returns:
-            The merged rows, and the further columns of them.
-
-        Raises:
-            CannotMergeError: A sum may leave its type.
-        """
+        """Return one row per key, in the order in which keys first come, and the further columns of it."""
         table = pa.Table.from_batches(batches)
         columns: list[Any] = [*table.columns, *further]
         by = [str(at) for at in (*range(self.keys), *range(len(table.columns), len(columns)))]

@@ -166,12 +166,7 @@ class ChainEvaluation:
         timestamps: list[int] | None,
         beside: Mapping[str, list[Any]] | None = None,
     ) -> tuple[list[Any], list[int] | None]:
-        """Return the results of a batch of records, with their timestamps; `beside` has fields that the records have not.
-
-        Raises:
-            ExpressionError: A record has no value; names it.
-            TypeMismatchError: A record does not have the declared type.
-        """
+        """Return the results of a batch of records, with their timestamps; `beside` has fields that the records have not."""
         kinds = self._kinds_of(values)
         found = self._of_records(values, timestamps, kinds, beside or {})
         made = self._rows(found)
@@ -203,11 +198,7 @@ class ChainEvaluation:
     def of_columns(
         self, batch: pa.RecordBatch, timestamps: list[int] | None = None
     ) -> tuple[list[Any], list[int] | None]:
-        """Return the results of a batch of columns that have the names of the fields, with their timestamps.
-
-        Raises:
-            ExpressionError: A record has no value; names it.
-        """
+        """Return the results of a batch of columns that have the names of the fields, with their timestamps."""
         found = self._of_columns(batch, timestamps)
         return self._rows(found), found.stamps
 
@@ -222,12 +213,7 @@ class ChainEvaluation:
     def columns_of_records(
         self, values: list[Any], timestamps: list[int] | None
     ) -> tuple[pa.RecordBatch, list[int] | None]:
-        """Return the results of `of_records` as columns; the last step is a selection.
-
-        Raises:
-            ExpressionError: A record has no value; names it.
-            TypeMismatchError: A record does not have the declared type.
-        """
+        """Return the results of `of_records` as columns; the last step is a selection."""
         kinds = self._kinds_of(values)
         assert kinds is None or self._reads_weights, "what sends columns emits no changes"
         found = self._of_records(values, timestamps, kinds, {})
@@ -236,11 +222,7 @@ class ChainEvaluation:
     def columns_of(
         self, batch: pa.RecordBatch, timestamps: list[int] | None = None
     ) -> tuple[pa.RecordBatch, list[int] | None]:
-        """Return the results of `of_columns` as columns; the last step is a selection.
-
-        Raises:
-            ExpressionError: A record has no value; names it.
-        """
+        """Return the results of `of_columns` as columns; the last step is a selection."""
         found = self._of_columns(batch, timestamps)
         return self._columns(found), found.stamps
 

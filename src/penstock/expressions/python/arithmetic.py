@@ -37,11 +37,7 @@ def division_by_zero(what: str) -> ExpressionError:
 
 
 def in_range(value: int, kind: str, what: str) -> int:
-    """Return a whole number of a type.
-
-    Raises:
-        ExpressionError: The type does not have it.
-    """
+    """Return a whole number of a type."""
     limit = LIMITS[kind]
     if -limit <= value < limit:
         return value

@@ -15,11 +15,7 @@ _MODE = re.compile(r"\s*(?:(?:lax|strict)\s+)?\$", re.IGNORECASE)
 
 @lru_cache(maxsize=256)
 def steps_of(path: str) -> tuple[str | int, ...]:
-    """Return the names and positions of a path.
-
-    Raises:
-        ExpressionError: It is none, or has wildcards.
-    """
+    """Return the names and positions of a path."""
     begin = _MODE.match(path)
     at = 0 if begin is None else begin.end()
     found: list[str | int] = []

@@ -165,11 +165,7 @@ def _zone_text(part: Letters, moment: Moment) -> str:
 
 @lru_cache(maxsize=256)
 def pattern_of(text: str, style: Style) -> DatePattern:
-    """Return a pattern.
-
-    Raises:
-        ExpressionError: It has a letter that is not supported, or a quote without an end.
-    """
+    """Return a pattern."""
     parts: list[Letters | str] = []
     for found in _PIECES.finditer(text):
         piece = found[0]

@@ -181,11 +181,7 @@ _MOMENT = "yyyy-MM-dd HH:mm:ss"
 
 
 def date_format(moment: Any, pattern: str) -> str:
-    """Return a date or time as text.
-
-    Raises:
-        ExpressionError: The pattern has a letter that is not supported.
-    """
+    """Return a date or time as text."""
     if not isinstance(moment, datetime):
         moment = datetime(moment.year, moment.month, moment.day)  # noqa: DTZ001 - has no zone
     return pattern_of(pattern, Style.STRICT).written(moment)

@@ -11,11 +11,7 @@ from penstock.errors import ExpressionError
 
 
 def local_of(moment: datetime, zone: tzinfo) -> datetime:
-    """Return the time of a zone at an instant, without the zone.
-
-    Raises:
-        ExpressionError: It is in no year from 1 to 9999.
-    """
+    """Return the time of a zone at an instant, without the zone."""
     if zone is UTC:
         return moment.replace(tzinfo=None)
     try:
@@ -25,11 +21,7 @@ def local_of(moment: datetime, zone: tzinfo) -> datetime:
 
 
 def instant_at(local: datetime, zone: tzinfo) -> datetime:
-    """Return the instant at which a zone has a time.
-
-    Raises:
-        ExpressionError: It is in no year from 1 to 9999.
-    """
+    """Return the instant at which a zone has a time."""
     try:
         return local.replace(tzinfo=zone, fold=0).astimezone(UTC)
     except OverflowError:

@@ -38,11 +38,7 @@ class EventFiles:
             return 0
 
     def append(self, lines: str) -> None:
-        """Append whole lines, all or none. They are written at once, and not synced: events are no state.
-
-        Raises:
-            OSError: They cannot be written.
-        """
+        """Append whole lines, all or none. They are written at once, and not synced: events are no state."""
         self._directory.mkdir(_PRIVATE_DIRECTORY, exist_ok=True)
         path = self._directory / LATEST
         with open(path, "ab", buffering=0, opener=_private) as file:
@@ -60,9 +56,6 @@ class EventFiles:
         """Replace the earlier lines, which then contain the latest ones too.
 
         In between, and for good if the driver is killed there, the latest lines are in both files: `lines` has each once.
-
-        Raises:
-            OSError: They cannot be written.
         """
         temporary = self._directory / f".{EARLIER}.tmp"
         try:
@@ -87,11 +80,7 @@ class EventFiles:
         return tuple(found)
 
     def lines(self) -> Iterator[str]:
-        """Yield all lines, the earliest first, each once.
-
-        Raises:
-            OSError: They cannot be read.
-        """
+        """Yield all lines, the earliest first, each once."""
         earlier, latest = self._read()
         if earlier and earlier[-1] in latest:  # a rotation that did not get to its end
             latest = latest[latest.index(earlier[-1]) + 1 :]
@@ -122,11 +111,7 @@ class EventFiles:
         return [f"{line}\n" for line in data.decode("utf-8", "replace").split("\n") if line]
 
     def events(self) -> Iterator[JobEvent]:
-        """Yield all events, the earliest first; lines that are torn or of another version are skipped.
-
-        Raises:
-            OSError: They cannot be read.
-        """
+        """Yield all events, the earliest first; lines that are torn or of another version are skipped."""
         for line in self.lines():
             event = from_line(line)
             if event is not None:
@@ -167,11 +152,7 @@ class EventObjects(EventFiles):
         return self._size
 
     def append(self, lines: str) -> None:
-        """Append whole lines.
-
-        Raises:
-            OSError: They cannot be written.
-        """
+        """Append whole lines."""
         if self._number is None:
             names = self._names()
             self._size = sum(byte_count(self._below / name) for name in names)
@@ -184,11 +165,7 @@ class EventObjects(EventFiles):
         self._size += len(lines.encode())
 
     def rotate(self, earlier: str) -> None:
-        """Replace the earlier lines, which then contain the latest ones too; see `EventFiles.rotate`.
-
-        Raises:
-            OSError: They cannot be written.
-        """
+        """Replace the earlier lines, which then contain the latest ones too; see `EventFiles.rotate`."""
         path, names = self._below / EARLIER, self._names()
         path.store.write(path.at, earlier.encode())
         path.store.delete([(self._below / name).at for name in names])

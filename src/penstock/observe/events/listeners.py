@@ -88,11 +88,7 @@ class Registration:
     is_named: bool = False
 
     def call(self, event: JobEvent) -> None:
-        """Call the listener, unless it is dropped; drop it if it raises.
-
-        Raises:
-            KeyboardInterrupt: A signal has interrupted it.
-        """
+        """Call the listener, unless it is dropped; drop it if it raises."""
         if self.is_dropped:
             return
         began = time.monotonic()

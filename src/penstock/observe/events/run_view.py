@@ -200,8 +200,7 @@ class RunView:
     def speed(self, now_ms: int) -> float | None:
         """Return records per second: of the last seconds, or of the whole run if it has ended.
 
-        Returns:
-            None if it is unknown. 0 if a live run waits for records.
+        It is None if unknown, 0 if a live run waits for records.
         """
         if self.finished_ms is not None:
             return self.attempt_records / self._seconds if self._seconds > 0 else None

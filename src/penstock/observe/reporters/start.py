@@ -71,11 +71,7 @@ _CLIENT = "openlineage.client.client"
 
 
 def start_openlineage(configuration: Configuration) -> None:
-    """Begin to send; it ends with the process.
-
-    Raises:
-        EnvironmentSetupError: The extra `openlineage` is not installed, or there is no receiver.
-    """
+    """Begin to send; it ends with the process."""
     made = _client(configuration.get(OPENLINEAGE_URL))
     namespace = configuration.get(OPENLINEAGE_NAMESPACE) or os.environ.get("OPENLINEAGE_NAMESPACE")
     interval_ms = configuration.get(OPENLINEAGE_INTERVAL) // _MILLISECOND
@@ -121,9 +117,6 @@ def start_reporters(configuration: Configuration) -> None:
     """Start the reporters that a job configures, unless the process has them already.
 
     A reporter that only an option of Flink configures, and that cannot start, causes a warning: in Flink the job goes on, too.
-
-    Raises:
-        EnvironmentSetupError: An extra is not installed, or the port of the page is taken.
     """
     flink = flink_reporters(configuration)
     serve(configuration)

@@ -34,11 +34,7 @@ _OPTIONS = {key: option for option in ALL_OPTIONS for key in option.keys}
 
 
 def plan_json(view: JobView) -> dict[str, Any]:
-    """Return the part of the page that is constant while a driver runs the job.
-
-    Raises:
-        EnvironmentSetupError: The extra `ui` is not installed.
-    """
+    """Return the part of the page that is constant while a driver runs the job."""
     started = view.started
     if started is None:
         return {"parallelism": None, "settings": {}, "plan": "", "layout": None}

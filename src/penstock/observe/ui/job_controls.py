@@ -88,14 +88,7 @@ class JobControls:
             }
 
     def begin(self, job_id: str, action: JobAction) -> bool:
-        """Begin an action, unless it is under way.
-
-        Returns:
-            False if the job does not accept it: the job is over, or runs elsewhere.
-
-        Raises:
-            PenstockError: It cannot be begun now.
-        """
+        """Begin an action, unless it is under way; return False if the job is over, or runs elsewhere."""
         with self._lock:
             begin = self._jobs.get(job_id, {}).get(action)
             if begin is None:

@@ -93,11 +93,7 @@ class JobCollector:
 
 
 def metrics_text(views: Callable[[], Iterable[JobView]]) -> bytes:
-    """Return all metrics of jobs, as Prometheus reads them.
-
-    Raises:
-        EnvironmentSetupError: The extra `ui` is not installed.
-    """
+    """Return all metrics of jobs, as Prometheus reads them."""
     collector = JobCollector(views)
     text: bytes = EXTRAS["ui"].load("prometheus_client.exposition").generate_latest(collector)
     return text
@@ -130,11 +126,7 @@ _Send = Callable[[Any], Awaitable[None]]
 def application(
     views: Views, stream: EventStream, changes: JobChanges | None, names: frozenset[str]
 ) -> Any:
-    """Return the application, for any ASGI server.
-
-    Raises:
-        EnvironmentSetupError: The extra `ui` is not installed.
-    """
+    """Return the application, for any ASGI server."""
     responses, routing = (
         EXTRAS["ui"].load("starlette.responses"),
         EXTRAS["ui"].load("starlette.routing"),
@@ -260,11 +252,7 @@ class UiServer:
         controls: JobControls | None = None,
         token: str | None = None,
     ) -> None:
-        """Listen, and answer in a thread.
-
-        Raises:
-            EnvironmentSetupError: The port cannot be listened on, or the extra `ui` is not installed.
-        """
+        """Listen, and answer in a thread."""
         uvicorn: Any = EXTRAS["ui"].load("uvicorn")
         self._stream = EventStream(views, controls)
         token = token or new_token()
@@ -348,11 +336,7 @@ def announced_to(announce: Callable[[UiServer], None]) -> Iterator[None]:
 
 
 def serve(configuration: Configuration) -> UiServer | None:
-    """Start the server that a job configures, unless the process has it already; None if it configures none.
-
-    Raises:
-        EnvironmentSetupError: See `UiServer`.
-    """
+    """Start the server that a job configures, unless the process has it already; None if it configures none."""
     port = configuration.get(UI_PORT)
     if port is None:
         return None

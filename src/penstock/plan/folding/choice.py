@@ -137,11 +137,7 @@ def choose_folds(plan: PhysicalPlan) -> PhysicalPlan:
 
 
 def legal_places(plan: PhysicalPlan, run: RunPlan, operator: int) -> tuple[frozenset[Place], ...]:
-    """Return every legal choice of places of an operator in a run.
-
-    Raises:
-        StopIteration: The operator does not exist or does not fold.
-    """
+    """Return every legal choice of places of an operator in a run."""
     folding = next(f for f in _foldings(plan) if f.run == run and f.op.id == operator)
     free = [
         place

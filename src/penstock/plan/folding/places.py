@@ -89,11 +89,7 @@ class Folding:
 def folding_of(
     plan: PhysicalPlan, run: RunPlan, op: OperatorSpec, untimed: frozenset[int]
 ) -> Folding | None:
-    """Return the fold of an operator in a run; None if it does not fold.
-
-    Raises:
-        UserFunctionError: The method of a promise failed.
-    """
+    """Return the fold of an operator in a run; None if it does not fold."""
     emit = op.kind.emit
     if emit is None:
         return None

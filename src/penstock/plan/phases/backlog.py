@@ -62,11 +62,7 @@ def timed_sources(plan: PhysicalPlan) -> frozenset[int]:
 
 
 def decide_cuts(plan: PhysicalPlan) -> dict[int, tuple[Cut, ...]]:
-    """Return source id to splits and cuts, for sources whose backlog has an end.
-
-    Raises:
-        SourceError: A source cannot be cut there; the error names its line.
-    """
+    """Return source id to splits and cuts, for sources whose backlog has an end."""
     found: dict[int, tuple[Cut, ...]] = {}
     for source in plan.sources:
         part = as_split_part(source.parts[0])

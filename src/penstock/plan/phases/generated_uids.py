@@ -116,11 +116,7 @@ _OWN_SINKS = (CacheSink, CollectSink)
 
 
 def check_uids(plan: PhysicalPlan) -> PhysicalPlan:
-    """Return the plan unchanged.
-
-    Raises:
-        GraphError: An operator has no uid, and none may be generated; the error names all of them.
-    """
+    """Refuse operators without a uid if none may be generated; return the plan unchanged."""
     if plan.options.makes_uids:
         return plan
     missing = _without_uid(plan.graph)

@@ -352,11 +352,7 @@ def _result_type(node: Node) -> TypeInformation | None:
 
 
 def _uids(graph: LogicalGraph) -> dict[int, str]:
-    """Return the uids of operators: the user's, else generated ones.
-
-    Raises:
-        GraphError: A generated uid equals one of the user's.
-    """
+    """Return the uids of operators: the user's, else generated ones."""
     taken = {node.uid for node in graph.nodes}
     uids: dict[int, str] = {}
     for node in graph.nodes:
@@ -378,9 +374,6 @@ def choose_parallelism(plan: PhysicalPlan) -> PhysicalPlan:
 
     Operators with fewer use the first ones. `window_all` does not count: its records have one key,
     so it uses one subtask of any level.
-
-    Raises:
-        GraphError: An operator has more subtasks than there are key groups.
     """
     options = plan.options
     asked = [n for n in plan.graph.nodes if n.parallelism is not None and not _has_one_key(n)]

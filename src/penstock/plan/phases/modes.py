@@ -158,11 +158,7 @@ _SMALL_HISTORY = 100_000
 
 
 def choose_mode(plan: PhysicalPlan) -> PhysicalPlan:
-    """Resolve AUTOMATIC and refuse BATCH over unbounded sources. After `find_endpoints`.
-
-    Raises:
-        UnboundedBatchError: The mode is BATCH and a source is unbounded.
-    """
+    """Resolve AUTOMATIC and refuse BATCH over unbounded sources. After `find_endpoints`."""
     configured = plan.options.mode
     unbounded = [source for source in plan.sources if not source.parts[-1].is_bounded]
     if configured is RuntimeExecutionMode.BATCH and unbounded:

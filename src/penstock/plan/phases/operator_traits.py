@@ -60,9 +60,6 @@ def attributes_of(node: Node) -> OperatorAttributes:
 
     A window operator whose windows fire at the end of the stream emits nothing before, with an evictor
     too (FLIP-331 §5.3).
-
-    Raises:
-        GraphError: `get_operator_attributes` returned something else.
     """
     if node.window is not None and node.window.fires_only_at_end:
         return OperatorAttributes(output_only_after_end_of_stream=True)
@@ -70,11 +67,7 @@ def attributes_of(node: Node) -> OperatorAttributes:
 
 
 def declared_attributes(node: Node, function: Any) -> OperatorAttributes:
-    """Return the attributes that a callable of a node declares; the defaults if it declares none.
-
-    Raises:
-        GraphError: `get_operator_attributes` returned something else.
-    """
+    """Return the attributes that a callable of a node declares; the defaults if it declares none."""
     declare: Any = getattr(function, "get_operator_attributes", None)
     if declare is None or isinstance(function, type):
         return _DEFAULTS
@@ -93,11 +86,7 @@ _READERS = frozenset({KEY_BY, MAP, FILTER})
 
 
 def check_fields(plan: PhysicalPlan) -> PhysicalPlan:
-    """Refuse a key selector, `map` or `filter` that only reads a field that no record has.
-
-    Raises:
-        ArgumentError: There is such a function; the error names the field.
-    """
+    """Refuse a key selector, `map` or `filter` that only reads a field that no record has."""
     for kind in _READERS:
         for node in plan.graph.of_kind(kind):
             _check(plan, node)
@@ -135,11 +124,7 @@ class StoredOutput:
 
 # FLIP-329, rule 2.
 def stored_output(function: Any) -> StoredOutput:
-    """Return whether a user function stores what it returned, or returns what it stores.
-
-    Raises:
-        UserCodeError: Its `is_output_value_stored` does not return a bool.
-    """
+    """Return whether a user function stores what it returned, or returns what it stores."""
     if isinstance(function, type) or not hasattr(function, PROMISE):
         return StoredOutput(
             is_stored=True, reason="a function without a promise may keep what it has returned"
@@ -169,12 +154,7 @@ class OperatorTraits:
 
 
 def traits_of(node: Node, *, is_at_end: bool = False) -> OperatorTraits:
-    """Return the attributes of a node with an operator that are about storing records.
-
-    Raises:
-        UserCodeError: `is_output_value_stored` of its function does not return a bool.
-        GraphError: `get_operator_attributes` does not return attributes.
-    """
+    """Return the attributes of a node with an operator that are about storing records."""
     kind = node.kind
     if kind.keeps is Keeps.AS_OPERATOR:
         reason = f"get_operator_attributes of {type(node.function).__name__} decides"

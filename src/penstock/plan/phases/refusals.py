@@ -27,11 +27,7 @@ _BY_VALUE = (list, type(None))
 
 
 def check_keys(plan: PhysicalPlan) -> PhysicalPlan:
-    """Refuse a key selector whose results cannot be keys.
-
-    Raises:
-        KeyTypeError: There is such a selector; the error names the class, or the field and its type.
-    """
+    """Refuse a key selector whose results cannot be keys."""
     for node in plan.graph.of_kind(KEY_BY):
         if node.key_selector is not None:
             _check_class(node, node.key_selector)
@@ -82,11 +78,7 @@ def _check_field(
 
 
 def check_forwarding(plan: PhysicalPlan) -> PhysicalPlan:
-    """Return the plan unchanged.
-
-    Raises:
-        GraphError: A stream is forwarded to an operator of another parallelism.
-    """
+    """Refuse streams that are forwarded to an operator of another parallelism; return the plan."""
     for node in plan.graph.nodes:
         for edge in physical_inputs(plan.graph, node):
             asked = edge.partitioning
@@ -121,12 +113,7 @@ _NO_OPERATOR = "Leave it out, or set it in the function of the operator itself."
 
 
 def check_attributes(plan: PhysicalPlan) -> PhysicalPlan:
-    """Return the plan unchanged.
-
-    Raises:
-        GraphError: An attribute would be ignored, or `get_operator_attributes` returned no attributes.
-        UserCodeError: `get_operator_attributes` failed.
-    """
+    """Refuse attributes that would be ignored; return the plan unchanged."""
     for node in plan.graph.nodes:
         if not node.kind.is_own:
             for name in _set_attributes(node, node.function):

@@ -112,11 +112,7 @@ class SegmentBuckets:
         return self._open >= self._most_open
 
     def take_frames(self, *, rest: bool) -> Iterator[SegmentedFrame]:
-        """Pickle the buckets, and yield full frames.
-
-        Raises:
-            UserCodeError: A value cannot be pickled.
-        """
+        """Pickle the buckets, and yield full frames."""
         for route, values in self._values.items():
             keys, stamps = self._keys.get(route), self._stamps.get(route)
             for at in range(0, len(values), self._most):
@@ -193,11 +189,7 @@ class PartsBuckets:
         self._records_in = self._records_out = 0
 
     def add(self, batch: pa.RecordBatch, timestamps: list[int] | None) -> None:
-        """Add rows of parts.
-
-        Raises:
-            ExpressionError: A sum leaves its type.
-        """
+        """Add rows of parts."""
         prepared = self.merge.columns.prepared(batch)
         self._times.append(self._times_of(batch, timestamps) if self._fold.keeps_time else None)
         self._waiting.append(prepared)
@@ -231,12 +223,7 @@ class PartsBuckets:
         return self._bytes >= self._fold.memory_bytes
 
     def take(self, max_records: int) -> Iterator[Sent]:
-        """Yield what waits, in order of arrival for each route if nothing is merged.
-
-        Raises:
-            KeyTypeError: A value cannot be a key.
-            ExpressionError: A sum leaves its type.
-        """
+        """Yield what waits, in order of arrival for each route if nothing is merged."""
         if self._merges:
             self._merge()
         self._records_out += self._rows

@@ -68,11 +68,7 @@ class LevelInput:
         self._records: dict[InputTarget, list[tuple[FrameHeader, bytes]]] = defaultdict(list)
 
     def add(self, frame: bytes, hold: Container[int] | None = None) -> int | None:
-        """Add one frame.
-
-        Returns:
-            The operator whose records must be processed now, None if there is none.
-        """
+        """Add one frame; return the operator whose records must be processed now, None if there is none."""
         header = read_header(frame)
         if header.target_level != self._level:
             self._passing.append(frame)

@@ -26,20 +26,12 @@ class ValueChannelWriter(ChannelWriter):
         self._origin = spec.origin
 
     def advance_watermark(self, watermark: int) -> None:
-        """Store the end of input.
-
-        Raises:
-            WatermarkUnsupportedError: It is another watermark.
-        """
+        """Store the end of input; refuse any other watermark."""
         check_watermark(watermark, self._subject, self._origin)
         super().advance_watermark(watermark)
 
     def set_idle(self, idle: bool) -> None:  # noqa: FBT001 - a status, not a switch
-        """Refuse.
-
-        Raises:
-            WatermarkUnsupportedError: Always.
-        """
+        """Refuse."""
         raise no_watermarks(
             f"the watermark status {'idle' if idle else 'active'}", self._subject, self._origin
         )

@@ -20,11 +20,7 @@ from penstock.wire.canonical.key_bytes import encode_key
 
 
 def keys_of(spec: ChannelSpec, getter: Callable[[Any], Any] | None, values: list[Any]) -> list[Any]:
-    """Return the key of every record.
-
-    Raises:
-        PenstockError: The selector failed.
-    """
+    """Return the key of every record."""
     select = spec.key_selector
     assert select is not None, "the channel has a key"
     if getter is not None and getter is not select:
@@ -41,11 +37,7 @@ def keys_of(spec: ChannelSpec, getter: Callable[[Any], Any] | None, values: list
 def routes_of(
     routes: RecordRoutes, keys: list[Any], values: list[Any], origin: CallSite | None
 ) -> list[int]:
-    """Return the route of every record.
-
-    Raises:
-        PenstockError: A value cannot be a key.
-    """
+    """Return the route of every record."""
     try:
         found = routes.of(keys)
         if len(found) == len(keys):  # otherwise the code of a key raised StopIteration
@@ -100,11 +92,7 @@ class SelectorCheck:
         self._is_first = True
 
     def __call__(self, values: list[Any], keys: list[Any]) -> None:
-        """Check some records of a batch.
-
-        Raises:
-            UserFunctionError: The selector returned another key; the error names the record and both.
-        """
+        """Check some records of a batch."""
         if self._selector is None:
             return
         asked = slice(None, _ASKED_FIRST) if self._is_first else slice(None, None, _ASKED_EVERY)

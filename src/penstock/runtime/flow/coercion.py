@@ -30,11 +30,7 @@ class CoercingOutput:
         self._origin = origin
 
     def collect(self, values: list[Any], timestamps: list[int] | None) -> None:
-        """Coerce a batch.
-
-        Raises:
-            TypeMismatchError: A record cannot be coerced.
-        """
+        """Coerce a batch."""
         try:
             fitted = self._type.coerce_batch(values)
         except ValueError as refused:

@@ -68,20 +68,12 @@ class PromiseCheck:
             ) from cause
 
     def check_batch(self) -> None:
-        """Compare all stored values, and drop those that were stored before the last call.
-
-        Raises:
-            UserFunctionError: The function changed a value.
-        """
+        """Compare all stored values, and drop those that were stored before the last call."""
         self.check()
         self._before, self._now = self._now, []
 
     def check(self) -> None:
-        """Compare the stored values with their pickles.
-
-        Raises:
-            UserFunctionError: The function changed a value.
-        """
+        """Compare the stored values with their pickles."""
         for value, recorded in (*self._before, *self._now):
             if self._pickled(value) != recorded:
                 spec = self._spec

@@ -80,11 +80,7 @@ class FoldTable:
     def add(
         self, keys: Sequence[Any], values: Iterator[Any], panes: Sequence[int] | None = None
     ) -> None:
-        """Fold records.
-
-        Raises:
-            Exception: Whatever the function, or the hash or equality of a key, raises.
-        """
+        """Fold records."""
         if panes is None:
             fold_keys(self.fold, self._tables[None], keys, values)
         else:

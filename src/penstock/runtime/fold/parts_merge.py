@@ -44,11 +44,7 @@ class PartsMerge:
     def merged(
         self, batches: Sequence[pa.RecordBatch], *times: Times
     ) -> tuple[pa.RecordBatch, list[Times]]:
-        """Return one row per key, or per key and times, in the order in which these first come, and its times.
-
-        Raises:
-            ExpressionError: A sum leaves its type; names the key.
-        """
+        """Return one row per key, or per key and times, in the order in which these first come, and its times."""
         try:
             made, found = self.columns.merged(batches, [pa.array(each) for each in times])
             return made, [each.to_numpy() for each in found]

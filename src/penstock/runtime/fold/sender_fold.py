@@ -81,11 +81,7 @@ class SenderFold:
         return list(zip(values, stamps, strict=True)), stamps
 
     def add(self, keys: list[Any], values: Iterator[Any], stamps: list[int] | None) -> None:
-        """Fold a batch into the table.
-
-        Raises:
-            Exception: Whatever the function, or the hash or equality of a key, raises.
-        """
+        """Fold a batch into the table."""
         if isinstance(self._table, FoldTable) and self._spec.panes is None:
             self._table.add(keys, values)
             return
@@ -153,11 +149,7 @@ def batches_of(entries: Entries, size: int) -> Iterator[Batch]:
 
 
 def refuse_untimed(assigner: Any, values: Iterator[Any], stamps: list[int] | None) -> None:
-    """Call an assigner of windows with the first record without timestamp; it may refuse it.
-
-    Raises:
-        Exception: Whatever the assigner raises.
-    """
+    """Call an assigner of windows with the first record without timestamp; it may refuse it."""
     at = 0 if stamps is None else stamps.index(MIN_TIMESTAMP)
     record = next(islice(values, at, None))
     assigner.assign_windows(record, MIN_TIMESTAMP, None)

@@ -52,11 +52,7 @@ class Pieces(NamedTuple):
 def merged_pieces(
     merge: PartsMerge, batches: list[pa.RecordBatch], times: list[int], gap_ms: int, watermark: int
 ) -> Pieces:
-    """Merge the parts of records piece by piece.
-
-    Raises:
-        ExpressionError: A sum leaves its type; names the key.
-    """
+    """Merge the parts of records piece by piece."""
     stamps = np.array(times, dtype=np.int64)
     is_late = stamps <= max(watermark - gap_ms + 1, MIN_TIMESTAMP)
     keys = pa.Table.from_batches(batches).select(range(merge.columns.keys))
@@ -152,11 +148,7 @@ class SessionTable:
         self._limit = EntryLimit(memory_bytes)
 
     def add(self, keys: Sequence[Any], values: Iterator[Any], stamps: Sequence[int]) -> None:
-        """Fold records.
-
-        Raises:
-            Exception: Whatever the function, or the hash or equality of a key, raises.
-        """
+        """Fold records."""
         create, add, gap = self.fold.create, self.fold.add, self._gap
         for value, key, stamp in zip(values, keys, stamps, strict=True):
             pieces = self._pieces[key]

@@ -85,28 +85,15 @@ class OperatorContext(KeyedStates):
         return self.settings.job_parameters.get(key, default_value)
 
     def get_broadcast_state(self, state_descriptor: Descriptor) -> TableMapState:
-        """Return broadcast state, for the broadcast side, which may change it.
-
-        Raises:
-            ArgumentError: It is no map state descriptor, has a time-to-live, its name is taken,
-                or the operator has no broadcast input.
-        """
+        """Return broadcast state, for the broadcast side, which may change it."""
         return self._states.broadcast(state_descriptor)
 
     def get_read_only_broadcast_state(self, state_descriptor: Descriptor) -> ReadOnlyPairs:
-        """Return broadcast state, for the other side, which may only read it.
-
-        Raises:
-            ArgumentError: See `get_broadcast_state`.
-        """
+        """Return broadcast state, for the other side, which may only read it."""
         return ReadOnlyPairs(self._states.broadcast(state_descriptor))
 
     def create_external_sorter(self, share: float = 1.0) -> RecordSorter:
-        """Return an empty sorter, for operators of the user's own.
-
-        Raises:
-            ArgumentError: `share` is not between 0 and 1, or this is the context of a function.
-        """
+        """Return an empty sorter, for operators of the user's own."""
         if not self._spec.kind.is_own:
             raise ArgumentError(
                 f"the function of {self._spec.name!r} requested a sorter, which is for operators",

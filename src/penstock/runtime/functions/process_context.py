@@ -70,11 +70,7 @@ class OperatorOutput:
             side.collect([own], None if stamp is None else [stamp])
 
     def emit_watermark(self, watermark: int) -> None:
-        """Emit a watermark; one that is not greater than the last is dropped.
-
-        Raises:
-            TypeMismatchError: It is no int.
-        """
+        """Emit a watermark; one that is not greater than the last is dropped."""
         if type(watermark) is not int:
             raise TypeMismatchError(
                 f"the watermark {watermark!r} was emitted",
@@ -89,11 +85,7 @@ class OperatorOutput:
             self._output.advance_watermark(self.watermark)
 
     def emit_record_attributes(self, record_attributes: RecordAttributes) -> None:
-        """Emit attributes. They are forwarded only if they differ from the last ones.
-
-        Raises:
-            TypeMismatchError: The argument is no `RecordAttributes`.
-        """
+        """Emit attributes. They are forwarded only if they differ from the last ones."""
         if not isinstance(record_attributes, RecordAttributes):
             raise TypeMismatchError(
                 f"{record_attributes!r} was emitted as record attributes",
@@ -146,11 +138,7 @@ class UnkeyedTimerService:
         return self.watermark
 
     def register_event_time_timer(self, timestamp: int) -> None:
-        """Refuse.
-
-        Raises:
-            UnkeyedStateError: Always: the stream has no key.
-        """
+        """Refuse."""
         raise UnkeyedStateError(
             f"{self._spec.name!r} registered a timer for {timestamp}, but its stream has no key",
             hint="Call key_by before this operator.",
@@ -186,11 +174,7 @@ class ProcessContext:
         return self._timers
 
     def timestamp(self) -> int:
-        """Return the timestamp in epoch milliseconds, Long.MIN if the record has none.
-
-        Raises:
-            TimestampUnsupportedError: The job runs without timestamps.
-        """
+        """Return the timestamp in epoch milliseconds, Long.MIN if the record has none."""
         stamp = self.current_timestamp
         if stamp is not None:
             return stamp
@@ -227,11 +211,7 @@ class InternalBroadcastContext(ProcessContext):
         return self._timers.current_watermark()
 
     def get_broadcast_state(self, state_descriptor: Any) -> Any:
-        """Return the broadcast state of a descriptor.
-
-        Raises:
-            ArgumentError: The stream was not broadcast with such a state.
-        """
+        """Return the broadcast state of a descriptor."""
         name = getattr(state_descriptor, "get_name", lambda: state_descriptor)()
         if name not in self._states:
             raise ArgumentError(

@@ -94,13 +94,7 @@ class StateHandles:
         self._known: dict[str, _RegisteredState] = {}
 
     def keyed(self, getter: str, descriptor: Descriptor) -> Any:
-        """Return the keyed state of a descriptor, as the method of that name of a context.
-
-        Raises:
-            ArgumentError: It is no descriptor of such a state, or its name is taken.
-            UnkeyedStateError: The operator has no key.
-            StateMigrationError: Stored values cannot be read with the declared type.
-        """
+        """Return the keyed state of a descriptor, as the method of that name of a context."""
         self._check(getter, descriptor)
         if self._scope is None:
             raise UnkeyedStateError(
@@ -112,13 +106,7 @@ class StateHandles:
         return self._handle(descriptor, descriptor.schema(), self._scope)
 
     def broadcast(self, descriptor: Descriptor) -> TableMapState:
-        """Return the broadcast state of a map state descriptor.
-
-        Raises:
-            ArgumentError: It is no such descriptor, has a time-to-live, its name is taken, or
-                the operator has no broadcast input.
-            StateMigrationError: Stored values cannot be read with the declared types.
-        """
+        """Return the broadcast state of a map state descriptor."""
         self._check(StateKind.MAP.getter, descriptor)
         if self._scope is None or descriptor.time_to_live is not None:
             expires = "does not expire" if self._scope else "needs a broadcast stream"

@@ -20,11 +20,7 @@ from penstock.state.level_state import LevelState
 
 @cache
 def operator_class(kind: OperatorKind) -> type[Operator]:
-    """Return the class that runs operators of a kind.
-
-    Raises:
-        AssertionError: The kind is no operator.
-    """
+    """Return the class that runs operators of a kind."""
     assert kind.implementation is not None, f"{kind.name} is no operator"
     module, _, name = kind.implementation.partition(":")
     found: type[Operator] = getattr(import_module(module), name)

@@ -152,12 +152,9 @@ class AsyncCalls:
         self._retry_error = predicate.exception_predicate()
 
     async def run(self, values: list[Any]) -> list[Completed] | Failed:
-        """Call the function for every record and wait for all results.
+        """Return the results of the function for every record, in order of completion, or the first call that failed.
 
         No call is running when this returns: it waits for a call that ignores its cancellation.
-
-        Returns:
-            Results in order of completion, or the first call that failed.
         """
         wave = _Wave(iter(enumerate(values)))
         try:
@@ -419,9 +416,5 @@ class _BatchFunction:
         return [await self._call(self._calls.argument(values))]
 
     def timeout(self, values: list[Any]) -> list[Any]:
-        """Refuse: there is no result for the batch.
-
-        Raises:
-            TimeoutError: Always.
-        """
+        """Refuse: there is no result for the batch."""
         raise TimeoutError(f"its results did not come within {self._timeout_ms} ms")

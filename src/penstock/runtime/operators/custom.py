@@ -51,11 +51,7 @@ class OwnInputs:
     """
 
     def __init__(self, target: Any, spec: OperatorSpec) -> None:
-        """Look up the methods of the operator.
-
-        Raises:
-            UserFunctionError: Its inputs do not fit its streams.
-        """
+        """Look up the methods of the operator."""
         self._methods = _METHODS[spec.kind.inputs](target, spec)
         self._ended: set[int] = set()
         self.elements = tuple(methods.element for methods in self._methods)
@@ -134,11 +130,7 @@ class OperatorParameters:
 
 
 def refuse_result(produced: Any, spec: OperatorSpec) -> None:
-    """Refuse the return value of an operator for a record.
-
-    Raises:
-        UserFunctionError: It is not None.
-    """
+    """Refuse the return value of an operator for a record."""
     if produced is None:
         return
     raise UserFunctionError(
@@ -178,22 +170,14 @@ class OwnOperator(Operator):
             self.context.close_sorters()
 
     def finish_batch(self) -> None:
-        """Let the operator emit its buffers, or write them to state: an attempt may end here.
-
-        Raises:
-            UserFunctionError: It failed, or a sorter has unread records, which a checkpoint would lose.
-        """
+        """Let the operator emit its buffers, or write them to state: an attempt may end here."""
         if self.context.is_live:
             self._call("before a checkpoint", self._target.prepare_snapshot_pre_barrier)
             self._check_sorters("at a checkpoint, which does not contain them")
         self._out.flush()
 
     def end_task(self) -> None:
-        """Check that all records of sorters were read.
-
-        Raises:
-            UserFunctionError: Some were not, so they are lost.
-        """
+        """Check that all records of sorters were read."""
         self._check_sorters("at the end of a batch run")
 
     def _check_sorters(self, when: str) -> None:

@@ -115,8 +115,7 @@ class IntervalBuffer:
     def drop(self, watermark: int) -> list[tuple[int, Any]]:
         """Remove the records of the current key that need not wait after a watermark.
 
-        Returns:
-            Those without a match that are passed on, with the times at which they ended to wait.
+        Return those without a match that are passed on, with the times at which they ended to wait.
         """
         last = watermark - self._reach
         gone = sorted(known for known in self._lists if known <= last)
@@ -144,8 +143,7 @@ class IntervalBuffer:
     def forget(self, watermark: int) -> Iterator[tuple[int, Any, int, list[Any]]]:
         """Remove the records of all keys that cannot be joined after a watermark.
 
-        Yields:
-            Key group, key, end of the waiting, and records without a match that are passed on.
+        Yield key group, key, end of the waiting, and records without a match that are passed on.
         """
         while (due := self._ends.pop_due(watermark)) is not None:
             end, group, key = due
@@ -192,11 +190,7 @@ class InternalJoinContext:
         return max(self.left, self.right)
 
     def output(self, output_tag: OutputTag, value: Any) -> None:
-        """Emit to a side output.
-
-        Raises:
-            ArgumentError: `output_tag` is no `OutputTag`.
-        """
+        """Emit to a side output."""
         if not isinstance(output_tag, OutputTag):
             raise ArgumentError(
                 f"output got {output_tag!r}", hint="Pass an OutputTag, then the value."

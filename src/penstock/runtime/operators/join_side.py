@@ -70,11 +70,7 @@ class JoinSide:
         scope: KeyedScope,
         ttl_ms: int | None,
     ) -> None:
-        """Open the state.
-
-        Raises:
-            StateMigrationError: Stored rows cannot be read as `record_type`.
-        """
+        """Open the state."""
         self._context = scope.context
         self._may_migrate = record_type.need_conversion()
         self._expires = ttl_ms is not None
@@ -121,11 +117,7 @@ class JoinSide:
         return [(digest, row, counts.get(digest, 1)) for digest, row in found]
 
     def fold(self, records: Iterable[Any]) -> dict[bytes, Change]:
-        """Apply changes to the key's rows and return their net effect, by digest.
-
-        Raises:
-            KeyTypeError: A record has no digest, so it could not be found again.
-        """
+        """Apply changes to the key's rows and return their net effect, by digest."""
         counts: dict[bytes, list[Any]] = {}
         for record in records:
             effect = 1

@@ -69,11 +69,7 @@ class KindCheck:
         self._by_window = by_window
 
     def settles(self, keys: list[Any]) -> bool:
-        """Return whether the kinds match, or the state is empty; False if that is undecided.
-
-        Raises:
-            StateMigrationError: Their kinds differ from those of the stored keys.
-        """
+        """Return whether the kinds match, or the state is empty; False if that is undecided."""
         examples = dict(zip(map(type, keys), keys, strict=True))
         met = {kind: key for key in examples.values() if (kind := kind_of_key(key)) is not None}
         if not met:
@@ -229,11 +225,7 @@ class KeyedOperator(Operator):
         return SpilledValues(self.spill_space, self.spilled, record_form(type_info))
 
     def keys_of(self, number: int, values: list[Any]) -> list[Any]:
-        """Return the keys of records of input `number`.
-
-        Raises:
-            PenstockError: The key selector failed.
-        """
+        """Return the keys of records of input `number`."""
         return self._keys_by(self.spec.key_selectors[number], values)
 
     def process_key(self, key: Any, values: list[Any], timestamps: list[int] | None) -> None:

@@ -132,11 +132,7 @@ class OperatorKeys:
         self._timers = timers
 
     def set_current_key(self, key: Any) -> None:
-        """Set the current key, as the runtime does for each record.
-
-        Raises:
-            UnkeyedStateError: Another subtask has the state of the key.
-        """
+        """Set the current key, as the runtime does for each record."""
         self._operator.set_current_key(immutable_key(key))
 
     def get_current_key(self) -> Any:
@@ -279,11 +275,7 @@ class KeyedCustomOperator(OwnOperator, KeyedTwoInputOperator):
         self._out.flush()
 
     def set_current_key(self, key: Any) -> None:
-        """Set the current key.
-
-        Raises:
-            UnkeyedStateError: Another subtask has the state of the key.
-        """
+        """Set the current key."""
         group = self._groups[key]
         context = self.context
         subtasks = context.get_number_of_parallel_subtasks()

@@ -58,11 +58,7 @@ class BatchCalls:
         return rows_of(self.columns(made, count))
 
     def columns(self, made: Any, count: int) -> pa.RecordBatch:
-        """Return the columns of a result of the function.
-
-        Raises:
-            TypeMismatchError: It is no batch, has other columns, or not one row per record.
-        """
+        """Return the columns of a result of the function."""
         try:
             batch = record_batch(made, self._results)
         except (ValueError, TypeError) as refused:  # pyarrow's errors are of these classes

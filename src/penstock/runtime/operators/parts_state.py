@@ -125,11 +125,7 @@ class PartsState:
         return self._settled(Update(merged, [False] * merged.num_rows, merged), keys, groups)
 
     def update(self, batches: Sequence[pa.RecordBatch], see: Callable[[list[Any]], None]) -> Update:
-        """Merge columns with the known parts of their keys, write the state, and return both.
-
-        Raises:
-            ExpressionError: A sum leaves its type; names the key.
-        """
+        """Merge columns with the known parts of their keys, write the state, and return both."""
         found, keys, groups = self._in_group_order(self.merge.columns.distinct(batches))
         see(keys)
         known, was_known = self._known(found, keys, groups)

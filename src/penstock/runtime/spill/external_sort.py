@@ -81,13 +81,7 @@ class RecordSorter:
         return len(self) > 0 and not self._is_read
 
     def add(self, key: Any, value: Any, timestamp: int | None = None) -> None:
-        """Add a record.
-
-        Raises:
-            KeyTypeError: The key cannot be a key of a stream.
-            TypeMismatchError: The timestamp is no int.
-            SpillError: A file cannot be written, or the sorter has been read or closed.
-        """
+        """Add a record."""
         if self._is_read or self._is_closed:
             raise self._refused("a record was added to")
         stamp = MIN_TIMESTAMP if timestamp is None else timestamp
@@ -108,11 +102,7 @@ class RecordSorter:
         return f"<{len(self)} records, {self._in_store} of them on disk>"
 
     def __iter__(self) -> Iterator[tuple[Any, int | None, Any]]:
-        """Read all records in order, from the first.
-
-        Raises:
-            SpillError: A file cannot be read, or the sorter is closed.
-        """
+        """Read all records in order, from the first."""
         if self._is_closed:
             raise self._refused("records were read from")
         if not self._is_read:
@@ -121,11 +111,7 @@ class RecordSorter:
         return self._read()
 
     def clear(self) -> None:
-        """Remove all records.
-
-        Raises:
-            SpillError: The sorter is closed.
-        """
+        """Remove all records."""
         if self._is_closed:
             raise self._refused("records were removed from")
         self._forget()

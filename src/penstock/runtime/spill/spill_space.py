@@ -62,11 +62,7 @@ class SpillStore:
         self._written = 0
 
     def put(self, rows: Iterable[Row]) -> None:
-        """Add rows, in ascending order of address if they are many; none has the address of another.
-
-        Raises:
-            SpillError: They cannot be written.
-        """
+        """Add rows, in ascending order of address if they are many; none has the address of another."""
         waiting: list[Row] = []
         size = 0
         for address, frame in rows:
@@ -79,11 +75,7 @@ class SpillStore:
             self._put(waiting)
 
     def read(self, prefix: bytes = b"") -> Iterator[Row]:
-        """Read the rows whose addresses begin with some bytes; nothing is put meanwhile.
-
-        Raises:
-            SpillError: The file cannot be read, or is not what was written; names it.
-        """
+        """Read the rows whose addresses begin with some bytes; nothing is put meanwhile."""
         if self._env is None:
             return
         try:
@@ -239,11 +231,7 @@ class SpillSpace:
         self._stores: WeakSet[SpillStore] = WeakSet()
 
     def new_store(self) -> SpillStore:
-        """Return an empty store.
-
-        Raises:
-            SpillError: The directory cannot be created.
-        """
+        """Return an empty store."""
         if self._directory is None:
             self._directory = self._create()
         store = SpillStore(self._directory / f"{next(self._numbers)}.mdb")

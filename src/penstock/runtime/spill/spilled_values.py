@@ -54,19 +54,11 @@ class SpilledValues:
         self._record_bytes = 0
 
     def append(self, value: Any) -> None:
-        """Append a record.
-
-        Raises:
-            SpillError: It cannot be written.
-        """
+        """Append a record."""
         self.extend((value,))
 
     def extend(self, values: Iterable[Any]) -> None:
-        """Append records; not while they are being read.
-
-        Raises:
-            SpillError: They cannot be written.
-        """
+        """Append records; not while they are being read."""
         self._check_open()
         self._tail += values
         if len(self._tail) < self._look_at:
@@ -84,11 +76,7 @@ class SpilledValues:
         return self._in_store + len(self._tail)
 
     def __iter__(self) -> Iterator[Any]:
-        """Read all records from the first.
-
-        Raises:
-            SpillError: It was closed, or the file cannot be read.
-        """
+        """Read all records from the first."""
         self._check_open()
         if self._store is not None:
             for _, frame in self._store.read():

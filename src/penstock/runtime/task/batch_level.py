@@ -101,11 +101,7 @@ class BatchLevel:
         return KeyGroups(settings.max_parallelism).__getitem__ if squeezed else self._group
 
     def run(self, rows: Iterable[Row]) -> Iterator[list[Row]]:
-        """Process all rows of the task and yield its output.
-
-        Raises:
-            PenstockError: A user function failed, a frame is damaged, or a local disk is full.
-        """
+        """Process all rows of the task and yield its output."""
         try:
             yield from self._run(rows)
         except BaseException as error:
@@ -179,8 +175,7 @@ class BatchLevel:
     def _take_back(self, keyed: LevelInput, operator: int, frame: bytes) -> set[int]:
         """Buffer the accumulators of a key group if memory is used up.
 
-        Returns:
-            The operator, if its records must be buffered from now on.
+        Return the operator if its records must be buffered from now on.
         """
         found = self._keyed.get(operator)
         folded = None if found is None else found.take_folded()

@@ -57,9 +57,6 @@ from penstock.wire.elements import MIN_TIMESTAMP
 def close_all(closes: Iterable[Callable[[], None]]) -> None:
     """Call every function; raise the first failure when all were called.
 
-    Raises:
-        BaseException: One of them raised it; later ones are its notes.
-
     Example:
         >>> closed = []
         >>> close_all([lambda: closed.append(1), lambda: closed.append(2)])
@@ -161,9 +158,6 @@ class OperatorMetrics:
         """Return the changes since the last call, by full name.
 
         It does not reset the count of received records: `OperatorChain.take_counts` does so later.
-
-        Raises:
-            PenstockError: The function of a gauge failed, or returned a value of another type.
         """
         operator, uid = self._operator, self._operator.spec.uid
         taken: dict[str, MetricValue] = {
@@ -413,11 +407,7 @@ class OperatorChain:
         return dict(counts)
 
     def take_metrics(self) -> dict[str, MetricValue]:
-        """Return the metrics since the last call, by full name; call it before `take_counts`.
-
-        Raises:
-            PenstockError: The function of a gauge failed.
-        """
+        """Return the metrics since the last call, by full name; call it before `take_counts`."""
         taken = {name: value for metrics in self._metrics for name, value in metrics.take().items()}
         for writer in self.writers.values():
             merge_metrics(taken, writer.take_metrics())

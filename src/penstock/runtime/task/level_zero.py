@@ -248,9 +248,6 @@ class LevelZero:
         """Process a non-empty Arrow batch of `source`, whose records are rows without timestamps.
 
         It makes rows only if an operator of this process reads them.
-
-        Raises:
-            TypeMismatchError: A column contains a value that Python does not support.
         """
         chain = self._chain(source)
         if chain.total is not None and chain.total.are_parts(batch.schema.names):

@@ -343,17 +343,11 @@ class LiveSubtask:
     def process(
         self, frames: Iterable[bytes], storage: LogStorage, snapshots: Iterable[str] = ()
     ) -> Iterator[tuple[int, bytes]]:
-        """Process one micro-batch and append its changes to the log.
+        """Process one micro-batch, append its changes to the log, and yield (route, frame) pairs.
 
-        It writes nothing if neither state nor watermarks changed. After an exception the storage may
-        have new entries; the caller rolls it back, as Spark does.
-
-        Yields:
-            (route, frame) pairs for later levels and the sink stage. The micro-batch counts
-            only when the iterator is exhausted.
-
-        Raises:
-            PenstockError: A user function failed, or the log is damaged.
+        It writes nothing if neither state nor watermarks changed. After an exception the storage
+        may have new entries; the caller rolls it back, as Spark does. The micro-batch counts only
+        when the iterator is exhausted.
         """
         switch = self.clock.switch
         switch(STATE)

@@ -37,22 +37,14 @@ class OutputFrames:
         self._in_store = 0
 
     def add(self, route: int, frame: bytes) -> None:
-        """Add a frame.
-
-        Raises:
-            SpillError: It cannot be written.
-        """
+        """Add a frame."""
         self._held.append((route, frame))
         self._held_bytes += len(frame)
         if self._held_bytes > self._most_bytes:
             self._spill()
 
     def extend(self, rows: Iterable[Row]) -> None:
-        """Add frames.
-
-        Raises:
-            SpillError: They cannot be written.
-        """
+        """Add frames."""
         for row in rows:
             self.add(*row)
 
@@ -62,11 +54,7 @@ class OutputFrames:
         return self._store is not None or len(self._held) >= _YIELD_FRAMES
 
     def take(self) -> Iterator[list[Row]]:
-        """Yield and remove all frames; none is added meanwhile.
-
-        Raises:
-            SpillError: They cannot be read.
-        """
+        """Yield and remove all frames; none is added meanwhile."""
         if self._store is not None:
             for _, row in self._store.read():
                 yield [(_ROUTE.unpack_from(row)[0], row[_ROUTE.size :])]

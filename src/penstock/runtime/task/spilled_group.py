@@ -115,12 +115,7 @@ class RunWriter:
     def add(
         self, number: int, header: FrameHeader, frame: bytes, *, are_results: bool = False
     ) -> None:
-        """Take one frame of input `number`.
-
-        Raises:
-            SpillError: It cannot be written.
-            PenstockError: The key selector failed.
-        """
+        """Take one frame of input `number`."""
         values, stamps = decode_records(header, frame)
         if are_results:
             times = repeat(None) if stamps is None else stamps
@@ -139,12 +134,7 @@ class RunWriter:
         self._buffered += len(values)
 
     def write_run(self) -> None:
-        """Write what waits.
-
-        Raises:
-            SpillError: It cannot be written.
-            PenstockError: The key selector failed.
-        """
+        """Write what waits."""
         if not self._buffered:
             return
         # While one run is read, a block of each other waits in memory. It is not known how many follow,
@@ -298,11 +288,7 @@ class KeyPortions:
     """The records of one operator."""
 
     def __init__(self, writer: RunWriter, store: SpillStore) -> None:
-        """Begin to read.
-
-        Raises:
-            SpillError: Something cannot be read back.
-        """
+        """Begin to read."""
         self._writer = writer
         self._by_time = writer.by_time and bool(writer.stamped)
         self._blocks = self._read(store)
@@ -310,11 +296,7 @@ class KeyPortions:
         self._held: list[_Block] = []
 
     def portions(self) -> Iterator[Portion]:
-        """Yield keys that fit in memory together, and those that do not one by one.
-
-        Raises:
-            SpillError: Something cannot be read back.
-        """
+        """Yield keys that fit in memory together, and those that do not one by one."""
         while self._hold(self._writer.memory_records):
             edge = None if self._next is None else self._next.keys[0]
             if edge is None or any(block.keys[0] < edge for block in self._held):
@@ -436,11 +418,7 @@ class SpilledGroup:
     def __init__(
         self, operators: Mapping[int, KeyedOperator], space: SpillSpace, route: int
     ) -> None:
-        """Begin without records.
-
-        Raises:
-            SpillError: There is no directory for spill files.
-        """
+        """Begin without records."""
         self._operators = operators
         self._memory_bytes = space.memory_bytes
         self._route = route
@@ -448,11 +426,7 @@ class SpilledGroup:
         self._writers: dict[int, RunWriter] = {}
 
     def take(self, arrived: LevelInput) -> None:
-        """Take the frames that are held, which are then not held any more.
-
-        Raises:
-            SpillError: They cannot be written.
-        """
+        """Take the frames that are held, which are then not held any more."""
         for (number, _, of_input), frames in arrived.held().items():
             writer = self._writers.get(number)
             if writer is None:
@@ -467,11 +441,7 @@ class SpilledGroup:
         arrived.forget_held()
 
     def portions(self) -> Iterator[tuple[KeyedOperator, Portion]]:
-        """Yield each portion that is to be processed with its operator, upstream first.
-
-        Raises:
-            SpillError: Something cannot be written, or not be read back.
-        """
+        """Yield each portion that is to be processed with its operator, upstream first."""
         self._write_runs()
         for _, writer in sorted(self._writers.items()):
             operator = writer.operator

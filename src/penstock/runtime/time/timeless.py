@@ -44,11 +44,7 @@ class UntimedOutput:
 
 
 def check_watermark(watermark: int, subject: str, origin: CallSite | None) -> None:
-    """Refuse any watermark except Long.MIN and the end of input.
-
-    Raises:
-        WatermarkUnsupportedError: It is another watermark.
-    """
+    """Refuse any watermark except Long.MIN and the end of input."""
     if watermark not in (MIN_TIMESTAMP, MAX_WATERMARK):
         raise no_watermarks(f"the watermark {watermark}", subject, origin)
 

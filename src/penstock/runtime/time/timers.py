@@ -68,9 +68,6 @@ class InternalTimerService:
 
         A timestamp after Long.MAX fires at Long.MAX, with that timestamp. Registering a timestamp of a key
         twice has no effect.
-
-        Raises:
-            TypeMismatchError: `timestamp` is not an int.
         """
         keys = self._keys
         self._event_time.add(keys.group, keys.key, _checked(timestamp))
@@ -83,9 +80,6 @@ class InternalTimerService:
         """Fire for the current key once the wall clock reaches `timestamp`.
 
         Registering a timestamp of a key twice has no effect.
-
-        Raises:
-            TypeMismatchError: `timestamp` is not an int.
         """
         keys = self._keys
         self._processing_time.add(keys.group, keys.key, _checked(timestamp))

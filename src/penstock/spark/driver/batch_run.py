@@ -201,11 +201,7 @@ class BatchRun:
         self._epoch = EpochNumber(run.index, is_whole_run=True)
 
     def execute(self) -> RunSummary:
-        """Execute the run, or finish the run of an earlier driver.
-
-        Raises:
-            PenstockError: The run failed; its output is invisible unless it was staged before.
-        """
+        """Execute the run, or finish the run of an earlier driver."""
         started = time.monotonic()
         recorded = self._job.directory.step(f"run-{self._run.index}.staged")
         if recorded is None:

@@ -53,11 +53,7 @@ def publish_changes(plan: PhysicalPlan, known: RecordedFunctions, events: JobEve
 def compare_with_last_start(directory: JobDirectory, events: JobEvents) -> Callable[[], None]:
     """Publish which functions have changed since the last start in a directory, and record those of this one.
 
-    Returns:
-        Takes the record back, for a start that makes no state.
-
-    Raises:
-        JobDirectoryError: The directory cannot be read or written.
+    The result takes the record back, for a start that makes no state.
     """
     now = function_digests(directory.plan)
     recorded = directory.step(_STEP)
@@ -74,10 +70,6 @@ def recorded_functions(configuration: Configuration) -> RecordedFunctions | None
     """Return the functions that made the state with which a job would start; None if there is none.
 
     For a savepoint in a store it is None, because only a job may fetch it.
-
-    Raises:
-        JobDirectoryError: The directory is damaged.
-        SavepointError: The savepoint is damaged, or is none.
     """
     directory, savepoint = configuration.get(CHECKPOINT_DIR), configuration.get(RECOVERY_PATH)
     if directory is not None:

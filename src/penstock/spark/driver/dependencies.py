@@ -44,9 +44,6 @@ def installed_requirements(file: Path, packages: Path | None) -> Path:
     """Return a directory with the packages of a `requirements.txt`; install them if necessary.
 
     It is below `$XDG_CACHE_HOME/penstock`, by default `~/.cache/penstock`, and is not removed.
-
-    Raises:
-        EnvironmentSetupError: pip cannot install them.
     """
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "penstock"
     target = cache / "requirements" / _content(file, packages)
@@ -117,10 +114,6 @@ def ship_dependencies(
     """Ship the dependencies of a job; return their description, None if there are none.
 
     The driver can import the files too, because it unpickles records of their classes.
-
-    Raises:
-        ConfigError: A path does not exist, or is no archive.
-        EnvironmentSetupError: The requirements cannot be installed.
     """
     files = _named(configuration, PYTHON_FILES)
     requirements = _named(configuration, PYTHON_REQUIREMENTS)
@@ -222,11 +215,7 @@ def _unpack(archive: _Named, target: Path) -> None:
 
 
 def _untar(path: Path, target: Path) -> None:
-    """Unpack under the rules of `_unzip`.
-
-    Raises:
-        ConfigError: A member would be written elsewhere, or is a link that leads out.
-    """
+    """Unpack under the rules of `_unzip`."""
 
     def checked(member: tarfile.TarInfo, destination: str) -> tarfile.TarInfo:
         at = "" if member.islnk() else f"{Path(member.name).parent}/"
@@ -251,9 +240,6 @@ def _unzip(path: Path, target: Path) -> None:
 
     Links come last, so that nothing is written through them. A link may lead to an absolute path,
     as `bin/python` of a virtual environment does, but not out of the archive by `..`.
-
-    Raises:
-        ConfigError: A member would be written elsewhere, or is a link that leads out.
     """
     with zipfile.ZipFile(path) as packed:
         links = []

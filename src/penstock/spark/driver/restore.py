@@ -111,9 +111,6 @@ def fetched_savepoint(
     """Return where a savepoint can be read, its manifest, and the place that the settings name.
 
     One in a store is copied to the checkpoint directory first.
-
-    Raises:
-        SavepointError: It is damaged, or is none.
     """
     place = savepoint_place(configured)
     path: JobPath = place if isinstance(place, Path) else directory.path / _STEP / _FETCHED
@@ -152,11 +149,7 @@ def match_savepoint(
     ignore_unclaimed: bool,
     ignore_positions: bool,
 ) -> Restored:
-    """Return the state and positions that a new job takes over from a savepoint.
-
-    Raises:
-        SavepointMismatchError: The savepoint does not fit; the error names the mismatch.
-    """
+    """Return the state and positions that a new job takes over from a savepoint."""
     _check_key_groups(plan, savepoint)
     if not ignore_unclaimed:
         _check_claimed(plan, savepoint)
@@ -245,11 +238,7 @@ def _later_parts(
 
 
 def _check_claimed(plan: PhysicalPlan, savepoint: Savepoint) -> None:
-    """Refuse state and sources that the plan lacks.
-
-    Raises:
-        SavepointMismatchError: There are some.
-    """
+    """Refuse state and sources that the plan lacks."""
     takers = {op.uid for level in plan.levels if level.level > 0 for op in level.operators}
     without = [uid for uid in savepoint.operators_with_state if uid not in takers]
     if without:
@@ -283,11 +272,7 @@ def _claim(savepoint: Savepoint, uids: list[str]) -> str:
 
 
 def _check_numbered(plan: PhysicalPlan, savepoint: Savepoint) -> None:
-    """Refuse state and positions that match only by number.
-
-    Raises:
-        SavepointMismatchError: There are some.
-    """
+    """Refuse state and positions that match only by number."""
     numbered = numbered_uids(plan)
     state = [uid for uid in savepoint.operators_with_state if uid in numbered]
     if state:
@@ -334,11 +319,7 @@ def _origin_of(plan: PhysicalPlan, uid: str) -> CallSite | None:
 
 
 def _check_kinds(plan: PhysicalPlan, source: int, record: SourceRecord) -> None:
-    """Refuse another kind of source under the same uid.
-
-    Raises:
-        SavepointMismatchError: The kinds differ.
-    """
+    """Refuse another kind of source under the same uid."""
     described = plan.source(source)
     kinds = tuple(part.kind for part in described.parts)
     if kinds != record.kinds:
@@ -358,9 +339,6 @@ def _runs_that_go_on(
 
     A pipeline of which the savepoint has nothing begins at its beginning. A bounded region was complete
     when the savepoint was taken.
-
-    Raises:
-        SavepointMismatchError: No run fits, or a source would lose its beginning.
     """
     goes_on: list[int] = []
     skips: set[int] = set()
@@ -387,11 +365,7 @@ def _has_state(plan: PhysicalPlan, pipeline: PipelinePlan, savepoint: Savepoint)
 def _run_that_goes_on(
     plan: PhysicalPlan, pipeline: PipelinePlan, records: dict[int, SourceRecord]
 ) -> RunPlan:
-    """Return the live run of a pipeline that reads the same parts of sources as the savepoint's.
-
-    Raises:
-        SavepointMismatchError: There is none, or a source would lose its beginning.
-    """
+    """Return the live run of a pipeline that reads the same parts of sources as the savepoint's."""
     runs = plan.runs_of(pipeline.index)
     fitting = [
         run

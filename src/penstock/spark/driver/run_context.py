@@ -236,11 +236,7 @@ class JobContext:
         )
 
     def check_cancelled(self) -> None:
-        """Stop here if the job was cancelled.
-
-        Raises:
-            JobCancelledError: It was.
-        """
+        """Stop here if the job was cancelled."""
         if self.cancelled.is_set():
             raise JobCancelledError(
                 "the job was cancelled", hint="Start the same command again to resume it."
@@ -249,11 +245,7 @@ class JobContext:
     def programs(
         self, run: RunPlan, tasks: int, handed: HandOver, pinned: Pinned
     ) -> tuple[LevelProgram, ...]:
-        """Return the programs of a run.
-
-        Raises:
-            UserCodeError: A function cannot be pickled; the error names its operator.
-        """
+        """Return the programs of a run."""
         _check_shippable(self.plan)
         made = programs_of(
             self.plan,
@@ -295,12 +287,7 @@ class JobContext:
         return until_cancelled(call, self.check_cancelled)
 
     def pin(self, run: RunPlan) -> Pinned:
-        """Pin the input of a run, or return the pinned input of an earlier driver.
-
-        Raises:
-            SourceError: A source cannot be read.
-            HistoryChangedError: Files have changed since they were pinned.
-        """
+        """Pin the input of a run, or return the pinned input of an earlier driver."""
         step = _step(run)
         if self.directory.step(step) is None:
             self.directory.record(step, self._decide(run))
@@ -319,11 +306,7 @@ class JobContext:
         return pinned
 
     def check_pinned(self, run: RunPlan, pinned: Pinned) -> None:
-        """Compare pinned files with the current ones.
-
-        Raises:
-            HistoryChangedError: A file has changed.
-        """
+        """Compare pinned files with the current ones."""
         for (source, part), files in pinned.files.items():
             described = files_of(self.plan.source(source).parts[part])
             if described is not None:
@@ -414,11 +397,7 @@ def _passed(part: Source, read: PinnedFiles | None) -> PinnedPart:
 
 
 def _check_shippable(plan: PhysicalPlan) -> None:
-    """Refuse functions that cannot be pickled. It pickles them one by one, to name the function.
-
-    Raises:
-        UserCodeError: An operator has such a function.
-    """
+    """Refuse functions that cannot be pickled. It pickles them one by one, to name the function."""
     for level in plan.levels:
         for op in level.operators:
             code = (op.function, op.key_selectors, op.timestamps, op.async_io)

@@ -98,11 +98,7 @@ class SinkStage:
         return made
 
     def recover(self) -> None:
-        """Let every sink finish interrupted commits and drop uncommitted data.
-
-        Raises:
-            JobFencedError: Another driver has taken over.
-        """
+        """Let every sink finish interrupted commits and drop uncommitted data."""
         for committer in self._committers.values():
             self._fence()
             committer.recover()
@@ -123,12 +119,7 @@ class SinkStage:
         return staged
 
     def commit(self, epoch: EpochNumber, staged: StagedEpoch) -> None:
-        """Make an epoch visible in every sink; may be repeated.
-
-        Raises:
-            JobFencedError: Another driver has taken over; data that was committed before stays
-                visible, and the other driver expects it.
-        """
+        """Make an epoch visible in every sink; may be repeated."""
         started_ns = perf_counter_ns()
         failpoint("sinks.before-commit")
         for index, committer in self._committers.items():
@@ -142,11 +133,7 @@ class SinkStage:
         failpoint("sinks.committed")
 
     def publish(self) -> None:
-        """Make visible what sinks hold back; see `Committer.publish`.
-
-        Raises:
-            JobFencedError: Another driver has taken over.
-        """
+        """Make visible what sinks hold back; see `Committer.publish`."""
         for committer in self._committers.values():
             self._fence()
             committer.publish()

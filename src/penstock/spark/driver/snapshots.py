@@ -28,12 +28,7 @@ _DIRECTORY = "directory"
 
 
 def with_snapshots(job: JobContext) -> PhysicalPlan:
-    """Return the plan with the snapshots of all sources that begin with one; take those that are missing.
-
-    Raises:
-        SourceError: A source failed, or files of a snapshot are gone.
-        JobCancelledError: The job was cancelled.
-    """
+    """Return the plan with the snapshots of all sources that begin with one; take those that are missing."""
     plan = job.plan
     for source, part in snapshot_parts(plan).items():
         recorded = job.directory.step(snapshot_step(source))

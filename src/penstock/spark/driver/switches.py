@@ -39,11 +39,7 @@ def switch_behind(
     asks: SwitchColumns,
     origin: CallSite | None,
 ) -> SourceSwitch:
-    """Return the switch behind a part, whose input is pinned.
-
-    Raises:
-        SourceError: Its records have no time, or no such column.
-    """
+    """Return the switch behind a part, whose input is pinned."""
     described = part.describe()
     positioned = part.as_split
     if positioned is not None:

@@ -97,11 +97,7 @@ def finished(
     type_info: TypeInformation,
     origin: CallSite | None,
 ) -> DataFrame:
-    """Return the results of aggregates, one row per key, in no order.
-
-    Raises:
-        ConfigError: The session does not raise errors of arithmetic.
-    """
+    """Return the results of aggregates, one row per key, in no order."""
     check_session(frame.sparkSession, origin)
     *steps, parts = chain.needed().steps
     assert isinstance(parts, SelectStep), "parts are one selection"
@@ -186,9 +182,6 @@ def finished_windows(
     """Return the results of windows, one row per key and window, and behind their columns the begin of the window.
 
     It is NULL if a record of the key has no timestamp.
-
-    Raises:
-        ConfigError: The session does not raise errors of arithmetic.
     """
     check_session(frame.sparkSession, origin)
     rows = grouped(selected(frame, chain), aggregate)

@@ -67,11 +67,7 @@ class FirstOfKeys:
 def first_of_keys(
     frame: DataFrame, wanted: FirstOfKeys, tasks: int, origin: CallSite | None
 ) -> DataFrame:
-    """Return the rows of a source whose results are the first ones of their key, or the last one in order of time.
-
-    Raises:
-        ConfigError: The session does not raise errors of arithmetic.
-    """
+    """Return the rows of a source whose results are the first ones of their key, or the last one in order of time."""
     if wanted.chain is not None:
         check_session(frame.sparkSession, origin)
     rows: DataFrame = by_position(frame)

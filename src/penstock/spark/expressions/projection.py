@@ -24,21 +24,13 @@ _ANSI = "spark.sql.ansi.enabled"
 
 
 def projected(frame: DataFrame, chain: ExpressionChain, origin: CallSite | None) -> DataFrame:
-    """Return the results of a chain for the rows of a DataFrame.
-
-    Raises:
-        ConfigError: The session does not raise errors of arithmetic.
-    """
+    """Return the results of a chain for the rows of a DataFrame."""
     check_session(frame.sparkSession, origin)
     return selected(frame, chain).toDF(*chain.type_info.field_names)
 
 
 def check_session(session: SparkSession, origin: CallSite | None) -> None:
-    """Check that a session raises errors of arithmetic.
-
-    Raises:
-        ConfigError: It does not.
-    """
+    """Check that a session raises errors of arithmetic."""
     if not has_errors(session):
         raise ConfigError(
             f"{_ANSI} is off in the Spark session, so Spark SQL would return NULL or a wrong number "

@@ -38,11 +38,7 @@ _WIDE = "decimal(38,0)"
 def rows_of_query(
     query: WholeQuery, frames: Sequence[DataFrame], origin: CallSite | None
 ) -> DataFrame:
-    """Return the rows of a query of DataFrames, which are those of its sources in order.
-
-    Raises:
-        ConfigError: The session does not raise errors of arithmetic.
-    """
+    """Return the rows of a query of DataFrames, which are those of its sources in order."""
     check_session(frames[0].sparkSession, origin)
     pairs = zip(frames, query.sources, strict=True)
     read = [
@@ -67,11 +63,7 @@ def _rows(
 
 
 def computed(relation: Relation, rows_of: Callable[[Scan], DataFrame]) -> DataFrame:
-    """Return the rows of a relation, given those of its scans.
-
-    Returns:
-        A DataFrame whose columns are called `c0`, `c1`, … and have the types of the relation.
-    """
+    """Return the rows of a relation, given those of its scans: columns `c0`, `c1`, … with the types of the relation."""
     if isinstance(relation, Scan):
         return _typed(by_position(rows_of(relation)), relation)
     rows = [computed(each, rows_of) for each in relation.inputs]

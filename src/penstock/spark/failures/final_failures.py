@@ -112,11 +112,7 @@ class FinalFailure:
         return PenstockError.from_wire(self._path.read_text(encoding="utf-8"))
 
     def check(self) -> None:
-        """Raise the final failure of a worker, if there is one.
-
-        Raises:
-            PenstockError: The final failure.
-        """
+        """Raise the final failure of a worker, if there is one."""
         failure = self.seen()
         if failure is not None:
             raise failure from None  # Spark's own error reports only the cancellation

@@ -44,11 +44,7 @@ class ExitOfWorker:
     process: int
 
     def __call__(self, status: int) -> NoReturn:
-        """End the process, unless a function of the program requests it in the worker's own process.
-
-        Raises:
-            RuntimeError: It does.
-        """
+        """End the process, unless a function of the program requests it in the worker's own process."""
         if os.getpid() == self.process and is_of_program(sys._getframe(1).f_code.co_filename):
             msg = f"os._exit({status}) would end the worker, with the work of other functions and records"
             raise RuntimeError(msg)

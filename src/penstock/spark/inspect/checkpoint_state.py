@@ -44,19 +44,7 @@ _ORDER = ("operator", "key_group", "source", "sequence")
 
 
 def read_state_rows(session: SparkSession, job_directory: JobPath) -> DataFrame:
-    """Return the state of a checkpoint directory or savepoint as snapshot rows.
-
-    Returns:
-        Rows (operator STRING, key_group INT, blob BINARY) of entries only, as of the last
-        epoch or complete batch run. Broadcast state has key group -1. Damage that is
-        detected while they are computed is a `StateError` inside Spark's exception; `reading`
-        extracts it.
-
-    Raises:
-        JobDirectoryError: It is no checkpoint directory or savepoint, or a record in it is damaged.
-        SavepointError: It is a savepoint with a damaged manifest.
-        StateError: There is no state yet, or it is damaged.
-    """
+    """Return the state of a checkpoint directory or savepoint as snapshot rows."""
     with reading(job_directory):
         return state_rows(session, locate_state(job_directory))
 
@@ -79,11 +67,7 @@ def grouped(blobs: DataFrame) -> DataFrame:
 
 @contextmanager
 def reading(directory: JobPath) -> Iterator[None]:
-    """Translate Spark's exceptions in the context to our errors.
-
-    Raises:
-        PenstockError: The error of a worker, or a `StateError`.
-    """
+    """Translate Spark's exceptions in the context to our errors."""
     try:
         yield
     except PenstockError:

@@ -44,11 +44,7 @@ class JobOutput:
 
     @property
     def path(self) -> Path:
-        """Its directory.
-
-        Raises:
-            SourceError: It has none, or it is not in a local file system.
-        """
+        """Its directory."""
         places = [f"{each['name']} in {each['namespace']}" for each in self.datasets]
         if len(places) != 1 or self.datasets[0]["namespace"] != "file":
             writes = f"writes {', '.join(places)}" if places else "keeps no output that is known"
@@ -66,12 +62,7 @@ class JobOutput:
         return sum(file.stat().st_size for file in files if file.is_file())
 
     def rows(self) -> Iterator[Sequence[StoredRow]]:
-        """Yield the rows in lists, in the order in which they were written.
-
-        Raises:
-            SourceError: They cannot be read.
-            MissingConnectorError: It is a Delta table, and `deltalake` is not installed.
-        """
+        """Yield the rows in lists, in the order in which they were written."""
         if (self.path / "_delta_log").is_dir():
             return _rows_of_table(self.path)
         return rows_of_files(self.path, self.datasets[0].get("format", ""))
@@ -89,11 +80,7 @@ def _rows_of_table(path: Path) -> Iterator[Sequence[StoredRow]]:
 
 
 def outputs_of(directory: Path) -> tuple[JobOutput, ...]:
-    """Return the outputs of a job, of its newest start.
-
-    Raises:
-        JobDirectoryError: It is no checkpoint directory, or has no record of a start.
-    """
+    """Return the outputs of a job, of its newest start."""
     job = ObservedJob.at(directory)
     try:
         started = [e for e in events_in(job.path).events() if isinstance(e, JobStarted)]

@@ -56,13 +56,7 @@ _Row = tuple[Any, ...]
 
 
 def small_state(path: Path) -> SmallState | None:
-    """Return the state of a checkpoint directory or savepoint, None if Spark has to read it.
-
-    Raises:
-        JobDirectoryError: It is neither of both, or a record in it is damaged.
-        SavepointError: It is a savepoint with a damaged manifest.
-        StateError: There is no state yet, or it is damaged.
-    """
+    """Return the state of a checkpoint directory or savepoint, None if Spark has to read it."""
     directory = checkpoint_path(path)
     if not isinstance(directory, Path):
         return None  # only Spark's settings may have the login of the store
@@ -88,21 +82,12 @@ class SmallState:
     location: StateLocation
 
     def names(self) -> list[_Row]:
-        """Return the result of `read_state_names` as rows.
-
-        Raises:
-            StateError: The state is damaged, or a class of a stored value cannot be imported.
-        """
+        """Return the result of `read_state_names` as rows."""
         with reading(self.directory):
             return name_rows(rows_of(ReplayGroups(count_rows)(self.blobs())))
 
     def entries(self, uid: str, name: str) -> tuple[tuple[str, ...], list[_Row]]:
-        """Return the names of the columns of `read_state`, and its rows with keys and values as text.
-
-        Raises:
-            StateError: There is no such state, or it is damaged, or a class of a stored value cannot be
-                imported.
-        """
+        """Return the names of the columns of `read_state`, and its rows with keys and values as text."""
         with reading(self.directory):
             found = self._find(uid, name)
         columns = entry_columns(found.schema(uid, name), *key_types(found), as_text=True)
@@ -116,11 +101,7 @@ class SmallState:
         return tuple(each.name for each in columns), rows
 
     def write_snapshot(self, directory: JobPath) -> list[str]:
-        """Write all entries to files of snapshot rows, and return their names.
-
-        Raises:
-            StateError: The state is damaged, or the files cannot be written.
-        """
+        """Write all entries to files of snapshot rows, and return their names."""
         with reading(self.directory):
             rows = ReplayGroups(snapshot_rows)(self.blobs())
             return [name for (name,) in rows_of(WriteStateFiles(directory)(rows))]

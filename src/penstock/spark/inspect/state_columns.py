@@ -114,11 +114,7 @@ class EntryColumn:
         return pa.string() if self.type_info is None else arrow_type(self.type_info)
 
     def array(self, values: Iterable[Any]) -> pa.Array:
-        """Return the column of `values`.
-
-        Raises:
-            TypeMismatchError: A value does not fit the column type.
-        """
+        """Return the column of `values`."""
         if self.type_info is None:
             return pa.array(map(value_text, values), pa.string())
         row = RowTypeInfo([self.type_info], [self.name])
@@ -173,12 +169,7 @@ def _subkey_column(name: str, schema: StateSchema, found: TypeInformation | None
 
 
 def newest_schema(texts: Iterable[str], subject: str) -> StateSchema:
-    """Return the schema among `texts` with which entries of all others can be read.
-
-    Raises:
-        StateMigrationError: There is none.
-        DecodeError: A text is no schema.
-    """
+    """Return the schema among `texts` with which entries of all others can be read."""
     # The stored form is irrelevant here: values are shown as plain ones.
     parsed = map(StateSchema.parse, sorted(texts))
     return common_schema([replace(schema, form=StoredForm.PLAIN) for schema in parsed], subject)
@@ -213,11 +204,7 @@ class Entries:
 
 
 def entries_of(sections: Iterable[Section], wanted: StateSchema, subject: str) -> Entries:
-    """Return the entries of one state in one key group, migrated to a schema.
-
-    Raises:
-        StateMigrationError: They cannot be migrated.
-    """
+    """Return the entries of one state in one key group, migrated to a schema."""
     keys: list[Any] = []
     subkeys: list[Any] = []
     values: list[Any] = []
@@ -272,11 +259,7 @@ class EntryBatches:
     columns: tuple[EntryColumn, ...]
 
     def __call__(self, key_group: int, replayed: GroupReplay) -> Iterator[pa.RecordBatch]:
-        """Yield the entries of a key group.
-
-        Raises:
-            StateError: A value does not fit in its column; names the state.
-        """
+        """Yield the entries of a key group."""
         subject = f"state {self.state!r} of operator {self.uid!r}"
         sections = [each for each in replayed.sections() if each.state == self.state]
         for some in entries_of(sections, self.schema, subject).batches(_ENTRIES_PER_BATCH):

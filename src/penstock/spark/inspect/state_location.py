@@ -84,13 +84,7 @@ StateLocation: TypeAlias = OneLocation | PipelineStates
 
 
 def locate_state(directory: JobPath) -> StateLocation:
-    """Return the current location of the state of a checkpoint directory or savepoint.
-
-    Raises:
-        JobDirectoryError: It is neither, or a record in it is damaged.
-        SavepointError: It is a savepoint with a damaged manifest.
-        StateError: The job has no state yet, or it is damaged.
-    """
+    """Return the current location of the state of a checkpoint directory or savepoint."""
     if (directory / MANIFEST).exists():
         return tuple(
             SnapshotFile(directory / STATE_DIRECTORY / file.name, file.sha256)
@@ -173,11 +167,7 @@ def _snapshot_files(
 
 
 def newest_epoch(run_directory: JobPath) -> EpochLogs | None:
-    """Return the logs of a run as of its newest record, None if it has no record.
-
-    Raises:
-        StateError: A record or an extent is missing or damaged.
-    """
+    """Return the logs of a run as of its newest record, None if it has no record."""
     directory = run_directory / EPOCHS
     if not epochs_in(directory):
         return None

@@ -60,11 +60,7 @@ class StateSurvey:
     subkeys: set[str] = field(default_factory=set)
 
     def schema(self, uid: str, name: str) -> StateSchema:
-        """Return the schema with which entries of all others can be read.
-
-        Raises:
-            StateMigrationError: There is none.
-        """
+        """Return the schema with which entries of all others can be read."""
         return newest_schema(self.schemas, f"state {name!r} of operator {uid!r}")
 
 
@@ -86,11 +82,7 @@ def chosen_state(
     name: str,
     uids: Callable[[], Names],
 ) -> StateSurvey:
-    """Return the survey of one state.
-
-    Raises:
-        StateError: There is no such operator or state; the error names the existing ones.
-    """
+    """Return the survey of one state."""
     if not found:
         raise StateError(
             f"{directory} has no state of an operator {uid!r}",
@@ -110,11 +102,7 @@ def key_types(found: StateSurvey) -> tuple[TypeInformation | None, TypeInformati
 
 
 def name_rows(counted: Iterable[Row]) -> list[tuple[Any, ...]]:
-    """Return rows of `NAMES_DDL`, sorted.
-
-    Raises:
-        StateMigrationError: The schemas of a state do not fit together.
-    """
+    """Return rows of `NAMES_DDL`, sorted."""
     texts: dict[tuple[str, str], set[str]] = {}
     totals: dict[tuple[str, str], list[int]] = {}
     for uid, name, text, *counts in counted:
@@ -214,11 +202,7 @@ def read_state_names(path: str | Path) -> DataFrame:
 def find_state(
     session: SparkSession, directory: JobPath, location: StateLocation, uid: str, name: str
 ) -> StateSurvey:
-    """Return the survey of one state.
-
-    Raises:
-        StateError: There is no such operator or state; the error names the existing ones.
-    """
+    """Return the survey of one state."""
 
     def uids() -> Names:
         rows = blob_rows(session, location).select("operator").distinct().collect()

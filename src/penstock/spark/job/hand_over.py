@@ -48,11 +48,7 @@ def read_hand_over(recorded: dict[str, Any]) -> HandOver:
 
 
 def verified_files(snapshot: JobPath, recorded: dict[str, str]) -> list[JobPath]:
-    """Return the state files of a run that has ended, checked.
-
-    Raises:
-        StateError: A file is missing or damaged; the error names it.
-    """
+    """Return the state files of a run that has ended, checked."""
     files = []
     for name, expected in recorded.items():
         path = snapshot / name

@@ -129,13 +129,7 @@ class JobDirectory:
     def open(
         cls, configured: str | JobPath | None, plan: PhysicalPlan, job_name: str
     ) -> JobDirectory:
-        """Create or reopen the directory of a job and lock it.
-
-        Raises:
-            JobDirectoryError: It cannot be used, or contains other files.
-            JobMismatchError: It belongs to another job, or the graph has changed.
-            JobLockedError: Another driver runs the job.
-        """
+        """Create or reopen the directory of a job and lock it."""
         if configured is None:
             made = cls(Path(tempfile.mkdtemp(prefix="penstock-")), plan, is_temporary=True)
         else:
@@ -163,11 +157,7 @@ class JobDirectory:
         return made
 
     def step(self, name: str) -> dict[str, Any] | None:
-        """Return the record of a step, None if the job has not reached it.
-
-        Raises:
-            JobDirectoryError: The record is damaged.
-        """
+        """Return the record of a step, None if the job has not reached it."""
         try:
             return self._steps.read(name)
         except OSError as cause:
@@ -177,12 +167,7 @@ class JobDirectory:
             ) from cause
 
     def record(self, name: str, payload: dict[str, Any]) -> None:
-        """Record a step durably.
-
-        Raises:
-            JobDirectoryError: It cannot be written.
-            JobFencedError: Another driver has taken over.
-        """
+        """Record a step durably."""
         try:
             self._steps.record(name, payload, self.fence)
         except OSError as cause:
@@ -192,12 +177,7 @@ class JobDirectory:
             ) from cause
 
     def note_key_groups(self) -> None:
-        """Record the number of key groups, which never decreases.
-
-        Raises:
-            JobDirectoryError: It cannot be written.
-            JobFencedError: Another driver has taken over.
-        """
+        """Record the number of key groups, which never decreases."""
         known, number = self.step("job"), self.plan.options.max_parallelism
         assert known is not None, "the directory has been identified"
         if number != _key_groups(known):
@@ -222,11 +202,7 @@ class JobDirectory:
         return hmac.digest(bytes.fromhex(known[_KEY]), data, "sha256").hex()
 
     def check_digest(self, data: bytes, digest: object, name: str) -> None:
-        """Refuse data that this job did not write, before it is unpickled: a pickle runs code.
-
-        Raises:
-            JobDirectoryError: The digest differs.
-        """
+        """Refuse data that this job did not write, before it is unpickled: a pickle runs code."""
         expected = self.digest_of(data)
         if not isinstance(digest, str) or not hmac.compare_digest(expected, digest):
             raise JobDirectoryError(
@@ -301,20 +277,11 @@ class JobDirectory:
         return mounted(self.run_directory(run, "failures"))
 
     def forget_run_files(self, run: int, name: str) -> None:
-        """Remove a directory of a run.
-
-        Raises:
-            JobFencedError: Another driver has taken over.
-        """
+        """Remove a directory of a run."""
         remove_tree(self.path / f"run-{run}" / name, self.fence)
 
     def note_jvm(self, pid: int) -> None:
-        """Record the JVM of the lock's owner; it may outlive a killed driver.
-
-        Raises:
-            JobDirectoryError: It cannot be written.
-            JobFencedError: Another driver has taken over.
-        """
+        """Record the JVM of the lock's owner; it may outlive a killed driver."""
         assert self._lock is not None, "the directory is open"
         try:
             self._lock.note_jvm(pid)
@@ -390,11 +357,7 @@ class JobDirectory:
         self.job_id = known["job_id"]
 
     def _check_shape(self, known: dict[str, Any], shape: dict[str, object], job_name: str) -> None:
-        """Refuse another graph than that of the first start; its numbers of subtasks and of key groups may differ.
-
-        Raises:
-            JobMismatchError: It is another one, or its state cannot be divided into the key groups.
-        """
+        """Refuse another graph than that of the first start; its numbers of subtasks and of key groups may differ."""
         before, after = without_parallelism(known["shape"]), without_parallelism(shape)
         if before != after:
             raise JobMismatchError(

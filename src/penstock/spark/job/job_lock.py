@@ -48,13 +48,7 @@ class JobLock:
 
     @classmethod
     def take(cls, directory: Path, *, is_temporary: bool = False) -> JobLock:
-        """Lock a directory and raise its epoch.
-
-        Raises:
-            JobLockedError: Another driver holds it, or the JVM of an earlier one still runs.
-            JobDirectoryError: The last owner cannot be read.
-            OSError: The directory cannot be written.
-        """
+        """Lock a directory and raise its epoch."""
         known = owner_of(directory)
         is_declared_dead = known is not None and not (directory / LOCK).exists()
         file = _locked_file(directory)
@@ -75,11 +69,7 @@ class JobLock:
         return made
 
     def note_jvm(self, pid: int) -> None:
-        """Record the JVM of this driver; it may outlive the driver.
-
-        Raises:
-            JobFencedError: Another driver has taken over.
-        """
+        """Record the JVM of this driver; it may outlive the driver."""
         self._write(ProcessIdentity.own(), ProcessIdentity.of(pid), self.fence)
 
     def release(self) -> None:
@@ -91,11 +81,7 @@ class JobLock:
         self._file.close()
 
     def undo(self, before: dict[str, Any] | None) -> None:
-        """Unlock, and leave the owner as it was before the lock was taken.
-
-        Raises:
-            OSError: The directory cannot be written.
-        """
+        """Unlock, and leave the owner as it was before the lock was taken."""
         if before is None:
             self.fence.path.unlink(missing_ok=True)
             (self.fence.path.parent / LOCK).unlink(missing_ok=True)
@@ -119,13 +105,7 @@ class JobLock:
 
 
 def take_lock(directory: JobPath, *, is_temporary: bool = False) -> JobLock | StoredLock:
-    """Take a checkpoint directory over.
-
-    Raises:
-        JobLockedError: Another driver holds it, or the JVM of an earlier one still runs.
-        JobDirectoryError: The last owner cannot be read.
-        OSError: The directory cannot be written.
-    """
+    """Take a checkpoint directory over."""
     if isinstance(directory, StoredPath):
         return StoredLock.take(directory)
     return JobLock.take(directory, is_temporary=is_temporary)
@@ -136,9 +116,6 @@ def is_locked(directory: JobPath) -> bool:
 
     It takes the lock for an instant, shared; a driver that starts at that instant tries again. For a directory in a
     store it returns whether the newest driver seems to be alive.
-
-    Raises:
-        JobDirectoryError: The lock cannot be read.
     """
     try:
         if isinstance(directory, StoredPath):
@@ -202,11 +179,7 @@ def _refused(directory: Path) -> JobLockedError:
 
 
 def owner_of(directory: Path) -> dict[str, Any] | None:
-    """Return the record of the driver that has a directory, or had it last; None if there was none.
-
-    Raises:
-        JobDirectoryError: It is damaged.
-    """
+    """Return the record of the driver that has a directory, or had it last; None if there was none."""
     try:
         return read_verified(directory / OWNER)
     except FileNotFoundError:

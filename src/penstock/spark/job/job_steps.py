@@ -48,12 +48,7 @@ class JobSteps(ABC):
 
     @abstractmethod
     def read(self, name: str) -> dict[str, Any] | None:
-        """Return the record of a step, None if there is none.
-
-        Raises:
-            JobDirectoryError: It is damaged.
-            OSError: It cannot be read.
-        """
+        """Return the record of a step, None if there is none."""
 
     @abstractmethod
     def names(self) -> frozenset[str]:
@@ -65,20 +60,11 @@ class RecordedSteps(JobSteps):
 
     @abstractmethod
     def record(self, name: str, payload: dict[str, Any], fence: Callable[[], None]) -> None:
-        """Record a step durably.
-
-        Raises:
-            JobFencedError: Another driver has taken over; the record does not count.
-            OSError: It cannot be written.
-        """
+        """Record a step durably."""
 
     @abstractmethod
     def forget(self, name: str) -> None:
-        """Remove the record of a step; there may be none.
-
-        Raises:
-            OSError: It cannot be removed.
-        """
+        """Remove the record of a step; there may be none."""
 
 
 class FileSteps(RecordedSteps):
@@ -151,13 +137,7 @@ class DriverSteps(StoredSteps, RecordedSteps):
     """Steps as objects, for the driver that has taken the directory over: the steps that it has read cannot change."""
 
     def __init__(self, directory: StoredPath, number: int, fence: Callable[[], None]) -> None:
-        """Decide which records of earlier drivers count.
-
-        Raises:
-            JobFencedError: Another driver has taken over.
-            JobDirectoryError: The list of an earlier driver is damaged.
-            OSError: The store refused, or cannot be reached.
-        """
+        """Decide which records of earlier drivers count."""
         super().__init__(directory)
         self._driver = f"{number:012}"
         self._count = 0
@@ -208,24 +188,14 @@ def steps_of(directory: JobPath) -> JobSteps:
 
 
 def recording(directory: JobPath, fence: Fence, *, is_temporary: bool = False) -> RecordedSteps:
-    """Return the steps of a job, for the driver that has taken it over.
-
-    Raises:
-        JobFencedError: Another driver has taken over.
-        JobDirectoryError: The list of an earlier driver is damaged.
-        OSError: The store refused, or cannot be reached.
-    """
+    """Return the steps of a job, for the driver that has taken it over."""
     if isinstance(directory, StoredPath):
         return DriverSteps(directory, fence.epoch, fence)
     return FileSteps(directory, is_durable=not is_temporary)
 
 
 def refuse_queries(directory: JobPath) -> None:
-    """Refuse a checkpoint directory with a live run that was a query of Structured Streaming.
-
-    Raises:
-        JobMismatchError: A build before the first release has written it.
-    """
+    """Refuse a checkpoint directory with a live run that was a query of Structured Streaming."""
     if isinstance(directory, Path) and any(directory.glob("run-*/spark")):
         raise JobMismatchError(
             f"{directory} was written by a build before the first release",

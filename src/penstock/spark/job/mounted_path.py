@@ -24,12 +24,7 @@ _LOGIN = re.compile(r"//[^/]*@")
 
 
 def mounted_path(configured: str | os.PathLike[str], what: str, error: type[PenstockError]) -> Path:
-    """Return a path, or a `file:` URI, as an absolute path.
-
-    Raises:
-        PenstockError: It names another kind of storage. Taken for a path, it would become a directory
-            called `s3:` on one machine.
-    """
+    """Return a path, or a `file:` URI, as an absolute path."""
     text = _FILE.sub("", os.fspath(configured))
     if (scheme := _SCHEME.match(text)) is not None:
         shown = f"a URI of {scheme[1]} with a login in it" if _LOGIN.search(text) else repr(text)
@@ -59,13 +54,7 @@ def checkpoint_path(
 
 
 def savepoint_place(configured: str | os.PathLike[str]) -> Path | ObjectPath:
-    """Return the path of a savepoint, or of the directory of savepoints.
-
-    Raises:
-        SavepointError: It names another kind of storage.
-        ArgumentError: It is no path of a store, but begins like one.
-        MissingConnectorError: It names a store whose client library is not installed.
-    """
+    """Return the path of a savepoint, or of the directory of savepoints."""
     found = object_path(os.fspath(configured), "use as a savepoint")
     if found is None:
         return mounted_path(configured, SAVEPOINTS, SavepointError)

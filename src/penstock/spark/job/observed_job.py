@@ -45,11 +45,7 @@ class ObservedJob:
 
     @classmethod
     def at(cls, path: JobPath) -> ObservedJob:
-        """Return the job in a directory.
-
-        Raises:
-            JobDirectoryError: It is no checkpoint directory, or a damaged one.
-        """
+        """Return the job in a directory."""
         place = checkpoint_path(path) if isinstance(path, Path) else path
         job = _record(place, "job")
         if job is None:
@@ -63,20 +59,12 @@ class ObservedJob:
         return cls(place, job["name"], runs, pipelines, job.get("fingerprint", ""), groups)
 
     def is_running(self) -> bool:
-        """Return whether a driver has locked the directory.
-
-        Raises:
-            JobDirectoryError: The lock cannot be read.
-        """
+        """Return whether a driver has locked the directory."""
         return is_locked(self.path)
 
     @contextmanager
     def locked(self) -> Iterator[Fence]:
-        """Lock the directory inside the context; yield the fence to call before a commit.
-
-        Raises:
-            JobLockedError: A driver runs the job, or the JVM of a killed one still does.
-        """
+        """Lock the directory inside the context; yield the fence to call before a commit."""
         try:
             lock = take_lock(self.path)
         except OSError as cause:
@@ -90,11 +78,7 @@ class ObservedJob:
             lock.release()
 
     def record(self, step: str) -> dict[str, Any] | None:
-        """Return the record of a step, None if the job has not reached it.
-
-        Raises:
-            JobDirectoryError: The record is damaged.
-        """
+        """Return the record of a step, None if the job has not reached it."""
         return _record(self.path, step)
 
     def ended(self) -> str | None:

@@ -28,13 +28,7 @@ STOPPED = "stopped"
 
 @contextmanager
 def opened(path: JobPath, plan: PhysicalPlan) -> Iterator[JobDirectory]:
-    """Open and lock the checkpoint directory of a job that does not run.
-
-    Raises:
-        JobDirectoryError: There is no job.
-        JobMismatchError: It is the one of another program.
-        JobLockedError: It runs.
-    """
+    """Open and lock the checkpoint directory of a job that does not run."""
     job = ObservedJob.at(path)
     directory = JobDirectory.open(job.path, plan, job.name)
     try:
@@ -75,11 +69,7 @@ def kept_outside(directory: JobDirectory) -> list[KeptOutside]:
 
 
 def dropped(kept: KeptOutside) -> None:
-    """Drop something.
-
-    Raises:
-        PenstockError: It cannot be dropped.
-    """
+    """Drop something."""
     with failing_as(SinkError, f"{kept.what} cannot be dropped", None, hint=_DROP_HINT):
         kept.drop()
 

@@ -222,13 +222,7 @@ OUTLINE_BEFORE = "outline-before"
 def outline_in(
     step: Callable[[str], dict[str, Any] | None], run: int, layout: str | None
 ) -> RunOutline | None:
-    """Return the outline of a run with the layout of its newest epoch; None if the run has not begun.
-
-    Args:
-        step: Returns the record of a step of the job.
-        run: Index of the run.
-        layout: Fingerprint in the record of the epoch; None if there is no epoch.
-    """
+    """Return the outline of a run with the layout of its newest epoch; None if the run has not begun."""
     recorded = [step(f"run-{run}.{name}") for name in ("outline", OUTLINE_BEFORE)]
     found = [RunOutline.from_json(each) for each in recorded if each is not None]
     fitting = [outline for outline in found if outline.fingerprint == layout]
@@ -243,11 +237,7 @@ def source_records(
     positions: Mapping[str, Any],
     began: Began,
 ) -> tuple[SourceRecord, ...]:
-    """Return the positions of sources at the end of an epoch.
-
-    Raises:
-        StateError: The offsets of a streaming DataFrame, or a log of files, are damaged.
-    """
+    """Return the positions of sources at the end of an epoch."""
     reached = positions.get("parts", {})
     end = _EpochEnd(pinned, earlier, run_directory, positions, began)
     return tuple(

@@ -24,11 +24,7 @@ _Refused = tuple[str, CallSite | None]
 
 
 def check_can_be_stored(path: JobPath, plan: PhysicalPlan) -> None:
-    """Refuse a job that cannot have its checkpoint directory in a store.
-
-    Raises:
-        JobDirectoryError: It needs a mounted file system; the error names what does.
-    """
+    """Refuse a job that cannot have its checkpoint directory in a store."""
     if not isinstance(path, StoredPath):
         return
     for why, origin in (*_sources(plan), *_sinks(plan)):
@@ -70,11 +66,7 @@ _OLD_JVM_SECONDS = 30.0
 
 
 def wait_for_jvm(known: dict[str, Any], directory: JobPath) -> None:
-    """Wait until the JVM of a killed driver has ended: it could still write.
-
-    Raises:
-        JobLockedError: It does not end.
-    """
+    """Wait until the JVM of a killed driver has ended: it could still write."""
     jvm = ProcessIdentity.from_json(known["jvm"])
     if jvm is None or ProcessIdentity.from_json(known["driver"]) == ProcessIdentity.own():
         return
@@ -116,13 +108,7 @@ class StoredLock:
 
     @classmethod
     def take(cls, directory: StoredPath) -> StoredLock:
-        """Take the next number.
-
-        Raises:
-            JobLockedError: Another driver is alive, or was faster.
-            JobDirectoryError: The store ignores If-None-Match and replaces objects.
-            OSError: The store refused, or cannot be reached.
-        """
+        """Take the next number."""
         drivers = directory / DRIVERS
         newest = newest_driver(directory)
         if newest:
@@ -142,12 +128,7 @@ class StoredLock:
         return made
 
     def note_jvm(self, pid: int) -> None:
-        """Record the JVM of this driver; it may outlive the driver.
-
-        Raises:
-            JobFencedError: Another driver has taken over.
-            OSError: It cannot be written.
-        """
+        """Record the JVM of this driver; it may outlive the driver."""
         self.fence()
         self._jvm = ProcessIdentity.of(pid)
         self._write(ProcessIdentity.own())
@@ -178,11 +159,7 @@ def newest_driver(directory: StoredPath) -> int:
 
 
 def is_alive(directory: StoredPath) -> bool:
-    """Return whether a driver seems to run the job.
-
-    Raises:
-        OSError: The store refused, or cannot be reached.
-    """
+    """Return whether a driver seems to run the job."""
     newest = newest_driver(directory)
     alive = directory / DRIVERS / _alive_name(newest)
     driver = ProcessIdentity.from_json(_processes(alive).get("driver"))
@@ -193,11 +170,7 @@ def is_alive(directory: StoredPath) -> bool:
 
 
 def _wait_until_lost(directory: StoredPath, newest: int) -> None:
-    """Return when a driver is not alive.
-
-    Raises:
-        JobLockedError: It is, or its JVM still runs on this machine.
-    """
+    """Return when a driver is not alive."""
     alive = directory / DRIVERS / _alive_name(newest)
     known = _processes(alive)
     driver = ProcessIdentity.from_json(known.get("driver"))
@@ -218,11 +191,7 @@ def _wait_until_lost(directory: StoredPath, newest: int) -> None:
 
 
 def _check_refuses(own: StoredPath) -> None:
-    """Check that the store does not create an object again: one that ignores the condition would number two drivers alike.
-
-    Raises:
-        JobDirectoryError: It does. The object has the bytes it had.
-    """
+    """Check that the store does not create an object again: one that ignores the condition would number two drivers alike."""
     try:
         own.store.create(own.at, own.read_bytes())
     except FileExistsError:

@@ -14,11 +14,7 @@ _STEP = "parallelism"
 
 
 def recorded_parallelism(path: JobPath) -> int | None:
-    """Return the parallelism that was recorded for a job, None if none was.
-
-    Raises:
-        JobDirectoryError: The record is damaged, or cannot be read.
-    """
+    """Return the parallelism that was recorded for a job, None if none was."""
     try:
         recorded = steps_of(path).read(_STEP)
     except OSError as cause:
@@ -31,13 +27,7 @@ def recorded_parallelism(path: JobPath) -> int | None:
 
 
 def record_parallelism(job: ObservedJob, number: int) -> None:
-    """Record the parallelism of later starts of a job, which must not run.
-
-    Raises:
-        ArgumentError: It is not from 1 to the number of key groups.
-        JobDirectoryError: The job has ended, or the directory cannot be written.
-        JobLockedError: A driver runs the job.
-    """
+    """Record the parallelism of later starts of a job, which must not run."""
     ended = job.ended()
     if ended is not None:
         raise JobDirectoryError(

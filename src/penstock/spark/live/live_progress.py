@@ -35,8 +35,7 @@ class CatchUp:
     def note(self, now_seconds: float, left: float | None) -> float | None:
         """Add a measurement and return the seconds until no input is pending.
 
-        Returns:
-            None if the pending input is unknown or does not shrink; 0 if there is none.
+        They are None if the pending input is unknown or does not shrink, 0 if there is none.
         """
         if left is None:
             self._measurements.clear()
@@ -85,11 +84,7 @@ class PendingEstimates:
     def note(
         self, now_seconds: float, records: int | None, files: int | None, lag_ms: int | None
     ) -> PendingInput:
-        """Add a measurement.
-
-        Returns:
-            The pending input, with the estimated time.
-        """
+        """Add a measurement and return the pending input, with the estimated time."""
         lag = None if lag_ms is None else max(lag_ms / 1000 - _NOTABLE_LAG_SECONDS, 0.0)
         lefts = records, files, lag
         pairs = zip(self._estimates, lefts, strict=True)

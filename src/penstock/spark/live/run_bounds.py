@@ -89,20 +89,12 @@ class FirstState:
         return _FEW_RECORDS if self.size_bytes() >= _LARGE_STATE_BYTES else 0
 
     def begin_epoch(self, number: int) -> None:
-        """Remove the files if an epoch was recorded before this one.
-
-        Raises:
-            JobFencedError: Another driver has taken over.
-        """
+        """Remove the files if an epoch was recorded before this one."""
         if number:
             self._remove()
 
     def end(self) -> None:
-        """Remove the files if the run has recorded an epoch; it has ended.
-
-        Raises:
-            JobFencedError: Another driver has taken over.
-        """
+        """Remove the files if the run has recorded an epoch; it has ended."""
         if is_superseded(self._directory, self._runs):
             self._remove()
 
@@ -125,11 +117,7 @@ def _is_superseded(directory: JobDirectory, run: int) -> bool:
 
 
 def remove_superseded(directory: JobDirectory, files: Sequence[JobPath]) -> None:
-    """Remove files of state that no run needs, and their directory if it is empty.
-
-    Raises:
-        JobFencedError: Another driver has taken over.
-    """
+    """Remove files of state that no run needs, and their directory if it is empty."""
     directory.fence()
     for path in files:
         path.unlink(missing_ok=True)
@@ -183,11 +171,7 @@ def record_outline(
 
     Both are kept until an epoch is recorded with the new one: until then the logs are those of the other.
 
-    Args:
-        job: The job.
-        run: Index of the run.
-        outline: Its outline.
-        stored: Fingerprint of the plan that recorded its newest epoch; None without an epoch.
+    `stored` is the fingerprint of the plan that recorded the newest epoch.
     """
     directory = job.directory
     before = outline

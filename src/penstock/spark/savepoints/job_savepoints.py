@@ -100,21 +100,13 @@ class JobSavepoints:
             self._ready.discard(pipeline)
 
     def end(self, pipeline: int, last: RunPlan) -> None:
-        """Note that a pipeline has ended, and complete a savepoint that waited only for it.
-
-        Raises:
-            PenstockError: The checkpoint directory cannot be read or written.
-        """
+        """Note that a pipeline has ended, and complete a savepoint that waited only for it."""
         with self._lock:
             self._ended[pipeline] = last.index
         self._complete(time.monotonic())
 
     def next(self, pipeline: int) -> SavepointRequest | None:
-        """Return the request to which a pipeline is to add now, None if there is none.
-
-        Raises:
-            PenstockError: The checkpoint directory cannot be read or written.
-        """
+        """Return the request to which a pipeline is to add now, None if there is none."""
         with self._lock:
             if self._open is None and self._pipelines <= self._ready | self._ended.keys():
                 self._begin_first(self._requests.waiting())
@@ -124,11 +116,7 @@ class JobSavepoints:
             return None if opened is None or pipeline in opened.parts else opened.request
 
     def of_event(self, pipeline: int, event: str | None) -> SavepointRequest | None:
-        """Return the open request with a control event, None if the pipeline must not add to it.
-
-        Raises:
-            PenstockError: The checkpoint directory cannot be read or written.
-        """
+        """Return the open request with a control event, None if the pipeline must not add to it."""
         with self._lock:
             waiting = [request for request in self._requests.waiting() if request.event == event]
             opened = self._open
@@ -153,9 +141,6 @@ class JobSavepoints:
         """Add what a pipeline has to the open savepoint; complete it if the others have added theirs.
 
         The job goes on if the savepoint fails.
-
-        Raises:
-            PenstockError: The checkpoint directory cannot be read or written.
         """
         started = time.monotonic()
         with self._lock:

@@ -44,16 +44,7 @@ from penstock.wire.job_files import remove_tree
 def take_offline(
     job: ObservedJob, parent: Path | ObjectPath | None, *, stop: bool
 ) -> tuple[JobPath | ObjectPath, tuple[str, ...]]:
-    """Take a savepoint of a job that is not running.
-
-    Returns:
-        The savepoint, and the generated uids of operators that have state in it.
-
-    Raises:
-        SavepointError: No savepoint is possible at this step of the job, or it cannot be written.
-        JobLockedError: A driver has started.
-        StateError: The state is damaged.
-    """
+    """Take a savepoint of a job that is not running; return it, and the generated uids of operators that have state in it."""
     with job.locked() as fence:
         runs = _live_runs(job)
         request_id = new_request_id()
@@ -92,12 +83,7 @@ def _lazy_session() -> Iterator[MakeSession]:
 
 
 def _live_runs(job: ObservedJob) -> tuple[int, ...]:
-    """Return the current live run of each pipeline, checked before anything is written.
-
-    Raises:
-        SavepointError: The current run of a pipeline is not live, or not between two micro-batches.
-        StateError: Its positions are damaged.
-    """
+    """Return the current live run of each pipeline, checked before anything is written."""
     without = job.run_without_savepoint()
     if without is not None:
         raise SavepointError(

@@ -71,11 +71,7 @@ class SavepointRequests:
     def submit(
         self, parent: Path | ObjectPath | None, *, stop: bool = False, drain: bool = False
     ) -> SavepointRequest:
-        """Write a request, durably.
-
-        Raises:
-            JobDirectoryError: The request cannot be written.
-        """
+        """Write a request, durably."""
         place = parent.absolute() if isinstance(parent, Path) else parent
         parent_text = None if place is None else str(place)
         request = SavepointRequest(new_request_id(), parent_text, stop, drain)
@@ -90,9 +86,6 @@ class SavepointRequests:
         """Return the open requests, the oldest first.
 
         It answers damaged and invalid requests itself, with an error.
-
-        Raises:
-            JobDirectoryError: An answer is damaged, or cannot be written.
         """
         if not self._directory.is_dir():
             return []
@@ -114,31 +107,19 @@ class SavepointRequests:
         savepoint: JobPath | ObjectPath,
         unnamed: tuple[str, ...] = (),
     ) -> None:
-        """Answer with the path of the savepoint, and the operators without a uid in it.
-
-        Raises:
-            JobDirectoryError: The answer cannot be written.
-        """
+        """Answer with the path of the savepoint, and the operators without a uid in it."""
         answer = {"savepoint": str(savepoint), _UNNAMED: list(unnamed)}
         self._write(f"{request.id}.done", answer)
         self.withdraw(request.id)
 
     def fail(self, request: SavepointRequest, error: PenstockError) -> None:
-        """Answer with the reason of a failure.
-
-        Raises:
-            JobDirectoryError: The answer cannot be written.
-        """
+        """Answer with the reason of a failure."""
         answer = {"problem": error.problem, "hint": error.hint}
         self._write(f"{request.id}.failed", answer)
         self.withdraw(request.id)
 
     def answer(self, request_id: str) -> Path | ObjectPath | SavepointError | None:
-        """Return the savepoint, the reason of the failure, or None if the request is open.
-
-        Raises:
-            JobDirectoryError: The answer is damaged.
-        """
+        """Return the savepoint, the reason of the failure, or None if the request is open."""
         done = self._read(f"{request_id}.done")
         if done is not None:
             return savepoint_place(done["savepoint"])
@@ -148,11 +129,7 @@ class SavepointRequests:
         return None
 
     def unnamed_state(self, request_id: str) -> tuple[str, ...]:
-        """Return the operators without a uid that `succeed` has recorded.
-
-        Raises:
-            JobDirectoryError: The answer is damaged.
-        """
+        """Return the operators without a uid that `succeed` has recorded."""
         return tuple((self._read(f"{request_id}.done") or {}).get(_UNNAMED, ()))
 
     def withdraw(self, request_id: str) -> None:
@@ -178,9 +155,6 @@ def _checked(name: str, read: dict[str, Any]) -> SavepointRequest:
     """Return a checked request. Other programs than `submit` may have written it.
 
     The id becomes the name of a directory, so it must equal that in the file name.
-
-    Raises:
-        SavepointError: It is no request.
     """
     unknown = sorted(read.keys() - _FIELDS.keys())
     missing = sorted(_REQUIRED - read.keys())

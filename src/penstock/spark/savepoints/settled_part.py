@@ -50,12 +50,7 @@ START = "Start the job again, and take the savepoint while it runs."
 
 
 def settled_run(job: ObservedJob, run: int) -> EpochLogs:
-    """Return the state and the positions of a live run of a job, which is locked.
-
-    Raises:
-        SavepointError: It has no epoch, the last one is not complete, or output of it is not visible yet.
-        StateError: Its positions or logs are damaged.
-    """
+    """Return the state and the positions of a live run of a job, which is locked."""
     unpublished = job.path / UNPUBLISHED
     if unpublished.is_dir() and any(unpublished.iterdir()):
         raise _interrupted(job, "before all of its output was merged and visible")
@@ -94,13 +89,7 @@ MakeSession: TypeAlias = Callable[[], SparkSession]
 def settled_part(
     job: ObservedJob, run: int, make_session: MakeSession, target: JobPath, request_id: str
 ) -> Savepoint:
-    """Copy the state of a run to a prepared savepoint, and return this part of its manifest.
-
-    Raises:
-        SavepointError: The run has not begun, or its last epoch is not complete.
-        StateError: The state is damaged.
-        OSError: A file cannot be written.
-    """
+    """Copy the state of a run to a prepared savepoint, and return this part of its manifest."""
     begun(job, run)
     directory = job.path / f"run-{run}"
     settled = settled_run(job, run)
@@ -123,11 +112,7 @@ def settled_part(
 def write_newest(
     directory: JobPath, run: int, rows: JobPath, make_session: MakeSession
 ) -> tuple[list[str], list[Head]]:
-    """Write the state of a run, as of its newest epoch, to files of snapshot rows; return their names and the heads of its logs.
-
-    Raises:
-        StateError: The state is damaged, or cannot be written.
-    """
+    """Write the state of a run, as of its newest epoch, to files of snapshot rows; return their names and the heads of its logs."""
     newest = newest_epoch(directory / f"run-{run}")
     assert newest is not None, "an epoch was recorded"
     with reading(directory):
@@ -136,12 +121,7 @@ def write_newest(
 
 
 def standing_part(job: ObservedJob, run: int) -> Savepoint:
-    """Return what the manifest of a savepoint would be now, without state; the job may be running.
-
-    Raises:
-        SavepointError: The run has not begun.
-        StateError: Its positions are damaged.
-    """
+    """Return what the manifest of a savepoint would be now, without state; the job may be running."""
     outline, pinned = begun(job, run)
     directory = job.path / f"run-{run}"
     newest = newest_epoch(directory)
@@ -163,11 +143,7 @@ def _written(
 
 
 def begun(job: ObservedJob, run: int, layout: str | None = None) -> tuple[RunOutline, Pinned]:
-    """Return the outline and the input of a run, given the layout in the record of its newest epoch.
-
-    Raises:
-        SavepointError: The run has not begun.
-    """
+    """Return the outline and the input of a run, given the layout in the record of its newest epoch."""
     outline = outline_in(job.record, run, layout)
     pinned = job.record(f"run-{run}.pinned")
     if outline is None or pinned is None:

@@ -76,11 +76,7 @@ _gateways: WeakSet[JavaGateway] = WeakSet()
 
 
 def forget_removed_files(gateway: JavaGateway, settle_seconds: float = _SETTLE_SECONDS) -> None:
-    """Make the JVM forget the files to remove at its end that do not exist.
-
-    Raises:
-        Py4JError: The JVM has ended, or this version of Java keeps the files in another way.
-    """
+    """Make the JVM forget the files to remove at its end that do not exist."""
     jvm: Any = gateway.jvm
     # Spark starts every JVM with this package open to reflection.
     field = jvm.java.lang.Class.forName("java.io.DeleteOnExitHook").getDeclaredField("files")
@@ -273,12 +269,7 @@ def get_session(
     computes: bool = False,
     meanwhile: Sequence[str] = (),
 ) -> SparkSession:
-    """Return the user's session, or make a local one.
-
-    Raises:
-        EnvironmentSetupError: There is no Java runtime Spark can use, or the program is a
-            client of Spark Connect.
-    """
+    """Return the user's session, or make a local one."""
     if is_remote():
         raise EnvironmentSetupError(
             "the program has a session of Spark Connect, and jobs need the JVM of Spark's driver: it holds "
@@ -314,11 +305,7 @@ def _starting() -> Iterator[None]:
 
 
 def get_state_session() -> SparkSession:
-    """Return the session for reading state; its settings stay.
-
-    Raises:
-        EnvironmentSetupError: See `get_session`.
-    """
+    """Return the session for reading state; its settings stay."""
     session = get_session(Configuration())
     keep_settings(session)
     return session

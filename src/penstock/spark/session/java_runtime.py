@@ -32,11 +32,7 @@ class JavaRuntime:
 
 
 def find_java(environ: Mapping[str, str]) -> JavaRuntime:
-    """Return the Java runtime that Spark would start.
-
-    Raises:
-        EnvironmentSetupError: There is none, or it is too old.
-    """
+    """Return the Java runtime that Spark would start."""
     java_home = environ.get("JAVA_HOME")
     named = shutil.which("java", path=environ.get("PATH"))
     java = str(Path(java_home) / "bin" / "java") if java_home else named

@@ -65,9 +65,6 @@ def on_command_line(settings: Mapping[str, str]) -> Iterator[dict[str, str]]:
     """Yield the settings for the JVM's command line; the secret ones are in a file.
 
     Inside the context `launch_gateway` starts a JVM that reads the file; afterwards the file is removed.
-
-    Raises:
-        EnvironmentSetupError: `PYSPARK_SUBMIT_ARGS` names a file of settings; there can be only one.
     """
     secret = {key: value for key, value in settings.items() if is_secret(key)}
     if not secret:
@@ -123,9 +120,6 @@ def check_settings(session: SparkSession, configuration: Configuration) -> None:
 
     The session is the program's, so only the level of its log is set. Settings that the program could
     set itself cause a warning.
-
-    Raises:
-        ConfigError: A setting is read only when a session is made, and has another value in this one.
     """
     missing = {
         key: value

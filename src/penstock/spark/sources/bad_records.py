@@ -68,11 +68,7 @@ def _found(session: SparkSession, source: FileSource, schema: StructType, uri: s
 def bad_record(
     session: SparkSession, source: FileSource, schema: StructType, uri: str
 ) -> str | None:
-    """Return file, line, field and value of the first record that cannot be read.
-
-    Returns:
-        None if every record can be read.
-    """
+    """Return file, line, field and value of the first record that cannot be read; None if every record can be read."""
     of_file = [item for item in schema.fields if f"/{item.name}=" not in uri]  # no partitions
     options = reader_options(source)
     options = {k: v for k, v in options.items() if k.lower() not in _OURS}

@@ -32,11 +32,7 @@ _CASE = "spark.sql.caseSensitive"
 
 
 def check_sources(session: SparkSession, plan: PhysicalPlan) -> None:
-    """Refuse declared types of files with names that Spark does not distinguish.
-
-    Raises:
-        SourceError: A type has two such names.
-    """
+    """Refuse declared types of files with names that Spark does not distinguish."""
     for source in plan.sources:
         for part in source.parts:
             files = files_of(part)
@@ -47,11 +43,7 @@ def check_sources(session: SparkSession, plan: PhysicalPlan) -> None:
 def check_type(
     type_info: TypeInformation, configuration: Configuration, origin: CallSite | None
 ) -> None:
-    """Refuse a type whose records cannot be read as a DataFrame.
-
-    Raises:
-        SourceError: It has two names that Spark does not distinguish.
-    """
+    """Refuse a type whose records cannot be read as a DataFrame."""
     if isinstance(type_info, RowTypeInfo):
         _check(get_session(configuration), type_info, "the type of the stream", origin)
 
@@ -78,11 +70,7 @@ def read_records(
 def read_staged(
     files: Sequence[Path], type_info: TypeInformation, origin: CallSite | None
 ) -> DataFrame:
-    """Return the records of staged Parquet files, in no order, in the session of the job.
-
-    Raises:
-        SourceError: Two fields have names that the session does not distinguish.
-    """
+    """Return the records of staged Parquet files, in no order, in the session of the job."""
     configuration = Configuration()
     check_type(type_info, configuration, origin)
     return _read(get_session(configuration), files, type_info)
@@ -95,11 +83,7 @@ def computed_records(
     type_info: TypeInformation,
     origin: CallSite | None,
 ) -> DataFrame:
-    """Return the records that expressions make of the rows of a DataFrame. Spark computes them lazily.
-
-    Raises:
-        ConfigError: The session does not raise errors of arithmetic.
-    """
+    """Return the records that expressions make of the rows of a DataFrame. Spark computes them lazily."""
     if aggregate is not None:
         return finished(dataframe, chain, aggregate, type_info, origin)
     check_session(dataframe.sparkSession, origin)

@@ -181,11 +181,7 @@ class FileColumns:
     origin: CallSite | None
 
     def check(self, sizes: Mapping[str, int]) -> None:
-        """Refuse files that would lose columns, or be read as empty.
-
-        Raises:
-            SourceError: There is such a file; the error names it and its column.
-        """
+        """Refuse files that would lose columns, or be read as empty."""
         for uri, size in sizes.items():
             self._refuse(unreadable(self.session, self.source, uri, size))
             self._refuse(self._in_another_zone(uri) if self.source.format == "orc" else None)
@@ -386,11 +382,7 @@ _logger = logging.getLogger("penstock")
 
 
 def note_missing_columns(columns: FileColumns, uris: Iterable[str], action: str) -> None:
-    """Warn of declared columns that no file has, or refuse them.
-
-    Raises:
-        SourceError: There is such a column, and the action is `error`.
-    """
+    """Warn of declared columns that no file has, or refuse them."""
     declared = columns.source.type_info
     if action == "ignore" or declared is None:
         return

@@ -85,8 +85,7 @@ def hadoop_path(session: SparkSession, uri: str) -> tuple[Any, Any]:
 def facts_of(session: SparkSession, uri: str) -> tuple[int, int]:
     """Return size and modification time, in milliseconds, of a file.
 
-    Raises:
-        OSError: It is missing (FileNotFoundError), or cannot be accessed.
+    It raises FileNotFoundError if the file is missing.
     """
     local = local_file(uri)
     if local is not None:

@@ -57,11 +57,7 @@ from penstock.wire.atomic_file import put_verified, read_verified
 
 
 def pin_bounded(pinning: Pinning, part: FileSource) -> PinnedPart:
-    """List the files of a part, and check their columns.
-
-    Raises:
-        SourceError: They cannot be read without losing columns.
-    """
+    """List the files of a part, and check their columns."""
     pinned = pin_files(pinning.session, part, pinning.origin)
     schema = StructType.fromJson(json.loads(pinned.schema))
     sizes = {uri: size for uri, (size, _) in pinned.files.items()}
@@ -107,11 +103,7 @@ def read_by(context: ReadContext, source: int, part: int, described: FileSource,
 
 
 def row_schema(context: ReadContext, source: int, part: int, described: FileSource) -> StructType:
-    """Return the declared schema, that of the pinned files, or that of an earlier part.
-
-    Raises:
-        SourceError: The schema is unknown.
-    """
+    """Return the declared schema, that of the pinned files, or that of an earlier part."""
     declared = declared_schema(described)
     if declared is not None:
         return declared
@@ -226,13 +218,7 @@ def fixed_schema(
     uris: Sequence[str],
     first: int,
 ) -> StructType:
-    """Return the schema that the run began with, which is decided and recorded if there is none.
-
-    Raises:
-        SourceError: It is unknown.
-        StateError: The record is damaged, or missing although files were read.
-        OSError: It cannot be recorded.
-    """
+    """Return the schema that the run began with, which is decided and recorded if there is none."""
     del uris
     path = file_log_directory(context.directory, source) / _SCHEMA
     if path.exists():

@@ -79,11 +79,7 @@ class WrittenReading(PinnedReading):
 
     @property
     def awaits_files(self) -> bool:
-        """True if files are being written.
-
-        Raises:
-            BaseException: The failure of the thread.
-        """
+        """True if files are being written."""
         if not self._is_written and self._writer.check():
             self._facts = self._listed()
             self._order = list(self._facts)
@@ -163,11 +159,7 @@ class StreamedReading(FileReading):
         self._stream.stop()
 
     def advance(self, at: int, most_records: int | None = None) -> int:
-        """Return the position behind the micro-batches of the next epoch.
-
-        Raises:
-            PenstockError: The stream has failed, and what it has written is read.
-        """
+        """Return the position behind the micro-batches of the next epoch."""
         while (files := self._listed(self._begin + len(self._waiting))) is not None:
             self._waiting.append(files)
         waiting = self._waiting[at - self._begin :]

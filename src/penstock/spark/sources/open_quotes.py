@@ -65,11 +65,7 @@ def looks_for_open_quotes(source: FileSource) -> bool:
 def open_quote(
     session: SparkSession, source: FileSource, schema: StructType, uris: Sequence[str]
 ) -> str | None:
-    """Return file, line, field and value of a line that ends within a quoted value.
-
-    Returns:
-        None if there is none.
-    """
+    """Return file, line, field and value of a line that ends within a quoted value; None if there is none."""
     pattern = _pattern(source)
     if pattern is None or not uris:
         return None

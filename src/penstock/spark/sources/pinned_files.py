@@ -54,12 +54,7 @@ class PinnedFiles:
 
 
 def pin_files(session: SparkSession, source: FileSource, origin: CallSite | None) -> PinnedFiles:
-    """List the files of a source and determine its schema.
-
-    Raises:
-        SourceError: The path does not exist, has no file to infer a schema from, or cannot be
-            read.
-    """
+    """List the files of a source and determine its schema."""
     try:
         check_before_inference(session, source, origin)
         path = stream_path(source.path)
@@ -79,11 +74,7 @@ def pin_files(session: SparkSession, source: FileSource, origin: CallSite | None
 
 
 def check_unchanged(session: SparkSession, source: FileSource, pinned: PinnedFiles) -> None:
-    """Refuse history that has changed since it was pinned.
-
-    Raises:
-        HistoryChangedError: A file is missing or has changed; the error names it.
-    """
+    """Refuse history that has changed since it was pinned."""
     for uri, before in pinned.files.items():
         try:
             after = _facts(session, uri, source)

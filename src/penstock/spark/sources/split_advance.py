@@ -103,11 +103,7 @@ class SplitReading:
         return tuple(start for start, _ in self.splits)
 
     def readable(self, at: Sequence[int], names: Sequence[str] | None = None) -> Readable:
-        """Return the readable ranges.
-
-        Raises:
-            SourceError: The source failed, or what is to be read next is gone.
-        """
+        """Return the readable ranges."""
         with PenstockError.at(self.origin):
             if self.tail is not None:
                 return self.tail.readable(at, names or ())
@@ -173,11 +169,7 @@ def is_at_end(at: Sequence[int], splits: Bounds) -> bool:
 
 
 def advance(at: Sequence[int], splits: Bounds, budget: int) -> list[int]:
-    """Divide a budget of records evenly among the splits that have not ended.
-
-    Returns:
-        The positions at the end of the micro-batch.
-    """
+    """Divide a budget of records evenly among the splits that have not ended; return the positions at the end of the micro-batch."""
     open_splits = [i for i, (_, stop) in enumerate(splits) if stop is None or at[i] < stop]
     result = list(at)
     left = budget

@@ -106,11 +106,7 @@ SNAPSHOT = "snapshot"
 
 
 def pin_splits(pinning: Pinning, part: SplitSource) -> PinnedPart:
-    """Return the splits of a source.
-
-    Raises:
-        SourceError: The source failed.
-    """
+    """Return the splits of a source."""
     with PenstockError.at(pinning.origin):
         return PinnedPart(splits=part.exact_splits(pinning.parallelism))
 
@@ -134,12 +130,7 @@ def resume_splits(position: Mapping[str, Any]) -> ResumedPart:
 
 
 def pin_log(pinning: Pinning, part: LogSource) -> PinnedPart:
-    """Return the current splits of a log.
-
-    Raises:
-        SourceError: The source failed.
-        JobCancelledError: The job was cancelled during the call of the source.
-    """
+    """Return the current splits of a log."""
     with PenstockError.at(pinning.origin):
         start = pinning.patiently(lambda: part.exact_start(pinning.parallelism))
     return PinnedPart(splits=list(start.ranges), names=start.names)

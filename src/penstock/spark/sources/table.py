@@ -112,11 +112,7 @@ def row_named(kind: str) -> SourceRow:
 
 
 def row_of(part: Source) -> SourceRow:
-    """Return the row of a part of a source.
-
-    Raises:
-        SourceError: There is no row for it.
-    """
+    """Return the row of a part of a source."""
     row = _row_for(part)
     if row is None:
         raise SourceError(

@@ -62,11 +62,7 @@ def unreadable(session: SparkSession, source: FileSource, uri: str, size: int) -
 def check_before_inference(
     session: SparkSession, source: FileSource, origin: CallSite | None
 ) -> None:
-    """Refuse files from which Spark must not infer columns: it fails, or takes up all memory.
-
-    Raises:
-        SourceError: There is such a file; the error names it.
-    """
+    """Refuse files from which Spark must not infer columns: it fails, or takes up all memory."""
     if source.type_info is not None or source.format not in _OF_LINES:
         return
     listed = session.read.format("text").load(stream_path(source.path)).inputFiles()

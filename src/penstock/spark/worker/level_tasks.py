@@ -156,14 +156,7 @@ class ColumnsTask:
         return _take(self.payload, lambda program: (program,), self.times, self.attempt, task_id())
 
     def run(self, cached: CachedLevel, batches: Iterable[pa.RecordBatch]) -> Iterator[list[Row]]:
-        """Run level 0 over the rows of one task.
-
-        Yields:
-            (route, frame) pairs.
-
-        Raises:
-            PenstockError: A user function failed.
-        """
+        """Run level 0 over the rows of one task, and yield (route, frame) pairs."""
         level, clock = cached.level, cached.level.clock
         lines = None if self.lines is None else replace(self.lines)  # it counts those of one task
         with cached.reading():
@@ -237,14 +230,7 @@ class PositionsTask:
         return _take(self.payload, tuple, self.times, self.attempt, task)
 
     def run(self, cached: CachedLevel, rows: Iterable[Mapping[str, Any]]) -> Iterator[list[Row]]:
-        """Run level 0 over the ranges and events of one task.
-
-        Yields:
-            (route, frame) pairs.
-
-        Raises:
-            PenstockError: A source or a user function failed.
-        """
+        """Run level 0 over the ranges and events of one task, and yield (route, frame) pairs."""
         level, (_, parts, levels) = cached.level, cached.unpacked
         with cached.reading():
             for row in rows:
@@ -325,19 +311,11 @@ class BatchLevelTask:
         return TaskClock(START, self.times.add)
 
     def rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[list[Row]]:
-        """Run the level, for the sinks in the same process.
-
-        Raises:
-            PenstockError: See `BatchLevel.run`.
-        """
+        """Run the level, for the sinks in the same process."""
         yield from self.run(batches, self.clock())
 
     def run(self, batches: Iterable[pa.RecordBatch], clock: TaskClock) -> Iterator[list[Row]]:
-        """Run the level.
-
-        Raises:
-            PenstockError: See `BatchLevel.run`.
-        """
+        """Run the level."""
         yield from self.of_frames(from_batches(batches, clock), clock)
 
     def of_frames(self, frames: Iterable[Row], clock: TaskClock) -> Iterator[list[Row]]:

@@ -34,11 +34,7 @@ class Payload:
 
     @classmethod
     def of(cls, obj: Any, workers: WorkerEnvironment | None = None) -> Payload:
-        """Pack an object.
-
-        Raises:
-            UserCodeError: The object cannot be pickled.
-        """
+        """Pack an object."""
         data = user_code.dump(obj)
         return cls(hashlib.sha256(data).hexdigest(), data, workers)
 

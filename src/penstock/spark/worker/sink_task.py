@@ -157,9 +157,6 @@ class SinkTask:
         """Stage everything of one task, and add what the driver needs to its message.
 
         After an exception the sinks have aborted, and the message is of no use.
-
-        Raises:
-            PenstockError: A sink, or whatever makes the rows, failed.
         """
         staging = SinkStaging(self, message, task, clock)
         with staging:
@@ -193,11 +190,7 @@ class SinkStaging:
         clock.switch(OTHER)
 
     def take(self, frame: bytes) -> None:
-        """Take one frame.
-
-        Raises:
-            PenstockError: A sink failed, or state cannot be written.
-        """
+        """Take one frame."""
         header, clock, report = read_header(frame), self._clock, self._message.report
         if header.kind is FrameKind.REPORT:
             report.merge(decode_report(frame))
@@ -231,11 +224,7 @@ class SinkStaging:
             raise not_taken(refused, f"sink {context.sink_id!r}", None) from refused
 
     def finish(self) -> None:
-        """Complete the message.
-
-        Raises:
-            PenstockError: A sink failed, or state cannot be written.
-        """
+        """Complete the message."""
         message, clock = self._message, self._clock
         clock.switch(WRITE)
         for index, writer in self._writers.items():

@@ -108,11 +108,7 @@ def naming(where: str) -> Iterator[None]:
 def split_log(
     where: str, storage: LogStorage, subtask: int, uid: str | None
 ) -> Iterator[tuple[Any, ...]]:
-    """Yield the blob rows of one log.
-
-    Raises:
-        StateError: The log is damaged.
-    """
+    """Yield the blob rows of one log."""
     log = ChangeLog(storage)
     for sequence, blob in enumerate(log.blobs(log.entries())):
         check_blob(where, blob)
@@ -142,11 +138,7 @@ class ReadFiles:
             yield from batches_of(BLOB_SCHEMA, self.read(rows_of(batches)))
 
     def read(self, files: Rows) -> Iterator[tuple[Any, ...]]:
-        """Yield the blob rows of all files.
-
-        Raises:
-            StateError: A file is missing or damaged; the error names it.
-        """
+        """Yield the blob rows of all files."""
         for name, sha256 in files:
             path, where = self._path_of(name), f"file {name}"
             for sequence, (operator, group, blob) in enumerate(_rows_of_file(path, sha256)):
@@ -215,12 +207,7 @@ class SplitEpochLogs:
             yield from batches_of(BLOB_SCHEMA, self.split(rows_of(batches)))
 
     def split(self, rows: Rows) -> Iterator[tuple[Any, ...]]:
-        """Yield the blob rows of all logs.
-
-        Raises:
-            StateError: A log is damaged, or the driver of the job has removed a file of it; the error
-                names it.
-        """
+        """Yield the blob rows of all logs."""
         for level, subtask, view in rows:
             where = f"log of level {level}, subtask {subtask}"
             log = SubtaskLog(self.directory, pickle.loads(view))
@@ -318,11 +305,7 @@ class ReplayGroups:
     visit: Visit
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Replay the key groups of one task, one at a time.
-
-        Raises:
-            StateError: A blob is damaged, or a class of a stored value cannot be imported.
-        """
+        """Replay the key groups of one task, one at a time."""
         with carrying():
             rows = rows_of(batches)
             for (operator, group), of_group in groupby(rows, key=itemgetter(0, 1)):

@@ -40,21 +40,13 @@ class DeferredGroups:
         self._blobs.setdefault(key_group, []).append(blob)
 
     def restore(self, key_group: int) -> None:
-        """Decode what was deferred of a key group.
-
-        Raises:
-            StateError: An entry cannot be decoded.
-        """
+        """Decode what was deferred of a key group."""
         self._restored.add(key_group)
         for blob in self._blobs.pop(key_group, ()):
             self._decode(key_group, blob)
 
     def restore_all(self) -> None:
-        """Decode everything there is, as when a state is declared late.
-
-        Raises:
-            StateError: An entry cannot be decoded.
-        """
+        """Decode everything there is, as when a state is declared late."""
         for key_group in list(self._blobs):
             self.restore(key_group)
 
@@ -68,11 +60,7 @@ class DeferredGroups:
 
 
 def may_defer(blob: bytes, declared: Mapping[str, StateSchema]) -> bool:
-    """Return whether a blob can wait: it has no timers, and its entries are of their declared schemas.
-
-    Raises:
-        StateError: The directory of the blob is not one.
-    """
+    """Return whether a blob can wait: it has no timers, and its entries are of their declared schemas."""
     for state, text in directory_of(blob):
         schema = declared.get(state)
         if schema is not None and (schema.kind is StateKind.TIMERS or schema.text() != text):

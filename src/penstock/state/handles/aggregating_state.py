@@ -34,11 +34,7 @@ class TableReducingState:
         return self._parts[context.group].get(context.key)
 
     def add(self, value: Any) -> None:
-        """Reduce the current value with `value`; the first value is stored unchanged.
-
-        Raises:
-            TypeMismatchError: The value, or the reduced value, does not have the declared type.
-        """
+        """Reduce the current value with `value`; the first value is stored unchanged."""
         context, form = self._context, self._form
         part = self._parts[context.group]
         before = part.get(context.key, ABSENT)
@@ -93,11 +89,7 @@ class TableAggregatingState:
         return None if accumulator is ABSENT else self._aggregation.get_result(accumulator)
 
     def add(self, value: Any) -> None:
-        """Add `value` to the accumulator of the current key.
-
-        Raises:
-            TypeMismatchError: The accumulator is not of the declared type.
-        """
+        """Add `value` to the accumulator of the current key."""
         context, aggregation = self._context, self._aggregation
         part = self._parts[context.group]
         accumulator = part.get(context.key, ABSENT)

@@ -39,11 +39,7 @@ class TableMapState:
         return self._parts[context.group].get(context.key, key)
 
     def put(self, key: Any, value: Any) -> None:
-        """Set the value at `key`; None is a value.
-
-        Raises:
-            KeyTypeError: `key` has no stable bytes: a mutable object, NaN.
-        """
+        """Set the value at `key`; None is a value."""
         if type(key) not in _STABLE:
             stable_hash(key)  # map keys obey the rules for keys of streams
         context = self._context

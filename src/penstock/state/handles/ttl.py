@@ -69,11 +69,7 @@ class TimeToLive:
     clock_entries: int = 1000
 
     def __post_init__(self) -> None:
-        """Check the numbers.
-
-        Raises:
-            ArgumentError: A length is not positive, a size is negative, or no value would expire.
-        """
+        """Check the numbers."""
         sizes = (self.ttl_ms - 1, self.sweep_size, self.clock_entries)
         if min(sizes) < 0 or self.update is UpdateType.Disabled:
             raise ArgumentError(

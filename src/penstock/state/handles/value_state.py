@@ -64,11 +64,7 @@ class TypedValueState(TableValueState):
         self._form = form
 
     def update(self, value: Any) -> None:
-        """Set the value of the current key; None removes it (as in Flink).
-
-        Raises:
-            TypeMismatchError: The value is not of the declared type.
-        """
+        """Set the value of the current key; None removes it (as in Flink)."""
         context = self._context
         if value is None:
             self._parts[context.group].remove(context.key)

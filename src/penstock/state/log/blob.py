@@ -88,11 +88,7 @@ def encode_directory(directory: Directory) -> bytes:
 
 @lru_cache(_REMEMBERED)
 def decode_directory(data: bytes) -> Directory:
-    """Return the directory that `encode_directory` wrote.
-
-    Raises:
-        DecodeError: There is none, or something is behind it.
-    """
+    """Return the directory that `encode_directory` wrote."""
     n_schemas, at = read_varint(data, 0)
     schemas = []
     for _ in range(n_schemas):
@@ -151,11 +147,7 @@ def pack(column: list[Any] | None) -> Any:
 
 
 def unpack(stored: Any) -> Any:
-    """Return the column that was packed.
-
-    Raises:
-        StateError: It is damaged.
-    """
+    """Return the column that was packed."""
     if not isinstance(stored, tuple):
         return stored
     try:
@@ -202,11 +194,7 @@ def compress(body: bytes, compression: Compression) -> tuple[int, bytes]:
 
 
 def decompress(number: int, size: int, body: memoryview) -> memoryview:
-    """Return what was compressed.
-
-    Raises:
-        StateError: The number is unknown, or the bytes are not what was written.
-    """
+    """Return what was compressed."""
     compression = _BY_NUMBER.get(number)
     if compression is None:
         raise StateError(
@@ -329,11 +317,7 @@ def encode_blob(
     sections: list[Section],
     compression: Compression = Compression.NONE,
 ) -> bytes:
-    """Return one blob of `sections`, however large; compressed only if that makes it smaller.
-
-    Raises:
-        StateError: A key or value cannot be pickled.
-    """
+    """Return one blob of `sections`, however large; compressed only if that makes it smaller."""
     uid = operator.encode()
     try:
         body = pickle.dumps([section.columns() for section in sections], 5)
@@ -362,11 +346,7 @@ def encode_blobs(
     sections: Iterable[Section],
     compression: Compression = Compression.NONE,
 ) -> Iterator[bytes]:
-    """Yield `sections` as blobs below `BLOB_BYTES`, each applied after the one before.
-
-    Raises:
-        StateError: A key or value cannot be pickled.
-    """
+    """Yield `sections` as blobs below `BLOB_BYTES`, each applied after the one before."""
     small: list[Section] = []
     for section in sections:
         if len(section) <= _ENTRIES_PER_BLOB:
@@ -428,11 +408,7 @@ def is_intact(blob: bytes) -> bool:
 
 
 def checked(blob: bytes) -> bytes:
-    """Return `blob` itself.
-
-    Raises:
-        StateError: The bytes are not a blob, or not the bytes that were written.
-    """
+    """Return `blob` itself, which has the bytes that were written."""
     if not is_blob(blob):
         raise _damaged("does not start like one")
     if not is_intact(blob):
@@ -441,11 +417,7 @@ def checked(blob: bytes) -> bytes:
 
 
 def decode_blob(blob: bytes) -> list[Section]:
-    """Return the sections of a blob.
-
-    Raises:
-        StateError: The bytes are not a blob, or not the bytes that were written.
-    """
+    """Return the sections of a blob."""
     directory, body = _opened(checked(blob))
     try:
         pickled = pickle.loads(body)
@@ -465,20 +437,12 @@ def decode_blob(blob: bytes) -> list[Section]:
 
 
 def directory_of(blob: bytes) -> Directory:
-    """Return the states of a blob and their schemas, without decoding its entries.
-
-    Raises:
-        StateError: The directory is not one.
-    """
+    """Return the states of a blob and their schemas, without decoding its entries."""
     return _directory(blob, _end_of_uid(blob))[0]
 
 
 def body_of(blob: bytes) -> memoryview:
-    """Return the pickle of a blob.
-
-    Raises:
-        StateError: It cannot be decompressed.
-    """
+    """Return the pickle of a blob."""
     return _opened(blob)[1]
 
 

@@ -61,11 +61,7 @@ def join_blobs(number: int, blobs: list[bytes]) -> bytes:
 
 
 def split_blobs(number: int, data: bytes) -> Iterator[bytes]:
-    """Yield the blobs `join_blobs` joined.
-
-    Raises:
-        StateError: It is another entry, or its head is damaged, or it was cut.
-    """
+    """Yield the blobs `join_blobs` joined."""
     if len(data) < _ENTRY.size or crc32(data[:16]) != _ENTRY.unpack_from(data)[3]:
         raise _damaged(f"entry {number} of a change log does not start like one")
     magic, found, count, _ = _ENTRY.unpack_from(data)
@@ -130,11 +126,7 @@ class Head:
 
     @classmethod
     def decode(cls, data: bytes) -> Head:
-        """Return the head stored as `data`.
-
-        Raises:
-            StateError: The bytes are not what was written.
-        """
+        """Return the head stored as `data`."""
         if len(data) < _HEAD.size or data[:4] != _HEAD_MAGIC:
             raise _damaged("the head of a change log does not start like one")
         body = data[_HEAD.size :]
@@ -226,20 +218,12 @@ class ChangeLog:
         return range(self.head.first, self.head.last + 1)
 
     def blobs(self, entries: Iterable[int]) -> Iterator[bytes]:
-        """Yield the blobs of `entries`, in order.
-
-        Raises:
-            StateError: An entry is missing or damaged.
-        """
+        """Yield the blobs of `entries`, in order."""
         for number in entries:
             yield from self._blobs_of(number)
 
     def all_blobs(self) -> Iterator[bytes]:
-        """Yield what rebuilds the state from nothing: all blobs, without those rewritten since.
-
-        Raises:
-            StateError: An entry is missing or damaged.
-        """
+        """Yield what rebuilds the state from nothing: all blobs, without those rewritten since."""
         head = self.head
         for number in self.entries():
             blobs = self._blobs_of(number)

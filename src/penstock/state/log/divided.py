@@ -27,14 +27,7 @@ def divided_blob(
 ) -> Iterator[bytes]:
     """Yield the blobs of the key groups that one of a snapshot is divided into.
 
-    Args:
-        blob: Entries only, of a key group.
-        times: Number of key groups that it is divided into.
-        key_groups: The new key groups.
-        of_windows: Whether it is of a window operator, which has pairs of a key and a window as keys.
-
-    Raises:
-        StateError: A key is of another key group.
+    Keys of a window operator are pairs of a key and a window.
     """
     operator, before = operator_of(blob), key_group_of(blob)
     groups: dict[int, list[Section]] = {}

@@ -62,11 +62,7 @@ SETTLED = "settled"
 
 
 def write_settled(directory: JobPath, epoch: int) -> None:
-    """Note that an epoch is settled.
-
-    Raises:
-        OSError: It cannot be written.
-    """
+    """Note that an epoch is settled."""
     path = directory / SETTLED
     if isinstance(path, StoredPath):
         path.store.write(path.at, _encode(epoch))
@@ -80,11 +76,7 @@ def write_settled(directory: JobPath, epoch: int) -> None:
 
 
 def read_settled(directory: JobPath) -> int | None:
-    """Return the last epoch that is known to be settled, None if none is.
-
-    Raises:
-        OSError: The file is there and cannot be read.
-    """
+    """Return the last epoch that is known to be settled, None if none is."""
     try:
         data = (directory / SETTLED).read_bytes()
     except FileNotFoundError:
@@ -134,10 +126,6 @@ class EpochLog:
         """Read what is there and return the newest record, None if there is none.
 
         It may be called again, after another driver has put the record of an epoch.
-
-        Raises:
-            OSError: The directories cannot be made, or temporary files not be removed.
-            StateError: A record that is needed is missing or damaged.
         """
         create_directory(self._directory, PRIVATE_DIRECTORY)
         for folder in (RECORDS, SEGMENTS):
@@ -184,10 +172,7 @@ class EpochLog:
 
         After any exception the log is to be opened again: the record may be there or not.
 
-        Raises:
-            FileExistsError: Another driver has put the record.
-            OSError: The record could not be written or made durable, or a file not be removed.
-            StateError: It is another epoch's turn, or a change does not follow its log.
+        It raises FileExistsError if another driver has put the record.
         """
         if epoch != self._next:
             raise _misused(f"the record of epoch {epoch} was put, the next one is {self._next}")
@@ -218,8 +203,7 @@ class EpochLog:
         The caller calls `write` of the merge, in any thread, then `adopt`, and only then this method
         again. A merge that is not adopted has no effect.
 
-        Returns:
-            The merge to write; without sources, if only a base is due.
+        A merge without sources has only a base.
         """
         is_long = self._next - self._base_epoch > MAX_RECORDS
         if self._is_base_due or not (is_long or self._table.is_due(MAX_EXTENTS, _MERGE_STEP)):
@@ -234,9 +218,6 @@ class EpochLog:
 
         A merge that was planned before the log was opened again has no effect: its files are among
         the unneeded ones.
-
-        Raises:
-            StateError: The merge is not written.
         """
         if merge is not self._planned:
             return

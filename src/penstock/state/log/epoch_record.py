@@ -94,13 +94,7 @@ def encode_record(record: EpochRecord, inline: Sequence[bytes]) -> tuple[EpochRe
 
 
 def read_record(directory: JobPath, epoch: int) -> EpochRecord:
-    """Return a record. Its extents are not read, only whether the file is long enough.
-
-    Raises:
-        FileNotFoundError: There is none.
-        OSError: It cannot be read.
-        StateError: It is damaged.
-    """
+    """Return a record. Its extents are not read, only whether the file is long enough."""
     file = file_of(epoch)
     path = directory / file
     with path.open("rb") as stream:

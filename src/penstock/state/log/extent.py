@@ -72,11 +72,7 @@ def join_entries(entries: Iterable[bytes]) -> bytes:
 
 
 def split_entries(extent: Extent, data: bytes, directory: JobPath = _NOWHERE) -> list[bytes]:
-    """Return the entries of an extent.
-
-    Raises:
-        StateError: The bytes are not those that were written.
-    """
+    """Return the entries of an extent."""
     verify(extent, data, directory)
     file = directory / extent.file
     entries = []
@@ -94,11 +90,7 @@ def split_entries(extent: Extent, data: bytes, directory: JobPath = _NOWHERE) ->
 
 
 def verify(extent: Extent, data: bytes, directory: JobPath = _NOWHERE) -> None:
-    """Check the bytes of an extent.
-
-    Raises:
-        StateError: They are not those that were written.
-    """
+    """Check the bytes of an extent."""
     if len(data) != extent.size:
         raise damaged(
             directory / extent.file, f"{_name(extent)} have {len(data)} bytes of {extent.size}"
@@ -108,11 +100,7 @@ def verify(extent: Extent, data: bytes, directory: JobPath = _NOWHERE) -> None:
 
 
 def read_extent(directory: JobPath, extent: Extent) -> bytes:
-    """Return the bytes of an extent; the caller verifies them.
-
-    Raises:
-        StateError: The file cannot be read.
-    """
+    """Return the bytes of an extent; the caller verifies them."""
     try:
         if isinstance(directory, StoredPath):
             place = directory / extent.file
@@ -156,11 +144,7 @@ class SegmentWriter:
     """
 
     def __init__(self, directory: JobPath) -> None:
-        """Begin a segment.
-
-        Raises:
-            OSError: The file cannot be made.
-        """
+        """Begin a segment."""
         self.size = 0
         self._directory = directory
         self._id = uuid4().hex
@@ -169,11 +153,7 @@ class SegmentWriter:
         self._extents: list[Extent] = []
 
     def add(self, first: int, last: int, parts: Iterable[bytes]) -> Extent:
-        """Append an extent and return it; until the segment is finished, `read` reads it.
-
-        Raises:
-            OSError: It cannot be written.
-        """
+        """Append an extent and return it; until the segment is finished, `read` reads it."""
         offset, checksum = self.size, 0
         for part in parts:
             self._file.write(part)
@@ -194,11 +174,7 @@ class SegmentWriter:
         return os.pread(self._file.fileno(), extent.size, extent.offset)
 
     def finish(self, label: str) -> tuple[Extent, ...]:
-        """Make the segment durable, under the name `<label>-<hex>`, and return its extents.
-
-        Raises:
-            OSError: It is not durable.
-        """
+        """Make the segment durable, under the name `<label>-<hex>`, and return its extents."""
         file = f"{SEGMENTS}/{label}-{self._id}"
         named = self._directory / file
         if isinstance(named, StoredPath):

@@ -87,12 +87,7 @@ class Merge:
         self._directory = directory
 
     def write(self) -> None:
-        """Write the segment files.
-
-        Raises:
-            OSError: They cannot be written; none is left.
-            StateError: A source is damaged.
-        """
+        """Write the segment files."""
         merged: list[Extent] = []
         segment: SegmentWriter | None = None
         try:

@@ -67,11 +67,7 @@ class LogTable:
         return {extent.file for log in self._logs.values() for extent in log.extents}
 
     def after(self, changed: dict[LogName, LogState]) -> dict[LogName, LogState]:
-        """Return the changed logs, whole.
-
-        Raises:
-            StateError: New extents do not follow what the log has, or a head is of other entries.
-        """
+        """Return the changed logs, whole."""
         whole = {}
         for name, (head, new) in changed.items():
             log = self._logs.get(name)
@@ -79,11 +75,7 @@ class LogTable:
         return whole
 
     def apply(self, changed: dict[LogName, LogState], entries: dict[LogName, Recent]) -> None:
-        """Take the changes of a record over.
-
-        Raises:
-            StateError: See `after`.
-        """
+        """Take the changes of a record over."""
         for name, (head, extents) in self.after(changed).items():
             log = self._logs.setdefault(name, _Log(head))
             log.head, log.extents = head, extents
@@ -91,11 +83,7 @@ class LogTable:
             log.unmerged = min(log.unmerged, len(extents))
 
     def replay(self, records: Iterable[EpochRecord]) -> None:
-        """Apply records in order; a base replaces all logs.
-
-        Raises:
-            StateError: See `after`.
-        """
+        """Apply records in order; a base replaces all logs."""
         for record in records:
             if record.base is None:
                 self.apply(record.logs, {})
@@ -180,11 +168,7 @@ def epochs_in(directory: JobPath) -> list[int]:
 
 
 def load_records(directory: JobPath) -> list[EpochRecord]:
-    """Return the records from the newest base to the newest record; all but the last without outcome.
-
-    Raises:
-        StateError: One of them is missing or damaged, or cannot be read.
-    """
+    """Return the records from the newest base to the newest record; all but the last without outcome."""
     epochs = epochs_in(directory)
     if not epochs:
         return []
@@ -215,9 +199,6 @@ def read_logs(directory: JobPath) -> tuple[EpochRecord, dict[LogName, LogView]]:
     """Return the newest record and all logs as of it, in a process other than the driver.
 
     The driver may remove the files of the views at any time; who reads entries uses `with_logs`.
-
-    Raises:
-        StateError: There is no record, or one that is needed is missing or damaged.
     """
     return with_logs(directory, lambda record, views: (record, views))
 
@@ -227,9 +208,6 @@ def with_logs(directory: JobPath, use: Callable[[EpochRecord, dict[LogName, LogV
 
     A running driver merges logs and removes files. If a file was missing and there is a newer record
     by then, `use` is called again, with the logs as of that one.
-
-    Raises:
-        StateError: There is no record, or a needed file is missing or damaged.
     """
     for _ in range(_ATTEMPTS):
         before = epochs_in(directory)[-1:]

@@ -120,11 +120,7 @@ class SubtaskLog:
         self._head = self._new_head = data
 
     def read_entry(self, number: int) -> bytes | None:
-        """Return one entry, None if it does not exist.
-
-        Raises:
-            StateError: The file it is in is missing or damaged.
-        """
+        """Return one entry, None if it does not exist."""
         if number < self._oldest:
             return None
         if self._next is not None and number >= self._next - len(self._pending):
@@ -138,12 +134,7 @@ class SubtaskLog:
         return self._entries_of(self._extents[at])[number - self._extents[at].first]
 
     def write_entry(self, number: int, data: bytes) -> None:
-        """Add an entry; each has the number after the one before.
-
-        Raises:
-            OSError: A segment file cannot be written.
-            StateError: Another number is next.
-        """
+        """Add an entry; each has the number after the one before."""
         if self._next is None:
             self._first = self._next = number
         elif number != self._next:
@@ -162,11 +153,7 @@ class SubtaskLog:
         self._oldest = max(self._oldest, number + 1)
 
     def change(self, level: int, subtask: int) -> LogChange | None:
-        """Return the written extent, None if there is none; a segment file is durable then.
-
-        Raises:
-            OSError: The segment file is not durable.
-        """
+        """Return the written extent, None if there is none; a segment file is durable then."""
         head = self._new_head
         if head is None:
             return None

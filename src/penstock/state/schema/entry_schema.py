@@ -167,28 +167,16 @@ class StateSchema:
     is_part: Callable[[str], bool] | None = field(default=None, compare=False)
 
     def text(self) -> str:
-        """Return the schema as JSON; equal schemas, and only those, have equal texts.
-
-        Raises:
-            ArgumentError: A type is no type of `Types`.
-        """
+        """Return the schema as JSON; equal schemas, and only those, have equal texts."""
         return _text(self)
 
     def fingerprint(self) -> str:
-        """Return a digest of the text, in 16 hex digits.
-
-        Raises:
-            ArgumentError: A type is no type of `Types`.
-        """
+        """Return a digest of the text, in 16 hex digits."""
         return _fingerprint(self)
 
     @staticmethod
     def parse(text: str) -> StateSchema:
-        """Return the cached schema of a text.
-
-        Raises:
-            DecodeError: It is the text of no schema.
-        """
+        """Return the cached schema of a text."""
         return _parse(text)
 
 

@@ -227,11 +227,7 @@ def migration(
     *,
     keeps_all: bool = False,
 ) -> Migration | None:
-    """Return the migration of stored values of `old` to those of `new`; None if they stay.
-
-    Raises:
-        StateMigrationError: The change is not allowed; the error names the field.
-    """
+    """Return the migration of stored values of `old` to those of `new`; None if they stay."""
     place = _Place(subject, keeps_all=keeps_all)
     if old.kind is not new.kind:
         raise place.refusal(f"was of kind {old.kind.value}, is of kind {new.kind.value}")
@@ -248,20 +244,12 @@ def migration(
 
 
 def migration_of(old: StateSchema, new: StateSchema, operator: str, state: str) -> Migration | None:
-    """Return the function that reads stored values of `old` as `new`; None if they are the same.
-
-    Raises:
-        StateMigrationError: They cannot be read so.
-    """
+    """Return the function that reads stored values of `old` as `new`; None if they are the same."""
     return migration(old, new, f"{described(state)} of operator {operator!r}")
 
 
 def common_schema(schemas: Sequence[StateSchema], subject: str) -> StateSchema:
-    """Return the one of several stored schemas as which entries of all of them are read, the one that loses least.
-
-    Raises:
-        StateMigrationError: There is none.
-    """
+    """Return the one of several stored schemas as which entries of all of them are read, the one that loses least."""
     refused: StateError | None = None
     for keeps_all in (True, False):
         for wanted in schemas:
@@ -365,11 +353,7 @@ class _Place:
         return self.refusal(f"was {old!r}, is {new!r}")
 
     def check_fields(self, fields: RowFields) -> None:
-        """Check that no values of fields are lost in silence.
-
-        Raises:
-            StateMigrationError: They would be.
-        """
+        """Check that no values of fields are lost in silence."""
         if fields.merged:
             one, other = map(repr, fields.merged[:2])
             raise self.refusal(

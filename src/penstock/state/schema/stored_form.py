@@ -87,11 +87,7 @@ class PlainCodec:
 
 @cache
 def plain_codec(type_info: TypeInformation) -> PlainCodec | None:
-    """Return the cached codec of a type; None if values are their plain form.
-
-    Raises:
-        ArgumentError: The type, or a component type, is no type of `Types`.
-    """
+    """Return the cached codec of a type; None if values are their plain form."""
     rule: Callable[[Any], PlainCodec | None] = _CODECS.get(type(type_info), _bytes_codec)
     return rule(type_info)
 
@@ -110,11 +106,7 @@ def present(convert: Column) -> Column:
 
 
 def in_fields(records: Iterable[Sequence[Any]], fields: Sequence[Column | None]) -> list[Any]:
-    """Return records, at least one, as tuples with converted fields; None does not convert a field.
-
-    Raises:
-        ValueError: A record has another number of values than fields.
-    """
+    """Return records, at least one, as tuples with converted fields; None does not convert a field."""
     columns = zip(fields, zip(*records, strict=True), strict=True)
     return list(zip(*(f(list(c)) if f else c for f, c in columns), strict=True))
 
@@ -147,11 +139,7 @@ def in_maps(key: Column | None, value: Column | None) -> Column:
 
 
 def split_kinds(plain: list[Any], n_fields: int) -> tuple[list[Any], list[Any] | None]:
-    """Return plain rows without their kinds, and the kinds; None if all are INSERT.
-
-    Raises:
-        DecodeError: A tuple is no plain row with this number of fields.
-    """
+    """Return plain rows without their kinds, and the kinds; None if all are INSERT."""
     if set(map(len, plain)) == {n_fields}:
         return plain, None
     kinds = [row[n_fields:] for row in plain]

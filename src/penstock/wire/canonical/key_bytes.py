@@ -61,9 +61,6 @@ _read_u64 = struct.Struct(">Q").unpack_from
 def encode_key(key: Any) -> bytes:
     """Return the bytes of `key`, `MAX_KEY_BYTES` at most.
 
-    Raises:
-        KeyTypeError: `key` is NaN, mutable, or of a class that is no class of keys.
-
     Examples:
         >>> encode_key(1) == encode_key(1.0) == encode_key(True)
         True
@@ -83,9 +80,6 @@ def encode_key(key: Any) -> bytes:
 def kind_of_key(key: Any) -> str | None:
     """Return the kind of a key, which equal keys share; None for the key None.
 
-    Raises:
-        KeyTypeError: The value cannot be a key.
-
     Examples:
         >>> kind_of_key(1), kind_of_key(1.0), kind_of_key(("a",))
         ('number', 'number', 'tuple')
@@ -102,11 +96,7 @@ def is_decodable(key: Any, encoded: bytes) -> bool:
 
 
 def decode_key(encoded: bytes) -> Any:
-    """Return the decodable key with these bytes.
-
-    Raises:
-        DecodeError: They are the bytes of a key that is not decodable, or of no key.
-    """
+    """Return the decodable key with these bytes."""
     decoder = _DECODERS.get(encoded[:1])
     if decoder is None:
         raise _malformed(encoded)

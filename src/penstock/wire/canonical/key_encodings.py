@@ -234,9 +234,6 @@ def stable_hash(key: Any) -> int:
 
     Equal keys have equal hashes.
 
-    Raises:
-        KeyTypeError: `key` is NaN, mutable, or of a class that is no class of keys.
-
     Examples:
         >>> stable_hash(1) == stable_hash(1.0) == stable_hash(True)
         True

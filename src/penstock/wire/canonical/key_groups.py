@@ -54,9 +54,6 @@ class KeyGroups(dict[Any, int]):
 
         A few repeated keys are looked up in the cache. For many different integers or strings the
         method computes all key groups of a batch with NumPy, which is cheaper than a cache.
-
-        Raises:
-            KeyTypeError: A value cannot be a key.
         """
         if len(self) >= _MANY_KEYS:
             hashes = hashes_of(keys)

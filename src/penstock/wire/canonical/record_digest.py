@@ -34,9 +34,6 @@ _Describe = Callable[[Any], bytes]
 def record_digest(record: Any) -> bytes:
     """Return the digest of a record, `DIGEST_BYTES` long.
 
-    Raises:
-        KeyTypeError: It contains a value whose content is unknown.
-
     Examples:
         >>> record_digest(Row(a=1, b="x")) == record_digest(Row(a=1, b="x"))
         True

@@ -223,11 +223,7 @@ class CodedCodec:
 
     @cached_property
     def encode_key(self) -> Encode:
-        """Value to its canonical bytes.
-
-        Raises:
-            KeyTypeError: Values of the type have no canonical form.
-        """
+        """Value to its canonical bytes."""
         return _encoder(self.type_info, is_key=True)[0]
 
     @cached_property
@@ -239,11 +235,7 @@ class CodedCodec:
         return read
 
     def decode(self, data: bytes) -> Any:
-        """Return the value of some bytes.
-
-        Raises:
-            DecodeError: They are the bytes of no value; the error has the position.
-        """
+        """Return the value of some bytes."""
         return self._read(data, 0, len(data))
 
     def encode_all(self, values: list[Any]) -> list[bytes | None]:
@@ -252,11 +244,7 @@ class CodedCodec:
         return [None if value is None else encode(value) for value in values]
 
     def decode_all(self, stored: list[bytes | None]) -> list[Any]:
-        """Return the values of the result of `encode_all`.
-
-        Raises:
-            DecodeError: See `decode`.
-        """
+        """Return the values of the result of `encode_all`."""
         if len(stored) >= MIN_ROWS and is_columnar(self.type_info):
             found = self._decode_columns(stored)
             if found is not None:
@@ -273,11 +261,7 @@ class CodedCodec:
         return [None if data is None else next(rest) for data in stored]
 
     def field(self, position: int) -> Decode:
-        """Return a reader of one field of a row or tuple; it does not read later fields.
-
-        Raises:
-            ArgumentError: There is no such field.
-        """
+        """Return a reader of one field of a row or tuple; it does not read later fields."""
         return _field_reader(self.type_info, position)
 
 
@@ -308,11 +292,7 @@ def _lenient(type_info: TypeInformation, *, is_key: bool) -> Encode:
 # CodedRowData, rule 4.
 @cache
 def coded_codec(type_info: TypeInformation, *, tuples_hold_none: bool = False) -> CodedCodec:
-    """Return the cached codec of a type.
-
-    Raises:
-        ArgumentError: The type, or a component type, is no type of `Types`.
-    """
+    """Return the cached codec of a type."""
     if not has_coded_form(type_info):
         raise ArgumentError(
             f"values of {type_info!r} have no coded form",

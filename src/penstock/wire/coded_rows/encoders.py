@@ -70,11 +70,7 @@ class EncoderSource:
         )
 
     def entry(self, type_info: TypeInformation, lenient: Callable[[Any], bytes]) -> str:
-        """Return the name of the function that writes any value of a type as a message.
-
-        Raises:
-            KeyTypeError: See `message`.
-        """
+        """Return the name of the function that writes any value of a type as a message."""
         name = self.message(type_info)
         self.source.names["lenient"] = lenient
         lines = [
@@ -88,11 +84,7 @@ class EncoderSource:
         return "encode"
 
     def message(self, type_info: TypeInformation) -> str:
-        """Return the name of the function that writes a value of a type as a message.
-
-        Raises:
-            KeyTypeError: The encoder is that of keys, and the type has no canonical form.
-        """
+        """Return the name of the function that writes a value of a type as a message."""
         if isinstance(type_info, RowTypeInfo):
             return self.source.function(type_info, "row", lambda name: self._row(name, type_info))
         if isinstance(type_info, TupleTypeInfo):

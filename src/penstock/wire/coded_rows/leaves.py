@@ -104,11 +104,7 @@ def integer_bytes(value: int) -> bytes:
 
 
 def integer_of(data: bytes) -> int:
-    """Return the number with these bytes.
-
-    Raises:
-        ValueError: The bytes are not as short as possible.
-    """
+    """Return the number with these bytes."""
     value = int.from_bytes(data, "big", signed=True)
     if len(data) != 1 and len(data) != len(integer_bytes(value)):
         msg = "an integer is longer than it has to be"
@@ -181,11 +177,7 @@ def zoned_key(value: datetime) -> bytes:
 
 
 def instant_payload(value: Instant) -> bytes:
-    """Return the payload of an instant.
-
-    Raises:
-        TypeMismatchError: It is more than 10 to the 28 years before or after 1970.
-    """
+    """Return the payload of an instant."""
     millis, nanos = divmod(value.seconds * 1_000_000_000 + value.nanos, _NANOS_PER_MILLI)
     if zigzag(millis) >= _MILLIS_LIMIT:
         raise TypeMismatchError(
@@ -251,11 +243,7 @@ def clock_of(number: int) -> time:
 
 
 def pickled(value: Any) -> bytes:
-    """Return the pickle of a value.
-
-    Raises:
-        StateError: The value cannot be pickled.
-    """
+    """Return the pickle of a value."""
     try:
         return pickle.dumps(value, 5)
     except BaseException as cause:  # whatever a user's __reduce__ raises
@@ -267,11 +255,7 @@ def pickled(value: Any) -> bytes:
 
 
 def unpickled(data: bytes, at: int) -> Any:
-    """Return the value of a pickle that begins at `at` of a row.
-
-    Raises:
-        DecodeError: It cannot be unpickled, e.g. because its class is missing.
-    """
+    """Return the value of a pickle that begins at `at` of a row."""
     try:
         return pickle.loads(data)
     except BaseException as cause:  # a class of the user's program is missing or renamed

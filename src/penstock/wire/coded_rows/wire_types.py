@@ -83,11 +83,7 @@ def unzigzag(value: int) -> int:
 
 
 def read_varint(data: bytes, at: int, limit: int = _U64) -> tuple[int, int]:
-    """Return the number at `at`, and the position after it.
-
-    Raises:
-        DecodeError: The varint is truncated, too large, or longer than necessary.
-    """
+    """Return the number at `at`, and the position after it."""
     value = shift = 0
     longest = MAX_VARINT_BYTES if limit <= _U64 else LONG_VARINT_BYTES
     for index in range(at, min(at + longest, len(data))):
@@ -104,11 +100,7 @@ def read_varint(data: bytes, at: int, limit: int = _U64) -> tuple[int, int]:
 
 
 def read_tag(data: bytes, at: int, end: int) -> tuple[int, int, int]:
-    """Return field number, wire type, and the position of the payload.
-
-    Raises:
-        DecodeError: There is no tag.
-    """
+    """Return field number, wire type, and the position of the payload."""
     value, after = read_varint(data, at, 1 << 32)
     if after > end or value < 1 << 3:
         raise corrupt(at, "there is no tag")
@@ -163,11 +155,7 @@ def find(data: bytes, number: int) -> int:
 
 
 def read_rest(data: bytes, at: int, end: int, known: int, *, has_kind: bool) -> int:
-    """Skip the fields after the known ones, and return the kind of the row; 0 if it has none.
-
-    Raises:
-        DecodeError: The message is truncated, or a field is out of order or of another type.
-    """
+    """Skip the fields after the known ones, and return the kind of the row; 0 if it has none."""
     if at > end:
         raise corrupt(end, "a field does not end within its message")
     last = known + 1

@@ -53,11 +53,7 @@ class CsvCodec:
         return CsvCodec, (self.type_info, self.form, self.rules)
 
     def read(self, text: str, is_quoted: bool = False) -> Any:  # noqa: FBT001, FBT002 - of a `Field`
-        """Return the value of a field.
-
-        Raises:
-            TextError: It is no value of the type.
-        """
+        """Return the value of a field."""
         if not is_quoted:
             null = self.form.null_literal
             if text == (null or "") or (not text and not self._may_be_empty):
@@ -65,22 +61,14 @@ class CsvCodec:
         return self._read(text)
 
     def write(self, value: Any) -> str | None:
-        """Return the text of a field, without quotes; None of None.
-
-        Raises:
-            TextError: The value has none.
-        """
+        """Return the text of a field, without quotes; None of None."""
         return None if value is None else self._write(value)
 
 
 def csv_codec(
     type_info: TypeInformation, form: CsvForm | None = None, rules: TextRules | None = None
 ) -> CsvCodec:
-    """Return the codec of fields of a type.
-
-    Raises:
-        ArgumentError: Values of the type have no CSV.
-    """
+    """Return the codec of fields of a type."""
     return CsvCodec(type_info, form or CsvForm(), rules or TextRules())
 
 
@@ -130,11 +118,7 @@ class CsvSyntax:
     """Splits lines into fields, and joins fields to lines."""
 
     def __init__(self, form: CsvForm) -> None:
-        """Prepare for a syntax.
-
-        Raises:
-            ArgumentError: The text of None would need quotes.
-        """
+        """Prepare for a syntax."""
         self.form = form
         special = {form.delimiter, form.quote, form.escape} - {None}
         null = form.null_literal or ""
@@ -154,11 +138,7 @@ class CsvSyntax:
         self._needs = {*special, "\r", "\n", *form.line_delimiter}
 
     def split(self, line: str) -> list[Field]:
-        """Return the fields of a line.
-
-        Raises:
-            TextError: A quote is left open, or there is text behind a closing one, or a second line.
-        """
+        """Return the fields of a line."""
         form = self.form
         if not any(mark in line for mark in self._quick if mark):
             return [(text, False) for text in line.split(form.delimiter)]
@@ -188,11 +168,7 @@ class CsvSyntax:
         return text.replace(quote * 2, quote)
 
     def join(self, texts: Sequence[str | None]) -> str:
-        """Return the line of fields, of which None is one.
-
-        Raises:
-            TextError: A text needs quotes or escapes, and there are none.
-        """
+        """Return the line of fields, of which None is one."""
         null = self.form.null_literal or ""
         fields = [null if text is None else self._field(text) for text in texts]
         if fields[0][:1] == "#" and texts[0] is not None and self.form.quote:
@@ -260,11 +236,7 @@ class CsvLines:
         return CsvLines, self._arguments
 
     def split(self, message: object) -> list[Field]:
-        """Return the fields of a message, with or without the end of the line, as many as there are columns.
-
-        Raises:
-            TextError: There are more or fewer, or it is no line.
-        """
+        """Return the fields of a message, with or without the end of the line, as many as there are columns."""
         text = text_of(message)
         fields = self.syntax.split(text.removesuffix("\n").removesuffix("\r"))
         if len(fields) != len(self.fields):
@@ -272,11 +244,7 @@ class CsvLines:
         return fields
 
     def read(self, message: object) -> list[Any]:
-        """Return the values of a line.
-
-        Raises:
-            TextError: It is no such line; the error names the field.
-        """
+        """Return the values of a line."""
         name, values = "", []
         found = self.split(message)
         try:
@@ -287,11 +255,7 @@ class CsvLines:
         return values
 
     def write(self, values: Sequence[Any]) -> str:
-        """Return the line of values, without its end.
-
-        Raises:
-            TextError: A value has no text; the error names the field.
-        """
+        """Return the line of values, without its end."""
         name, texts = "", []
         try:
             for (name, codec), value in zip(self.fields, values, strict=True):  # noqa: B007 - as above
@@ -307,9 +271,5 @@ class CsvLines:
 def csv_lines(
     row_type: RowTypeInfo, form: CsvForm | None = None, rules: TextRules | None = None
 ) -> CsvLines:
-    """Return the codec of lines of rows.
-
-    Raises:
-        ArgumentError: A field has no CSV.
-    """
+    """Return the codec of lines of rows."""
     return CsvLines(row_type, form or CsvForm(), rules or TextRules())

@@ -56,19 +56,11 @@ class JsonCodec:
         return _again, (self.type_info, self.rules, self.missing_fails)
 
     def read(self, message: object) -> Any:
-        """Return the value of a JSON text, which is `str`, or bytes in UTF-8.
-
-        Raises:
-            TextError: It is no value of the type.
-        """
+        """Return the value of a JSON text, which is `str`, or bytes in UTF-8."""
         return of_json(message, self._read)
 
     def write(self, value: Any) -> str:
-        """Return the JSON text of a value in its declared form, or None.
-
-        Raises:
-            TextError: It has none.
-        """
+        """Return the JSON text of a value in its declared form, or None."""
         return "null" if value is None else self._write(value)
 
     def nested(self, type_info: TypeInformation) -> JsonCodec:
@@ -91,11 +83,7 @@ def _again(type_info: TypeInformation, rules: TextRules, missing_fails: bool) ->
 
 
 def of_json(message: object, read: Read) -> Any:
-    """Return what `read` makes of a parsed message; it is called again if it needs the texts of arrays and objects.
-
-    Raises:
-        TextError: The message is no JSON, or `read` refuses it.
-    """
+    """Return what `read` makes of a parsed message; it is called again if it needs the texts of arrays and objects."""
     try:
         return read(parse_json(message))
     except _TextNeeded:
@@ -105,11 +93,7 @@ def of_json(message: object, read: Read) -> Any:
 def json_codec(
     type_info: TypeInformation, rules: TextRules | None = None, *, missing_fails: bool = False
 ) -> JsonCodec:
-    """Return the codec of a type.
-
-    Raises:
-        ArgumentError: Values of the type have no JSON.
-    """
+    """Return the codec of a type."""
     return JsonCodec(type_info, rules or TextRules(), missing_fails=missing_fails)
 
 

@@ -130,11 +130,7 @@ class _SpanDecoder(json.JSONDecoder):
 
 
 def parse_json(message: object, *, with_texts: bool = False) -> Any:
-    """Return the value of a JSON text: numbers are `JsonNumber`.
-
-    Raises:
-        TextError: It is no JSON.
-    """
+    """Return the value of a JSON text: numbers are `JsonNumber`."""
     text = text_of(message).removeprefix("\ufeff")
     if text.count("[") + text.count("{") > _DEEPEST:
         _check_depth(text)

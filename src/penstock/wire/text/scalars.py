@@ -66,11 +66,7 @@ class CsvForm:
 
 
 def text_of(message: object) -> str:
-    """Return the text of a message in UTF-8.
-
-    Raises:
-        TextError: It is no text.
-    """
+    """Return the text of a message in UTF-8."""
     if isinstance(message, (bytes, bytearray, memoryview)):
         try:
             return str(message, "utf-8")
@@ -84,11 +80,7 @@ def text_of(message: object) -> str:
 
 
 def check_characters(text: str) -> None:
-    """Refuse half of a surrogate pair, which no text in UTF-8 has.
-
-    Raises:
-        TextError: There is one.
-    """
+    """Refuse half of a surrogate pair, which no text in UTF-8 has."""
     try:
         text.encode()
     except UnicodeEncodeError as cause:

@@ -143,16 +143,7 @@ _line_end = re.compile(rb"\r\n|\n|\r").search
 
 
 def blocks_of(name: str, start: int, end: int) -> Iterator[bytes]:
-    r"""Yield the lines of a piece of a file, many at once, with `\n` between them.
-
-    Args:
-        name: Name of the file.
-        start: First byte of the piece.
-        end: First byte behind it.
-
-    Raises:
-        OSError: The file cannot be read.
-    """
+    r"""Yield the lines of a piece of a file, many at once, with `\n` between them."""
     with open(name, "rb", buffering=0) as file:  # noqa: PTH123 - a path as the file system has it
         first = _behind_line(file, start) if start else _behind_mark(file)
         left = _behind_line(file, end) - first
@@ -252,15 +243,7 @@ class LineDecoder:
     )
 
     def decoded(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch | list[Any]]:
-        """Yield columns or records of a batch of lines, in order.
-
-        Args:
-            batch: Lines as bytes, the URIs of their files, and the first bytes of their pieces; or pieces of local
-                files.
-
-        Raises:
-            SourceError: A line is no record of the declared type, or a file cannot be read.
-        """
+        """Yield columns or records of a batch of lines, in order."""
         values, paths, starts, ends = batch.columns
         if values.null_count:
             pieces = zip(paths.to_pylist(), starts.to_pylist(), ends.to_pylist(), strict=True)

@@ -55,10 +55,9 @@ class CompleteWindows:
         self._stamps: list[int] = []
 
     def hold(self, values: list[Any], stamps: list[int], final_watermark: int) -> int:
-        """Add the records of the current key whose windows are all complete.
+        """Add the records of the current key whose windows are all complete; return their number.
 
-        Returns:
-            The number of added records; the others must be stored in panes.
+        The others must be stored in panes.
         """
         count = self._complete(stamps, final_watermark)
         self._values = values if count == len(values) else values[:count]
@@ -66,11 +65,7 @@ class CompleteWindows:
         return count
 
     def fire(self) -> None:
-        """Fire every window of the added records, in order.
-
-        Raises:
-            Exception: A function raised it.
-        """
+        """Fire every window of the added records, in order."""
         values, self._values = self._values, []
         stamps, self._stamps = self._stamps, []
         host, space = self._host, self._host.scope.context

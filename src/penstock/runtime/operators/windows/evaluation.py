@@ -51,11 +51,7 @@ class FunctionContext:
         return self._timers.current_watermark()
 
     def window_state(self) -> ScopedStates:
-        """Return the state of the current key and window.
-
-        Raises:
-            GraphError: The windows merge.
-        """
+        """Return the state of the current key and window."""
         return self._window_states()
 
     def global_state(self) -> Any:
@@ -89,11 +85,7 @@ class WindowCall:
 
 
 def no_window_state() -> ScopedStates:
-    """Refuse.
-
-    Raises:
-        GraphError: Always: the windows merge.
-    """
+    """Refuse."""
     raise GraphError(
         "a function of merging windows requested state of its window",
         hint="Use global_state(), or windows that do not merge.",

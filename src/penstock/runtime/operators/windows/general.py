@@ -192,11 +192,7 @@ class InternalTriggerContext:
         self.get_metric_group = context.get_metrics_group
 
     def merge_partitioned_state(self, state_descriptor: Any) -> None:
-        """Merge the state of the merged windows into that of their result.
-
-        Raises:
-            StateError: It is value or map state.
-        """
+        """Merge the state of the merged windows into that of their result."""
         self._states.merge(state_descriptor, self.merged)
 
 

@@ -76,14 +76,7 @@ class FoldedWindows:
         self._grown: tuple[int, int, Any] | None = None
 
     def fire(self, entries: Entries, group_of: Callable[[Any], int], final_watermark: int) -> bool:
-        """Fire the windows of a key group, those of a key in order.
-
-        Returns:
-            Whether it has written to state.
-
-        Raises:
-            PenstockError: The user's function failed.
-        """
+        """Fire the windows of a key group, those of a key in order; return whether state was written."""
         limit = self._first_left(final_watermark)
         panes = sorted(self._in_windows(entries))
         if self._shape.is_tumbling and not self._has_function:

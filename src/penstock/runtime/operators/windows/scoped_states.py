@@ -42,11 +42,7 @@ class ScopedStates(KeyedStates):
         self._found: dict[str, tuple[Any, Any]] = {}
 
     def of(self, descriptor: Any) -> Any:
-        """Return the state of a descriptor of any kind.
-
-        Raises:
-            ArgumentError: It is no descriptor, or its name is taken by another state.
-        """
+        """Return the state of a descriptor of any kind."""
         known = self._found.get(getattr(descriptor, "get_name", str)())
         if known is not None and known[0] is descriptor:
             return known[1]
@@ -56,11 +52,7 @@ class ScopedStates(KeyedStates):
         return handle
 
     def merge(self, descriptor: Any, sources: Iterable[Any]) -> None:
-        """Merge the state of other windows into that of the current one.
-
-        Raises:
-            StateError: It is value or map state, which cannot be merged.
-        """
+        """Merge the state of other windows into that of the current one."""
         handle, kind = self.of(descriptor), descriptor.kind
         if kind not in _MERGEABLE:
             raise StateError(

@@ -95,11 +95,7 @@ class EpochFiles:
         self._bytes: dict[Part, int] = {}
 
     def rows(self, planned: Mapping[Part, tuple[int, int]]) -> list[FileRows]:
-        """Return the rows of the files of an epoch, after checking the files.
-
-        Raises:
-            SourceError: A file is missing, has changed, or has columns that would be lost.
-        """
+        """Return the rows of the files of an epoch, after checking the files."""
         self._read, self._bytes = {}, {}
         return [self._rows(key, self._files(key, *span), span[0]) for key, span in planned.items()]
 
@@ -107,9 +103,6 @@ class EpochFiles:
         """Refuse an epoch whose files changed while it ran.
 
         A file that has disappeared since was read before.
-
-        Raises:
-            SourceError: A file has changed; the error names it.
         """
         for uri, before in self._read.items():
             now = listed_now(self._reads.session, plain(uri))

@@ -122,11 +122,7 @@ class EpochJob:
         *,
         is_single_task: bool = False,
     ) -> list[bytes]:
-        """Run one job and return the output of its last stage.
-
-        Raises:
-            Py4JJavaError: The job failed or was cancelled.
-        """
+        """Run one job and return the output of its last stage."""
         functions = self._functions[is_single_task]
         future = self._thread.submit(self._run, inputs, epoch, files, functions)
         cancelled = False

@@ -162,10 +162,6 @@ class EpochJournal:
         """Read the records; return the newest, None if there is none.
 
         A merge in progress is dropped: the log removes temporary files when it is opened.
-
-        Raises:
-            StateError: A record or a file that one names is missing or damaged.
-            JobDirectoryError: This job did not write the outcome.
         """
         if self._merging is not None:
             wait([self._merging[1]])
@@ -186,10 +182,7 @@ class EpochJournal:
     ) -> RecordedEpoch:
         """Add the record of the next epoch, which commits it.
 
-        Raises:
-            FileExistsError: Another driver has added it.
-            JobFencedError: Another driver has taken over.
-            OSError: It cannot be written.
+        It raises FileExistsError if another driver has added it.
         """
         # Values for display are not needed again, and there are some for each operator and subtask.
         report = replace(staged.report, subtask_records={}, split_watermarks={}, state_keys={})
@@ -203,20 +196,11 @@ class EpochJournal:
         return RecordedEpoch(number, positions, event, staged, layout)
 
     def settle(self, recorded: RecordedEpoch) -> None:
-        """Note that nothing is left to do for an epoch; see `settled_epoch`.
-
-        Raises:
-            OSError: It cannot be written.
-        """
+        """Note that nothing is left to do for an epoch; see `settled_epoch`."""
         write_settled(self._path, recorded.number)
 
     def merge(self, threads: Executor) -> None:
-        """Merge logs with many small extents, in another thread; called after each epoch.
-
-        Raises:
-            OSError: A segment file could not be written, since the last call.
-            StateError: A file that was to be merged is damaged.
-        """
+        """Merge logs with many small extents, in another thread; called after each epoch."""
         if self._merging is None:
             planned = self._log.plan_merge()
             if planned is not None:

@@ -177,12 +177,7 @@ class EpochPlanner:
         return bool(self.files) or any(each.tail is not None for each in self.readings)
 
     def open(self, at: EpochPositions) -> None:
-        """Begin behind the last recorded epoch.
-
-        Raises:
-            StateError: A file log is damaged.
-            OSError: It cannot be read.
-        """
+        """Begin behind the last recorded epoch."""
         self._open = set(self._files_now(at))
         for each in self._open:
             each.open(*at.at[each.source])
@@ -193,12 +188,7 @@ class EpochPlanner:
             each.close()
 
     def note_recorded(self, at: EpochPositions) -> None:
-        """Note that an epoch was recorded, and its positions; a source may go on with files behind it.
-
-        Raises:
-            StateError: A file log is damaged.
-            OSError: It cannot be read.
-        """
+        """Note that an epoch was recorded, and its positions; a source may go on with files behind it."""
         for each in self._files_now(at):
             if each in self._open:
                 each.forget_before(*at.at[each.source])
@@ -217,11 +207,7 @@ class EpochPlanner:
         return any(each.is_history for each in self._now(at))
 
     def by_name(self, at: EpochPositions) -> dict[tuple[int, int], dict[str, int]]:
-        """Return the next position of every split by its id, of parts that have been begun.
-
-        Returns:
-            (source id, part) to id to position, of parts whose splits have ids.
-        """
+        """Return the next position of every split by its id, by (source id, part), of parts that have been begun and have ids."""
         found = {}
         for now in self._now(at):
             for each in self._parts[now.source]:

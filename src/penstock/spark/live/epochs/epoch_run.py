@@ -105,12 +105,7 @@ class EpochAttempts:
     def run(
         self, planned: PlannedEpoch, journal: EpochJournal
     ) -> tuple[StagedEpoch, list[LogChange]] | None:
-        """Run the job; return what its tasks staged and changed, None if it must be repeated.
-
-        Raises:
-            JobCancelledError: The job was cancelled.
-            PenstockError: The job failed.
-        """
+        """Run the job; return what its tasks staged and changed, None if it must be repeated."""
         started_ns = time.perf_counter_ns()
         rows = self._files.rows(planned.files)
         inputs = self._stages.inputs(planned, journal.view)
@@ -160,11 +155,7 @@ _logger = logging.getLogger("penstock")
 
 @contextmanager
 def cleaned_up(clean: Callable[[], object], what: str) -> Iterator[None]:
-    """Call `clean` at the end of the context.
-
-    Raises:
-        BaseException: The exception of the context, or else that of `clean`.
-    """
+    """Call `clean` at the end of the context."""
     try:
         yield
     except BaseException:
@@ -209,12 +200,7 @@ class EpochRun:
         self.report = self._progress.report
 
     def execute(self) -> RunSummary:
-        """Run until the input ends or the job is cancelled.
-
-        Raises:
-            JobCancelledError: The job was cancelled.
-            PenstockError: An epoch failed.
-        """
+        """Run until the input ends or the job is cancelled."""
         started = time.monotonic()
         job, run = self._job, self._run
         pinned = job.pin(run)
@@ -403,11 +389,7 @@ class EpochRun:
             raise self._unwritable(cause) from cause
 
     def _adopt(self) -> EpochPositions:
-        """Take over a record that an earlier driver has put, which woke up; it counts.
-
-        Raises:
-            JobFencedError: This driver was replaced itself.
-        """
+        """Take over a record that an earlier driver has put, which woke up; it counts."""
         self._job.directory.fence()
         newest = self._journal.open()
         assert newest is not None, "its record exists"
@@ -422,11 +404,7 @@ class EpochRun:
         return newest.positions
 
     def _unwritable(self, cause: OSError) -> JobDirectoryError:
-        """Return the error for a record or segment that cannot be written.
-
-        Raises:
-            JobFencedError: Another driver has taken over: it removes the temporary files of this one.
-        """
+        """Return the error for a record or segment that cannot be written."""
         self._job.directory.fence()
         return JobDirectoryError(
             f"an epoch cannot be recorded in {self._job.directory.path}: {cause}",
@@ -500,11 +478,7 @@ def commit(job: JobContext, run: RunPlan, recorded: RecordedEpoch) -> None:
 
 
 def recommit(job: JobContext, run: RunPlan) -> None:
-    """Commit the sinks of the newest epoch once more, before uncommitted output is dropped.
-
-    Raises:
-        StateError: A record is damaged.
-    """
+    """Commit the sinks of the newest epoch once more, before uncommitted output is dropped."""
     newest = EpochJournal(job, run).open()
     if newest is not None:
         commit(job, run, newest)

@@ -37,11 +37,7 @@ class SavepointWriter:
         staged: StagedEpoch,
         snapshot: JobPath,
     ) -> None:
-        """Add the run to the savepoint of a request; the job continues if that fails.
-
-        Raises:
-            PenstockError: The checkpoint directory cannot be read or written.
-        """
+        """Add the run to the savepoint of a request; the job continues if that fails."""
         part = partial(self._part, request, positions, staged, snapshot)
         self._savepoints.add(self._run, part)
 
@@ -105,11 +101,7 @@ class EpochSavepoints:
         return self._savepoints.is_held(self._run.pipeline)
 
     def next(self) -> SavepointRequest | None:
-        """Return the request to serve in the next epoch, None if there is none.
-
-        Raises:
-            JobDirectoryError: The checkpoint directory cannot be read or written.
-        """
+        """Return the request to serve in the next epoch, None if there is none."""
         now = time.monotonic()
         if now < self._next_poll or self._run.name == RESULTS_RUN:
             return None
@@ -117,11 +109,7 @@ class EpochSavepoints:
         return self._savepoints.next(self._run.pipeline)
 
     def complete(self, recorded: RecordedEpoch, snapshot: JobPath) -> None:
-        """Add the state of an epoch with a savepoint to it, unless its request is answered.
-
-        Raises:
-            PenstockError: The checkpoint directory cannot be read or written.
-        """
+        """Add the state of an epoch with a savepoint to it, unless its request is answered."""
         request = self._savepoints.of_event(self._run.pipeline, recorded.event)
         if request is not None:
             positions = recorded.positions.to_json()

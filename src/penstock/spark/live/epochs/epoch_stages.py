@@ -61,9 +61,6 @@ class SingleTask:
         """Run the epoch; yield the output of every task of the last stage.
 
         Frames between the stages are in memory, which is why the epoch must be small.
-
-        Raises:
-            PenstockError: A task failed; later ones have not run.
         """
         arriving: Mapping[int, Iterable[bytes]] = {index: inputs}
         *first, last = self.stages

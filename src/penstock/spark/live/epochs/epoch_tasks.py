@@ -73,11 +73,7 @@ class EarlySinks:
     channels: frozenset[int]
 
     def staged(self, rows: Iterable[Row], task: int) -> Iterator[Row]:
-        """Yield the output of a task that later stages need.
-
-        Raises:
-            PenstockError: A sink failed, or whatever makes the rows.
-        """
+        """Yield the output of a task that later stages need."""
         message, route = SinkMessage(), 0
         staging: SinkStaging | None = None
         clock = TaskClock(START)
@@ -195,11 +191,7 @@ class StartTask:
         return rare_for_records()
 
     def run(self, index: int, inputs: Iterable[bytes]) -> Generator[Row, None, None]:
-        """Run one task.
-
-        Raises:
-            PenstockError: A source or a user function failed.
-        """
+        """Run one task."""
         task = PositionsTask(self.payload, attempt=self.attempt)
         cached = task.take(index)
         clock = cached.level.clock
@@ -250,9 +242,6 @@ class LevelTask:
         """Run one subtask.
 
         It is processed if any frame but those of logs arrived, or if its log is seeded.
-
-        Raises:
-            PenstockError: A user function failed, or a log cannot be read or written.
         """
         described = self.described
         subtask = live_subtask(described, index)
@@ -392,11 +381,7 @@ class FilesTask:
         return rare_for_records()
 
     def run(self, index: int, batches: Iterable[bytes]) -> Generator[Row, None, None]:
-        """Run one task.
-
-        Raises:
-            PenstockError: A user function failed.
-        """
+        """Run one task."""
         del index
         cached = self.columns.take()
         clock = cached.level.clock

@@ -30,17 +30,7 @@ _ROWS = "rescaled"
 def rescaled_state(
     job: JobContext, run: RunPlan, before: RunOutline, programs: Sequence[LevelProgram]
 ) -> FirstState:
-    """Return the state with which the subtasks of a run begin, out of the logs of its newest epoch.
-
-    Args:
-        job: The job.
-        run: The run.
-        before: Outline of the run that recorded the newest epoch.
-        programs: Programs of the levels.
-
-    Raises:
-        StateError: The state is damaged, or cannot be written.
-    """
+    """Return the state with which the subtasks of a run begin, out of the logs of its newest epoch."""
     directory = job.directory
     rows = directory.run_directory(run.index, _ROWS)
     names, heads = write_newest(directory.path, run.index, rows, lambda: job.session)
@@ -57,11 +47,7 @@ def rescaled_state(
 
 
 def forget_rows(job: JobContext, run: RunPlan) -> None:
-    """Remove rows that an interrupted start has left; no record needs them.
-
-    Raises:
-        JobFencedError: Another driver has taken over.
-    """
+    """Remove rows that an interrupted start has left; no record needs them."""
     path = job.directory.path / f"run-{run.index}" / _ROWS
     if path.is_dir():
         remove_tree(path, job.directory.fence)

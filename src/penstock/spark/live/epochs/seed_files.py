@@ -47,11 +47,7 @@ class SeedFiles:
     memory: bytes = b""
 
     def blobs(self, subtask: int) -> Iterator[bytes]:
-        """Yield the blobs of one subtask; a few megabytes are in memory at once.
-
-        Raises:
-            StateError: A file is missing or damaged; the error names it.
-        """
+        """Yield the blobs of one subtask; a few megabytes are in memory at once."""
         for path in self.paths:
             if not path.exists():
                 raise StateError(f"the state file {path} is gone", hint=_HINT)

@@ -64,11 +64,7 @@ class LogTail:
         return self._is_counted
 
     def readable(self, at: Sequence[int], names: Sequence[str]) -> Readable:
-        """Return the readable ranges; look up splits and heads if that is due.
-
-        Raises:
-            SourceError: The source failed, or what is to be read next is gone.
-        """
+        """Return the readable ranges; look up splits and heads if that is due."""
         known = tuple(names)
         if self._now_seconds() >= self._next_look or self._ids()[: len(known)] != known:
             self._look(at, known)

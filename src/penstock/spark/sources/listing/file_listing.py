@@ -73,11 +73,7 @@ def statuses(files: Any) -> list[tuple[str, tuple[int, int]]]:
 def list_files(
     session: SparkSession, source: FileSource, is_wanted: Callable[[str], bool] = every_file
 ) -> list[Listed]:
-    """Return the files of a source, in any order; none if its path does not exist.
-
-    Raises:
-        SourceError: A directory cannot be read, or a name is none that Hadoop takes.
-    """
+    """Return the files of a source, in any order; none if its path does not exist."""
     options = {name.lower(): value.lower() for name, value in source.options.items()}
     recursively = options.get("recursivefilelookup") == "true"
     is_by_spark = not options.keys().isdisjoint(FILTERS)
@@ -94,11 +90,7 @@ def list_files(
 
 
 def list_by_spark(session: SparkSession, source: FileSource) -> list[Listed]:
-    """Return the files of a source as Spark lists them, in any file system.
-
-    Raises:
-        SourceError: A directory cannot be read.
-    """
+    """Return the files of a source as Spark lists them, in any file system."""
     reader = session.read.format("binaryFile").options(**dict(source.options))
     try:
         java_frame: Any = reader.load(stream_path(source.path))._jdf  # noqa: SLF001 - its files have sizes and times
@@ -116,11 +108,7 @@ def list_by_spark(session: SparkSession, source: FileSource) -> list[Listed]:
 
 
 def listed_now(session: SparkSession, name: str) -> Listed | None:
-    """Return a file as it is now, None if there is none.
-
-    Raises:
-        SourceError: It cannot be accessed.
-    """
+    """Return a file as it is now, None if there is none."""
     uri = uri_of(name)
     local = local_file(uri)
     try:

@@ -135,12 +135,7 @@ class FileLog:
         self.end = 0
 
     def open(self, at: int) -> None:
-        """Read the log.
-
-        Raises:
-            StateError: A part is missing or damaged.
-            OSError: It cannot be read.
-        """
+        """Read the log."""
         if self._directory.is_dir():
             remove_temporaries(self._directory)
         self._parts, self._unread, self._begin, self.end = [], [], at, 0
@@ -152,11 +147,6 @@ class FileLog:
         """Give positions to files; return whether they got them.
 
         If an earlier driver, which woke up, was faster, its files get them, and the log is read again.
-
-        Raises:
-            JobFencedError: Another driver has taken over.
-            OSError: They cannot be written.
-            StateError: A part of the other driver is damaged.
         """
         part = _Part(self.end, 0, self.end + len(files))
         self._directory.mkdir(PRIVATE_DIRECTORY, exist_ok=True)
@@ -211,10 +201,6 @@ def logged_files(directory: JobPath, until: int) -> dict[str, tuple[int, int]]:
     """Return the files of a log before a position: URI to size and modification time.
 
     No other thread may merge parts meanwhile.
-
-    Raises:
-        StateError: A part is missing or damaged.
-        OSError: It cannot be read.
     """
     found: dict[str, tuple[int, int]] = {}
     for part, files in _read(directory):

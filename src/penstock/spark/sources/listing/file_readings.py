@@ -106,13 +106,7 @@ class FileReading(ABC):
 
     @abstractmethod
     def advance(self, at: int, most_records: int | None = None) -> int:
-        """Return the position behind the files of the next epoch; from now on the files before it have theirs.
-
-        Raises:
-            SourceError: The files cannot be listed.
-            StateError: The file log is damaged.
-            OSError: The file log cannot be written.
-        """
+        """Return the position behind the files of the next epoch; from now on the files before it have theirs."""
 
     @abstractmethod
     def files(self, first: int, last: int) -> list[PinnedFile]:

@@ -77,21 +77,13 @@ class FrameWriter:
             self._thread.start()
 
     def check(self) -> bool:
-        """Return whether all files are there.
-
-        Raises:
-            BaseException: The failure of the thread.
-        """
+        """Return whether all files are there."""
         if self._failure is not None:
             raise self._failure
         return self.is_complete
 
     def wait(self) -> None:
-        """Return when all files are there.
-
-        Raises:
-            BaseException: The failure of the thread.
-        """
+        """Return when all files are there."""
         if self._thread is not None:
             self._thread.join()
         self.check()

@@ -65,9 +65,6 @@ def check_checkpoint(checkpoint: Path) -> None:
 
     A file has no checksum if the driver was killed between the renames of both, or if the file system
     writes none.
-
-    Raises:
-        StateError: A file is damaged; the error names it.
     """
     for pattern in (*_PATTERNS, *_OF_STATE):
         for path in sorted(checkpoint.glob(pattern)):
@@ -165,13 +162,7 @@ class StreamWriter:
         self._read_to = 0
 
     def start(self, at: int) -> None:
-        """Start the query, after removing what an earlier driver has left.
-
-        Raises:
-            JobMismatchError: The files have other columns.
-            StateError: The checkpoint of the query, or the record of the columns, is damaged.
-            PenstockError: Spark refuses the query.
-        """
+        """Start the query, after removing what an earlier driver has left."""
         self._fence()
         create_directory(self._directory)
         for path in self._directory.glob(f"{'[0-9]' * _DIGITS}*"):
@@ -196,11 +187,7 @@ class StreamWriter:
                 raise translate(cause, self._doing) from cause
 
     def check(self) -> None:
-        """Raise what the query has failed with.
-
-        Raises:
-            PenstockError: The query has failed.
-        """
+        """Raise what the query has failed with."""
         query = self._query
         if query is None or (self._failure is None and query.isActive):
             return
@@ -300,11 +287,7 @@ def batch_directory(directory: Path, number: int) -> Path:
 
 
 def offsets_before(directory: Path, position: int) -> list[str | None]:
-    """Return the offset of every stream of a DataFrame behind the micro-batches before a position, as Spark's JSON.
-
-    Raises:
-        StateError: The record of the offsets is missing or has another layout.
-    """
+    """Return the offset of every stream of a DataFrame behind the micro-batches before a position, as Spark's JSON."""
     if not position:
         return [None]
     path = batch_directory(directory, position - 1) / _OFFSETS
@@ -326,11 +309,7 @@ def _decoded(recorded: bytes) -> list[str | None]:
 
 
 def _check_same(target: Path, offsets: bytes) -> None:
-    """Refuse a micro-batch that has other offsets than the written one of its number.
-
-    Raises:
-        StateError: It has.
-    """
+    """Refuse a micro-batch that has other offsets than the written one of its number."""
     if (target / _OFFSETS).read_bytes() != offsets:
         raise StateError(
             f"{target} has the rows of other offsets than the checkpoint of its query",

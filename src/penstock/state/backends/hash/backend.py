@@ -125,11 +125,7 @@ class HashBackend:
         self._position: Position | None = None
 
     def table(self, operator: str, state: str, schema: StateSchema) -> HashTable:
-        """Return the table of one state, made empty at first use.
-
-        Raises:
-            StateMigrationError: Entries are held that cannot be read as `schema`.
-        """
+        """Return the table of one state, made empty at first use."""
         schema = self.format.of(schema)
         found = self._tables.get((operator, state))
         if found is None or not found.is_claimed or found.schema.text() != schema.text():
@@ -155,12 +151,7 @@ class HashBackend:
         return found
 
     def catch_up(self, log: ChangeLog) -> CopyUse:
-        """Bring the copy to the head of the log.
-
-        Raises:
-            StateError: The log is damaged.
-            StateMigrationError: Stored entries cannot be read as a table's schema.
-        """
+        """Bring the copy to the head of the log."""
         missing = log.missing_after(self._position)
         close = log.is_close(self._position) or log.is_new
         if missing is None:
@@ -174,12 +165,7 @@ class HashBackend:
         return CopyUse.HIT if close else CopyUse.CATCH_UP
 
     def load(self, blobs: Iterable[bytes]) -> None:
-        """Take entries; they do not count as changes.
-
-        Raises:
-            StateError: A blob is damaged.
-            StateMigrationError: Its entries cannot be read as a table's schema.
-        """
+        """Take entries; they do not count as changes."""
         for blob in blobs:
             operator, group = operator_of(blob), key_group_of(blob)
             deferred = self._deferred_of(operator)

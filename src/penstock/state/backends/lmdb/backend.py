@@ -76,11 +76,7 @@ class LmdbTimers:
         return sorted(self._table[key_group].subkeys(key))
 
     def pop_due(self, until: int) -> tuple[int, int, Any] | None:
-        """Remove and return (timestamp, key group, key) of the earliest timer up to `until`.
-
-        Raises:
-            StateError: The copy is damaged.
-        """
+        """Remove and return (timestamp, key group, key) of the earliest timer up to `until`."""
         while True:
             added, stored = self._added, self._next
             if stored is not None and (not added or stored[:3] <= added[0][:3]):
@@ -157,11 +153,7 @@ class LmdbBackend:
         self._unclaimed: list[tuple[str, int, Section]] = []
 
     def table(self, operator: str, state: str, schema: StateSchema) -> LmdbTable:
-        """Return the table of one state, made empty at first use.
-
-        Raises:
-            StateMigrationError: Entries are stored that cannot be read as `schema`.
-        """
+        """Return the table of one state, made empty at first use."""
         schema = self.format.of(schema)
         found = self._tables.get((operator, state))
         if found is None:
@@ -194,12 +186,7 @@ class LmdbBackend:
         return found
 
     def catch_up(self, log: ChangeLog) -> CopyUse:
-        """Bring the copy to the head of the log; a micro-batch begins.
-
-        Raises:
-            StateError: The log is damaged, or the disk cannot be used.
-            StateMigrationError: Stored entries cannot be read as a table's schema.
-        """
+        """Bring the copy to the head of the log; a micro-batch begins."""
         self._end()
         self._directory.owner = self._owner + self._addresses()
         file, txn, use = catch_up(self._directory, log, self._coders, self._schemas_of)
@@ -217,12 +204,7 @@ class LmdbBackend:
         return use
 
     def load(self, blobs: Iterable[bytes]) -> None:
-        """Take entries from outside a log: they count as changes of this micro-batch.
-
-        Raises:
-            StateError: A blob is damaged.
-            StateMigrationError: Its entries cannot be read as a table's schema.
-        """
+        """Take entries from outside a log: they count as changes of this micro-batch."""
         for blob in blobs:
             operator, group = operator_of(blob), key_group_of(blob)
             for section in decode_blob(blob):

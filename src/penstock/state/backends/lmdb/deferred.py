@@ -79,11 +79,7 @@ class DeferredBlobs:
     """
 
     def __init__(self, data: bytes | None = None) -> None:
-        """Read the stored form.
-
-        Raises:
-            ValueError: It is not what was written.
-        """
+        """Read the stored form."""
         self.is_changed = False
         self._operators: dict[str, OperatorBlobs] = {}
         if data is None:

@@ -59,11 +59,7 @@ class CopyDirectory:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep every other process from changing the copy.
-
-        Raises:
-            StateError: The directory cannot be written to.
-        """
+        """Keep every other process from changing the copy."""
         try:
             descriptor = self._lock()
         except OSError as cause:
@@ -85,11 +81,7 @@ class CopyDirectory:
         self._file = None
 
     def obtain(self) -> tuple[LocalFile, Header]:
-        """Return the copy and its header, made anew if it is of no use; with the lock held.
-
-        Raises:
-            StateError: The directory cannot be written to.
-        """
+        """Return the copy and its header, made anew if it is of no use; with the lock held."""
         try:
             file = self.opened() or self._open()
             with file.begin() as txn:
@@ -104,11 +96,7 @@ class CopyDirectory:
         return file, header
 
     def recreate(self) -> tuple[LocalFile, Header]:
-        """Throw the copy away and return an empty one; with the lock held.
-
-        Raises:
-            StateError: The directory cannot be written to.
-        """
+        """Throw the copy away and return an empty one; with the lock held."""
         self.remove()
         try:
             return self._make(self._copy)
@@ -119,9 +107,6 @@ class CopyDirectory:
         """Return an empty environment that is private to this process; with the lock held.
 
         Its files are gone from the directory at once and from the disk when it is closed.
-
-        Raises:
-            StateError: The directory cannot be written to.
         """
         path = self.path / f"private-{secrets.token_hex(8)}"
         try:

@@ -83,12 +83,7 @@ class LocalFile:
     """
 
     def __init__(self, path: Path) -> None:
-        """Open or make the environment at `path`.
-
-        Raises:
-            lmdb.Error: The files are none, or are damaged.
-            StateError: They are cut short.
-        """
+        """Open or make the environment at `path`."""
         self.path = path
         self._env = lmdb.open(
             str(path),

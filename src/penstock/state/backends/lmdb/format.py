@@ -98,11 +98,7 @@ def behind(prefix: bytes) -> bytes | None:
 
 
 def pack_entry(raw: bytes, number: int, value: Any, address: tuple[Any, Any] | None) -> bytes:
-    """Return the stored value of the entry `raw`.
-
-    Raises:
-        StateError: The value cannot be pickled.
-    """
+    """Return the stored value of the entry `raw`."""
     code = number if address is None else number | ADDRESSED
     if type(value) is bytes and address is None:
         code |= RAW
@@ -184,11 +180,7 @@ def unpack_timer(raw: bytes, stored: bytes, keys: KeyCoder) -> tuple[int, int, b
 def address_of(
     prefix: bytes, key: Any, subkey: Any, coders: Coders, *, is_nested: bool
 ) -> tuple[bytes, tuple[Any, Any] | None]:
-    """Return the database key of an entry, and (key, subkey) if it does not contain them.
-
-    Raises:
-        KeyTypeError: `key` or `subkey` cannot be a key.
-    """
+    """Return the database key of an entry, and (key, subkey) if it does not contain them."""
     keys, subkeys = coders.keys, coders.subkeys
     encoded = keys.encode(key)
     if not is_nested:
@@ -239,11 +231,7 @@ class Catalog:
         return json.dumps(known).encode()
 
     def claim(self, operator: str, state: str, schema: str) -> tuple[int, int]:
-        """Return (table id, schema number), made if they are new.
-
-        Raises:
-            StateError: There are too many of them.
-        """
+        """Return (table id, schema number), made if they are new."""
         table = self.ids.get((operator, state))
         if table is None:
             table = self.ids[operator, state] = len(self.tables)

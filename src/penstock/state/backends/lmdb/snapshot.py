@@ -122,9 +122,6 @@ def snapshot_group(
     """Yield the entries of one key group as blobs.
 
     Timers have blobs of their own, because those of other states may be deferred when they are loaded.
-
-    Raises:
-        StateError: The copy is damaged.
     """
     changes = overlay.changes
     entries = view.scan(group_prefix(key_group))

@@ -361,11 +361,7 @@ class LmdbTable:
         return list(self._parts.items())
 
     def declare(self, schema: StateSchema) -> None:
-        """Read entries as `schema` from now on; there are no changes yet.
-
-        Raises:
-            StateMigrationError: Stored entries cannot be read so.
-        """
+        """Read entries as `schema` from now on; there are no changes yet."""
         self._use(schema)
         view = self._view
         self.end()
@@ -373,11 +369,7 @@ class LmdbTable:
             self.begin(view)
 
     def begin(self, view: View) -> None:
-        """A micro-batch begins: read from `view`.
-
-        Raises:
-            StateMigrationError: Stored entries cannot be read as `schema`.
-        """
+        """A micro-batch begins: read from `view`."""
         self._view = view
         self._id = view.catalog.ids.get((self.operator, self.state), _NO_TABLE)
         self._forget()
@@ -440,11 +432,7 @@ class LmdbTable:
     # The methods of `lmdb.parts.EntrySource`.
 
     def fetch(self, raw: bytes) -> Any:
-        """Return one stored value, `ABSENT` if there is none.
-
-        Raises:
-            StateError: The copy is damaged.
-        """
+        """Return one stored value, `ABSENT` if there is none."""
         try:
             stored = self._get(raw)
         except lmdb.Error as cause:

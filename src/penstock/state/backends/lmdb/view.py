@@ -80,11 +80,7 @@ class View:
         return {group for one in self._deferred.all() for group in one.groups}
 
     def deferred_blobs(self, key_group: int) -> Iterator[bytes]:
-        """Yield the blobs of a key group that are still to be applied, in order.
-
-        Raises:
-            StateError: The copy is damaged.
-        """
+        """Yield the blobs of a key group that are still to be applied, in order."""
         for one in self._deferred.all():
             for key in one.keys(key_group):
                 blob = self._txn.get(key, None, self._file.deferred)
@@ -93,20 +89,11 @@ class View:
                 yield blob
 
     def restore(self, operator: str, key_group: int) -> None:
-        """Apply what is deferred of a key group, before anything of it is read.
-
-        Raises:
-            StateError: A blob cannot be decoded, the disk cannot be used, the copy is
-                damaged, or another attempt has gone on with it.
-        """
+        """Apply what is deferred of a key group, before anything of it is read."""
         self._rewrite(lambda writer: writer.restore(operator, key_group))
 
     def declare(self, operator: str, declared: Mapping[str, StateSchema]) -> None:
-        """Restore what may not be deferred: it has entries of these states under other schemas.
-
-        Raises:
-            StateError: As for `restore`.
-        """
+        """Restore what may not be deferred: it has entries of these states under other schemas."""
         found = self._deferred.of(operator)
         if found is None:
             return
@@ -115,19 +102,11 @@ class View:
             self._rewrite(lambda writer: writer.declare(operator, declared))
 
     def scan(self, prefix: bytes) -> Iterator[Stored]:
-        """Yield all entries that begin with `prefix`, in order, intact.
-
-        Raises:
-            StateError: The copy is damaged.
-        """
+        """Yield all entries that begin with `prefix`, in order, intact."""
         return self._range(prefix, self._file.entries, is_intact)
 
     def timers(self, table: int) -> Iterator[Stored]:
-        """Yield the timers of a table in their order.
-
-        Raises:
-            StateError: The copy is damaged.
-        """
+        """Yield the timers of a table in their order."""
         return self._range(timers_prefix(table), self._file.timers, is_timer_intact)
 
     def groups(self) -> Iterator[int]:
@@ -144,11 +123,7 @@ class View:
         return found
 
     def first_of_each(self, prefix: bytes, size: int | Callable[[bytes], int]) -> Iterator[bytes]:
-        """Yield the first of the entries that share their first bytes, without reading the rest.
-
-        Raises:
-            StateError: The copy is damaged.
-        """
+        """Yield the first of the entries that share their first bytes, without reading the rest."""
         start: bytes | None = prefix
         try:
             with self._txn.cursor() as cursor:
@@ -162,11 +137,7 @@ class View:
             self.damaged(str(cause))
 
     def check_absent(self, raw: bytes) -> None:
-        """Make sure that an entry that was not found is not there.
-
-        Raises:
-            StateError: The copy is damaged.
-        """
+        """Make sure that an entry that was not found is not there."""
         try:
             if self._seek(self._probe, raw, is_intact) and self._probe.key() == raw:
                 self.damaged(f"entry {raw.hex()} is only found from beside it")
@@ -174,11 +145,7 @@ class View:
             self.damaged(str(cause))
 
     def damaged(self, reason: str) -> NoReturn:
-        """Throw the copy away and raise.
-
-        Raises:
-            StateError: Always.
-        """
+        """Throw the copy away and raise."""
         with self._directory.locked():
             self._directory.remove()
         raise StateError(

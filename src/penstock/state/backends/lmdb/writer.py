@@ -78,12 +78,7 @@ class EntryWriter:
             self._file.write_deferred(self._txn, self._deferred)
 
     def apply_some(self, blobs: Iterator[bytes]) -> tuple[Iterator[bytes], bool]:
-        """Take blobs until the transaction is full; return those left and whether there are none.
-
-        Raises:
-            StateError: A blob is damaged.
-            lmdb.CorruptedError: A deferred one is.
-        """
+        """Take blobs until the transaction is full; return those left and whether there are none."""
         for blob in blobs:
             if not self._take(blob):
                 return chain([blob], blobs), False
@@ -92,12 +87,7 @@ class EntryWriter:
         return blobs, True
 
     def restore(self, operator: str, key_group: int) -> bool:
-        """Apply what is deferred of a key group until the transaction is full; return whether all is.
-
-        Raises:
-            StateError: A blob cannot be decoded.
-            lmdb.CorruptedError: A blob is damaged.
-        """
+        """Apply what is deferred of a key group until the transaction is full; return whether all is."""
         found = self._deferred.of(operator)
         if found is None:
             return True
@@ -114,12 +104,7 @@ class EntryWriter:
     def declare(self, operator: str, declared: Mapping[str, StateSchema]) -> bool:
         """Restore the key groups of an operator that may not be deferred, now that more is declared.
 
-        Returns:
-            Whether all are restored; if not, the transaction is full.
-
-        Raises:
-            StateError: A blob cannot be decoded.
-            lmdb.CorruptedError: A blob is damaged.
+        Return whether all are restored; if not, the transaction is full.
         """
         found = self._deferred.of(operator)
         if found is None:
@@ -252,11 +237,7 @@ _ahead: dict[str, Position | None] = {}
 def catch_up(
     directory: CopyDirectory, log: ChangeLog, coders_of: CodersOf, declared: Declared
 ) -> tuple[LocalFile, Transaction, CopyUse]:
-    """Return a copy at the head of `log`, a read transaction on it, and its use.
-
-    Raises:
-        StateError: The log is damaged, or the disk cannot be used.
-    """
+    """Return a copy at the head of `log`, a read transaction on it, and its use."""
     wanted = log.position() or EMPTY
     file = directory.opened()
     if file is not None:
@@ -276,12 +257,7 @@ def rewrite(
     coders_of: CodersOf,
     step: Callable[[EntryWriter], bool],
 ) -> Transaction:
-    """Change how a copy holds what it holds; return a read transaction that sees it.
-
-    Raises:
-        StateError: Another attempt has gone on with the copy, or the disk cannot be used.
-        lmdb.CorruptedError: The copy is damaged.
-    """
+    """Change how a copy holds what it holds; return a read transaction that sees it."""
     is_done = False
     with directory.locked():
         while not is_done:
