@@ -24,10 +24,11 @@ from penstock.plan.physical import PhysicalPlan
 from penstock.spark.upgrade.bootstrap import Bootstrap
 from penstock.testing.answers import difference
 from penstock.testing.schedule import Schedule
-from tests.driver.evolving import contents, from_the_beginning, stand_at, upgrade
+from tests.driver.evolving import Ranges, contents, from_the_beginning, stand_at, upgrade
 from tests.runtime.jobs import STREAMING, Splits, by_time, environment
 
 EVENTS = tuple((f"k{n % 5}", n * 100 + n % 3, n % 7) for n in range(120))
+SPLITS = (EVENTS,)
 RULES = tuple((f"k{n}", 0, n) for n in range(5))
 FIRST = {("events-1", 0): (0, 47)}
 SECOND = {("events-1", 0): (47, 85)}
@@ -107,7 +108,7 @@ def source(env: StreamExecutionEnvironment, uid: str, *splits: Any) -> Any:
 
 
 def events(env: StreamExecutionEnvironment) -> Any:
-    made = env.from_source(Splits((EVENTS,)), by_time(), "events")
+    made = env.from_source(Splits(SPLITS), by_time(), "events")
     return made.uid("times")
 
 
@@ -263,19 +264,58 @@ def test_a_pipeline_of_new_sources_begins_by_itself() -> None:
     assert bootstrap.operators == {"of rules", "times of rules"}
 
 
-def test_several_splits_with_watermarks_are_refused() -> None:
-    def two(env: StreamExecutionEnvironment) -> Any:
-        read = env.from_source(Splits((EVENTS[::2], EVENTS[1::2])), by_time(), "events").uid(
-            "times"
-        )
-        made = read.key_by(key).process(Totals()).uid("totals")
-        write(made, "out")
-        return made
+HALVES = (EVENTS[::2], EVENTS[1::2])
+SLOW_FIRST = {("events-1", 0): (0, 11), ("events-1", 1): (0, 37)}
+SLOW_SECOND = {("events-1", 0): (11, 30), ("events-1", 1): (37, 45)}
+NO_FIRST = {("events-1", 0): (0, 0), ("events-1", 1): (0, 37)}
+NO_SECOND = {("events-1", 0): (0, 19), ("events-1", 1): (37, 45)}
 
-    def more(env: StreamExecutionEnvironment) -> None:
-        write(two(env).map(str).uid("texts"), "new")
 
-    at = {("events-1", 0): (0, 20), ("events-1", 1): (0, 25)}
-    _, savepoint = stand_at(plan_of(two), at, Schedule())
-    (refused,) = Bootstrap.of(plan_of(more), savepoint, "v1").refusals(savepoint)
-    assert refused.startswith("  source events-1: it has 2 splits and watermarks")
+def sums_of(stream: Any) -> Any:
+    """Sums of a key in each 700 ms, in any order of records."""
+    window = TumblingEventTimeWindows.of(Time.milliseconds(700))
+    windows = stream.key_by(key).window(window)
+    return windows.reduce(lambda a, b: (a[0], 0, a[2] + b[2])).uid("sums").map(str).uid("texts")
+
+
+def sums_beside(env: Any) -> None:
+    read, _ = base(env)
+    write(sums_of(read.map(lambda r: (r[0], 0, r[2])).uid("untimed")), "new")
+
+
+def sums_behind(env: Any) -> None:
+    """Its input is what timers of changed state emit, which no order of records changes."""
+    _, totals = base(env, TwiceAsMuch)
+    late = totals.filter(lambda r: r[2] < 0).uid("of timers")
+    write(sums_of(late.map(lambda r: (r[0], 0, r[2])).uid("untimed")), "new")
+
+
+@pytest.mark.parametrize("build", [sums_beside, sums_behind])
+@pytest.mark.parametrize(
+    ("first", "second"), [(SLOW_FIRST, SLOW_SECOND), (NO_FIRST, NO_SECOND)], ids=["slow", "none"]
+)
+def test_several_splits_have_the_watermark_of_a_live_run(
+    monkeypatch: pytest.MonkeyPatch, build: Callable[[Any], None], first: Ranges, second: Ranges
+) -> None:
+    """The first split is far behind the other one, or has no record yet."""
+    monkeypatch.setattr(f"{__name__}.SPLITS", HALVES)
+    schedule = Schedule(batch_sizes=(3, 7))
+    new = plan_of(build)
+    done = upgrade(plan_of(base), new, first, second, schedule)
+    begun, middle, last = from_the_beginning(new, first, second, schedule)
+    for uid in last.sinks:
+        assert difference(done.middle.sinks[uid], middle.sinks[uid]) is None, uid
+        assert difference(done.last.sinks[uid], last.sinks[uid]) is None, uid
+    assert difference(done.before["new"], begun.sinks["new"]) is None
+    assert middle.sinks["new"] or first is NO_FIRST
+    assert last.sinks["new"]
+    assert contents(done.middle.state) == contents(middle.state)
+    assert done.middle.handed == middle.handed
+
+
+def test_splits_of_which_some_have_ended_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(f"{__name__}.SPLITS", HALVES)
+    at = {("events-1", 0): (0, 60), ("events-1", 1): (0, 25)}
+    _, savepoint = stand_at(plan_of(base), at, Schedule())
+    (refused,) = Bootstrap.of(plan_of(leaf), savepoint, "v1").refusals(savepoint)
+    assert refused == "  source events-1: 1 of its 2 splits have ended, and it has watermarks"

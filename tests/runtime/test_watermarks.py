@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -49,6 +51,16 @@ def test_the_last_finished_split_leaves_the_greatest_watermark():
     marks = channel((0, 2))
     say(marks, 0, 0, 10, finished=True)
     assert say(marks, 0, 1, 4, finished=True) == 10
+
+
+def test_splits_that_go_on_are_waited_for_behind_those_of_earlier_parts():
+    spec = WatermarkGroup(0, 2, goes_on=True)
+    for order in permutations([(0, 9, False), (0, 5, True), (1, 7, False), (1, 6, True)]):
+        marks = ChannelWatermarks([spec], {})
+        reached = [say(marks, 0, split, at, finished=ends) for split, at, ends in order]
+        assert reached[-1] == 7, order
+        waits = [ends for _, _, ends in order[:2]] == [True, True]
+        assert not waits or reached[1] == 6, "that of earlier parts counts at once"
 
 
 def test_splits_that_come_and_go_need_not_all_have_spoken():

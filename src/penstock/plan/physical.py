@@ -195,11 +195,17 @@ class Reading:
         parts: Indexes of the parts, in order; all but the last of the source are bounded. A batch run reads
             them all, a live run each from the end of the one before.
         ends: Whether the run reaches the source's end of input.
+        open_splits: Numbers of the splits of the last part that a later run goes on with, after a batch run.
     """
 
     source: int
     parts: tuple[int, ...]
     ends: bool
+    open_splits: tuple[int, ...] = ()
+
+    def is_open(self, part: int, split: int) -> bool:
+        """Return whether a later run goes on with a split."""
+        return part == self.parts[-1] and split in self.open_splits
 
 
 @dataclass(frozen=True, slots=True)

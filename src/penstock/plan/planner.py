@@ -100,10 +100,16 @@ def plan_job(graph: LogicalGraph, configuration: Configuration) -> PhysicalPlan:
 
 
 def plan_bootstrap(
-    graph: LogicalGraph, options: PlanOptions, parts: Mapping[str, tuple[int, ...]]
+    graph: LogicalGraph,
+    options: PlanOptions,
+    parts: Mapping[str, tuple[int, ...]],
+    open_splits: Mapping[str, tuple[int, ...]],
 ) -> PhysicalPlan:
     """Return the plan that reads the history of a changed program; see `plan.compat.bootstrap`."""
     plan = PhysicalPlan(graph, replace(options, mode=RuntimeExecutionMode.STREAMING))
     for phase in PHASES:
-        plan = choose_history(plan, parts=parts) if phase is choose_runs else phase(plan)
+        if phase is choose_runs:
+            plan = choose_history(plan, parts=parts, open_splits=open_splits)
+        else:
+            plan = phase(plan)
     return plan

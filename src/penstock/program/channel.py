@@ -73,6 +73,7 @@ class WatermarkGroup:
         may_grow: Whether splits are added. Those are numbered from `splits` on, and the group waits for
             none of them before its first watermark.
         later: `splits` and `may_grow` of each further part that the source has in the same run.
+        goes_on: Whether a later run goes on with the `splits` of a batch run. Those that end are of earlier parts.
     """
 
     group: int
@@ -80,6 +81,7 @@ class WatermarkGroup:
     idle_ms: int | None = None
     may_grow: bool = False
     later: tuple[tuple[int, bool], ...] = ()
+    goes_on: bool = False
 
     def of_part(self, part: int) -> tuple[int, bool]:
         """Return `splits` and `may_grow` of a part, counted from the first one of the run."""

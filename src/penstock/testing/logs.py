@@ -29,7 +29,7 @@ class Piece:
         split: Index of the split.
         start: First position.
         end: Position after the last; None is unbounded.
-        finished: True if the split ends at `end`.
+        finished: True if the split has ended when the run has read up to `end`.
         tasks: Greatest number of tasks that read the source; None is any number.
         part_number: Index of the part.
         name: Id of the split; None if it is known by its number.
@@ -141,8 +141,7 @@ def cut_evenly(pieces: list[Piece], tasks: int) -> list[list[Piece]]:
             while task < tasks - 1 and done >= bounds[task]:
                 task += 1
             until = min(end, start + bounds[task] - done)
-            share = replace(piece, start=start, end=until, finished=until == end)
-            shares[task].append(share)
+            shares[task].append(replace(piece, start=start, end=until))
             done += until - start
             start = until
             if start == end:

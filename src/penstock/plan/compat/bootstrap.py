@@ -68,12 +68,18 @@ def _upstream(graph: LogicalGraph, node: Node) -> frozenset[int]:
     return frozenset(reachable([node.id], lambda key: graph.node(key).inputs))
 
 
-def choose_history(plan: PhysicalPlan, *, parts: Mapping[str, tuple[int, ...]]) -> PhysicalPlan:
+def choose_history(
+    plan: PhysicalPlan,
+    *,
+    parts: Mapping[str, tuple[int, ...]],
+    open_splits: Mapping[str, tuple[int, ...]],
+) -> PhysicalPlan:
     """Give every pipeline one batch run, in the place of `choose_runs`.
 
     Args:
         plan: After `find_pipelines`.
         parts: Uid of a source to the parts to read.
+        open_splits: Uid of a source to the splits of the last of them that the job goes on with.
     """
     uids = source_uids(plan)
     runs = tuple(
@@ -82,7 +88,12 @@ def choose_history(plan: PhysicalPlan, *, parts: Mapping[str, tuple[int, ...]]) 
             HISTORY_RUN,
             RunKind.BATCH,
             tuple(
-                Reading(source, parts[uids[source]], ends=False)
+                Reading(
+                    source,
+                    parts[uids[source]],
+                    ends=False,
+                    open_splits=open_splits.get(uids[source], ()),
+                )
                 for source in pipeline.sources
                 if parts.get(uids[source])
             ),

@@ -259,9 +259,10 @@ def watermark_groups(
             for subtask in range(min(channel.senders or parallelism, parallelism))
         )
     parts = {reading.source: reading.parts for reading in run.readings}
+    opened = {reading.source: len(reading.open_splits) for reading in run.readings}
     groups = []
     for source_id in channel.sources:
-        splits = [(0, False)]
+        splits, goes_on = [(opened.get(source_id, 0), False)], bool(opened.get(source_id))
         if run.kind is RunKind.LIVE and source_id in parts:
             splits = [
                 (_splits(plan, part, (open_splits or {}).get((source_id, number))), _may_grow(part))
@@ -270,7 +271,7 @@ def watermark_groups(
             ]
         idle_ms = _idle_ms(plan, source_id, channel.id)
         (count, may_grow), *later = splits
-        groups.append(WatermarkGroup(source_id, count, idle_ms, may_grow, tuple(later)))
+        groups.append(WatermarkGroup(source_id, count, idle_ms, may_grow, tuple(later), goes_on))
     return tuple(groups)
 
 

@@ -101,10 +101,13 @@ class _Group:
             progress.active.setdefault(split, MIN_TIMESTAMP)
             (progress.idle.add if element.idle else progress.idle.discard)(split)
         elif element.finished:
-            progress.active.pop(split, None)
             progress.floor = max(progress.floor, element.timestamp_ms)
-            if self._expected:
-                progress.finished.add(split)
+            if (
+                not self._spec.goes_on
+            ):  # else it is of an earlier part, whose numbers of splits are the same
+                progress.active.pop(split, None)
+                if self._expected:
+                    progress.finished.add(split)
         else:
             known = progress.active.get(split, MIN_TIMESTAMP)
             progress.active[split] = max(known, element.timestamp_ms)
@@ -114,15 +117,18 @@ class _Group:
     def watermark(self) -> tuple[int, bool]:
         """Return the watermark, and whether the group is idle."""
         progress = self.progress
+        begun = progress.handed
+        if self._spec.goes_on:
+            begun = max(begun, progress.floor)  # of the parts before
         silent = self._silent()
         if silent and _REST not in progress.idle:
-            return progress.handed, False
+            return begun, False
         if not self._expected and _REST in progress.idle:
             waited = []
         else:
             waited = [mark for split, mark in progress.active.items() if split not in progress.idle]
         if waited:
-            return max(progress.handed, min(waited)), False
+            return max(begun, min(waited)), False
         is_idle = bool(progress.active) or _REST in progress.idle
         return max(
             progress.handed, progress.floor, *progress.active.values(), MIN_TIMESTAMP

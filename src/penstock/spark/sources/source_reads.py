@@ -330,14 +330,19 @@ def _ranges(context: ReadContext, source: int, part: int) -> list[SplitRange]:
             hint="Return False from is_bounded if the source is unbounded, or end its splits.",
             origin=context.plan.source(source).origin,
         )
+    (reading,) = (each for each in context.run.readings if each.source == source)
+    finished = [not reading.is_open(part, split) for split in range(len(finite))]
     if names is None:
-        return [SplitRange(source, split, *each) for split, each in enumerate(finite)]
+        return [
+            SplitRange(source, split, *each, finished[split]) for split, each in enumerate(finite)
+        ]
     log = cast("LogSource", described)
     return [
         SplitRange(
             source,
             split,
             *each,
+            finished[split],
             name=name,
             cost=partial(log.exact_cost, name) if log.is_divisible else None,
         )

@@ -35,7 +35,7 @@ class SplitRange:
         split: Number of the split.
         first: First position.
         last: Position behind the last.
-        finished: True if the split ends there.
+        finished: True if the split has ended when the run has; of every part of a range that is cut.
         name: Id of the split; None if it is known by its number.
         cost: Returns what positions cost; None if the range may not be cut.
     """
@@ -83,14 +83,7 @@ def _parts(whole: SplitRange, count: int) -> list[SplitRange]:
     count = max(min(count, size), 1)
     bounds = [whole.first + size * number // count for number in range(count + 1)]
     return [
-        SplitRange(
-            whole.source,
-            whole.split,
-            first,
-            last,
-            whole.finished and last == whole.last,
-            whole.name,
-        )
+        SplitRange(whole.source, whole.split, first, last, whole.finished, whole.name)
         for first, last in pairwise(bounds)
     ]
 

@@ -106,7 +106,8 @@ class Bootstrap:
     def planned(self) -> PhysicalPlan:
         """Return the plan of the job that reads the history."""
         assert self.graph is not None, "there is something to read"
-        return plan_bootstrap(self.graph, self.plan.options, self.history.numbers)
+        history = self.history
+        return plan_bootstrap(self.graph, self.plan.options, history.numbers, history.open_splits)
 
     def refusals(self, savepoint: Savepoint) -> list[str]:
         """Return why the history cannot be read for the program, one line each."""

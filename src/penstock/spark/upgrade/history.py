@@ -40,11 +40,13 @@ class PartHistory:
         splits: Start and end of every split.
         names: Ids of the splits; None if they are known by their numbers.
         files: Files.
+        open_splits: Numbers of the splits that the job goes on with.
     """
 
     splits: Splits | None = None
     names: Names | None = None
     files: PinnedFiles | None = None
+    open_splits: tuple[int, ...] = ()
 
     def with_columns(self, schema: str) -> PartHistory:
         """Return files with the columns of another part, if they have none of their own."""
@@ -78,6 +80,11 @@ class History:
     def numbers(self) -> dict[str, tuple[int, ...]]:
         """Uid of a source to the indexes of its parts that are read."""
         return {uid: tuple(parts) for uid, parts in self.parts.items()}
+
+    @property
+    def open_splits(self) -> dict[str, tuple[int, ...]]:
+        """Uid of a source to the splits of its last part that the job goes on with."""
+        return {uid: parts[max(parts)].open_splits for uid, parts in self.parts.items() if parts}
 
     def restored(self, plan: PhysicalPlan, place: str) -> Restored:
         """Return this as the input of a job whose runs read it."""
@@ -139,15 +146,15 @@ def history_of(
 
 
 def _check_watermarks(plan: PhysicalPlan, source: int, parts: Iterable[PartHistory]) -> None:
-    """Refuse several splits whose watermarks count.
+    """Refuse splits of which some have ended and others go on, if their watermarks count.
 
-    A batch run passes on the greatest watermark of its splits, a live run the least.
+    The batch run waits for those that go on, and takes all that have ended for earlier input.
     """
-    counts = [sum(start != end for start, end in part.splits or ()) for part in parts]
-    if source in timed_sources(plan) and max(counts, default=0) > 1:
-        raise CannotReadAgain(
-            f"it has {max(counts)} splits and watermarks, and a batch run does not have the watermark of each split"
-        )
+    counts = [(len(part.open_splits), len(part.splits or ())) for part in parts]
+    mixed = [(of - left, of) for left, of in counts if 0 < left < of]
+    if source in timed_sources(plan) and mixed:
+        ended, of = mixed[0]
+        raise CannotReadAgain(f"{ended} of its {of} splits have ended, and it has watermarks")
 
 
 class CannotReadAgain(Exception):  # noqa: N818 - its catcher makes a refusal of it
@@ -199,7 +206,7 @@ def _files(part: Source, record: SourceRecord, number: int) -> PartHistory:
 def _splits(part: Source, record: SourceRecord, number: int) -> PartHistory:
     del part
     splits, _ = _ranges(record, number)
-    return PartHistory(splits)
+    return PartHistory(splits, open_splits=_open_splits(record, number))
 
 
 def _log(part: Source, record: SourceRecord, number: int) -> PartHistory:
@@ -213,7 +220,15 @@ def _log(part: Source, record: SourceRecord, number: int) -> PartHistory:
                 log.exact_discover({name: start})
             except SourceError as lost:
                 raise CannotReadAgain(lost.problem) from lost
-    return PartHistory(splits, names)
+    return PartHistory(splits, names, open_splits=_open_splits(record, number))
+
+
+def _open_splits(record: SourceRecord, number: int) -> tuple[int, ...]:
+    """Return the splits of a part that the job goes on with."""
+    if number != record.part:
+        return ()
+    splits = enumerate(record.position["splits"])
+    return tuple(split for split, (at, end) in splits if end is None or at < end)
 
 
 def _ranges(record: SourceRecord, number: int) -> tuple[Splits, Names | None]:
