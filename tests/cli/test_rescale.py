@@ -1,7 +1,9 @@
-"""`penstock rescale` of a job that does not run; the next start takes the parallelism."""
+"""`penstock rescale`, without Spark: of jobs that do not run, and what a driver reads of the request."""
 
 from __future__ import annotations
 
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -12,9 +14,16 @@ from penstock.common import Configuration, WatermarkStrategy
 from penstock.config.options import CHECKPOINT_DIR, PARALLELISM
 from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream.connectors import DataGeneratorSource
+from penstock.errors import ConfigError
 from penstock.plan.physical import PhysicalPlan
 from penstock.spark.executor import SparkExecutor
 from penstock.spark.job.job_directory import JobDirectory
+from penstock.spark.job.wanted_parallelism import (
+    ParallelismRequest,
+    RescaleLookout,
+    Rescaling,
+    accept_parallelism,
+)
 from tests.runtime.jobs import STREAMING, environment
 
 
@@ -32,8 +41,9 @@ def job(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def rescale(job: Path, number: int) -> Result:
-    return CliRunner().invoke(command_line(), ["rescale", str(job), "--parallelism", str(number)])
+def rescale(job: Path, number: int, *more: str) -> Result:
+    arguments = ["rescale", str(job), "--parallelism", str(number), *more]
+    return CliRunner().invoke(command_line(), arguments)
 
 
 def settled(job: Path) -> int | None:
@@ -63,12 +73,46 @@ def test_what_cannot_be_rescaled_is_refused(job: Path) -> None:
         assert result.exit_code != 0
         assert "16 key groups" in result.output
     running = JobDirectory.open(str(job), plan_of(2), "numbers")
-    result = rescale(job, 3)
-    assert result.exit_code != 0
-    assert "is running" in result.output
     running.record("finished", {"runs": 1})
     running.release()
     result = rescale(job, 3)
     assert result.exit_code != 0
     assert "it is finished" in result.output
     assert settled(job) == 2
+
+
+def test_a_running_job_gets_a_request(job: Path) -> None:
+    running = JobDirectory.open(str(job), plan_of(2), "numbers")
+    request = ParallelismRequest(job)
+    result = rescale(job, 3, "--timeout", "1s")
+    assert result.exit_code != 0
+    assert "no change of parallelism after 1.0 s" in result.output
+    RescaleLookout(running).check()  # the command has withdrawn it
+    request.submit(3)
+    with pytest.raises(Rescaling):
+        RescaleLookout(running).check()
+    accept_parallelism(running, 3)
+    assert request.number() is None
+    running.release()
+    assert settled(job) == 3
+
+
+def test_a_refusal_reaches_the_command(job: Path) -> None:
+    running = JobDirectory.open(str(job), plan_of(2), "numbers")
+    request = ParallelismRequest(job)
+
+    def refuse() -> None:
+        while request.number() is None:
+            time.sleep(0.01)
+        request.refuse(ConfigError("it cannot be", hint="Take another."))
+
+    driver = threading.Thread(target=refuse)
+    driver.start()
+    result = rescale(job, 3)
+    driver.join()
+    assert result.exit_code != 0
+    assert "it cannot be" in result.output
+    running.release()
+    assert settled(job) == 2
+    request.submit(4)
+    assert request.refusal() is None, "that of another request"

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from penstock.spark.job.observed_job import ObservedJob
+from penstock.spark.job.wanted_parallelism import ParallelismRequest, recorded_parallelism
 from penstock.spark.savepoints.offline_savepoint import take_offline
 from penstock.state.savepoint import read_savepoint
 from tests.faults.in_process import Attempts
@@ -75,5 +76,29 @@ def test_a_failure_at_each_step_loses_and_repeats_nothing(
             attempts.succeed()
         else:
             attempts.fail_at(place, monkeypatch)
+    job.assert_complete()
+    assert not list(job.checkpoints.glob("run-*/rescaled"))
+
+
+def test_a_failure_at_each_step_of_a_running_job_that_is_rescaled(
+    environment: Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = VisitsJob(tmp_path, epochs=8)
+    attempts = Attempts(job, environment)
+    job.settings = settings(2, 128)
+    attempts.fail_at("live.committed:2", monkeypatch)
+    request = ParallelismRequest(job.checkpoints)
+    request.submit(3)
+    attempts.fail_at("rescale.planned:1", monkeypatch)
+    assert request.number() == 3, "the next driver serves it"
+    attempts.fail_at("rescale.accepted:1", monkeypatch)
+    assert recorded_parallelism(job.checkpoints) == 3
+    assert request.number() is None
+    attempts.fail_at("rescale.written:1", monkeypatch)
+    request.submit(1)
+    attempts.fail_at("live.staged:1", monkeypatch)  # one epoch of three subtasks is not recorded
+    attempts.fail_at("live.recorded:1", monkeypatch)
+    attempts.succeed()
+    assert recorded_parallelism(job.checkpoints) == 1
     job.assert_complete()
     assert not list(job.checkpoints.glob("run-*/rescaled"))

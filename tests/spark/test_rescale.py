@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from typer.testing import CliRunner
 
+from penstock.cli.main import command_line
 from penstock.common import Configuration, Time, Types, WatermarkStrategy
 from penstock.datastream import (
     BroadcastProcessFunction,
@@ -25,6 +27,7 @@ from penstock.datastream.connectors import DataGeneratorSource, FileSink, Hybrid
 from penstock.datastream.functions import KeyedProcessFunction
 from penstock.datastream.window import EventTimeSessionWindows, TumblingEventTimeWindows
 from penstock.errors import JobMismatchError
+from penstock.spark.job.wanted_parallelism import ParallelismRequest, recorded_parallelism
 from penstock.wire.atomic_file import read_verified
 from tests.spark.conftest import Environment
 from tests.spark.test_clients import written
@@ -223,3 +226,50 @@ def test_history_has_a_parallelism_of_its_own(environment: Environment, tmp_path
     env.execute("places")
     expected = [(str(3 if n <= 10 else 1), key, n) for key in range(6) for n in range(1, 21)]
     assert written(tmp_path / "out") == Counter(expected)
+
+
+@pytest.mark.parametrize("backend", ["hashmap", "lmdb"])
+def test_a_running_job_changes_its_parallelism(
+    environment: Environment,
+    settings: dict[str, Any],
+    tmp_path: Path,
+    whole: Counter[tuple[Any, ...]],
+    backend: str,
+) -> None:
+    out, job = tmp_path / "out", tmp_path / "job"
+    env = environment(
+        "streaming", **settings, **{"parallelism.default": 2, "state.backend.type": backend}
+    )
+    build(env, out)
+    client = env.execute_async("numbers")
+    for parallelism in (3, 1, 4):
+        wait_for(client, partial(has_more, out, results_in(out).total() + 60))
+        arguments = ["rescale", str(job), "--parallelism", str(parallelism)]
+        result = CliRunner().invoke(command_line(), arguments)
+        assert result.exit_code == 0, result.output
+        assert f"goes on with parallelism {parallelism}\n" in result.output
+        assert recorded_parallelism(job) == parallelism
+    assert results_in(out).total() < whole.total(), "it must have something to do behind the last"
+    client.get_job_execution_result().result()
+    assert results_in(out) == whole
+    assert {read_verified(path)["parallelism"] for path in job.glob("run-*.outline.json")} == {4}
+    assert not list(job.glob("requests/parallelism*"))
+
+
+def test_a_running_job_refuses_a_parallelism_that_it_cannot_have(
+    environment: Environment, settings: dict[str, Any], tmp_path: Path
+) -> None:
+    env = environment("streaming", **settings, **{"parallelism.default": 2})
+    build(env, tmp_path / "out")
+    client = env.execute_async("numbers")
+    wait_for(client, lambda: bool(results_in(tmp_path / "out")))
+    request = ParallelismRequest(tmp_path / "job")
+    request.submit(1000)
+    wait_for(client, lambda: request.number() is None)
+    refused = request.refusal()
+    assert refused is not None
+    assert "must not exceed" in refused.problem
+    seen = results_in(tmp_path / "out").total()
+    wait_for(client, partial(has_more, tmp_path / "out", seen))
+    assert recorded_parallelism(tmp_path / "job") is None
+    client.cancel().result()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json as json_module
-import time
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -14,19 +14,21 @@ from rich.text import Text
 
 from penstock.cli.failures import exit_status
 from penstock.cli.progress import duration
+from penstock.cli.waiting import AnswerOfJob, Awaited
 from penstock.errors import SavepointError
-from penstock.observe.events.sentences import human_duration, unnamed_state
+from penstock.observe.events.sentences import unnamed_state
 from penstock.spark.job.mounted_path import savepoint_place
 from penstock.spark.job.observed_job import ObservedJob
 from penstock.spark.savepoints.offline_savepoint import take_offline
-from penstock.spark.savepoints.savepoint_requests import (
-    SavepointRequest,
-    SavepointRequests,
-    no_live_run,
-)
+from penstock.spark.savepoints.savepoint_requests import SavepointRequests, no_live_run
 
-_POLL_SECONDS = 0.1
-_LOOK_SECONDS = 1.0
+_SAVEPOINT = Awaited(
+    subject="savepoint",
+    comes="the micro-batch that carries the savepoint",
+    must_wait="cannot give a savepoint before it is done",
+    error=SavepointError,
+    later="a savepoint comes with the next micro-batch.",
+)
 
 
 def savepoint(
@@ -106,69 +108,14 @@ def take_savepoint(
     if not job.is_running():
         taken, unnamed = take_offline(job, place, stop=stop)
         return str(taken), unnamed
-    request = SavepointRequests(job.path).submit(place, stop=stop)
-    return _Waiting(job, console).for_savepoint(request, limit)
+    requests = SavepointRequests(job.path)
+    request = requests.submit(place, stop=stop)
 
+    def answer() -> tuple[str, tuple[str, ...]] | None:
+        taken = requests.answer(request.id)
+        if isinstance(taken, SavepointError):
+            raise taken
+        return None if taken is None else (str(taken), requests.unnamed_state(request.id))
 
-class _Waiting:
-    """Waits for the result of one request, and reports the state of the job."""
-
-    def __init__(self, job: ObservedJob, console: Console) -> None:
-        self._job = job
-        self._console = console
-        self._requests = SavepointRequests(job.path)
-        self._said = ""
-
-    def for_savepoint(
-        self, request: SavepointRequest, limit: timedelta | None
-    ) -> tuple[str, tuple[str, ...]]:
-        """Return the savepoint, once it is complete, and the operators without a uid in it."""
-        begun = time.monotonic()
-        look_at = begun
-        try:
-            while True:
-                now = time.monotonic()
-                if now >= look_at:  # before the answer: always report the job
-                    look_at = now + _LOOK_SECONDS
-                    self._report_job(request.id)
-                answer = self._requests.answer(request.id)
-                if isinstance(answer, SavepointError):
-                    raise answer
-                if answer is not None:
-                    return str(answer), self._requests.unnamed_state(request.id)
-                if limit is not None and now - begun >= limit.total_seconds():
-                    raise self._timeout(limit)
-                time.sleep(_POLL_SECONDS)
-        finally:
-            self._requests.withdraw(request.id)
-
-    def _report_job(self, request_id: str) -> None:
-        """Report the state of the job, or that no driver runs it."""
-        if not self._job.is_running() and self._requests.answer(request_id) is None:
-            raise SavepointError(
-                f"the driver of job {self._job.name!r} ended before it took the savepoint",
-                hint="Start the job again and repeat this command.",
-            )
-        run = self._job.run_without_savepoint()
-        if run is None:
-            self._report("waiting for the micro-batch that carries the savepoint")
-        else:
-            self._report(
-                f"the job is in its {run}, which cannot give a savepoint before "
-                "it is done; waiting for the live run"
-            )
-
-    def _report(self, text: str) -> None:
-        if text != self._said:
-            self._said = text
-            self._console.print(Text(text, style="dim"), soft_wrap=True)
-
-    def _timeout(self, limit: timedelta) -> SavepointError:
-        after = human_duration(limit.total_seconds())
-        run = self._job.run_without_savepoint()
-        doing = "" if run is None else f"; the job is still in its {run}"
-        return SavepointError(
-            f"no savepoint after {after}{doing}",
-            hint="Wait longer with --timeout, or look at the progress of the job: a savepoint "
-            "comes with the next micro-batch.",
-        )
+    waiting = AnswerOfJob(job, console, _SAVEPOINT)
+    return waiting.wait(answer, partial(requests.withdraw, request.id), limit)

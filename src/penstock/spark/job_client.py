@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from penstock.api.environment.job import CompletableFuture, JobExecutionResult, JobID, JobStatus
 from penstock.config.configuration import Configuration
-from penstock.config.options import JOB_NAME
+from penstock.config.options import JOB_NAME, PARALLELISM
 from penstock.connectors.files.local_listing import has_glob, local_path
 from penstock.errors import (
     JobCancelledError,
@@ -30,6 +30,7 @@ from penstock.observe.ui.job_controls import JobAction, JobControl, in_thread
 from penstock.observe.ui.server import CONTROLS
 from penstock.plan.phases.backlog import decide_cuts, known_cuts, with_cuts
 from penstock.plan.physical import PhysicalPlan, RunPlan
+from penstock.plan.planner import plan_job
 from penstock.program.run_settings import RunKind
 from penstock.spark.driver.changed_functions import compare_with_last_start
 from penstock.spark.driver.dependencies import ship_dependencies, worker_executable
@@ -39,8 +40,13 @@ from penstock.spark.driver.run_context import JobContext
 from penstock.spark.driver.sink_stage import SinkStage
 from penstock.spark.driver.snapshots import with_snapshots
 from penstock.spark.failures.translation import ended_job_error, translate
-from penstock.spark.job.event_log import error_of
+from penstock.spark.job.event_log import error_of, job_started
 from penstock.spark.job.job_directory import JobDirectory
+from penstock.spark.job.wanted_parallelism import (
+    ParallelismRequest,
+    Rescaling,
+    accept_parallelism,
+)
 from penstock.spark.pipelines import JobCounts, Pipelines
 from penstock.spark.savepoints.job_savepoints import STOPPED, JobSavepoints
 from penstock.spark.savepoints.savepoint_requests import SavepointFutures, no_live_run
@@ -71,20 +77,26 @@ class SparkJobClient(ShownAsCard):
         directory.note_jvm(pid)
         self._directory = directory
         self._cancelled = threading.Event()
-        objects = object_settings(session)
-        sinks = SinkStage(
-            plan,
-            directory.job_id,
-            directory.path,
-            directory.fence,
-            workers,
-            objects,
+        self._open_sinks = partial(
+            SinkStage,
+            job_id=directory.job_id,
+            scratch=directory.path,
+            fence=directory.fence,
+            workers=workers,
+            object_settings=object_settings(session),
         )
         self._job = JobContext(
-            session, plan, configuration, directory, sinks, self._cancelled, events, restored
+            session,
+            plan,
+            configuration,
+            directory,
+            self._open_sinks(plan),
+            self._cancelled,
+            events,
+            restored,
         )
         self._job.workers = workers
-        self._job.object_settings = objects
+        self._job.object_settings = object_settings(session)
         self._executable = worker_executable(session, configuration, workers)
         name = configuration.get(JOB_NAME)
         self._can_continue = any(run.kind is RunKind.LIVE for run in plan.runs)
@@ -245,6 +257,9 @@ class SparkJobClient(ShownAsCard):
         while True:
             try:
                 return self._run_all()
+            except Rescaling:
+                self._rescale()
+                continue
             except Exception as error:
                 failure = translate(error, "the job")
                 again = restarts.after(failure)
@@ -260,6 +275,29 @@ class SparkJobClient(ShownAsCard):
             self._job.check_cancelled()
             self._job.attempt += 1
             self._status = JobStatus.RUNNING
+
+    def _rescale(self) -> None:
+        """Go on with the requested parallelism; if the program cannot run with it, go on as before."""
+        job, directory = self._job, self._directory
+        request = ParallelismRequest(directory.path)
+        number, program = request.number(), directory.plan.program
+        if number is None or program is None:  # withdrawn
+            return
+        layer = {PARALLELISM.key: str(number)}
+        settings = job.configuration.layered("penstock rescale", layer, is_final=True)
+        try:
+            plan = plan_job(program, settings)
+            directory.go_on_with(plan)
+        except PenstockError as refused:
+            request.refuse(refused)
+            return
+        failpoint("rescale.planned")
+        accept_parallelism(directory, number)
+        failpoint("rescale.accepted")
+        job.sinks.close()
+        restored = restore(directory, plan, settings, job.events)
+        self._job = job.rescaled(settings, plan, self._open_sinks(plan), restored)
+        job.events.publish(job_started(plan, settings))
 
     def _run_all(self) -> None:
         job = self._job

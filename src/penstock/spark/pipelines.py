@@ -25,6 +25,7 @@ from penstock.spark.driver.restore import state_files_of
 from penstock.spark.driver.run_context import JobContext
 from penstock.spark.job.hand_over import read_hand_over, verified_files
 from penstock.spark.job.state_layout import StateLayout
+from penstock.spark.job.wanted_parallelism import Rescaling
 from penstock.spark.live.epochs.epoch_run import EpochRun, recommit
 from penstock.spark.live.run_bounds import Predecessor, is_superseded, remove_superseded
 from penstock.spark.savepoints.job_savepoints import JobSavepoints
@@ -175,7 +176,7 @@ class PipelineRuns:
         except BaseException as failure:
             seconds, report = time.monotonic() - started, executed.report
             self._count_failed(run, report, seconds)
-            if isinstance(failure, JobCancelledError):
+            if isinstance(failure, JobCancelledError | Rescaling):
                 job.events.publish(_ended(run, report, seconds, STOPPED))
             raise
         finally:

@@ -146,6 +146,24 @@ class JobContext:
     pool: str | None = None
     object_settings: StoreSettings | None = None
 
+    def rescaled(
+        self,
+        configuration: Configuration,
+        plan: PhysicalPlan,
+        sinks: SinkStage,
+        restored: Restored | None,
+    ) -> JobContext:
+        """Return the context with which the job goes on with other subtasks; counts and metrics go on."""
+        return replace(
+            self,
+            configuration=configuration,
+            plan=plan,
+            sinks=sinks,
+            restored=restored,
+            earlier={},
+            attempt=self.attempt + 1,
+        )
+
     def of_pipeline(self, pipeline: int, cancelled: threading.Event) -> JobContext:
         """Return the context of one pipeline; pipelines share all but what runs add to."""
         if len(self.plan.pipelines) == 1:

@@ -26,7 +26,7 @@
     run-1/stream-3-0/     micro-batches of a streaming one (see `penstock.spark.sources.listing.stream_writer`)
     bootstrap/            what reads the history of a changed program (see `penstock.spark.upgrade`), until `restored`
     unpublished/          a file per sink with output that readers do not see yet
-    requests/             requests for savepoints, and their results
+    requests/             requests for savepoints and for another parallelism, and their results
     savepoints/           savepoints without another target directory
     spool/                records for the driver (print, collect)
     events/               the log of the job's events (see `penstock.observe.events.event_files`)
@@ -175,6 +175,13 @@ class JobDirectory:
                 f"step {name} cannot be recorded in {self.path}: {cause}",
                 hint="Make room, or make the directory writable, and start again.",
             ) from cause
+
+    def go_on_with(self, plan: PhysicalPlan) -> None:
+        """Take another plan of the same graph, such as one with another parallelism."""
+        known = self.step("job")
+        assert known is not None, "the directory has been identified"
+        self._check_shape(known, describe_shape(plan), known["name"])
+        self.plan, self.fingerprint = plan, fingerprint(plan)
 
     def note_key_groups(self) -> None:
         """Record the number of key groups, which never decreases."""

@@ -46,6 +46,7 @@ from penstock.spark.driver.sink_stage import StagedEpoch
 from penstock.spark.failures.final_failures import FinalFailure
 from penstock.spark.job.hand_over import describe_hand_over
 from penstock.spark.job.run_outline import RunOutline
+from penstock.spark.job.wanted_parallelism import RescaleLookout
 from penstock.spark.live.epochs.epoch_files import EpochFiles
 from penstock.spark.live.epochs.epoch_job import EpochJob
 from penstock.spark.live.epochs.epoch_journal import (
@@ -196,6 +197,7 @@ class EpochRun:
         self._work = EpochWork(job.configuration.get(SINGLE_TASK_WORK).total_seconds())
         self._source_records: dict[int, int] = {}
         self._is_rescaled = False
+        self._lookout = RescaleLookout(job.directory)
         self._interval = BacklogInterval(job.configuration, job.plan, run)
         self.report = self._progress.report
 
@@ -365,9 +367,11 @@ class EpochRun:
         return recorded.positions
 
     def _check(self) -> None:
-        """Stop here if the job was cancelled, or if what sinks do beside epochs has failed."""
+        """Stop here if the job was cancelled or rescaled, or if what sinks do beside epochs has failed."""
         self._job.check_cancelled()
         self._job.sinks.check_background()
+        if not self._savepoints.is_held:  # a job that stops with a savepoint has parts of it
+            self._lookout.check()
 
     def _is_held(self, pace: EpochPace) -> bool:
         """Return whether the run must wait for a savepoint with which the job stops; then it has waited."""
