@@ -23,6 +23,7 @@ from penstock.spark.job.wanted_parallelism import (
 
 _RESCALED = Awaited(
     subject="change of parallelism",
+    done="changed its parallelism",
     comes="the end of the micro-batch",
     must_wait="keeps its parallelism",
     error=JobDirectoryError,

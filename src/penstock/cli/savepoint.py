@@ -24,6 +24,7 @@ from penstock.spark.savepoints.savepoint_requests import SavepointRequests, no_l
 
 _SAVEPOINT = Awaited(
     subject="savepoint",
+    done="took the savepoint",
     comes="the micro-batch that carries the savepoint",
     must_wait="cannot give a savepoint before it is done",
     error=SavepointError,

@@ -27,6 +27,7 @@ class Awaited:
 
     Attributes:
         subject: The answer, such as `savepoint`.
+        done: The driver has done it, such as `took the savepoint`.
         comes: What brings it, such as `the micro-batch that carries the savepoint`.
         must_wait: The reason why a batch run delays it, such as `cannot give a savepoint before it is done`.
         error: Class of the errors.
@@ -34,6 +35,7 @@ class Awaited:
     """
 
     subject: str
+    done: str
     comes: str
     must_wait: str
     error: type[PenstockError]
@@ -78,7 +80,7 @@ class AnswerOfJob:
         awaited = self._awaited
         if not self._job.is_running() and answer() is None:
             raise awaited.error(
-                f"the driver of job {self._job.name!r} ended before the {awaited.subject}",
+                f"the driver of job {self._job.name!r} ended before it {awaited.done}",
                 hint="Start the job again and repeat this command.",
             )
         run = self._job.run_without_savepoint()
