@@ -29,8 +29,8 @@ ENABLE_CODED_ROWDATA: ConfigOption[bool] = ConfigOption(
     parse=BOOLEAN,
     default=False,
     description=(
-        "Store values of declared row, tuple and map types as coded rows, with fields behind tags. "
-        "Results are the same, and a job reads state of both forms."
+        "Store values of declared row, tuple and map types as coded rows. Results are the same, "
+        "and a job reads state of both forms."
     ),
 )
 
@@ -38,9 +38,7 @@ STATE_COMPRESSION: ConfigOption[str] = ConfigOption(
     key="state.compression",
     parse=STRING,
     default="none",
-    description=(
-        "Compression of change logs and snapshots of state. A job reads state of every compression."
-    ),
+    description="Compression of change logs and snapshots; a job reads every compression.",
     check=one_of("none", "lz4", "zstd"),
 )
 
@@ -52,7 +50,7 @@ OBJECT_REUSE: ConfigOption[bool] = ConfigOption(
     parse=BOOLEAN,
     default=False,
     description=(
-        "Let operators of one task share all records without copies; then no function may change a "
+        "Let operators of one task share records without copies; then no function may change a "
         "record that another one reads. With false records are copied unless attributes make that "
         "unnecessary (FLIP-329)."
     ),
@@ -62,9 +60,7 @@ VERIFY_OBJECT_REUSE: ConfigOption[bool] = ConfigOption(
     key="pipeline.object-reuse.verify",
     parse=BOOLEAN,
     default=False,
-    description=(
-        "Check functions that promise not to use emitted values again. It is slow: for tests."
-    ),
+    description="Check functions that promise not to use emitted values again: slow, for tests.",
 )
 
 REUSE_OPTIONS: tuple[ConfigOption[Any], ...] = (OBJECT_REUSE, VERIFY_OBJECT_REUSE)
@@ -75,8 +71,8 @@ LOGGING_FORMAT: ConfigOption[str] = ConfigOption(
     parse=Parser("format", lambda text: text.strip().lower()),
     default="text",
     description=(
-        "Form of the log lines of the driver: `text` is the program's own configuration of `logging`,"
-        " `json` an object per line on stderr, with the event of the line."
+        "Log lines of the driver: `text` as the program configures `logging`, `json` as an object "
+        "per line on stderr, with the event."
     ),
     check=one_of("text", "json"),
 )
@@ -150,9 +146,7 @@ TARGET: ConfigOption[str] = ConfigOption(
     key="execution.target",
     parse=STRING,
     default="spark",
-    description=(
-        "Effect of executing a job: `spark` runs it, `plan` only shows its plan, without Spark."
-    ),
+    description="`spark` runs a job, `plan` only shows its plan, without Spark.",
     check=one_of("spark", PLAN_ONLY),
 )
 
@@ -171,9 +165,7 @@ MAX_PARALLELISM: ConfigOption[int] = ConfigOption(
     key="pipeline.max-parallelism",
     parse=INTEGER,
     default=128,
-    description=(
-        "Number of key groups, in which keyed state is stored; an upper bound of the parallelism."
-    ),
+    description="Number of key groups of keyed state; an upper bound of the parallelism.",
     check=between(1, 32_768),
 )
 
@@ -191,7 +183,7 @@ CHECKPOINT_DIR: ConfigOption[str | None] = ConfigOption(
     default=None,
     description=(
         "Directory of the progress and state of the job, also `s3://bucket/path`, `gs://` or "
-        "`abfss://`. A job with the same directory resumes; when unset, it cannot be resumed."
+        "`abfss://`. A job with the same directory resumes; without one it cannot."
     ),
     check=NOT_BLANK,
     fallback_keys=("state.checkpoints.dir",),
@@ -202,8 +194,8 @@ CHECKPOINT_INTERVAL: ConfigOption[timedelta] = ConfigOption(
     parse=DURATION,
     default=timedelta(0),
     description=(
-        "Time between the starts of two micro-batches of the live run; each ends with a checkpoint. 0"
-        " starts the next one at once."
+        "Time between the starts of two micro-batches of a live run; each ends with a checkpoint. "
+        "0 starts the next one at once."
     ),
 )
 
@@ -222,7 +214,7 @@ HISTORY: ConfigOption[str | None] = ConfigOption(
     parse=Parser("choice", lambda text: text.strip().lower()),
     default=None,
     description=(
-        "Run that reads history before a job goes live: `batch`, which is short for "
+        "Run that reads history before a job goes live: `batch`, short for "
         "`execution.checkpointing.interval-during-backlog` of 0, or `stream`, the live run. When "
         "unset, that key decides."
     ),
@@ -234,9 +226,8 @@ HISTORY_PARALLELISM: ConfigOption[int | None] = ConfigOption(
     parse=INTEGER,
     default=None,
     description=(
-        "Number of tasks per level of the batch run that reads history, at most "
-        "`pipeline.max-parallelism`; the live run has `parallelism.default`. When unset history has as "
-        "many as the live run, and as many as there are cores if the program sets no parallelism."
+        "Number of tasks per level of the batch run that reads history. When unset it is "
+        "`parallelism.default`, or the number of cores if the program sets none."
     ),
     check=Limit("must be 1 or more", lambda value: value is None or value >= 1),
 )
@@ -263,10 +254,11 @@ EVOLUTION: ConfigOption[EvolutionPolicy] = ConfigOption(
     parse=parse_enum(EvolutionPolicy),
     default=EvolutionPolicy.ASK,
     description=(
-        "Start of a program that differs from the one that made the stored state. ALLOW reads the history again for new "
-        "and changed operators, which join the others; that needs a savepoint and a new directory. KEEP "
-        "reads nothing again: changed operators keep their state, and new ones start without. REFUSE reports the "
-        "differences. The default lets the user choose at a terminal, and is REFUSE elsewhere."
+        "Start of a program that differs from that of the stored state. ALLOW reads the history "
+        "again for new and changed operators; that needs a savepoint and a new directory. KEEP "
+        "reads nothing again: changed operators keep their state, and new ones start without. "
+        "REFUSE reports the differences. The default lets the user choose at a terminal, and is "
+        "REFUSE elsewhere."
     ),
 )
 
@@ -295,7 +287,7 @@ FRAME_RECORDS: ConfigOption[int] = ConfigOption(
     key="execution.frame.max-records",
     parse=INTEGER,
     default=4096,
-    description="Largest number of records in one frame, the unit of an exchange.",
+    description="Most records in one frame, the unit of an exchange.",
     check=between(1, 1_000_000),
 )
 
@@ -304,8 +296,8 @@ SORTED_INPUTS_MEMORY: ConfigOption[int] = ConfigOption(
     parse=MEMORY,
     default=256 << 20,
     description=(
-        "Memory in bytes for the records of one key group in a batch run. A larger key group is "
-        "spilled to Spark's local directories. Results are the same."
+        "Memory in bytes for the records of one key group in a batch run; more are spilled to "
+        "Spark's local directories. Results are the same."
     ),
     check=Limit("must be 1 or more", lambda value: value >= 1),
 )
@@ -314,7 +306,7 @@ MAX_RECORDS_PER_BATCH: ConfigOption[int] = ConfigOption(
     key="execution.live.max-records-per-batch",
     parse=INTEGER,
     default=1_000_000,
-    description="Largest number of records that one micro-batch takes from each source.",
+    description="Most records that one micro-batch takes from each source.",
     check=Limit("must be 1 or more", lambda value: value >= 1),
 )
 
@@ -322,7 +314,7 @@ MAX_FILES_PER_BATCH: ConfigOption[int] = ConfigOption(
     key="execution.live.max-files-per-batch",
     parse=INTEGER,
     default=8,
-    description=("Largest number of new files that one micro-batch takes from each file source."),
+    description="Most new files that one micro-batch takes from each file source.",
     check=Limit("must be 1 or more", lambda value: value >= 1),
 )
 
@@ -344,8 +336,8 @@ SAVEPOINT_DIR: ConfigOption[str | None] = ConfigOption(
     parse=STRING,
     default=None,
     description=(
-        "Directory of savepoints, unless a request names another; also `s3://bucket/path`, `gs://` or"
-        " `abfss://`. When unset it is `savepoints` in the checkpoint directory."
+        "Directory of savepoints, unless a request names another; also a URL of a store. When "
+        "unset it is `savepoints` in the checkpoint directory."
     ),
     check=NOT_BLANK,
     fallback_keys=("state.savepoints.dir",),
@@ -356,8 +348,8 @@ RECOVERY_PATH: ConfigOption[str | None] = ConfigOption(
     parse=STRING,
     default=None,
     description=(
-        "Savepoint from which a new job starts, also `s3://bucket/path`, `gs://` or `abfss://`. It "
-        "has no effect if the checkpoint directory is already in use."
+        "Savepoint from which a new job starts, also a URL of a store. Without effect if the "
+        "checkpoint directory is already in use."
     ),
     check=NOT_BLANK,
     fallback_keys=("execution.savepoint.path",),
@@ -368,8 +360,8 @@ IGNORE_UNCLAIMED_STATE: ConfigOption[bool] = ConfigOption(
     parse=BOOLEAN,
     default=False,
     description=(
-        "Start from a savepoint without state of operators, or positions of sources, that the program"
-        " no longer has."
+        "Start from a savepoint without state or positions of operators and sources that the "
+        "program no longer has."
     ),
     fallback_keys=("execution.savepoint.ignore-unclaimed-state",),
 )

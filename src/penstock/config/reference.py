@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 
 from penstock.config.accepted_options import REFUSED_KEYS
@@ -87,11 +88,17 @@ def _is_ignored(text: str) -> bool:
     return text.startswith(_IGNORED)
 
 
+def _names_choices(option: ConfigOption[T], requirement: str) -> bool:
+    """Return whether the description has all values that the requirement lists."""
+    choices = re.split(", | or ", requirement.removeprefix("one of "))
+    return all(f"`{choice}`" in option.description for choice in choices)
+
+
 def _row(option: ConfigOption[T]) -> str:
     default = "unset" if option.default is None else f"`{to_text(option.default)}`"
     meaning = [option.description]
-    if option.check not in {ANY_VALUE, NOT_BLANK}:
-        requirement = option.check.requirement.removeprefix("must be ")
+    requirement = option.check.requirement.removeprefix("must be ")
+    if option.check not in {ANY_VALUE, NOT_BLANK} and not _names_choices(option, requirement):
         meaning.append(f"{requirement[:1].upper()}{requirement[1:]}.")
     if option.deprecated is not None:
         meaning.append(f"Deprecated. {option.deprecated}")

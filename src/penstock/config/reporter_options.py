@@ -17,8 +17,8 @@ UI_PORT: ConfigOption[int | None] = ConfigOption(
     default=None,
     description=(
         "Port of a server in the driver, with the page of the jobs, `/metrics` for Prometheus and "
-        "`/status` as JSON. 0 is any free port, which the log shows. When unset there is no server. "
-        "It needs the extra `ui`."
+        "`/status` as JSON. 0 is any free port, which the log shows; unset is no server. It needs "
+        "the extra `ui`."
     ),
     check=Limit(
         f"must be between 0 and {_MOST_PORT:,}",
@@ -55,9 +55,9 @@ UI_TOKEN: ConfigOption[str | None] = ConfigOption(
     parse=STRING,
     default=None,
     description=(
-        "Secret of those who may take savepoints and stop the job with the page, at its address with "
-        "`#token=…`. When unset, `penstock run --ui` makes one; in other programs the page reads "
-        "only."
+        "Secret for taking savepoints and stopping the job with the page, at its address with "
+        "`#token=…`. When unset, `penstock run --ui` makes one; in other programs the page only "
+        "reads."
     ),
     check=Limit(
         "must have 16 characters or more: letters, digits, `-`, `_`, `.` and `~`",
@@ -89,8 +89,8 @@ OTEL_ENDPOINT: ConfigOption[str | None] = ConfigOption(
     parse=STRING,
     default=None,
     description=(
-        "Address of the collector, such as `http://localhost:4318`. When unset it comes from the "
-        "environment, else it is this example."
+        "Address of the collector. When unset it comes from the environment, else it is "
+        "`http://localhost:4318`."
     ),
     check=NOT_BLANK,
 )
@@ -107,7 +107,7 @@ OTEL_MICRO_BATCH_INTERVAL: ConfigOption[timedelta] = ConfigOption(
     key="otel.micro-batch-interval",
     parse=DURATION,
     default=timedelta(seconds=10),
-    description="Least time between two micro-batches of a run that have a span.",
+    description="Least time between two micro-batches with a span.",
     check=_POSITIVE,
 )
 
@@ -148,7 +148,7 @@ OPENLINEAGE_INTERVAL: ConfigOption[timedelta] = ConfigOption(
     parse=DURATION,
     default=timedelta(seconds=60),
     description=(
-        "Least time between two events RUNNING of a job that only have new numbers of records."
+        "Least time between two events RUNNING of a job in which only numbers of records are new."
     ),
     check=_POSITIVE,
 )
@@ -158,8 +158,8 @@ METRICS_LOG_INTERVAL: ConfigOption[timedelta | None] = ConfigOption(
     parse=DURATION,
     default=None,
     description=(
-        "Least time between two log lines with all metrics of a job, at INFO. When unset they are "
-        "logged at DEBUG whenever they change."
+        "Least time between two log lines with all metrics, at INFO. When unset they are logged "
+        "at DEBUG whenever they change."
     ),
     check=_POSITIVE,
 )

@@ -23,9 +23,9 @@ RESTART_STRATEGY: ConfigOption[str] = ConfigOption(
     parse=Parser("strategy", lambda text: _STRATEGIES.get(text.strip().lower(), text.strip())),
     default="none",
     description=(
-        "Reaction to a failure of a job. `none` fails it; the others start it again from its last "
-        "checkpoint, a batch run from its beginning: `fixed-delay` after the same time, `exponential-"
-        "delay` after a growing time, `failure-rate` unless it fails too often."
+        "Reaction to a failure of a job. `none` fails it; the others start it from its last "
+        "checkpoint, a batch run from its beginning: `fixed-delay` after the same time, "
+        "`exponential-delay` after a growing time, `failure-rate` unless it fails too often."
     ),
     check=one_of("none", "fixed-delay", "exponential-delay", "failure-rate"),
     fallback_keys=("restart-strategy",),
@@ -35,7 +35,7 @@ FIXED_ATTEMPTS: ConfigOption[int] = ConfigOption(
     key="restart-strategy.fixed-delay.attempts",
     parse=INTEGER,
     default=1,
-    description="Number of times that `fixed-delay` starts the job again.",
+    description="Number of times that the job is started again.",
     check=Limit("must be 0 or more", lambda value: value >= 0),
 )
 
@@ -43,14 +43,14 @@ FIXED_DELAY: ConfigOption[timedelta] = ConfigOption(
     key="restart-strategy.fixed-delay.delay",
     parse=DURATION,
     default=timedelta(seconds=1),
-    description="Time between a failure and the next start under `fixed-delay`.",
+    description="Time between a failure and the next start.",
 )
 
 EXPONENTIAL_INITIAL: ConfigOption[timedelta] = ConfigOption(
     key="restart-strategy.exponential-delay.initial-backoff",
     parse=DURATION,
     default=timedelta(seconds=1),
-    description="Time between the first failure and the next start under `exponential-delay`.",
+    description="Time between the first failure and the next start.",
     check=_NOT_ZERO,
 )
 
@@ -58,7 +58,7 @@ EXPONENTIAL_MAXIMUM: ConfigOption[timedelta] = ConfigOption(
     key="restart-strategy.exponential-delay.max-backoff",
     parse=DURATION,
     default=timedelta(minutes=1),
-    description="Longest time between a failure and the next start under `exponential-delay`.",
+    description="Longest time between a failure and the next start.",
     check=_NOT_ZERO,
 )
 
@@ -66,7 +66,7 @@ EXPONENTIAL_MULTIPLIER: ConfigOption[float] = ConfigOption(
     key="restart-strategy.exponential-delay.backoff-multiplier",
     parse=NUMBER,
     default=1.5,
-    description="Factor by which the time grows with each failure under `exponential-delay`.",
+    description="Factor by which the time grows with each failure.",
     check=Limit("must be 1 or more", lambda value: value >= 1),
 )
 
@@ -74,14 +74,14 @@ EXPONENTIAL_RESET: ConfigOption[timedelta] = ConfigOption(
     key="restart-strategy.exponential-delay.reset-backoff-threshold",
     parse=DURATION,
     default=timedelta(hours=1),
-    description="Time without a failure after which `exponential-delay` begins anew.",
+    description="Time without a failure after which the time is the initial one again.",
 )
 
 EXPONENTIAL_JITTER: ConfigOption[float] = ConfigOption(
     key="restart-strategy.exponential-delay.jitter-factor",
     parse=NUMBER,
     default=0.1,
-    description="Largest random part of the time, up or down, under `exponential-delay`.",
+    description="Largest random part of the time, up or down.",
     check=Limit("must be between 0 and 1", lambda value: 0 <= value <= 1),
 )
 
@@ -89,10 +89,7 @@ EXPONENTIAL_ATTEMPTS: ConfigOption[int | None] = ConfigOption(
     key="restart-strategy.exponential-delay.attempts-before-reset-backoff",
     parse=INTEGER,
     default=None,
-    description=(
-        "Number of times that `exponential-delay` starts the job again before it fails; without limit"
-        " when unset."
-    ),
+    description="Number of times that the job is started again; unset is without limit.",
     check=Limit("must be 0 or more", lambda value: value is None or value >= 0),
 )
 
@@ -100,7 +97,7 @@ RATE_FAILURES: ConfigOption[int] = ConfigOption(
     key="restart-strategy.failure-rate.max-failures-per-interval",
     parse=INTEGER,
     default=1,
-    description="Number of failures within the interval that `failure-rate` allows.",
+    description="Most failures within the interval.",
     check=Limit("must be 1 or more", lambda value: value >= 1),
 )
 
@@ -108,14 +105,14 @@ RATE_INTERVAL: ConfigOption[timedelta] = ConfigOption(
     key="restart-strategy.failure-rate.failure-rate-interval",
     parse=DURATION,
     default=timedelta(minutes=1),
-    description="The interval in which `failure-rate` counts failures.",
+    description="Interval in which failures count.",
 )
 
 RATE_DELAY: ConfigOption[timedelta] = ConfigOption(
     key="restart-strategy.failure-rate.delay",
     parse=DURATION,
     default=timedelta(seconds=1),
-    description="Time between a failure and the next start under `failure-rate`.",
+    description="Time between a failure and the next start.",
 )
 
 OPTIONS_OF: dict[str, tuple[ConfigOption[Any], ...]] = {

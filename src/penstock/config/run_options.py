@@ -13,9 +13,9 @@ SINGLE_TASK_WORK: ConfigOption[timedelta] = ConfigOption(
     parse=DURATION,
     default=timedelta(milliseconds=30),
     description=(
-        "An epoch with less work than this runs as one Spark task. Work is the time of user "
-        "functions, state and sinks, estimated from earlier epochs. 0 always uses a stage per level. "
-        "Results are the same."
+        "An epoch with less work than this is one Spark task. Work is the time of user functions, "
+        "state and sinks, estimated from earlier epochs. 0 always uses a stage per level. Results "
+        "are the same."
     ),
 )
 
@@ -28,8 +28,8 @@ BATCH_COMBINE: ConfigOption[bool] = ConfigOption(
     parse=BOOLEAN,
     default=True,
     description=(
-        "Let a batch run combine the records of a key before the exchange, where only the last result"
-        " counts and the order of calls cannot matter. Results are the same."
+        "Let a batch run combine records of a key before the exchange, where only the last result "
+        "counts and order cannot matter. Results are the same."
     ),
 )
 
@@ -38,8 +38,8 @@ BATCH_EXPRESSIONS: ConfigOption[bool] = ConfigOption(
     parse=BOOLEAN,
     default=True,
     description=(
-        "Let Spark SQL compute expressions of columns directly behind a DataFrame or files of columns"
-        " in a batch run. Results are the same."
+        "Let Spark SQL compute expressions directly behind a DataFrame or files of columns in a "
+        "batch run. Results are the same."
     ),
 )
 
@@ -48,8 +48,8 @@ BATCH_QUERIES: ConfigOption[bool] = ConfigOption(
     parse=BOOLEAN,
     default=True,
     description=(
-        "Let Spark SQL compute whole queries of SQL in a batch job, where all parts have the same "
-        "meaning there. Rows are the same."
+        "Let Spark SQL compute whole queries of SQL in a batch job, where all parts mean the same "
+        "there. Rows are the same."
     ),
 )
 
@@ -74,8 +74,8 @@ BACKLOG_OUTPUT: ConfigOption[str] = ConfigOption(
     parse=Parser("choice", lambda text: text.strip().lower()),
     default="all",
     description=(
-        "Results of rolling operators (`reduce`, `sum`, …, `last_value`) while history is read as a "
-        "batch run: `all`, one per record, or only the `latest` one of each key."
+        "Results of rolling operators (`reduce`, `sum`, …, `last_value`) while history is read as "
+        "a batch run: `all`, one per record, or only the `latest` of each key."
     ),
     check=one_of("all", "latest"),
 )
@@ -96,8 +96,8 @@ BACKLOG_TASKS: ConfigOption[int | None] = ConfigOption(
     parse=INTEGER,
     default=None,
     description=(
-        "Most tasks in which history of a pipeline is read as a batch run while the job has other "
-        "pipelines. When unset there is one fewer than cores for each other pipeline that goes live."
+        "Most tasks of a batch run of one pipeline while the job has other pipelines. When unset "
+        "there is one fewer than cores for each other pipeline that goes live."
     ),
     check=Limit("must be 1 or more", lambda value: value is None or value >= 1),
 )
@@ -107,9 +107,8 @@ CATCH_UP_FACTOR: ConfigOption[int | None] = ConfigOption(
     parse=INTEGER,
     default=None,
     description=(
-        "While more records or files wait than this many usual micro-batches, a micro-batch takes up "
-        "to so many times the usual number. 1 never takes more. When unset it is 4, but 1 where the "
-        "usual number is set."
+        "Largest multiple of the usual records or files that a micro-batch takes, while more than "
+        "that wait. 1 never takes more. When unset it is 4, or 1 where the usual number is set."
     ),
     check=Limit("must be 1 or more", lambda value: value is None or value >= 1),
 )
@@ -182,8 +181,9 @@ FORCE_TIMESTAMP_SUPPORT: ConfigOption[bool] = ConfigOption(
     parse=BOOLEAN,
     default=True,
     description=(
-        "Let records always have timestamps. With false, a job without watermark strategies and with "
-        "`pipeline.auto-watermark-interval` of 0 runs without timestamps and watermarks (FLIP-330)."
+        "Let records always have timestamps. With false, a job without watermark strategies and "
+        "with `pipeline.auto-watermark-interval` of 0 has no timestamps and watermarks "
+        "(FLIP-330)."
     ),
     deprecated=(
         "A later major version leaves timestamps out wherever there is no watermark strategy."
@@ -204,8 +204,8 @@ LOCAL_TIME_ZONE: ConfigOption[str] = ConfigOption(
     parse=ZONE,
     default="UTC",
     description=(
-        "Zone in which SQL shows instants (TIMESTAMP_LTZ) and takes times without a zone: a name such"
-        " as `Europe/Berlin`, or an offset such as `GMT-08:00`."
+        "Zone of instants (TIMESTAMP_LTZ) and of times without a zone in SQL: a name such as "
+        "`Europe/Berlin`, or an offset such as `GMT-08:00`."
     ),
 )
 
@@ -214,7 +214,7 @@ AUTO_WATERMARK_INTERVAL: ConfigOption[timedelta] = ConfigOption(
     parse=DURATION,
     default=timedelta(milliseconds=200),
     description=(
-        "Watermarks advance with every micro-batch, at any interval. 0 is a condition of "
+        "Watermarks advance with every micro-batch. 0 is a condition of "
         "`pipeline.force-timestamp-support`."
     ),
 )
@@ -224,8 +224,8 @@ LATENCY_INTERVAL: ConfigOption[timedelta] = ConfigOption(
     parse=DURATION,
     default=timedelta(0),
     description=(
-        "Least time between two latency markers that a subtask of a source sends through a live run, "
-        "for the metrics `<uid>.latency.<source>`; 0 sends none."
+        "Least time between two latency markers of a subtask of a source, for the metrics "
+        "`<uid>.latency.<source>`; 0 sends none."
     ),
 )
 
@@ -234,8 +234,8 @@ LATENCY_GRANULARITY: ConfigOption[str] = ConfigOption(
     parse=Parser("choice", lambda text: text.strip().lower()),
     default="operator",
     description=(
-        "Granularity of latencies: one metric `<uid>.latency` per operator (`single`), one per source"
-        " (`operator`), or one per subtask of a source (`subtask`)."
+        "One metric `<uid>.latency` per operator (`single`), one per source (`operator`), or one "
+        "per subtask of a source (`subtask`)."
     ),
     check=one_of("single", "operator", "subtask"),
 )
@@ -245,7 +245,7 @@ LATENCY_HISTORY_SIZE: ConfigOption[int | None] = ConfigOption(
     parse=INTEGER,
     default=None,
     description=(
-        "Number of latencies in a metric, the latest ones of all subtasks. When unset, it has all "
+        "Number of latencies in a metric, the latest of all subtasks. When unset, it has all "
         "since the job started."
     ),
     check=Limit("must be 1 or more", lambda value: value is None or value >= 1),
