@@ -18,13 +18,17 @@ from penstock.sql.tables.definition import Connector, StoredColumn, TableDefinit
 from penstock.sql.tables.formats.table import FORMATS
 from penstock.sql.tables.options import TableOption, TableOptions, checked_options, owner_of
 
-CONNECTOR = TableOption("connector", STRING, "Of the table.", is_required=True)
+CONNECTOR = TableOption("connector", STRING, "Connector of the table.", is_required=True)
 
 SCAN_PARALLELISM = TableOption(
-    "scan.parallelism", INTEGER, "How many subtasks read the table; without it that of the job."
+    "scan.parallelism",
+    INTEGER,
+    "Number of subtasks that read the table; by default that of the job.",
 )
 SINK_PARALLELISM = TableOption(
-    "sink.parallelism", INTEGER, "How many subtasks write the table; without it that of its rows."
+    "sink.parallelism",
+    INTEGER,
+    "Number of subtasks that write the table; by default that of its rows.",
 )
 
 

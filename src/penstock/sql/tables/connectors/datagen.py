@@ -21,17 +21,17 @@ Make = Callable[[int, Random], Any]
 """Makes the value of a row number, with a source of chance that depends on the number only."""
 
 _RATE = TableOption("rows-per-second", INTEGER, "Rate of a live run.", default=10_000)
-_COUNT = TableOption("number-of-rows", INTEGER, "How many rows; without it the table never ends.")
+_COUNT = TableOption("number-of-rows", INTEGER, "Number of rows; by default the table never ends.")
 _START = TableOption(
     "start-time",
     STRING,
-    "Ours. Time of the first row; the next ones are later by the time that the rate gives each.",
+    "Ours. Time of the first row; the others follow at the rate.",
     default="2026-01-01 00:00:00",
 )
 _FIELDS = TableOption(
     "fields.*",
     STRING,
-    "Of a column: `kind` (random or sequence), `min`, `max`, `length`, `start`, `end`, `null-rate`, `max-past`.",
+    "Values of a column: `kind` (random or sequence), `min`, `max`, `length`, `start`, `end`, `null-rate`, `max-past`.",
 )
 _PROPERTIES = ("kind", "min", "max", "length", "start", "end", "null-rate", "max-past")
 _LETTERS = string.hexdigits[:16]

@@ -19,18 +19,16 @@ _PATH = TableOption("table-path", parse.STRING, "Directory of the table.", is_re
 _MODE = TableOption(
     "mode",
     parse.STRING,
-    "For reading: the current table, or later additions, too.",
+    "Read the current table, or later additions, too.",
     default="batch",
     choices=("batch", "streaming"),
 )
-_AS_OF = TableOption("versionAsOf", parse.INTEGER, "Version that is read as a whole.")
-_FROM = TableOption(
-    "startingVersion", parse.INTEGER, "First version whose rows are read, without those before."
-)
+_AS_OF = TableOption("versionAsOf", parse.INTEGER, "Version to read as a whole.")
+_FROM = TableOption("startingVersion", parse.INTEGER, "First version whose rows are read.")
 _FEED = TableOption(
     "readChangeFeed",
     parse.BOOLEAN,
-    "Ours. Read updates and deletions, too; the table has to have its change data feed on.",
+    "Ours. Read updates and deletions, too; the table needs its change data feed.",
     default=False,
 )
 

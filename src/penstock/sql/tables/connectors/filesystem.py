@@ -24,18 +24,18 @@ from penstock.types.types import Types
 COLUMN_FORMATS = ("parquet", "orc")
 """Formats of files that Spark reads as columns."""
 
-_PATH = TableOption("path", STRING, "A file, a directory, or a pattern.", is_required=True)
+_PATH = TableOption("path", STRING, "File, directory, or pattern.", is_required=True)
 _FORMAT = TableOption(
     "format",
     STRING,
-    "Of the files.",
+    "Format of the files.",
     is_required=True,
     choices=(*COLUMN_FORMATS, *FORMATS),
 )
 _MONITOR = TableOption(
     "source.monitor-interval",
     DURATION,
-    "Also read files that appear later, and look for them so often. Without it the table ends.",
+    "Time between searches for new files; by default the table ends.",
 )
 _FILE_SIZE = TableOption(
     "sink.rolling-policy.file-size", MEMORY, "Size at which a task begins another file."

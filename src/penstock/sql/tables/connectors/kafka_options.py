@@ -13,64 +13,64 @@ PLAIN = tuple(name for name, found in FORMATS.items() if not found.is_changelog)
 MODES = ("earliest-offset", "latest-offset", "group-offsets", "timestamp", "specific-offsets")
 
 TOPIC = TableOption(
-    "topic", parse.STRING, "Name of the topic; of a source several with `;` between."
+    "topic", parse.STRING, "Name of the topic; a source may have several, separated by `;`."
 )
 PATTERN = TableOption("topic-pattern", parse.STRING, "Regular expression of the topics to read.")
 SERVERS = TableOption(
     "properties.bootstrap.servers", parse.STRING, "`host:port` of the brokers.", is_required=True
 )
 PROPERTIES = TableOption("properties.*", parse.STRING, "Properties of the clients.")
-FORMAT = TableOption("format", parse.STRING, "Of values.", choices=NAMES)
-VALUE_FORMAT = TableOption("value.format", parse.STRING, "The same as `format`.", choices=NAMES)
-KEY_FORMAT = TableOption("key.format", parse.STRING, "Of keys.", choices=PLAIN)
-KEY_FIELDS = TableOption(
-    "key.fields", parse.STRING, "Columns that keys have, with `;` between them."
-)
+FORMAT = TableOption("format", parse.STRING, "Format of values.", choices=NAMES)
+VALUE_FORMAT = TableOption("value.format", parse.STRING, "Other name of `format`.", choices=NAMES)
+KEY_FORMAT = TableOption("key.format", parse.STRING, "Format of keys.", choices=PLAIN)
+KEY_FIELDS = TableOption("key.fields", parse.STRING, "Columns of keys, separated by `;`.")
 KEY_PREFIX = TableOption(
     "key.fields-prefix",
     parse.STRING,
-    "Prefix of the names of these columns, which keys do not have.",
+    "Prefix of the names of these columns, which keys lack.",
 )
 INCLUDE = TableOption(
     "value.fields-include",
     parse.STRING,
-    "Whether values have the columns of the key, too.",
+    "Columns of values: all, or those that the key lacks.",
     default="ALL",
     choices=("ALL", "EXCEPT_KEY"),
 )
 START = TableOption(
     "scan.startup.mode",
     parse.STRING,
-    "Where reading begins.",
+    "First position.",
     default="group-offsets",
     choices=MODES,
 )
 START_MILLIS = TableOption(
-    "scan.startup.timestamp-millis", parse.INTEGER, "Of the mode `timestamp`."
+    "scan.startup.timestamp-millis", parse.INTEGER, "Time of the mode `timestamp`."
 )
 START_OFFSETS = TableOption(
     "scan.startup.specific-offsets",
     parse.STRING,
-    "Of that mode: `partition:0,offset:42;partition:1,offset:300`.",
+    "Offsets of that mode: `partition:0,offset:42;partition:1,offset:300`.",
 )
 END = TableOption(
     "scan.bounded.mode",
     parse.STRING,
-    "Where reading ends; `unbounded` is never.",
+    "Last position, or none.",
     default="unbounded",
     choices=("unbounded", *MODES[1:]),
 )
-END_MILLIS = TableOption("scan.bounded.timestamp-millis", parse.INTEGER, "Of the mode `timestamp`.")
-END_OFFSETS = TableOption("scan.bounded.specific-offsets", parse.STRING, "Of that mode.")
+END_MILLIS = TableOption(
+    "scan.bounded.timestamp-millis", parse.INTEGER, "Time of the mode `timestamp`."
+)
+END_OFFSETS = TableOption("scan.bounded.specific-offsets", parse.STRING, "Offsets of that mode.")
 DISCOVERY = TableOption(
     "scan.topic-partition-discovery.interval",
     parse.DURATION,
-    "How often new partitions are looked for.",
+    "Time between searches for new partitions.",
 )
 GUARANTEE = TableOption(
     "sink.delivery-guarantee",
     parse.STRING,
-    "The delivery guarantee.",
+    "Delivery guarantee.",
     default="at-least-once",
     choices=("exactly-once", "at-least-once", "none"),
 )
@@ -78,7 +78,7 @@ PREFIX = TableOption("sink.transactional-id-prefix", parse.STRING, "Prefix of tr
 HISTORY = TableOption(
     "history.path",
     parse.STRING,
-    "Ours. Files that are read before the topic: history, which is read as a batch.",
+    "Ours. Files of history, before the topic.",
 )
 HISTORY_FORMAT = TableOption(
     "history.format",
@@ -90,8 +90,7 @@ HISTORY_FORMAT = TableOption(
 HISTORY_TIME = TableOption(
     "history.timestamp-column",
     parse.STRING,
-    "Ours. The topic is read from the first record behind the greatest value of this column in the files; without it "
-    "from the position of `scan.startup.mode`.",
+    "Ours. The topic begins behind the greatest value of this column in the files; by default at `scan.startup.mode`.",
 )
 
 COMMON = (TOPIC, SERVERS, PROPERTIES, VALUE_FORMAT, KEY_FORMAT, KEY_PREFIX, INCLUDE)

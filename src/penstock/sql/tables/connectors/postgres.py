@@ -20,43 +20,43 @@ from penstock.sql.tables.options import TableOption
 
 _URL = TableOption("url", parse.STRING, "`jdbc:postgresql://host:port/database`.", is_required=True)
 _TABLE = TableOption(
-    "table-name", parse.STRING, "Of the table, perhaps with its schema.", is_required=True
+    "table-name", parse.STRING, "Name of the table, perhaps with its schema.", is_required=True
 )
-_USER = TableOption("username", parse.STRING, "The user; without it that of the URL.")
+_USER = TableOption("username", parse.STRING, "User; by default that of the URL.")
 _PASSWORD = TableOption(
     "password",
     parse.STRING,
-    "Its password; without it the one that libpq finds, such as PGPASSWORD.",
+    "Password; by default the one that libpq finds, such as PGPASSWORD.",
 )
-_DRIVER = TableOption("driver", parse.STRING, "A class of Java, which is not used.")
+_DRIVER = TableOption("driver", parse.STRING, "Class of Java, without effect.")
 _GUARANTEE = TableOption(
     "sink.delivery-guarantee",
     parse.STRING,
-    "Ours. The delivery guarantee.",
+    "Ours. Delivery guarantee.",
     default="exactly-once",
     choices=("exactly-once", "at-least-once"),
 )
-_HOST = TableOption("hostname", parse.STRING, "Of the server.", is_required=True)
-_PORT = TableOption("port", parse.INTEGER, "Of the server.", default=5432)
-_DATABASE = TableOption("database-name", parse.STRING, "The database.", is_required=True)
-_SCHEMA = TableOption("schema-name", parse.STRING, "Of the table.", default="public")
-_SLOT = TableOption("slot.name", parse.STRING, "Of the replication slot.", is_required=True)
+_HOST = TableOption("hostname", parse.STRING, "Host of the server.", is_required=True)
+_PORT = TableOption("port", parse.INTEGER, "Port of the server.", default=5432)
+_DATABASE = TableOption("database-name", parse.STRING, "Name of the database.", is_required=True)
+_SCHEMA = TableOption("schema-name", parse.STRING, "Schema of the table.", default="public")
+_SLOT = TableOption("slot.name", parse.STRING, "Name of the replication slot.", is_required=True)
 _PLUGIN = TableOption(
     "decoding.plugin.name",
     parse.STRING,
-    "Only `pgoutput`.",
+    "Plugin of the slot.",
     default="pgoutput",
     choices=("pgoutput",),
 )
 _PUBLICATION = TableOption(
     "debezium.publication.name",
     parse.STRING,
-    "A publication that is there; without it one is made.",
+    "Existing publication; by default the job makes one.",
 )
 _BEYOND = TableOption(
     "scan.values-beyond-python",
     parse.STRING,
-    "Ours. Dates and times such as `infinity` and `24:00:00`: an error, NULL, or the nearest that there is.",
+    "Ours. Dates and times such as `infinity` and `24:00:00`: an error, NULL, or the nearest value.",
     default=ERROR,
     choices=(ERROR, NONE, CLAMP),
 )

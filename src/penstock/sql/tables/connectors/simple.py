@@ -8,9 +8,9 @@ from penstock.connectors.python.print_sink import PrintSink
 from penstock.sql.tables.definition import Connector, TableDefinition, TableSink, Takes
 from penstock.sql.tables.options import TableOption
 
-_IDENTIFIER = TableOption("print-identifier", STRING, "Begin of every line.")
+_IDENTIFIER = TableOption("print-identifier", STRING, "Prefix of every line.")
 _ERRORS = TableOption(
-    "standard-error", BOOLEAN, "Only `false`: lines go to standard output.", default=False
+    "standard-error", BOOLEAN, "Always `false`: lines go to standard output.", default=False
 )
 
 
@@ -30,7 +30,7 @@ PRINT = Connector(
 )
 BLACKHOLE = Connector(
     "blackhole",
-    "nothing is kept",
+    "a sink that drops all rows",
     (),
     None,
     lambda _: TableSink(DiscardingSink(), Takes.CHANGES),

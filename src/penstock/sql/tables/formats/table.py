@@ -55,7 +55,7 @@ def _of_json(name: str) -> tuple[TableOption[Any], ...]:
         TableOption(
             f"{name}.timestamp-format.standard",
             STRING,
-            "How timestamps are written: with a space or with a T between date and time. Both are read.",
+            "Form of written timestamps: a space or a T between date and time; both are read.",
             default="SQL",
             choices=_TIMESTAMPS,
         ),
@@ -73,17 +73,17 @@ _DEBEZIUM = _of_json("debezium-json")
 _DEBEZIUM_SCHEMA = TableOption(
     "debezium-json.schema-include",
     BOOLEAN,
-    "Whether messages have the schema of Kafka Connect around them. Both are read, whatever it is.",
+    "Write the schema of Kafka Connect around messages; both forms are read.",
     default=False,
 )
 _CSV_TEXTS = {
-    "csv.field-delimiter": ("delimiter", "Between fields.", ","),
-    "csv.array-element-delimiter": ("array_delimiter", "Between elements of an ARRAY.", ";"),
-    "csv.quote-character": ("quote", "Around fields that need it.", '"'),
-    "csv.escape-character": ("escape", "Before a character that is meant literally.", None),
+    "csv.field-delimiter": ("delimiter", "Separator of fields.", ","),
+    "csv.array-element-delimiter": ("array_delimiter", "Separator of elements of an ARRAY.", ";"),
+    "csv.quote-character": ("quote", "Quote of fields that need one.", '"'),
+    "csv.escape-character": ("escape", "Escape of one literal character.", None),
     "csv.null-literal": (
         "null_literal",
-        "Text of NULL, without quotes. Unset, NULL is an empty field, and a quoted one an empty STRING.",
+        "Text of NULL, without quotes; by default an empty field without quotes.",
         None,
     ),
 }
@@ -93,7 +93,7 @@ _CSV: Mapping[str, TableOption[str]] = {
 }
 _CSV_UNQUOTED = TableOption("csv.disable-quote-character", BOOLEAN, "Quote nothing.", default=False)
 _CSV_COMMENTS = TableOption(
-    "csv.allow-comments", BOOLEAN, "Pass over lines that begin with #.", default=False
+    "csv.allow-comments", BOOLEAN, "Skip lines that begin with #.", default=False
 )
 _CSV_SKIPS = TableOption(
     "csv.ignore-parse-errors",
@@ -101,7 +101,7 @@ _CSV_SKIPS = TableOption(
     "Read an unreadable field as NULL, and skip an unreadable line.",
     default=False,
 )
-_RAW_CHARSET = TableOption("raw.charset", STRING, "Of a STRING.", default="UTF-8")
+_RAW_CHARSET = TableOption("raw.charset", STRING, "Encoding of a STRING.", default="UTF-8")
 
 
 def _is_iso(options: TableOptions, option: TableOption[str]) -> bool:
