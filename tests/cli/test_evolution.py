@@ -12,7 +12,7 @@ from penstock.api.environment.job import PlanReady
 from penstock.cli.plan import planned_by
 from penstock.common import Configuration
 from penstock.config.configuration import set_process_overrides
-from penstock.config.options import EvolutionPolicy
+from penstock.config.options import RECOVERY_PATH, EvolutionPolicy
 from penstock.errors import EvolutionError
 from penstock.plan.compat.evolution import compare
 from penstock.runtime.task.report import Report
@@ -281,3 +281,35 @@ def test_without_a_terminal_nobody_is_asked(job, saved):
         decide(evolution, Configuration(), (EvolutionPolicy.KEEP,))
     assert "penstock upgrade OLD_DIR NEW_DIR JOB.PY" in str(refused.value)
     assert "to allow" not in str(refused.value)
+
+
+def test_a_shadow_tells_what_it_reads_and_writes(penstock, job, running, tmp_path, monkeypatch):
+    started: list[object] = []
+    monkeypatch.setattr("penstock.cli.shadow.run_script", lambda *given: started.append(given))
+    new = tmp_path / "new"
+    for sinks, written in (("files", "text files"), ("discard", "digest of text rows")):
+        result = penstock(
+            "shadow", job, "--of", str(running.path), "--into", str(new), "--sinks", sinks
+        )
+        assert result.exit_code == 0, result.stderr
+        assert result.stderr.splitlines()[1:] == [
+            f"shadow of {running.path}, in {new}",
+            "  source files: 0 files (0.0 MiB)",
+            f"  sink files: {written} in {new}/outputs/out",
+        ]
+    assert len(started) == 2
+    assert Configuration().get(RECOVERY_PATH) == str(new / "shadow")
+    begun = manifest_at(new / "shadow")
+    assert (begun.operators, begun.sinks, begun.job_id) == ((), (), running.job_id)
+
+
+def test_a_shadow_that_cannot_be_leaves_nothing(penstock, job, running, tmp_path):
+    old, new = str(running.path), tmp_path / "new"
+    for of, into, args, problem in [
+        (old, old, (), f"a job and its shadow would both be in {old}"),
+        (old, new, ("--", "--generated"), "source files: it was files, and is generator"),
+        (tmp_path, new, (), "is not a checkpoint directory"),
+    ]:
+        result = penstock("shadow", job, "--of", str(of), "--into", str(into), *args)
+        assert (result.exit_code, problem in result.stderr) == (1, True), result.stderr
+    assert not new.exists()

@@ -14,7 +14,7 @@ from penstock.cli.failures import exit_status
 from penstock.cli.plan import plan_of
 from penstock.cli.script import Definitions, ScriptArguments, ScriptPath, Verbose, settings
 from penstock.config.configuration import set_process_overrides
-from penstock.config.options import TARGET
+from penstock.config.options import CHECKPOINT_DIR, TARGET
 from penstock.spark.job.outside import STOPPED, dropped, kept_outside, opened
 
 
@@ -50,7 +50,8 @@ def drop(
     data and the checkpoint directory stay. The program runs up to its first execute(), because
     it has the logins; the directory lists the resources of the job.
     """
-    set_process_overrides("cli", settings(definitions, verbose=verbose) | {TARGET.key: "plan"})
+    planned = {TARGET.key: "plan", CHECKPOINT_DIR.key: str(job_dir)}
+    set_process_overrides("cli", settings(definitions, verbose=verbose) | planned)
     console = Console(stderr=True)
 
     def action() -> int:

@@ -56,15 +56,19 @@ def _reads(bootstrap: Bootstrap, keys: int, *, has_refusals: bool) -> Iterator[s
         yield "no history is read"
         return
     yield "reads again, for what is not kept:"
-    counts: list[int | None] = []
-    for uid, parts in sorted(bootstrap.history.parts.items()):
-        counts += [part.positions for part in parts.values()]
-        yield f"  source {uid}: {', '.join(map(_read, parts.values())) or 'nothing yet'}"
-    known = [count for count in counts if count is not None]
-    if len(known) == len(counts) and known and not has_refusals:
+    yield from history_lines(bootstrap)
+    parts = [part for of in bootstrap.history.parts.values() for part in of.values()]
+    known = [part.positions for part in parts if part.positions is not None]
+    if len(known) == len(parts) and known and not has_refusals:
         seconds = estimate(bootstrap.planned(), sum(known), keys).seconds
         yield f"  about {human_duration(seconds)} with {keys:,} keys, without the time of your functions"
     yield from _sinks(bootstrap)
+
+
+def history_lines(bootstrap: Bootstrap) -> Iterator[str]:
+    """Yield a line for each source whose history is read."""
+    for uid, parts in sorted(bootstrap.history.parts.items()):
+        yield f"  source {uid}: {', '.join(map(_read, parts.values())) or 'nothing yet'}"
 
 
 def _read(part: PartHistory) -> str:

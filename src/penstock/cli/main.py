@@ -59,6 +59,12 @@ COMMANDS: tuple[Command, ...] = (
         "penstock upgrade /data/checkpoints/visits /data/checkpoints/visits-2 job.py",
     ),
     Command(
+        "shadow",
+        "shadow",
+        "shadow",
+        "penstock shadow job_v2.py --of /data/checkpoints/visits --into /data/checkpoints/visits-2",
+    ),
+    Command(
         "compare",
         "compare",
         "compare",

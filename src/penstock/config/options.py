@@ -262,6 +262,32 @@ EVOLUTION: ConfigOption[EvolutionPolicy] = ConfigOption(
     ),
 )
 
+
+class ShadowSinks(Enum):
+    """Decides where the sinks of a job write that runs beside another one."""
+
+    OFF = 0
+    """To their own targets: the job is no shadow."""
+
+    FILES = 1
+    """To files and tables below the checkpoint directory."""
+
+    DISCARD = 2
+    """Nowhere: records are counted, and a digest of them is kept."""
+
+
+SHADOW: ConfigOption[ShadowSinks] = ConfigOption(
+    key="execution.shadow",
+    parse=parse_enum(ShadowSinks),
+    default=ShadowSinks.OFF,
+    description=(
+        "Make the job a shadow of another one, as `penstock shadow` does. FILES writes the output of sinks to the directory "
+        "`outputs` of the checkpoint directory: files and Delta tables as they are, all others as lines of JSON. "
+        "DISCARD keeps only a count and a digest of each. A shadow confirms no positions to logs, and a PostgreSQL source "
+        "has a replication slot of its own."
+    ),
+)
+
 OPERATOR_CHAINING: ConfigOption[bool] = ConfigOption(
     key="pipeline.operator-chaining.enabled",
     parse=BOOLEAN,
@@ -407,6 +433,7 @@ ALL_OPTIONS: tuple[ConfigOption[Any], ...] = (
     SAVEPOINT_DIR,
     RECOVERY_PATH,
     EVOLUTION,
+    SHADOW,
     IGNORE_UNCLAIMED_STATE,
     IGNORE_SOURCE_POSITIONS,
     IGNORE_KEY_KINDS,
@@ -461,6 +488,11 @@ RULES: tuple[Rule, ...] = (
         options=(PARALLELISM, MAX_PARALLELISM),
         requirement=f"{PARALLELISM.key} must not exceed {MAX_PARALLELISM.key}",
         holds=lambda subtasks, key_groups: subtasks is None or subtasks <= key_groups,
+    ),
+    Rule(
+        options=(SHADOW, CHECKPOINT_DIR),
+        requirement=f"{SHADOW.key} needs {CHECKPOINT_DIR.key}: the output is below it",
+        holds=lambda sinks, directory: sinks is ShadowSinks.OFF or directory is not None,
     ),
     Rule(
         options=(EXPONENTIAL_INITIAL, EXPONENTIAL_MAXIMUM),

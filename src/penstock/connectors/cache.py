@@ -240,6 +240,15 @@ class CacheSink(Sink):
 
     kind: ClassVar[str] = "cache"
 
+    def beside(self, directory: str) -> Sink:
+        """Return the sink itself: no other job has what it writes.
+
+        Args:
+            directory: Is not needed.
+        """
+        del directory
+        return self
+
     def create_writer(self, context: SinkContext) -> SinkWriter:
         """Return a writer of one file."""
         return open_cache_file(Path(self.directory), context)

@@ -255,6 +255,17 @@ class Sink(ABC):
         del context
         return ()
 
+    def beside(self, directory: str) -> Sink | None:
+        """Return the sink with which a shadow of the job writes to a directory; itself if it writes to nothing that others read.
+
+        None lets the shadow write lines of JSON there, which is the default.
+
+        Args:
+            directory: One for this sink alone, below the checkpoint directory of the shadow.
+        """
+        del directory
+        return None
+
     def datasets(self) -> Sequence[Dataset]:
         """Return the written data, by names for other systems; the default is empty."""
         return ()

@@ -238,6 +238,10 @@ class HybridSource(Source):
         """True if the last source is bounded."""
         return self.parts[-1].is_bounded
 
+    def beside(self) -> HybridSource:
+        """Return the source with the parts of a shadow."""
+        return HybridSource(tuple(part.beside() for part in self.parts))
+
     def get_produced_type(self) -> TypeInformation:
         """Return the type all parts share."""
         return self.parts[0].get_produced_type()

@@ -117,6 +117,10 @@ class Source(ShownAsCard):
     def get_produced_type(self) -> TypeInformation:
         """Return the type of the records; `PICKLED_BYTE_ARRAY` if it is unknown."""
 
+    def beside(self) -> Source:
+        """Return the source with which a shadow of the job reads the same input; itself by default, as any job may read it."""
+        return self
+
     def describe(self) -> str:
         """Return one short phrase for plans and messages, e.g. `files of data/*.csv`."""
         return self.kind

@@ -8,6 +8,7 @@ from datetime import timedelta
 from penstock.config.configuration import Configuration
 from penstock.config.options import (
     AUTO_UIDS,
+    CHECKPOINT_DIR,
     ENABLE_CODED_ROWDATA,
     HISTORY,
     HISTORY_PARALLELISM,
@@ -18,10 +19,12 @@ from penstock.config.options import (
     OPERATOR_CHAINING,
     PARALLELISM,
     RUNTIME_MODE,
+    SHADOW,
     SORTED_INPUTS_MEMORY,
     STATE_COMPRESSION,
     STATE_TTL,
     VERIFY_OBJECT_REUSE,
+    ShadowSinks,
 )
 from penstock.config.run_options import (
     AUTO_WATERMARK_INTERVAL,
@@ -38,7 +41,8 @@ from penstock.config.run_options import (
     LATENCY_INTERVAL,
 )
 from penstock.plan.phases.backlog import backlog_lag_ms
-from penstock.plan.physical import PlanOptions
+from penstock.plan.phases.shadow import OUTPUTS
+from penstock.plan.physical import PlanOptions, Redirection
 from penstock.program.run_settings import LatencyGranularity
 
 
@@ -81,4 +85,12 @@ def plan_options(configuration: Configuration) -> PlanOptions:
         state_compression=configuration.get(STATE_COMPRESSION),
         object_reuse=configuration.get(OBJECT_REUSE),
         verify_object_reuse=configuration.get(VERIFY_OBJECT_REUSE),
+        redirection=_redirection(configuration),
     )
+
+
+def _redirection(configuration: Configuration) -> Redirection | None:
+    sinks, directory = configuration.get(SHADOW), configuration.get(CHECKPOINT_DIR)
+    if sinks is ShadowSinks.OFF or directory is None:
+        return None
+    return Redirection(f"{directory.rstrip('/')}/{OUTPUTS}", sinks is ShadowSinks.FILES)

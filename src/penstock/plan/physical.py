@@ -34,6 +34,19 @@ class HandOver:
 
 
 @dataclass(frozen=True, slots=True)
+class Redirection:
+    """The place of the output of a shadow.
+
+    Attributes:
+        directory: It has a directory for each sink.
+        keeps_records: Whether records are written; otherwise a count and a digest of them.
+    """
+
+    directory: str
+    keeps_records: bool
+
+
+@dataclass(frozen=True, slots=True)
 class PlanOptions:
     """The options of the planner.
 
@@ -69,6 +82,7 @@ class PlanOptions:
         backlog_tasks: `execution.backlog.tasks`.
         history_parallelism: `execution.history.parallelism`.
         confirms: The job confirms read positions to logs; a job that only takes a sample does not.
+        redirection: Where the sinks of a shadow write; None if the job is none.
     """
 
     mode: RuntimeExecutionMode
@@ -102,6 +116,7 @@ class PlanOptions:
     backlog_tasks: int | None = None
     history_parallelism: int | None = None
     confirms: bool = True
+    redirection: Redirection | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from penstock.plan.phases.modes import choose_mode, choose_runs, explain_readers
 from penstock.plan.phases.operator_traits import check_fields
 from penstock.plan.phases.pipelines import explain_tasks, find_endpoints, find_pipelines
 from penstock.plan.phases.refusals import check_attributes, check_forwarding, check_keys
+from penstock.plan.phases.shadow import redirect_sinks
 from penstock.plan.phases.time import decide_time, drop_timestamps
 from penstock.plan.physical import Decision, PhysicalPlan, PlanOptions
 from penstock.plan.placement.expressions import place_expressions
@@ -68,6 +69,7 @@ PHASES: tuple[Phase, ...] = (
     check_fields,  # before cut_after_region, which changes the graph
     check_keys,  # before cut_after_region, like check_fields
     check_forwarding,  # before cut_after_region, which puts sources between operators
+    redirect_sinks,  # after the checks, which are of the user's graph; before place_queries, which changes it
     place_queries,  # after the checks, which are of the user's graph; before the others: it changes the graph
     cut_after_region,  # before the others: it changes the graph
     choose_parallelism,
@@ -106,7 +108,12 @@ def plan_bootstrap(
     open_splits: Mapping[str, tuple[int, ...]],
 ) -> PhysicalPlan:
     """Return the plan that reads the history of a changed program; see `plan.compat.bootstrap`."""
-    plan = PhysicalPlan(graph, replace(options, mode=RuntimeExecutionMode.STREAMING))
+    confirms = options.confirms and options.redirection is None
+    # The graph has the sinks of a shadow already.
+    given = replace(
+        options, mode=RuntimeExecutionMode.STREAMING, redirection=None, confirms=confirms
+    )
+    plan = PhysicalPlan(graph, given)
     for phase in PHASES:
         if phase is choose_runs:
             plan = choose_history(plan, parts=parts, open_splits=open_splits)

@@ -331,6 +331,14 @@ class DeltaSink(Sink):
         """Return the committer that writes versions."""
         return DeltaCommitter(self.form, context)
 
+    def beside(self, directory: str) -> DeltaSink:
+        """Return the sink with a table in another directory.
+
+        Args:
+            directory: The directory.
+        """
+        return DeltaSink(replace(self.form, directory=local_path(directory)))
+
     def datasets(self) -> Sequence[Dataset]:
         """Return the directory of the table."""
         written = files_at(self.form.directory)

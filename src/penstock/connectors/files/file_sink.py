@@ -387,6 +387,21 @@ class FileSink(Sink):
             return UploadedFileCommitter(self.path, context, self.naming)
         return StagedFileCommitter(self.path, context, self.naming, self.compaction)
 
+    def beside(self, directory: str) -> FileSink:
+        """Return the sink with another directory.
+
+        Args:
+            directory: The directory.
+        """
+        return FileSink(
+            directory,
+            self.format,
+            self.naming,
+            self.part_size_bytes,
+            self.sequence_column,
+            self.compaction,
+        )
+
     def datasets(self) -> Sequence[Dataset]:
         """Return its directory."""
         return (replace(files_at(self.path), format=self.format.value),)

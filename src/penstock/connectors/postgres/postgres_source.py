@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -58,6 +58,10 @@ _ATTEMPT = "attempt"
 
 _ONCE = "rows"
 """Id of the only split of a source without changes."""
+
+_OF_SHADOW = "_shadow"
+_SLOT_LENGTH = 63 - len(_OF_SHADOW)
+"""Characters that PostgreSQL keeps of the name of a slot, but for the end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +228,11 @@ class PostgresSource(LogSource):
         """
         with self._errors("drop"):
             self._remove()
+
+    def beside(self) -> PostgresSource:
+        """Return the source with a slot of its own, which begins with a snapshot of its own."""
+        slot = self.slot if self.is_once else f"{self.slot[:_SLOT_LENGTH]}{_OF_SHADOW}"
+        return replace(self, slot=slot)
 
     def datasets(self) -> Sequence[Dataset]:
         """Return its tables."""

@@ -45,6 +45,15 @@ class CollectSink(Sink):
     kind: ClassVar[str] = "collect"
     may_stage_in_store: ClassVar[bool] = True
 
+    def beside(self, directory: str) -> Sink:
+        """Return the sink itself: no other job has what it writes.
+
+        Args:
+            directory: Is not needed.
+        """
+        del directory
+        return self
+
     def create_writer(self, context: SinkContext) -> SinkWriter:
         """Return a writer that spools values."""
         return SpoolWriter(context)

@@ -25,6 +25,15 @@ class DiscardingSink(Sink):
     kind: ClassVar[str] = "discard"
     may_stage_in_store: ClassVar[bool] = True
 
+    def beside(self, directory: str) -> Sink:
+        """Return the sink itself: no other job has what it writes.
+
+        Args:
+            directory: Is not needed.
+        """
+        del directory
+        return self
+
     def create_writer(self, context: SinkContext) -> SinkWriter:
         """Return a writer that counts; `context` does not matter."""
         del context

@@ -22,6 +22,7 @@ from urllib.parse import quote
 from penstock.config.options import RuntimeExecutionMode
 from penstock.connectors.cache import ResultSink, ResultSource
 from penstock.graph.hybrid import parts_of
+from penstock.graph.logical import Node
 from penstock.plan.phases.bounded_region import region_sources
 from penstock.plan.phases.edges import sources_of
 from penstock.plan.physical import (
@@ -209,7 +210,7 @@ def find_endpoints(plan: PhysicalPlan) -> PhysicalPlan:
     sinks = tuple(
         SinkPlan(
             index,
-            _file_safe(node.uid) if node.uid else f"sink-{index}",
+            sink_uid(node, index),
             node.name,
             node.sink,
             node.type_info,
@@ -219,6 +220,11 @@ def find_endpoints(plan: PhysicalPlan) -> PhysicalPlan:
         if node.sink is not None
     )
     return replace(plan, sources=sources, sinks=sinks)
+
+
+def sink_uid(node: Node, index: int) -> str:
+    """Return the uid of a sink, given its position among the sinks."""
+    return _file_safe(node.uid) if node.uid else f"sink-{index}"
 
 
 def _file_safe(uid: str) -> str:

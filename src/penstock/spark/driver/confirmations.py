@@ -18,6 +18,7 @@ from typing import Self, cast
 
 from penstock.errors import PenstockError
 from penstock.failpoint import failpoint
+from penstock.graph.hybrid import snapshot_part_of
 from penstock.graph.log_source import LogSource
 from penstock.observe.events.job_events import ConfirmFailed
 from penstock.observe.events.listeners import JobEvents
@@ -138,15 +139,20 @@ class Confirmations:
 
 
 def logs_read(plan: PhysicalPlan, pinned: Pinned) -> dict[Part, tuple[str, LogSource]]:
-    """Return the name of the source and the log, of the logs that a run reads and confirms."""
+    """Return the name of the source and the log, of the logs that a run reads and confirms.
+
+    A shadow confirms only what is its own: the slot with which its snapshot was taken.
+    """
     if not plan.options.confirms:
         return {}
+    is_shadow = plan.options.redirection is not None
     return {
         (source, part): (
             plan.source(source).name,
             cast("LogSource", plan.source(source).parts[part]),
         )
         for source, part in pinned.names
+        if not is_shadow or snapshot_part_of(plan.source(source).parts) is not None
     }
 
 

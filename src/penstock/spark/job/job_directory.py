@@ -25,6 +25,8 @@
     run-1/dataframe-3-0/  files of a batch DataFrame (see `penstock.spark.sources.listing.frame_writer`)
     run-1/stream-3-0/     micro-batches of a streaming one (see `penstock.spark.sources.listing.stream_writer`)
     bootstrap/            what reads the history of a changed program (see `penstock.spark.upgrade`), until `restored`
+    shadow/               the positions up to which a shadow reads the history (see `penstock.spark.upgrade.shadow`)
+    outputs/              what its sinks write
     unpublished/          a file per sink with output that readers do not see yet
     requests/             requests for savepoints and for another parallelism, and their results
     savepoints/           savepoints without another target directory
@@ -87,6 +89,9 @@ _PLACES = "places"
 """Version of generated uids."""
 BOOTSTRAP = "bootstrap"
 """Directory of what reads the history of a changed program."""
+
+SHADOW = "shadow"
+"""Directory of the positions up to which a shadow reads the history."""
 
 
 def has_staged(directory: JobPath) -> bool:
@@ -319,7 +324,7 @@ class JobDirectory:
         plan = self.plan
         shape = describe_shape(plan)
         if known is None:
-            ours = {LOCK, OWNER, DRIVERS, STEPS, "spool", "restored", EVENTS_DIRECTORY}
+            ours = {LOCK, OWNER, DRIVERS, STEPS, "spool", "restored", SHADOW, EVENTS_DIRECTORY}
             foreign = [p.name for p in self.path.iterdir() if p.name not in ours]
             if foreign:
                 raise JobDirectoryError(
