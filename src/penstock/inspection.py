@@ -9,12 +9,15 @@
 from penstock.spark.inspect.output_diff import compare_outputs
 from penstock.spark.inspect.row_differences import OutputComparison, OutputDifference, RowChange
 from penstock.spark.inspect.state_reader import read_state, read_state_names
+from penstock.spark.upgrade.position_diff import PositionDifference, compare_positions
 
 __all__ = [
     "OutputComparison",
     "OutputDifference",
+    "PositionDifference",
     "RowChange",
     "compare_outputs",
+    "compare_positions",
     "read_state",
     "read_state_names",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,11 @@ import pytest
 
 from penstock.common import Types
 from penstock.connectors.delta.delta_sink import DeltaSink
+from penstock.connectors.files.digest_sink import DigestSink
+from penstock.connectors.files.file_formats import FileFormat
 from penstock.connectors.files.file_sink import FileSink
 from penstock.connectors.python.function_sink import DiscardingSink
-from penstock.graph.endpoints import Sink
+from penstock.graph.endpoints import Sink, SinkContext
 from penstock.inspection import OutputComparison, OutputDifference, compare_outputs
 from penstock.observe.events.event_files import EventFiles
 from penstock.observe.events.event_json import to_line
@@ -186,6 +189,9 @@ def test_json_has_one_object_per_sink(penstock: Any, tmp_path: Path) -> None:
         "only_in_b": 1,
         "different": 1,
         "first_time": None,
+        "first_epochs": [None, None],
+        "digests": None,
+        "positions": [],
         "examples": [{"key": {"carrier": "AA"}, "before": OLD[0], "after": NEW[0]}],
     }
 
@@ -240,3 +246,60 @@ def test_what_cannot_be_compared_is_named(penstock: Any, tmp_path: Path) -> None
     nothing = penstock("compare", str(tmp_path / "copy"), str(b))
     assert (nothing.exit_code, "not a checkpoint directory" in nothing.output) == (2, True)
     assert "no two jobs" in penstock("compare", str(a)).output
+
+
+def test_the_first_epoch_of_a_difference_is_named(penstock: Any, tmp_path: Path) -> None:
+    for epoch in (2, 10):
+        rows = [{"k": 1, "n": epoch}, {"k": 2, "n": epoch}]
+        lines(tmp_path / "a", *rows, name=f"part-0a-s0-1-{epoch}-0.json")
+        other = rows if epoch == 2 else [rows[0], {"k": 2, "n": 11}]
+        lines(tmp_path / "b", *other, name=f"part-0b-s0-3-{epoch + 1}-0.json")
+    paths = tmp_path / "a", tmp_path / "b"
+    (found,) = compare_outputs(sinks={"out": paths})
+    assert (found.first_epoch_a, found.first_epoch_b) == ("1-10", "3-11")
+    given = f"out={paths[0]},{paths[1]}"
+    result = penstock("compare", "--sink", given, "--key", "k")
+    assert "out: first difference: a has it in epoch 1-10, b has it in epoch 3-11" in result.stdout
+
+
+def test_a_digest_is_compared_with_the_rows_of_the_other_job(tmp_path: Path) -> None:
+    kind = Types.ROW_NAMED(["carrier", "n"], [Types.STRING(), Types.LONG()])
+    sink = DigestSink(str(tmp_path / "digest"), FileFormat.JSON)
+    context = SinkContext("0b", "out", 0, kind, "out", None, tmp_path)
+    committer, writer = sink.create_committer(context), sink.create_writer(context)
+    committer.recover()
+    writer.write([("AA", 7), ("UA", 1)])
+    committer.commit("0-0", writer.prepare_commit())
+    b = job(tmp_path / "b", ("out", sink))
+    for rows, verdict in ((OLD, "equal"), (NEW, "different")):
+        plain = [{"carrier": row["carrier"], "n": row["n"]} for row in rows]
+        a = job(tmp_path / f"a-{verdict}", ("out", FileSink.json(tmp_path / verdict)))
+        lines(tmp_path / verdict, *plain[::-1])
+        (found,) = compare_outputs(a, b)
+        assert (found.verdict, found.rows_a, found.rows_b) == (verdict, 2, 2)
+    (refused,) = compare_outputs(a, b, how=OutputComparison(keys=["carrier"]))
+    assert "has kept a digest" in str(refused.problem)
+
+
+def test_a_page_has_everything_in_one_file(penstock: Any, tmp_path: Path) -> None:
+    old = [{**OLD[0], "carrier": "<AA>"}, *OLD]
+    paths = f"totals={lines(tmp_path / 'a', *old)},{lines(tmp_path / 'b', *NEW)}"
+    page = tmp_path / "page.html"
+    result = penstock(
+        "compare",
+        "--sink",
+        paths,
+        "--sink",
+        "same=/no/a,/no/b",
+        "--limit",
+        "2",
+        "--page",
+        str(page),
+    )
+    text = page.read_text()
+    assert result.exit_code == 2
+    assert "&lt;AA&gt;" in text
+    assert "<AA>" not in text
+    assert "The first 2 of 5; --limit shows more." in text
+    assert "there is no output at /no/a" in text
+    assert not re.findall(r"(?:src|href)=|url\(|@import", text), "it needs no other file"

@@ -11,12 +11,14 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from penstock.cli.compare_page import comparison_page
 from penstock.cli.failures import exit_status
 from penstock.cli.script import Verbose, parse_definitions
 from penstock.cli.state import Json, from_json, note, show_change, show_rows
 from penstock.spark.job.observed_job import ObservedJob
 
 COMPARE = "penstock.spark.inspect.output_diff:compare_outputs"
+POSITIONS = "penstock.spark.upgrade.position_diff:compare_positions"
 HOW = "penstock.spark.inspect.row_differences:OutputComparison"
 DIFFERING = "penstock.spark.inspect.row_differences:columns_differing"
 VALUE_TEXT = "penstock.spark.inspect.state_columns:value_text"
@@ -75,6 +77,12 @@ def compare(  # noqa: PLR0913 - the options of a command line
         list[str] | None,
         typer.Option(metavar="COLUMN", show_default=False, help="Leave it out. Repeatable."),
     ] = None,
+    page: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.html", show_default=False, help="Write a page with the differences, too."
+        ),
+    ] = None,
     limit: Annotated[int, typer.Option(min=0, help="Show so many rows of each sink.")] = 5,
     json: Json = False,
     verbose: Verbose = False,
@@ -88,23 +96,43 @@ def compare(  # noqa: PLR0913 - the options of a command line
     tolerances = parse_definitions(tolerance)
 
     def action() -> int:
-        for directory in filter(None, (dir_a, dir_b)):
-            if ObservedJob.at(directory).is_running():
-                note(f"the job in {directory} is running: it may have read less than the other one")
+        apart = _apart(dir_a, dir_b)
         found = resolve_name(COMPARE)(
             dir_a,
             dir_b,
             sinks=sinks or None,
             how=resolve_name(HOW)(key or (), tolerances, ignore or (), time, limit),
         )
+        if page is not None:
+            title = f"{dir_a or 'a'} and {dir_b or 'b'}"
+            page.write_text(comparison_page(title, list(map(_json_of, found)), apart), "utf-8")
         if json:
             for each in found:
-                typer.echo(json_module.dumps(_json_of(each), ensure_ascii=False))
+                made = {**_json_of(each), "positions": apart}
+                typer.echo(json_module.dumps(made, ensure_ascii=False))
         else:
             _show(found)
         return max(_STATUS.get(each.verdict, _DIFFERENT) for each in found)
 
     raise typer.Exit(exit_status(action, Console(stderr=True), verbose=verbose, failed=_FAILED))
+
+
+def _apart(dir_a: Path | None, dir_b: Path | None) -> list[str]:
+    """Return how far two jobs are apart, a line for each source, and report it."""
+    if dir_a is None or dir_b is None:
+        return []
+    found = resolve_name(POSITIONS)(dir_a, dir_b)
+    lines = [
+        f"source {each.source}: {directory} has read {ahead:,} {each.unit} more"
+        for each in found or ()
+        for directory, ahead in ((dir_a, each.ahead_a), (dir_b, each.ahead_b))
+        if ahead
+    ]
+    running = [d for d in (dir_a, dir_b) if ObservedJob.at(d).is_running()]
+    lines += [f"the job in {each} is running: it may read more meanwhile" for each in running]
+    for line in lines:
+        note(line)
+    return lines
 
 
 def _sink(text: str) -> tuple[str, tuple[str, str] | None]:
@@ -130,6 +158,8 @@ def _json_of(found: Any) -> dict[str, Any]:
         | {count: getattr(found, count) for count in _COUNTS}
         | {
             "first_time": _value(found.first_time),
+            "first_epochs": [found.first_epoch_a, found.first_epoch_b],
+            "digests": found.digests,
             "examples": [
                 {side: _value(getattr(change, side)) for side in sides} for change in found.examples
             ],
@@ -164,5 +194,15 @@ def _show(differences: Sequence[Any]) -> None:
                 one, other = resolve_name(DIFFERING)(each.how, one, other)
             where = each.sink if change.key is None else f"{each.sink} {text(change.key)}"
             show_change(where, *(None if row is None else text(row) for row in (one, other)))
-        if each.first_time is not None:
-            typer.echo(f"{each.sink}: first difference at {_value(each.first_time)}")
+        for line in _first(each):
+            typer.echo(f"{each.sink}: {line}")
+
+
+def _first(found: Any) -> list[str]:
+    """Return where the first difference of a sink is, one line each."""
+    if found.digests is not None and found.verdict == "different":
+        return [f"digests {found.digests[0]} and {found.digests[1]}"]
+    epochs = ("a", found.first_epoch_a), ("b", found.first_epoch_b)
+    lines = [f"{side} has it in epoch {epoch}" for side, epoch in epochs if epoch is not None]
+    time = [] if found.first_time is None else [f"first difference at {_value(found.first_time)}"]
+    return [*time, *([f"first difference: {', '.join(lines)}"] if lines else [])]

@@ -38,6 +38,16 @@ _NUMBERED = re.compile(r"^(.*)-(\d+)-(\d+)-(\d+)(\.[^.]*)?$")
 """Name of a file of a sink: beginning, which its job and sink have, then run, epoch and index."""
 
 
+class EpochRows(list[StoredRow]):
+    """Rows that belong to one epoch.
+
+    Attributes:
+        epoch: Place among the files, and the name of the epoch in its job.
+    """
+
+    epoch: tuple[int, str] | None = None
+
+
 def rows_of_files(directory: Path, form: str = "") -> Iterator[list[StoredRow]]:
     """Yield the rows of a directory in lists, or those of a single file.
 
@@ -47,12 +57,16 @@ def rows_of_files(directory: Path, form: str = "") -> Iterator[list[StoredRow]]:
         raise SourceError(f"there is no output at {directory}", hint="Correct the path.")
     try:
         listed = list_local([str(directory)], recursively=True)
-        for path in _in_order(listed):
+        for place, path in enumerate(_in_order(listed)):
+            numbered = _NUMBERED.match(path.name)
             below = path.relative_to(directory).parts[:-1] if path != directory else ()
             columns = columns_of_buckets(below)
             rows = _READERS.get(form or path.suffix[1:], _lines)(path)
             while some := list(islice(rows, _ROWS)):
-                yield [columns | row for row in some] if columns else some
+                made = EpochRows(columns | row for row in some) if columns else EpochRows(some)
+                if numbered is not None:
+                    made.epoch = place, f"{numbered[2]}-{numbered[3]}"
+                yield made
     except (OSError, ValueError) as cause:  # ArrowInvalid is a ValueError
         raise SourceError(
             f"the output at {directory} cannot be read: {cause}",

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.connectors.delta.delta_source import DeltaSource
+from penstock.connectors.files.digest_sink import DIGEST, RowDigest, digest_of, recorded_digest
 from penstock.connectors.files.written_files import StoredRow, rows_of_batch, rows_of_files
 from penstock.errors import JobDirectoryError, SourceError
 from penstock.observe.events.event_files import events_in
@@ -60,6 +61,15 @@ class JobOutput:
         path = self.path
         files = path.rglob("*") if path.is_dir() else (path,)
         return sum(file.stat().st_size for file in files if file.is_file())
+
+    @property
+    def is_digest(self) -> bool:
+        """True if a shadow has discarded its rows."""
+        return any(each.get("format") == DIGEST for each in self.datasets)
+
+    def digest(self) -> RowDigest:
+        """Return the digest of its rows."""
+        return recorded_digest(self.path) if self.is_digest else digest_of(self.rows())
 
     def rows(self) -> Iterator[Sequence[StoredRow]]:
         """Yield the rows in lists, in the order in which they were written."""

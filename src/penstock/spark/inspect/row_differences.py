@@ -21,6 +21,12 @@ from penstock.types.strict_equality import only_in_one, shape_of
 Columns = Mapping[str, Any]
 """A row: column to value."""
 
+_Epoch = tuple[int, str]
+"""Place of an epoch in an output, and its name."""
+
+_Written = tuple[_Epoch | None, Columns]
+"""A row, and the epoch in which it was written."""
+
 MEMORY_BYTES = 256 << 20
 """Rows of both sides in memory while they are divided, about."""
 
@@ -145,6 +151,10 @@ class OutputDifference:
         only_in_b: Those that only the second has.
         different: Keys with other values.
         first_time: Least time of a row that differs; None if there is none.
+        first_epoch_a: Name of the first epoch in which the first job has written a row that differs, such as `1-17`: run and
+            number. None if there is none, or if the output does not have it.
+        first_epoch_b: That of the second.
+        digests: The digests of both, if one has no rows.
         examples: The first rows that differ, in the order of their keys or columns.
         columns: Columns of all rows.
     """
@@ -158,15 +168,21 @@ class OutputDifference:
     only_in_b: int = 0
     different: int = 0
     first_time: Any = None
+    first_epoch_a: str | None = None
+    first_epoch_b: str | None = None
+    digests: tuple[str, str] | None = None
     examples: list[RowChange] = field(default_factory=list)
     columns: dict[str, None] = field(default_factory=dict)
+    _epochs: list[_Epoch | None] = field(default_factory=lambda: [None, None], repr=False)
 
     @property
     def verdict(self) -> str:
         """The result: `equal`, `different` or `not compared`."""
         if self.problem is not None:
             return "not compared"
-        return "different" if self.only_in_a or self.only_in_b or self.different else "equal"
+        is_other = self.digests is not None and self.digests[0] != self.digests[1]
+        differs = is_other or self.only_in_a or self.only_in_b or self.different
+        return "different" if differs else "equal"
 
     def compare(
         self,
@@ -207,19 +223,23 @@ class OutputDifference:
     ) -> list[SpilledValues]:
         parts = [SpilledValues(space, SpillCounts()) for _ in range(count)]
         for some in rows:
-            waiting: list[list[Columns]] = [[] for _ in parts]
+            epoch = getattr(some, "epoch", None)
+            waiting: list[list[_Written]] = [[] for _ in parts]
             for whole in some:
                 row = {name: each for name, each in whole.items() if name not in self.how.ignored}
                 self.columns.update(dict.fromkeys(row))
-                waiting[hash(_identity(self.how, row)) % count].append(row)
+                waiting[hash(_identity(self.how, row)) % count].append((epoch, row))
             for part, of_part in zip(parts, waiting, strict=True):
                 part.extend(of_part)
         return parts
 
-    def _add(self, one: list[Columns], other: list[Columns]) -> None:
+    def _add(self, one: list[_Written], other: list[_Written]) -> None:
         """Add what differs in two parts."""
         compare = self._by_key if self.how.keys else self._as_often
-        changes = compare(one, other)
+        changes = compare([row for _, row in one], [row for _, row in other])
+        self._note_epochs(0, one, [change.before for change in changes])
+        self._note_epochs(1, other, [change.after for change in changes])
+        self.first_epoch_a, self.first_epoch_b = (each and each[1] for each in self._epochs)
         self.only_in_a += sum(change.after is None for change in changes)
         self.only_in_b += sum(change.before is None for change in changes)
         self.different += sum(None not in (change.before, change.after) for change in changes)
@@ -228,6 +248,15 @@ class OutputDifference:
         times = [row.get(self.how.time or "") for row in rows if row is not None]
         found = [time for time in (self.first_time, *times) if time is not None]
         self.first_time = min(found, key=order_of, default=None)
+
+    def _note_epochs(
+        self, side: int, written: list[_Written], changed: list[Columns | None]
+    ) -> None:
+        """Note the first epoch of rows that differ."""
+        shapes = {shape_of(row) for row in changed if row is not None}
+        if shapes:
+            known = [self._epochs[side], *(e for e, row in written if shape_of(row) in shapes)]
+            self._epochs[side] = min(filter(None, known), default=None)
 
     def _by_key(self, one: list[Columns], other: list[Columns]) -> list[RowChange]:
         how = self.how
