@@ -31,9 +31,11 @@ kills := 200
 # How long `make soak-hours` runs, and how often it restarts the job.
 hours := 2
 restart-minutes := 5
+# Of the release that `make changelog` writes; without, it prints.
+version :=
 by_default := not fuzz and not faults
 
-.PHONY: help demo delta-demo kafka-demo postgres-demo redis-demo test test-matrix faults soak soak-hours fuzz bench-smoke check docs docs-site dist clean java browser moved
+.PHONY: help demo delta-demo kafka-demo postgres-demo redis-demo test test-matrix faults soak soak-hours fuzz bench-smoke check docs docs-site dist changelog clean java browser moved
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile
@@ -123,6 +125,9 @@ docs-site: $(installed) ## Build the documentation as a site in build/site/html;
 dist: $(installed) ## Build the wheel and the source distribution into dist/
 	@rm -rf dist
 	@$(python) -m tools.dist dist
+
+changelog: $(installed) ## Print what the fragments of changes/ add to the changelog (version=X writes it)
+	@$(venv)/bin/towncrier build $(if $(version),--yes --version $(version),--draft --version unreleased)
 
 clean: ## Remove the environment and everything tools leave behind
 	rm -rf $(venv) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -70,3 +72,12 @@ def test_a_release_adds_its_section_above_those_of_others() -> None:
     assert after
     assert "\n## " not in before
     assert after.lstrip().startswith("## ")
+
+
+def test_a_draft_of_the_changelog_has_every_fragment() -> None:
+    pytest.importorskip("towncrier", reason="the environment is older than requirements/dev.txt")
+    command = [sys.executable, "-m", "towncrier", "build", "--draft", "--version", "1.2.3"]
+    built = subprocess.run(command, cwd=TOP, capture_output=True, text=True, check=True).stdout
+    assert built.startswith("## 1.2.3 (")
+    texts = [path.read_text(encoding="utf-8").splitlines()[0] for path in fragments()]
+    assert [text for text in texts if f"- {text}" not in built] == []
