@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
 import pytest
 from typer.main import get_command
+from typer.testing import CliRunner
 
+from penstock.cli.help_words import MACHINE, OPERATE, WRITE
 from penstock.cli.main import COMMANDS, command_line, needed
 
 _NOT_FOR_RUN = (
@@ -30,6 +33,23 @@ def test_each_command_is_what_its_row_says():
             assert each.help
             assert each.epilog.startswith("Example: ")
             assert f"penstock {command.name}" in each.epilog
+
+
+def test_help_has_no_types_of_python_and_groups_in_order(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    app = command_line()
+    texts = {(): CliRunner().invoke(app, ["--help"]).output}
+    for name, command in get_command(app).commands.items():  # type: ignore[attr-defined]
+        for inner in ((name,), *((name, each) for each in getattr(command, "commands", ()))):
+            texts[inner] = CliRunner().invoke(app, [*inner, "--help"]).output
+    assert len(texts) > len(COMMANDS) + 3
+    places = [texts[()].index(group) for group in (WRITE, OPERATE, MACHINE)]
+    assert places == sorted(places)
+    for name, text in texts.items():
+        # A name of a value in small letters is a parameter of a function.
+        usage = next(line for line in text.splitlines() if "Usage:" in line)
+        assert not re.search(r"<[a-z]", text), name
+        assert not re.search(r"[{}]|\.{4}|\[\[|\[?[a-z_]+\]?$", usage.rstrip()), usage
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)

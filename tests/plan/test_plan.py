@@ -302,7 +302,7 @@ sinks
 
 decisions
   job: STREAMING, because execution.runtime-mode is STREAMING (from program)
-  run 0 (history): batch, because execution.checkpointing.interval-during-backlog is 0 and every source has backlog
+  run 0 (history): batch, because execution.history is batch and every source has backlog
   run 1 (live): live, because it follows the backlog and starts with its state
   run 0 (history): slower than a live run, because it has 2 records, and to start a batch run takes longer than it saves below about 100,000; without execution.history=batch a live run reads them
   records of 'total' in run 0 (history): folded in state, because every record has a result

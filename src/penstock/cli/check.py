@@ -50,17 +50,19 @@ def check(  # noqa: PLR0913 - the options of a command line
             exists=True,
             file_okay=False,
             show_default=False,
-            help="Records of sources: files NAME.jsonl, .csv, .parquet or .txt, or directories NAME of them. "
-            "Other sources are read.",
+            help="Samples of sources: files NAME.jsonl, .csv, .parquet or .txt, or directories NAME of them. "
+            "Sources without one are read.",
         ),
     ] = None,
-    ways: Annotated[int, typer.Option(min=1, help="Number of ways, at most.")] = WAYS,
+    ways: Annotated[int, typer.Option(min=1, metavar="N", help="Most ways to try.")] = WAYS,
     seconds: Annotated[
-        float, typer.Option(min=1, help="Time after which no further way begins.")
+        float, typer.Option(min=1, metavar="N", help="Begin no further way after this time.")
     ] = 60.0,
-    seed: Annotated[int, typer.Option(help="Seed of the ways and of made records.")] = 0,
+    seed: Annotated[
+        int, typer.Option(metavar="N", help="Seed of the ways and of generated records.")
+    ] = 0,
     records: Annotated[
-        int, typer.Option(min=1, help="Records that are read of each source, at most.")
+        int, typer.Option(min=1, metavar="N", help="Most records to read from each source.")
     ] = MOST_RECORDS,
     write_test: Annotated[
         Path | None,

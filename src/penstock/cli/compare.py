@@ -28,20 +28,17 @@ _EQUAL, _DIFFERENT, _FAILED = 0, 1, 2
 """Exit statuses."""
 
 _COUNTS = ("rows_a", "rows_b", "only_in_a", "only_in_b", "different")
+_JOB_DIR = "The checkpoint directory of a job; none if --sink has all directories."
 _STATUS = {"equal": _EQUAL, "not compared": _FAILED}
-
-JobDir = Annotated[
-    Path | None,
-    typer.Argument(
-        show_default=False,
-        help="The checkpoint directory of a job; none if --sink has all directories.",
-    ),
-]
 
 
 def compare(  # noqa: PLR0913 - the options of a command line
-    dir_a: JobDir = None,
-    dir_b: JobDir = None,
+    dir_a: Annotated[
+        Path | None, typer.Argument(metavar="DIR_A", show_default=False, help=_JOB_DIR)
+    ] = None,
+    dir_b: Annotated[
+        Path | None, typer.Argument(metavar="DIR_B", show_default=False, help=_JOB_DIR)
+    ] = None,
     *,
     sink: Annotated[
         list[str] | None,
@@ -70,12 +67,14 @@ def compare(  # noqa: PLR0913 - the options of a command line
         typer.Option(
             metavar="COLUMN=NUMBER",
             show_default=False,
-            help="Numbers that differ by so much at most are equal. Repeatable.",
+            help="Numbers with at most this difference are equal. Repeatable.",
         ),
     ] = None,
     ignore: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMN", show_default=False, help="Leave it out. Repeatable."),
+        typer.Option(
+            metavar="COLUMN", show_default=False, help="Leave this column out. Repeatable."
+        ),
     ] = None,
     page: Annotated[
         Path | None,
@@ -83,7 +82,9 @@ def compare(  # noqa: PLR0913 - the options of a command line
             metavar="FILE.html", show_default=False, help="Write a page with the differences, too."
         ),
     ] = None,
-    limit: Annotated[int, typer.Option(min=0, help="Show so many rows of each sink.")] = 5,
+    limit: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Most rows to show of each sink.")
+    ] = 5,
     json: Json = False,
     verbose: Verbose = False,
 ) -> None:

@@ -26,7 +26,7 @@ def config(
         typer.Argument(
             metavar="KEY",
             show_default=False,
-            help="One option, or the begin of the keys of several; without it, all options.",
+            help="One option, or the beginning of several keys; without it, all options.",
         ),
     ] = None,
     *,

@@ -29,11 +29,13 @@ RUN_DEMO = "examples.demo.command:run_demo"
 
 def demo(
     data_dir: Annotated[
-        Path, typer.Option(file_okay=False, help="Where the demo keeps data and results.")
+        Path, typer.Option(file_okay=False, metavar="DIR", help="Directory of data and results.")
     ] = Path("demo-data"),
     parallelism: Annotated[
         int | None,
-        typer.Option(min=1, show_default="one per core", help="Subtasks of every operator."),
+        typer.Option(
+            min=1, metavar="N", show_default="one per core", help="Subtasks of every operator."
+        ),
     ] = None,
     *,
     compare: Annotated[
@@ -42,9 +44,7 @@ def demo(
     ] = False,
     fresh: Annotated[
         bool,
-        typer.Option(
-            "--fresh/--reuse", help="Prepare the data again, or use what is there already."
-        ),
+        typer.Option("--fresh/--reuse", help="Prepare the data again, or use existing data."),
     ] = False,
     verbose: Verbose = False,
 ) -> None:

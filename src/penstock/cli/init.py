@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -34,7 +35,7 @@ def init(
             metavar="DIRECTORY",
             file_okay=False,
             show_default=False,
-            help="Where to write it; made if it is not there, and must be empty.",
+            help="Directory of the project: a new one, or an empty one.",
         ),
     ],
 ) -> None:
@@ -48,6 +49,8 @@ def init(
         written = write_project(directory)
         for path in written:
             typer.echo(str(path))
+        where = shlex.quote(str(directory))
+        typer.echo(f"next: cd {where}, then make test, then make run", err=True)
         return 0
 
     raise typer.Exit(exit_status(action, Console(stderr=True), verbose=False))

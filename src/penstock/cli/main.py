@@ -16,6 +16,7 @@ from typer.completion import (  # type: ignore[attr-defined]
     get_completion_script,
 )
 
+from penstock.cli.help_words import MACHINE, OPERATE, WRITE, PlainCommand, PlainGroup
 from penstock.version import __version__
 
 
@@ -26,63 +27,72 @@ class Command(NamedTuple):
         name: As it is typed.
         module: Below `penstock.cli`; loaded when the command is needed.
         attribute: The function in the module, or its group of commands.
+        group: Heading of the help below which it stands.
         example: End of its help; a group has one for each of its commands.
     """
 
     name: str
     module: str
     attribute: str
+    group: str
     example: str | None = None
 
 
 COMMANDS: tuple[Command, ...] = (
+    Command("init", "init", "init", WRITE, "penstock init spent"),
     Command(
-        "run", "run", "run", "penstock run job.py -D parallelism.default=4 -- --since 2013-10-01"
+        *("run", "run", "run", WRITE),
+        "penstock run job.py -D parallelism.default=4 -- --since 2013-10-01",
     ),
-    Command("plan", "plan", "plan", "penstock plan job.py --mermaid > plan.mmd"),
+    Command("plan", "plan", "plan", WRITE, "penstock plan job.py --mermaid > plan.mmd"),
     Command(
-        "check", "check", "check", "penstock check job.py --seconds 20 --write-test test_job.py"
+        *("check", "check", "check", WRITE),
+        "penstock check job.py --seconds 20 --write-test test_job.py",
     ),
-    Command("sql", "sql", "sql", "penstock sql job.sql -D parallelism.default=4"),
-    Command("demo", "demo", "demo", "penstock demo --compare"),
+    Command("sql", "sql", "sql", WRITE, "penstock sql job.sql -D parallelism.default=4"),
+    Command("port", "port", "port", WRITE, "penstock port job.py --diff"),
+    Command("demo", "demo", "demo", WRITE, "penstock demo --compare"),
     Command(
-        "savepoint", "savepoint", "savepoint", "penstock savepoint /data/checkpoints/visits --stop"
+        *("status", "status", "status", OPERATE),
+        "penstock status /data/checkpoints/visits --max-behind 1min",
     ),
-    Command("rescale", "rescale", "rescale", "penstock rescale /data/checkpoints/visits -p 8"),
+    Command("top", "status", "top", OPERATE, "penstock top /data/checkpoints/visits"),
+    Command("ui", "ui", "ui", OPERATE, "penstock ui /data/checkpoints/visits"),
     Command(
-        "advise", "advise", "advise", "penstock advise /data/checkpoints/visits --catch-up 10min"
+        *("savepoint", "savepoint", "savepoint", OPERATE),
+        "penstock savepoint /data/checkpoints/visits --stop",
     ),
     Command(
-        "upgrade",
-        "upgrade",
-        "upgrade",
+        *("advise", "advise", "advise", OPERATE),
+        "penstock advise /data/checkpoints/visits --catch-up 10min",
+    ),
+    Command(
+        "rescale", "rescale", "rescale", OPERATE, "penstock rescale /data/checkpoints/visits -p 8"
+    ),
+    Command(
+        *("upgrade", "upgrade", "upgrade", OPERATE),
         "penstock upgrade /data/checkpoints/visits /data/checkpoints/visits-2 job.py",
     ),
     Command(
-        "shadow",
-        "shadow",
-        "shadow",
+        *("shadow", "shadow", "shadow", OPERATE),
         "penstock shadow job_v2.py --of /data/checkpoints/visits --into /data/checkpoints/visits-2",
     ),
     Command(
-        "compare",
-        "compare",
-        "compare",
+        *("compare", "compare", "compare", OPERATE),
         "penstock compare /data/checkpoints/visits /data/checkpoints/visits-2",
     ),
-    Command("drop", "drop", "drop", "penstock drop job.py /data/checkpoints/visits --yes"),
-    Command("doctor", "doctor.command", "doctor", "penstock doctor --directory /data/checkpoints"),
-    Command("prepare", "prepare", "prepare", "penstock prepare"),
-    Command("init", "init", "init", "penstock init spent"),
-    Command("port", "port", "port", "penstock port job.py --diff"),
-    Command("completion", "main", "completion", 'eval "$(penstock completion bash)"'),
+    Command("drop", "drop", "drop", OPERATE, "penstock drop job.py /data/checkpoints/visits --yes"),
     Command(
-        "status", "status", "status", "penstock status /data/checkpoints/visits --max-behind 1min"
+        *("doctor", "doctor.command", "doctor", MACHINE),
+        "penstock doctor --directory /data/checkpoints",
     ),
-    Command("top", "status", "top", "penstock top /data/checkpoints/visits"),
-    Command("ui", "ui", "ui", "penstock ui /data/checkpoints/visits"),
-    Command("config", "config", "config", "penstock config execution.checkpointing.interval"),
-    Command("state", "state", "state_app"),
+    Command("prepare", "prepare", "prepare", MACHINE, "penstock prepare"),
+    Command(
+        *("config", "config", "config", MACHINE),
+        "penstock config execution.checkpointing.interval",
+    ),
+    Command("completion", "main", "completion", MACHINE, 'eval "$(penstock completion bash)"'),
+    Command("state", "state", "state_app", OPERATE),
 )
 """Every command, in the order of the help."""
 
@@ -91,6 +101,7 @@ def command_line(commands: Iterable[Command] = COMMANDS) -> typer.Typer:
     """Return the command line."""
     app = typer.Typer(
         name="penstock",
+        cls=PlainGroup,
         no_args_is_help=True,
         add_completion=False,
         rich_markup_mode="markdown",
@@ -102,9 +113,11 @@ def command_line(commands: Iterable[Command] = COMMANDS) -> typer.Typer:
     for command in commands:
         found = getattr(import_module(f"penstock.cli.{command.module}"), command.attribute)
         if isinstance(found, typer.Typer):
-            app.add_typer(found, name=command.name)
+            app.add_typer(found, name=command.name, rich_help_panel=command.group)
         else:
-            app.command(command.name, epilog=f"Example: {command.example}")(found)
+            epilog = f"Example: {command.example}"
+            named = {"epilog": epilog, "rich_help_panel": command.group}
+            app.command(command.name, cls=PlainCommand, **named)(found)
     return app
 
 
@@ -169,7 +182,9 @@ class Shell(Enum):
 
 
 def completion(
-    shell: Annotated[Shell, typer.Argument(show_default=False, help="The shell.")],
+    shell: Annotated[
+        Shell, typer.Argument(metavar="SHELL", show_default=False, help="bash, zsh or fish.")
+    ],
 ) -> None:
     """Print a script that lets a shell complete commands, options and files.
 

@@ -157,15 +157,26 @@ def plan(  # noqa: PLR0913 - the options of a command line
         bool,
         typer.Option(
             "--estimate",
-            help="Print how much time and memory the job is expected to take instead, for --records and --keys.",
+            help="Print the expected time and memory instead, for --records and --keys.",
         ),
     ] = False,
     records: Annotated[
         float,
-        typer.Option(min=1, help="Records of all sources, for --estimate; 1e9 is understood."),
+        typer.Option(
+            min=1,
+            metavar="N",
+            show_default="1e6",
+            help="Records of all sources, for --estimate, such as 1e9.",
+        ),
     ] = 1e6,
     keys: Annotated[
-        float, typer.Option(min=1, help="Different keys of each keyed operator, for --estimate.")
+        float,
+        typer.Option(
+            min=1,
+            metavar="N",
+            show_default="1e3",
+            help="Different keys of each keyed operator, for --estimate.",
+        ),
     ] = 1e3,
     stored: Annotated[
         Path | None,

@@ -409,7 +409,7 @@ def port(
     files: Annotated[
         list[Path],
         typer.Argument(
-            metavar="FILE...",
+            metavar="FILE",
             exists=True,
             show_default=False,
             help="Programs, or directories with programs.",

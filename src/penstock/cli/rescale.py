@@ -43,7 +43,9 @@ def rescale(
     *,
     parallelism: Annotated[
         int,
-        typer.Option("--parallelism", "-p", show_default=False, help="The number of subtasks."),
+        typer.Option(
+            "--parallelism", "-p", metavar="N", show_default=False, help="The number of subtasks."
+        ),
     ],
     timeout: Annotated[
         str | None,

@@ -34,7 +34,7 @@ def sql(
     file: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[FILE.SQL]",
+            metavar="FILE.SQL",
             exists=True,
             dir_okay=False,
             readable=True,

@@ -17,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from penstock.cli.failures import exit_status
+from penstock.cli.help_words import PlainCommand, PlainGroup
 from penstock.cli.script import settings
 from penstock.config.configuration import set_process_overrides
 
@@ -37,6 +38,7 @@ _TRUST = "Reading state runs code stored in it: only open what your own jobs wro
 
 state_app = typer.Typer(
     name="state",
+    cls=PlainGroup,
     no_args_is_help=True,
     help=f"Look into the state of a checkpoint or savepoint.\n\n{_TRUST}",
 )
@@ -61,7 +63,9 @@ Verbose = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")]
 
 
-@state_app.command("ls", epilog="Example: penstock state ls /checkpoints/visits")
+@state_app.command(
+    "ls", cls=PlainCommand, epilog="Example: penstock state ls /data/checkpoints/visits"
+)
 def ls(path: StatePath, *, json: Json = False, verbose: Verbose = False) -> None:
     """List the states there are, with their types and sizes.
 
@@ -76,7 +80,9 @@ def ls(path: StatePath, *, json: Json = False, verbose: Verbose = False) -> None
 
 
 @state_app.command(
-    "show", epilog="Example: penstock state show /checkpoints/visits totals reduce --key AA"
+    "show",
+    cls=PlainCommand,
+    epilog="Example: penstock state show /data/checkpoints/visits totals reduce --key AA",
 )
 def show(
     path: StatePath,
@@ -87,12 +93,12 @@ def show(
         str | None,
         typer.Option(
             "--key",
-            metavar="K",
+            metavar="KEY",
             show_default=False,
             help="Only this key, as it is shown; quotes around text may be left out.",
         ),
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, help="Show at most so many entries.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, metavar="N", help="Most entries to show.")] = 20,
     json: Json = False,
     verbose: Verbose = False,
 ) -> None:
@@ -121,7 +127,9 @@ def show(
     _run(action, verbose=verbose)
 
 
-@state_app.command("diff", epilog="Example: penstock state diff savepoint-1 savepoint-2 totals")
+@state_app.command(
+    "diff", cls=PlainCommand, epilog="Example: penstock state diff savepoint-1 savepoint-2 totals"
+)
 def diff(
     path_a: Annotated[
         Path,
@@ -137,7 +145,9 @@ def diff(
     name: Annotated[
         str | None, typer.Argument(metavar="NAME", show_default=False, help="Only this state.")
     ] = None,
-    limit: Annotated[int, typer.Option(min=0, help="Show so many entries of each state.")] = 5,
+    limit: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Most entries to show of each state.")
+    ] = 5,
     *,
     verbose: Verbose = False,
 ) -> None:

@@ -49,25 +49,28 @@ def ui(
     job_dir: JobDir,
     *,
     port: Annotated[
-        int, typer.Option(min=0, max=65_535, help="Port of the page; 0 is any free one.")
+        int,
+        typer.Option(
+            min=0, max=65_535, metavar="PORT", help="Port of the page; 0 is any free one."
+        ),
     ] = RUN_PORT,
     address: Annotated[
-        str, typer.Option(help="Address to listen on; readers need no login.")
+        str, typer.Option(metavar="ADDRESS", help="Address to listen on; readers need no login.")
     ] = "127.0.0.1",
     host: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME",
             show_default=False,
-            help="A further name by which the page is called, such as that of a proxy before it; may be repeated.",
+            help="Further host name of the page, such as that of a proxy before it. Repeatable.",
         ),
     ] = None,
     verbose: Verbose = False,
 ) -> None:
     """Show the page of a job that runs elsewhere, or is over, until Ctrl-C.
 
-    It is made of the events in the checkpoint directory, and reads nothing unless somebody looks. Who has the
-    whole address that is printed may take savepoints, and stop the job with one; others may read.
+    It is made of the events in the checkpoint directory, and reads nothing unless somebody looks. Whoever has the
+    whole printed address may take savepoints, and stop the job with one; others may read.
     """
     console = Console(stderr=True)
 

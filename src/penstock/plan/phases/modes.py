@@ -204,7 +204,7 @@ def _runs_of(plan: PhysicalPlan, pipeline: PipelinePlan) -> Runs:
     left = [source for source in sources if source not in results]
     without_backlog = [source for source in left if len(source.parts) == 1]
     if not plan.options.backlog_as_batch:
-        reason = "execution.checkpointing.interval-during-backlog is not 0"
+        reason = "execution.history is not batch"
     elif without_backlog:
         reason = (
             f"source {without_backlog[0].name!r} has no backlog: only the parts of a "
@@ -243,7 +243,7 @@ def _history_then_live(
         Decision(
             f"run {first} (history)",
             "batch",
-            "execution.checkpointing.interval-during-backlog is 0 and every source has backlog",
+            "execution.history is batch and every source has backlog",
         ),
         Decision(
             f"run {first + 1} (live)", "live", "it follows the backlog and starts with its state"
