@@ -135,6 +135,9 @@ def test_what_reads_a_changed_function_is_changed(penstock, job, saved):
         "changed  operator  sum    counts  it reads 'pairs', which is not kept",
         "changed  operator  str    texts   it reads 'counts', which is not kept",
     ]
+    assert result.stdout.splitlines()[-1] == (
+        "  sink files (uid out) keeps the results of the old program; with another uid and target it gets those of the history"
+    )
 
 
 def test_a_running_job_is_compared_and_left_as_it_is(penstock, job, running):

@@ -10,6 +10,7 @@ from penstock.config.options import IGNORE_SOURCE_POSITIONS
 from penstock.observe.events.sentences import human_duration
 from penstock.plan.compat.evolution import PartChange, PartStatus
 from penstock.plan.explain.estimate import estimate
+from penstock.program.operators import SINK
 from penstock.spark.upgrade.bootstrap import Bootstrap
 from penstock.spark.upgrade.history import PartHistory
 from penstock.spark.upgrade.stored_program import manifest_at
@@ -85,6 +86,10 @@ def _count(things: Sequence[object] | dict[str, tuple[int, int]], noun: str) -> 
 
 
 def _sinks(bootstrap: Bootstrap) -> Iterator[str]:
+    assert bootstrap.graph is not None, "there is something to read"
+    reached = {node.uid for node in bootstrap.graph.of_kind(SINK)}
     for sink in bootstrap.evolution.sinks:
         if sink.change is PartStatus.NEW:
             yield f"  sink {sink.described} gets the results of the history"
+        elif sink.uid in reached:
+            yield f"  sink {sink.described} keeps the results of the old program; with another uid and target it gets those of the history"
