@@ -29,7 +29,7 @@ from penstock.datastream.operators import StreamOperator
 from penstock.errors import PenstockError
 from penstock.expressions.column import ColumnExpression
 from tools.public_api import public_modules
-from tools.site import drawings, numbers
+from tools.site import drawings, looks, numbers, svg
 from tools.site.api_pages import (
     PAGES,
     document,
@@ -117,6 +117,40 @@ def test_code_is_not_cut_beside_the_navigation(site: Path, chromium: Any) -> Non
     fitting = [each for each in blocks if each["longest"] <= 100]
     assert max(each["longest"] for each in fitting) > 95
     assert [each for each in fitting if each["wrapped"]] == []
+
+
+def test_pages_are_readable_at_both_widths_in_both_schemes(site: Path, chromium: Any) -> None:
+    kinds = "index start/first-job api-support reference/api/streams reference/decisions benchmarks"
+    pages = [site / "html" / f"{name}.html" for name in kinds.split()]
+    assert list(looks.problems(chromium, pages, site / "html")) == []
+
+
+_UNREADABLE = """<!doctype html><body style="margin: 0; background: #fff"><main class="md-content">
+<p style="color: #999">pale</p><p style="color: #333">dark</p><pre style="width: 900px">x</pre></main>"""
+
+
+def test_what_cannot_be_read_is_found(chromium: Any, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    page.write_text(_UNREADABLE, encoding="utf-8")
+    found = list(looks.problems(chromium, [page], tmp_path))
+    narrow = {each.kind: each.amount for each in found if each.width == 400}
+    assert narrow == {"overflow": 500, "cut": 500, "contrast": 2.85}
+    assert {each.kind for each in found if each.width == 1300} == {"contrast"}
+
+
+@pytest.mark.parametrize("colour", [svg.INK, svg.MUTED, svg.BLUE, svg.GREEN, svg.ORANGE])
+@pytest.mark.parametrize("ground", ["#ffffff", "#0d1117"])
+def test_colours_of_drawings_hold_on_light_and_dark(colour: str, ground: str) -> None:
+    less, more = sorted(map(_luminance, (colour, ground)))
+    assert (more + 0.05) / (less + 0.05) >= 4
+
+
+def _luminance(colour: str) -> float:
+    shares = (int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
+    red, green, blue = (
+        share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 def test_anchors_of_the_readme_are_there(site: Path) -> None:

@@ -1,10 +1,10 @@
-"""Shapes of drawings, as text of SVG. Colours hold on white and on black."""
+"""Shapes of drawings, as text of SVG. Colours have a contrast of at least 4 to white and to black."""
 
 from __future__ import annotations
 
 from html import escape
 
-INK, MUTED, BLUE, GREEN, ORANGE = "#64748b", "#94a3b8", "#2563eb", "#16a34a", "#ea580c"
+INK, MUTED, BLUE, GREEN, ORANGE = "#6b7a90", "#708096", "#3470f0", "#128a3f", "#cf4f0a"
 
 
 def box(x: int, y: int, width: int, height: int, colour: str, *, filled: bool = True) -> str:
