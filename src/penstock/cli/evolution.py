@@ -10,7 +10,6 @@ from penstock.config.options import IGNORE_SOURCE_POSITIONS
 from penstock.observe.events.sentences import human_duration
 from penstock.plan.compat.evolution import PartChange, PartStatus
 from penstock.plan.explain.estimate import estimate
-from penstock.program.operators import SINK
 from penstock.spark.upgrade.bootstrap import Bootstrap
 from penstock.spark.upgrade.history import PartHistory
 from penstock.spark.upgrade.stored_program import manifest_at
@@ -87,7 +86,7 @@ def _count(things: Sequence[object] | dict[str, tuple[int, int]], noun: str) -> 
 
 def _sinks(bootstrap: Bootstrap) -> Iterator[str]:
     assert bootstrap.graph is not None, "there is something to read"
-    reached = {node.uid for node in bootstrap.graph.of_kind(SINK)}
+    reached = {node.uid for node in bootstrap.graph.nodes if node.sink}
     for sink in bootstrap.evolution.sinks:
         if sink.change is PartStatus.NEW:
             yield f"  sink {sink.described} gets the results of the history"

@@ -69,8 +69,8 @@ def ui(
 ) -> None:
     """Show the page of a job that runs elsewhere, or is over, until Ctrl-C.
 
-    It is made of the events in the checkpoint directory, and reads nothing unless somebody looks. Whoever has the
-    whole printed address may take savepoints, and stop the job with one; others may read.
+    It is made of the events in the checkpoint directory, and reads nothing unless somebody looks. The whole printed
+    address gives the right to take savepoints, and to stop the job with one; others may read.
     """
     console = Console(stderr=True)
 
