@@ -274,7 +274,8 @@ def test_drawings_are_those_of_the_programs(name: str) -> None:
     stored = DOCS / "images" / f"{name}.svg"
     assert stored.read_text(encoding="utf-8") == drawings.DRAWINGS[name]()
     about, _, rest = name.partition("-")
-    page = DOCS / "concepts" / f"{rest}.md" if about == "concept" else DOCS / f"{about}.md"
+    others = {"concept": DOCS / "concepts" / f"{rest}.md", "readme": TOP / "README.md"}
+    page = others.get(about, DOCS / f"{about}.md")
     assert f"{name}.svg" in page.read_text(encoding="utf-8")
 
 

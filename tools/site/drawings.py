@@ -27,6 +27,7 @@ from tools.site.svg import (
     line,
     text,
 )
+from tools.site.switch_drawing import switch
 
 TOP = Path(__file__).parents[2]
 IMAGES, PACKAGE = TOP / "docs" / "images", TOP / "src" / "penstock"
@@ -238,8 +239,9 @@ DRAWINGS: dict[str, Callable[[], str]] = {
     "concept-time": time,
     "concept-exactly-once": exactly_once,
     "architecture-layers": layers,
+    "readme-switch": switch,
 }
-"""Name of an image to its drawing: of a page of `docs/concepts`, or of `docs/architecture.md`."""
+"""Name of an image to its drawing: of a page of `docs/concepts`, of `docs/architecture.md`, or of the README."""
 
 
 def main() -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from playwright.sync_api import Page
 
@@ -19,7 +19,7 @@ from tools.support.browser import browser, installed_browser
 
 HTML = TOP / "build" / "site" / "html"
 WIDTHS = (1300, 400)
-SCHEMES = ("light", "dark")
+SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 
 _PROBLEMS = """() => {
     const found = [];

@@ -30,7 +30,7 @@ _LATER = 8
 
 
 def main() -> None:
-    """Write page.png, page-narrow.png, page-switch.png (its time line) and page-failure.png, of jobs that were recorded."""
+    """Write page.png, page-narrow.png and page-failure.png, of jobs that were recorded."""
     program = installed_browser()
     if program is None:
         sys.exit("There is no browser here: see scripts/ensure_chromium.sh.")
@@ -38,8 +38,6 @@ def main() -> None:
     with browser(program) as context:
         with shown(recorded(time.time_ns() // 1_000_000)) as job:
             take(context, job, target / "page.png", width=1100)
-        with shown(recorded(time.time_ns() // 1_000_000)) as job:
-            take(context, job, target / "page-switch.png", width=900, part="section:has(#runs)")
         with shown(recorded(time.time_ns() // 1_000_000)) as job:
             take(context, job, target / "page-narrow.png", width=400, is_dark=True)
         with shown(failed(time.time_ns() // 1_000_000)) as job:
@@ -73,9 +71,8 @@ def take(
     width: int,
     height: int | None = None,
     is_dark: bool = False,
-    part: str | None = None,
 ) -> None:
-    """Take one picture; without a height of the whole page, or of the part that a selector finds."""
+    """Take one picture; without a height of the whole page."""
     page: Page = context.new_page()
     page.emulate_media(color_scheme="dark" if is_dark else "light")
     page.set_viewport_size({"width": width, "height": height or 900})
@@ -84,10 +81,7 @@ def take(
     page.wait_for_selector("#graph svg")
     report()
     page.wait_for_timeout(2_500)
-    if part is None:
-        page.screenshot(path=path, full_page=height is None)
-    else:
-        page.locator(part).screenshot(path=path)
+    page.screenshot(path=path, full_page=height is None)
     page.close()
 
 

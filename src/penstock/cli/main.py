@@ -116,8 +116,9 @@ def command_line(commands: Iterable[Command] = COMMANDS) -> typer.Typer:
             app.add_typer(found, name=command.name, rich_help_panel=command.group)
         else:
             epilog = f"Example: {command.example}"
-            named = {"epilog": epilog, "rich_help_panel": command.group}
-            app.command(command.name, cls=PlainCommand, **named)(found)
+            app.command(
+                command.name, cls=PlainCommand, epilog=epilog, rich_help_panel=command.group
+            )(found)
     return app
 
 
