@@ -27,7 +27,7 @@ def story_text(story: Story) -> str:
     until = f" until {_time(reached)}" if reached is not None else ""
     return (
         f"{columns(rows)}\n"
-        f"  the switch took {story.switch_seconds:.1f} s, from the last record of history to the begin of the "
+        f"  the switch took {story.switch_seconds:.1f} s, from the last record of history to the start of the "
         f"live run; history is complete{until}\n"
         f"  live seconds are those of the {story.live_batches} micro-batches, "
         "without the time spent waiting for files"

@@ -19,7 +19,7 @@ class Story:
     Attributes:
         history_records: Records read as history.
         history_seconds: Wall clock of that.
-        switch_seconds: Wall clock from the last record of history to the begin of the live run, as progress tells it.
+        switch_seconds: Wall clock from the last record of history to the start of the live run, as progress tells it.
         switch_watermark_ms: How far history went in event time.
         live_records: Records read as they arrived.
         live_seconds: Wall clock of the micro-batches that read any.

@@ -78,9 +78,11 @@ def _lines(advice: Advice) -> Iterator[str]:
     yield (
         f"  capacity     {advice.capacity_per_second:,.1f} records/s: the micro-batches took {busy}"
     )
-    pending = "unknown" if advice.pending_records is None else f"{advice.pending_records:,}"
-    within = human_duration(advice.catch_up_seconds)
-    yield f"  needed       {advice.needed_per_second:,.1f} records/s, with {pending} pending records read in {within}"
+    pending = "without pending records, which this source does not count"
+    if advice.pending_records is not None:
+        within = human_duration(advice.catch_up_seconds)
+        pending = f"with {advice.pending_records:,} pending records read in {within}"
+    yield f"  needed       {advice.needed_per_second:,.1f} records/s, {pending}"
     yield (
         f"  parallelism  {advice.parallelism_now} * {advice.needed_per_second:,.1f} / "
         f"({UTILIZATION} * {advice.capacity_per_second:,.1f}), rounded up, at most {advice.key_groups} key groups"
