@@ -59,7 +59,8 @@ def shadow(
     sinks: Annotated[
         Sinks,
         typer.Option(
-            help="files writes the output of each sink below NEW/outputs; discard keeps a count and a digest there."
+            metavar="files|discard",
+            help="files writes the output of each sink below NEW/outputs; discard keeps a count and a digest there.",
         ),
     ] = Sinks.FILES,
     verbose: Verbose = False,
