@@ -76,7 +76,6 @@ class ModuleName:
     Attributes:
         start: Position of its first character.
         module: The module that is meant, with PyFlink's name; the first two parts of an expression.
-        line: Its line.
     """
 
     start: int

@@ -66,7 +66,6 @@ class Rule:
     """A condition on several options together.
 
     Attributes:
-        options: The options.
         requirement: The condition in words, with the keys.
         holds: Takes the values in the order of `options`.
     """

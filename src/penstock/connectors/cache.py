@@ -206,7 +206,6 @@ class CacheFile:
     """Handle of one file.
 
     Attributes:
-        path: Path of the file.
         subtask: Index of the task that wrote it.
         record_count: Number of its records.
         offsets: Offset of each block.

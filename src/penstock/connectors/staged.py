@@ -39,7 +39,6 @@ class KeptBytes:
 
     Attributes:
         subtask: Index of the task that staged them.
-        content: The bytes.
     """
 
     subtask: int
@@ -53,7 +52,6 @@ class BytesInFile:
     Attributes:
         name: Name in the directory of staged files.
         subtask: Index of the task that wrote it.
-        size_bytes: Its size.
     """
 
     name: str

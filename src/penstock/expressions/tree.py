@@ -95,7 +95,6 @@ class Call(_Typed):
 
     Attributes:
         function: Its name in the table of functions.
-        arguments: The expressions.
         parameters: Constants that are part of the function, such as the type of a cast.
         kind: Type of the result; None in a tree without types.
     """

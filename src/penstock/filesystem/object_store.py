@@ -78,7 +78,6 @@ class Upload:
     """An object that is being sent; picklable, and not bound to a process.
 
     Attributes:
-        path: The object.
         upload_id: The store's name of the upload.
     """
 

@@ -19,7 +19,6 @@ class S3Settings:
 
     Attributes:
         access_key: Id of the key.
-        secret_key: The key.
         session_token: Token of a login that ends.
         endpoint: URL of a server that speaks the protocol of S3.
         region: Region of the buckets.
@@ -193,7 +192,6 @@ class StoreSettings:
 
     Attributes:
         s3: Settings of S3.
-        azure: Settings of Azure.
         google: Settings of Google Cloud Storage.
     """
 

@@ -23,7 +23,6 @@ class StoredPath:
     """A name in a store; picklable if the store is.
 
     Attributes:
-        store: The store.
         at: The name of an object, or a prefix of names of objects.
     """
 

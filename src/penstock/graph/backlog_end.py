@@ -107,8 +107,6 @@ class SourcePart(PositionedSource):
     """Shared parts of both kinds of parts: they are their source, up to its end or from there on.
 
     Attributes:
-        source: The source.
-        end: End of its backlog.
         is_backlog: Whether it is the part before the end.
         decided: Splits and cuts that are decided for the job, equal in both parts; None before.
     """

@@ -22,7 +22,6 @@ class Dataset:
 
     Attributes:
         namespace: Where it is, such as `kafka://broker:9092` or `s3://bucket`; `file` is a local file system.
-        name: Which one it is there.
         format: Format of its rows, such as `parquet` or `delta`; empty if it has none, or it is unknown. It is no part of
             the name.
         keys: Columns by which a row replaces an earlier one; empty if rows are appended.

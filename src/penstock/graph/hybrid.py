@@ -72,7 +72,6 @@ class SnapshotPart(SourcePart, LogSource):
     """The snapshot of a log, one split per file, numbered records.
 
     Attributes:
-        source: The log.
         captured: The captured snapshot; None before.
     """
 

@@ -78,7 +78,6 @@ class GeneratedUid:
     """The uid of a node without one of the user's.
 
     Attributes:
-        text: The uid.
         is_numbered: Whether only a number distinguishes it from another node's. Then state under the
             same uid in another program may be that of another operator.
     """
@@ -102,13 +101,9 @@ class Node:
         origin: The user's line.
         function: User function or object, if any.
         method: Method to call on it; None calls it directly.
-        key_selector: For KEY_BY.
         watermarking: For TIMESTAMPS.
-        source: For SOURCE.
-        sink: For SINK.
         parallelism: Set by the user; None is that of the environment.
         is_parallel: Whether it may have more than one subtask.
-        partitioning: For PARTITION.
         output_tag: For SIDE_OUTPUT: id of the tag.
         chaining: Set by the user.
         description: Set by the user, for people.

@@ -20,7 +20,6 @@ class QueryRead:
 
     Attributes:
         name: Name of the source, for people.
-        source: The source.
         type_info: Type of its records, as the program declares it.
         chain: Selection that is applied first; None takes them as they are.
     """
@@ -40,7 +39,6 @@ class ScanRead:
     """The rows of a scan.
 
     Attributes:
-        scan: The scan.
         rows: Columns of a source, or another query; a text is the reason why they are neither.
         required: Position of the column that is never NULL, because it is the time of the rows; None if there is none.
     """
@@ -55,7 +53,6 @@ class WholeQuery:
     """Relation that an operator computes, with those that lead to it.
 
     Attributes:
-        relation: The relation.
         reads: The rows of its scans.
         forgets: Whether operators forget state after a time.
     """
@@ -98,7 +95,6 @@ class QuerySource(Source):
 
     Attributes:
         query: The computed query.
-        row_type: Type of the rows.
     """
 
     kind: ClassVar[str] = "query"

@@ -37,11 +37,7 @@ class CounterValue:
 
 @dataclass(frozen=True, slots=True)
 class GaugeValue:
-    """A reading of a gauge; a later one replaces it.
-
-    Attributes:
-        value: The reading.
-    """
+    """A reading of a gauge; a later one replaces it."""
 
     value: GaugeReading
 

@@ -68,7 +68,6 @@ class PlanOptions:
         sorted_inputs_bytes: `execution.sorted-inputs.memory`.
         state_ttl_ms: `table.exec.state.ttl`, None if it is 0.
         coded_rows: `table.exec.enable-coded-rowdata`.
-        state_compression: `state.compression`.
         object_reuse: `pipeline.object-reuse`.
         verify_object_reuse: `pipeline.object-reuse.verify`.
         backlog_lag_ms: `pipeline.backlog.watermark-lag-threshold`.
@@ -163,7 +162,6 @@ class SinkPlan:
         index: Position among the sinks; the target of its channels.
         uid: Stable identity, safe in a file name.
         name: For people.
-        sink: The sink.
         type_info: Type of the records it receives.
         origin: The user's line.
     """
@@ -317,8 +315,6 @@ class PhysicalPlan(ShownAsCard):
     """The whole plan. Equality is structural.
 
     Attributes:
-        graph: The logical graph.
-        options: The options.
         mode: The mode in force, after AUTOMATIC was resolved.
         sources: In order of id.
         sinks: In order of index.

@@ -54,8 +54,6 @@ class BatchSpec:
     """The settings of the calls of an operator.
 
     Attributes:
-        records: Type of the records.
-        results: Type of the results.
         form: Makes the argument of the function of a `pyarrow.RecordBatch`.
         size: Most records of a call.
         max_wait_ms: Longest time for which a record waits for others while more arrive; None sets no limit.

@@ -97,7 +97,6 @@ class OperatorSpec:
         input_types: Per input the type of its records, if serializers of the program write them; None pickles them.
         key_selectors: Value to key, per input, for keyed kinds; None for an input without
             a key.
-        timestamps: For TIMESTAMPS.
         result_type: Type that the results are coerced to; None does not coerce.
         chained_to: Ids of the operators of the same level that read the output.
         channels: Ids of the channels that read the output.
@@ -187,7 +186,6 @@ class SourceType:
     """The declared type of a source whose records must be coerced.
 
     Attributes:
-        name: Name of the source.
         type_info: The declared type.
         origin: The user's line that created the source.
     """
@@ -223,7 +221,6 @@ class LevelProgram:
         inputs: Channels this level reads from other levels.
         outputs: Channels this level writes to other levels, and to sinks.
         watermark_groups: Input channel to the groups it waits for.
-        settings: Settings of the run.
         source_types: Source id to declared type, of sources whose records must be coerced; level
             0 only.
         untimed_sources: Sources whose timestamps are dropped; level 0 only.

@@ -132,7 +132,6 @@ class OperatorKind:
         keeps: Whether it stores emitted values.
         keeps_at_end: The same, if it emits once, at the end of its input, in a batch run.
         holds_input: Whether it refers to its input records after the call.
-        state: Whether it has state.
         own_states: Names of the states that the operator itself uses, not its function.
         own_prefixes: Prefixes of such names.
         returns: The return value of its function.

@@ -101,7 +101,6 @@ class ColumnTimestamps:
     """An assigner that takes the timestamp from a column: epoch milliseconds, or a time; one without zone is UTC.
 
     Attributes:
-        name: Name of the column.
         at: Its address in a record: the name, or the position in a tuple.
     """
 

@@ -56,7 +56,6 @@ class WindowSpec:
     Attributes:
         assigner: A `WindowAssigner` of the API.
         trigger: A `Trigger` of the API.
-        contents: The contents of a window.
         fold_function: For REDUCE: (value, value) to value, or an object with `reduce`; for
             AGGREGATE: an object with `create_accumulator`, `add`, `get_result` and `merge`.
         evaluation: The method that is called when a window fires.

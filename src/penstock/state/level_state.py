@@ -16,7 +16,6 @@ class LevelState:
     """The state that the keyed operators of a level share.
 
     Attributes:
-        backend: The state backend.
         group_of: Key to key group.
         now_ms: Processing time, in milliseconds since 1970.
     """

@@ -33,7 +33,6 @@ class StatePart:
 
     Attributes:
         manifest: Its watermarks, memory and positions.
-        files: Its state files.
         operators: Uids of the operators that it gives.
     """
 

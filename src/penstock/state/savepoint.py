@@ -139,17 +139,12 @@ class Savepoint:
     Attributes:
         id: Id of its request.
         taken_at: Time in ISO 8601, in UTC.
-        job_id: Id of the job.
-        job_name: Name of the job.
         run: Name of the run in which it was taken.
         parallelism: Number of subtasks.
         max_parallelism: Number of key groups.
         drained: Whether the input was ended first, so that every timer has fired.
-        operators: All operators.
-        sources: All sources.
         watermarks: All received watermarks.
         memory: uid to the `memory` of the operator.
-        files: The state files.
         sinks: Names of the sinks (`penstock.plan.compat.evolution`); None if an earlier version made the record.
     """
 

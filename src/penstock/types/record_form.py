@@ -29,7 +29,6 @@ class RecordForm:
     """Packs records of one type.
 
     Attributes:
-        pickled_type: The type.
         codec: Codec of lists of records.
     """
 

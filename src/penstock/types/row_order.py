@@ -13,7 +13,6 @@ class SortColumn:
     """A column of ORDER BY.
 
     Attributes:
-        position: Position of the column.
         is_descending: Whether great values come first.
         nulls_first: Whether NULL comes first.
     """

@@ -36,7 +36,6 @@ class ByteCodec:
 
     Attributes:
         name: Name of the type, for messages.
-        serializer: Its serializer.
     """
 
     name: str

@@ -42,7 +42,6 @@ class ValueSerializer(TypeSerializer[Any]):
     """Writes and reads values of a type of `Types` as state backends store them.
 
     Attributes:
-        type_info: The type.
         form: Format of its values in snapshots and in the change log.
 
     Example:

@@ -20,11 +20,7 @@ from penstock.wire.atomic_file import open_private
 
 
 class NewFile(ABC):
-    """A file that is being written; writers of formats take it for one of Python's.
-
-    Attributes:
-        path: The file.
-    """
+    """A file that is being written; writers of formats take it for one of Python's."""
 
     path: JobPath
 

@@ -29,8 +29,6 @@ class PairedKeys(Generic[T1, T2]):
     """Two streams and how their keys are selected.
 
     Attributes:
-        first: The first stream.
-        second: The second stream.
         first_selector: Record of the first stream to key; typed if a type was declared.
         second_selector: The same of the second.
     """

@@ -45,7 +45,6 @@ class TableForm:
     """The table that a sink writes.
 
     Attributes:
-        directory: Its directory.
         partition_by: Columns by which it is partitioned.
         keys: Columns by which rows are merged; empty if they are appended.
         configuration: Properties that it gets if the sink makes it.

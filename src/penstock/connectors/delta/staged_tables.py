@@ -139,8 +139,6 @@ class StagedTable:
         name: Name in the directory of staged files.
         subtask: Index of the task that wrote it.
         number: Number among the files of the task.
-        row_count: Its rows.
-        size_bytes: Its size.
         partition: Values of the partition columns of all of its rows.
     """
 

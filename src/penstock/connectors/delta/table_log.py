@@ -76,7 +76,6 @@ class CommitFile:
     """The actions of one version.
 
     Attributes:
-        version: The version.
         timestamp_ms: When it was committed.
         operation: Kind of the commit, e.g. `WRITE`.
         added: Actions that add files with new rows; rewritten files are left out.
@@ -189,7 +188,6 @@ class TableFacts:
 
     Attributes:
         id: Its id, which no other table has.
-        version: The version.
         schema: Its columns.
         partition_columns: Those by which it is partitioned.
         configuration: Its properties.

@@ -39,8 +39,6 @@ class DataFile:
     Attributes:
         path: Below the directory of the table, decoded.
         partition: Partition column to value.
-        row_count: Its rows.
-        rows: The rows.
     """
 
     path: str
@@ -55,7 +53,6 @@ class VersionRows:
 
     Attributes:
         timestamp_ms: When it was committed.
-        files: Their files.
         ends: For each file the number of rows up to its end.
     """
 

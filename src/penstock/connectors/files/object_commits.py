@@ -47,7 +47,6 @@ class ObjectManifest:
         epoch: The decided epoch.
         driver: Number of the driver that decided it.
         sequence: Number of the manifest among those of the sink, from 1.
-        files: The files.
     """
 
     epoch: str
@@ -103,7 +102,6 @@ class TakenOver:
     """The state in which a driver found the directory when it took its number.
 
     Attributes:
-        number: Its number.
         manifests: The manifests that count, in the order of their sequence.
         done: Names of those that are executed.
         void: Objects that mean nothing.

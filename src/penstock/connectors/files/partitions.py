@@ -34,7 +34,6 @@ class Division:
     """Division of the records of a type.
 
     Attributes:
-        whole: Their type.
         inside: Type of what is in the files.
         columns: The columns in the path.
     """

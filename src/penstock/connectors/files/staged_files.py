@@ -270,7 +270,6 @@ class StagedFile:
 
     Attributes:
         name: Name in the staging directory.
-        record_count: Records in the file.
         byte_count: Size of the file.
     """
 

@@ -35,9 +35,6 @@ class UploadedFile:
 
     Attributes:
         name: Name below the directory of the sink, with its bucket.
-        upload_id: Its upload.
-        parts: Parts of the upload.
-        record_count: Records in the file.
         byte_count: Size of the file.
     """
 

@@ -31,7 +31,6 @@ class _Partition:
     """A partition as it is now.
 
     Attributes:
-        place: Which it is.
         earliest: Its first offset.
         head: The offset behind its last record.
     """

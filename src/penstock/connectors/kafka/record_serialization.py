@@ -79,7 +79,6 @@ class RecordDeserializer(MessageDeserializer):
 
     Attributes:
         function: Makes them.
-        type_info: Their type.
     """
 
     function: Callable[[KafkaRecord], Any]

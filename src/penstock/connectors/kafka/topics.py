@@ -32,9 +32,7 @@ class KafkaTopics:
     """Topics of a source: exactly one of these attributes is set.
 
     Attributes:
-        names: Names of topics.
         pattern: Regular expression of whole names of topics.
-        partitions: Partitions.
     """
 
     names: tuple[str, ...] = ()

@@ -48,7 +48,6 @@ class LoadContext:
     """The loaders of psycopg for texts, without a connection.
 
     Attributes:
-        adapters: Its adapters.
         connection: None.
     """
 

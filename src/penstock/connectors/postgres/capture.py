@@ -210,7 +210,6 @@ class _File:
 
     Attributes:
         table: Name of the table.
-        columns: Its columns.
         lsn: Position of the snapshot.
         timestamp_ms: Its time.
         bounds: Number of the record behind each row group.

@@ -338,7 +338,6 @@ class ExportedSnapshot:
 
     Attributes:
         name: Its name in other connections.
-        position: Its position.
     """
 
     name: str

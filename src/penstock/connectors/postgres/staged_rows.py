@@ -73,7 +73,6 @@ class TableWrites:
     """Writes of rows to a table.
 
     Attributes:
-        table: The table.
         columns: Columns of a row, in order.
         keys: Columns by which rows replace others; none appends.
     """

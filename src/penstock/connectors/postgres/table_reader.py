@@ -27,8 +27,6 @@ class RelationMessage:
 
     Attributes:
         oid: Its number.
-        schema: Its schema.
-        name: Its name.
         identity: `d` default, `n` nothing, `f` full, `i` an index.
         columns: Its columns; those of the replica identity are keys.
     """

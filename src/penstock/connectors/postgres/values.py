@@ -81,9 +81,7 @@ class Column:
     """A column of a table.
 
     Attributes:
-        name: Its name.
         type_oid: Number of its type in the catalogue; of a domain that of its base type.
-        is_key: True if it is of the key.
         beyond: Policy for values that Python does not have, see `beyond.POLICIES`.
     """
 
@@ -99,7 +97,6 @@ class TableRows:
 
     Attributes:
         table: Name of the table.
-        columns: Its columns.
         values: Their values, column by column.
         lsn: Position of the snapshot or the transaction.
         timestamp_ms: Its time.
@@ -141,12 +138,7 @@ Run = TableRows | list[Change]
 
 @dataclass(frozen=True, slots=True)
 class TableName:
-    """The name of a table.
-
-    Attributes:
-        schema: Its schema.
-        name: Its name there.
-    """
+    """The name of a table."""
 
     schema: str
     name: str
@@ -198,7 +190,6 @@ class SourceTable:
 
     Attributes:
         oid: Its number in the catalogue.
-        name: Its name.
         columns: The columns that are read, in order.
         row_filter: Condition in SQL which rows are published; None is all.
         is_partitioned: True if its rows are in its partitions.

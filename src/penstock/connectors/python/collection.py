@@ -108,7 +108,6 @@ class RecordedSource(SplitSource):
     """Reads elements in order, in one split.
 
     Attributes:
-        elements: The elements.
         timestamps: Their event times in epoch milliseconds; None if they have none.
     """
 

@@ -43,7 +43,6 @@ class StreamFacts:
     """A stream, as it is now.
 
     Attributes:
-        name: Its name.
         head: Position behind the newest entry that there ever was.
         first: Position of the first entry that there is; None if there is none.
         length: Number of its entries.

@@ -46,7 +46,6 @@ class Letters:
     """A letter of a pattern, written some times.
 
     Attributes:
-        letter: The letter.
         count: How often.
     """
 

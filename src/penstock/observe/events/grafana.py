@@ -18,7 +18,6 @@ class _Panel:
     """One panel.
 
     Attributes:
-        title: Its title.
         unit: Grafana's name of the unit.
         query: With `JOB` where the job is chosen.
         legend: Legend of a series.

@@ -256,7 +256,6 @@ class FunctionChanged(JobEventBase):
 
     Attributes:
         operator: Name of the operator.
-        uid: Its uid.
         since: Where the earlier function is recorded: the last start, or a savepoint.
     """
 

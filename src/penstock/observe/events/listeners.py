@@ -78,7 +78,6 @@ class Registration:
     """The registration of a listener.
 
     Attributes:
-        listener: The listener.
         is_dropped: True if it has raised, and is not called any more.
         is_named: True if the log has named it for being slow.
     """
@@ -183,8 +182,6 @@ class JobEvents:
     """Publishes the events of one job.
 
     Attributes:
-        job_id: The job.
-        job_name: Its name.
         pipeline: Number of the pipeline, empty for the whole job.
         own: Listeners of this job only, such as its log of events.
     """

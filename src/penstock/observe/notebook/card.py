@@ -37,7 +37,6 @@ class Card:
     """View of an object.
 
     Attributes:
-        title: Its title.
         facts: Name of a fact to its value. None is not shown.
         problem: Its error, empty without one.
         tables: Its tables; empty ones are not shown.

@@ -49,7 +49,6 @@ class _Requested:
     """A requested action.
 
     Attributes:
-        answer: Its answer.
         at_ms: Time of the request, in epoch milliseconds.
     """
 

@@ -43,7 +43,6 @@ class ProcessBytes:
     """Memory of processes, and of what passes through them.
 
     Attributes:
-        driver: The driver.
         jvm: The JVM of a local session, before records.
         heap: Further memory that it may take.
         worker: A Python worker, before records.

@@ -46,8 +46,6 @@ class Folding:
     """One operator that folds, in one run.
 
     Attributes:
-        op: The operator.
-        run: The run.
         emit: When it emits results.
         fold: Its fold; None if it stores all records.
         fed: Its input channels.

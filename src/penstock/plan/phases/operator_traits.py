@@ -145,7 +145,6 @@ class OperatorTraits:
     """The attributes of one operator, with the reason why it stores outputs.
 
     Attributes:
-        attributes: The attributes.
         reason: Why it stores emitted values or not; completes "because …".
     """
 

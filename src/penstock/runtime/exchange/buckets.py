@@ -54,8 +54,6 @@ class SegmentedFrame:
     """The segments of a frame.
 
     Attributes:
-        route: Route of the frame.
-        is_keyed: Whether the segments have keys.
         segments: Made by `pack_segment`.
         stamps: Timestamps of each segment, as native int64; none if records have none.
         count: Number of records.

@@ -33,8 +33,6 @@ class _Sender:
     """The sending task of a channel.
 
     Attributes:
-        spec: The channel.
-        settings: Settings of the run.
         task: Index of the task.
         subtasks: Number of subtasks that receive: the first ones.
     """

@@ -49,7 +49,6 @@ class KeyedScope:
     Attributes:
         store: State backend of the subtask.
         context: The current key of the operator.
-        group_of: Key to key group.
         now_ms: Clock of the time-to-live, in milliseconds since 1970.
         sweeper: Removes expired values of the operator.
     """
@@ -75,9 +74,7 @@ class _RegisteredState:
     """A registered state of an operator.
 
     Attributes:
-        schema: Its schema.
         time_to_live: The time-to-live of its values.
-        handle: Its handle.
     """
 
     schema: StateSchema

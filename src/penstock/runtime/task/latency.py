@@ -34,7 +34,6 @@ class SourceMarker:
     Attributes:
         source: Suffix of the metric, by `metrics.latency.granularity`: uid of the source, with the
             subtask or without; empty for none.
-        marker: The marker.
         history_size: Number of latencies in the metric; None is all.
     """
 

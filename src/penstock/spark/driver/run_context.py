@@ -111,11 +111,7 @@ class JobContext:
     """One job in this driver, or one pipeline of it.
 
     Attributes:
-        session: Spark.
-        plan: The job.
-        configuration: Configuration of the job.
         directory: The checkpoint directory, locked.
-        sinks: The sink stage.
         cancelled: Set when the job should stop.
         events: Sends the events of the job to listeners.
         restored: The part of the savepoint that the job took over; None without savepoint.

@@ -44,7 +44,6 @@ class FirstOfKeys:
         records: Type of the rows of the source.
         chain: Expressions of which the rows are results; None if they are those of the source.
         keys: Positions of the columns of the key.
-        order: Order of the rows.
         end: Position behind the last row.
         time: Name of the column from which timestamps are taken; None without timestamps.
     """

@@ -44,7 +44,6 @@ class JavaCause:
         java_class: Its full name.
         condition: Spark's error condition with its subcondition; empty if there is none.
         parameters: Parameters of the condition.
-        message: Its message.
     """
 
     java_class: str

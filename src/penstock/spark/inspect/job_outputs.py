@@ -25,7 +25,6 @@ class JobOutput:
 
     Attributes:
         uid: The sink.
-        name: Its name.
         datasets: What it writes, as the start of the job recorded it.
     """
 

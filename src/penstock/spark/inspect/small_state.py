@@ -75,7 +75,6 @@ class SmallState:
 
     Attributes:
         directory: Checkpoint directory or savepoint, for errors.
-        location: Its state.
     """
 
     directory: JobPath

@@ -101,7 +101,6 @@ class EntryColumn:
     """One column of entries.
 
     Attributes:
-        name: Its name.
         type_info: Type of the values; None for text.
     """
 
@@ -180,7 +179,6 @@ class Entries:
     """Entries of one state, as columns of equal length.
 
     Attributes:
-        keys: Keys.
         subkeys: Map keys, list indexes or timestamps; None for single kinds.
         values: Values as the user's program sees them.
         last_access_ms: None without a time-to-live.

@@ -47,7 +47,6 @@ class StateChange:
 
     Attributes:
         uid: uid of the operator.
-        name: Name of the state.
         before: Number of entries in the first directory.
         after: Number of entries in the second directory.
         added: Number of entries that only the second has.

@@ -37,7 +37,6 @@ class SnapshotFile:
     """One Parquet file of rows (operator, key_group, blob).
 
     Attributes:
-        path: Path of the file.
         sha256: SHA-256 of its bytes in hexadecimal, None if it was not recorded.
     """
 

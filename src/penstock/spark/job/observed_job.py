@@ -29,7 +29,6 @@ class ObservedJob:
 
     Attributes:
         path: The directory.
-        name: Name of the job.
         runs: (name, kind) of its runs.
         pipelines: The pipeline of each run.
         fingerprint: That of the plan at the first start.

@@ -79,12 +79,9 @@ class RunOutline:
     """A live run.
 
     Attributes:
-        job_id: Id of the job.
-        job_name: Name of the job.
         run: Name of the run.
         parallelism: Number of subtasks.
         max_parallelism: Number of key groups.
-        operators: All operators.
         sources: Those that its pipeline adds to savepoints; earlier versions recorded all.
         channels: By channel id.
         fingerprint: That of the plan; earlier versions recorded none.

@@ -52,7 +52,6 @@ class _Open:
     """The savepoint in progress.
 
     Attributes:
-        request: Its request.
         target: Its directory.
         is_written: True if an earlier attempt has written the manifest.
         parts: Pipeline to what it has added.

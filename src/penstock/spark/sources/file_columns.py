@@ -169,8 +169,6 @@ class FileColumns:
     """Checks the files of one source.
 
     Attributes:
-        session: Spark.
-        source: The source.
         schema: Schema of its records.
         origin: The user's line.
     """

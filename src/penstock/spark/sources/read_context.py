@@ -80,10 +80,7 @@ class ReadContext:
     """The context for reading the sources of a run.
 
     Attributes:
-        session: Spark.
         plan: The job.
-        run: The run.
-        program: Program of level 0.
         levels: Number of levels, level 0 included.
         pinned: Pinned input of the run.
         earlier: Files that were read before this run, by (source id, part index).

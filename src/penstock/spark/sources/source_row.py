@@ -51,7 +51,6 @@ class Pinning:
     """The context for pinning a part of a source.
 
     Attributes:
-        session: Spark.
         parallelism: Number of subtasks.
         origin: The user's line that made the source.
         patiently: Calls a function that may block, until the job is cancelled.
@@ -71,7 +70,6 @@ class PinnedPart:
 
     Attributes:
         splits: Positions.
-        files: Files.
         names: Ids of the splits; None if they are known by their numbers.
     """
 
@@ -136,7 +134,6 @@ class LoopContext:
     """The context in which a loop of epochs begins to read the files of a part.
 
     Attributes:
-        session: Spark.
         source: Id of the source.
         part: Index of the part.
         pinned: Pinned input of the run.

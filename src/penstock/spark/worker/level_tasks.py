@@ -336,7 +336,6 @@ class LocalLevels:
     It is for a level that is local (`LevelProgram.is_local`), and for input whose frames fit in memory.
 
     Attributes:
-        first: Level 0.
         second: The level behind it.
         tasks: Number of tasks of the run.
     """

@@ -24,7 +24,6 @@ class LevelDescription:
         payload: Payload of the level's program.
         attempt: Attempt of the run.
         copies: The local copies of state, by run and program.
-        level: The level.
         subtask_of_route: Grouping key to subtask.
     """
 

@@ -194,7 +194,6 @@ class SplitEpochLogs:
     """Rows of `VIEW_DDL` to blob rows.
 
     Attributes:
-        directory: Directory of the epochs.
         uid: The only operator whose blobs are read; None for all.
     """
 

@@ -33,7 +33,6 @@ class Adjacent:
     """Extents that become one.
 
     Attributes:
-        name: Their log.
         sources: In order.
     """
 

@@ -29,7 +29,6 @@ class _Log:
     """One log.
 
     Attributes:
-        head: Its head.
         extents: Ascending and contiguous; none is wholly before the head's first entry.
         recent: The newest changes.
         unmerged: How many extents the last merge left, at most.

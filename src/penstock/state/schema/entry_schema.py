@@ -147,7 +147,6 @@ class StateSchema:
     """The schema of the entries of one state.
 
     Attributes:
-        kind: Kind of the state.
         value_type: Type of the value, list element, map value or accumulator.
         subkey_type: Type of the keys of a map or of broadcast state; None for other kinds.
         has_ttl: Whether each stored value is `(last access in ms, value)`.

@@ -56,12 +56,7 @@ ANY_KEYS = KeyCoder(encode_key, decode_key, is_decodable)
 
 @dataclass(frozen=True, slots=True)
 class Coders:
-    """The coders of the addresses of one state.
-
-    Attributes:
-        keys: Coder of keys.
-        subkeys: Coder of subkeys.
-    """
+    """The coders of the addresses of one state."""
 
     keys: KeyCoder = ANY_KEYS
     subkeys: KeyCoder = ANY_KEYS

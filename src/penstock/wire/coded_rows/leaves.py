@@ -273,7 +273,6 @@ class Leaf:
     """The expressions of one type without fields.
 
     Attributes:
-        wire: Its wire type.
         write: Expression in the value `{v}`: for VARINT the unsigned number, else the payload,
             for LENGTH_DELIMITED without its length. `{text}` are the arguments of `str.encode`.
         read: Expression of the value: in `z`, the number of a VARINT; in `data[at:stop]`, the bytes

@@ -29,7 +29,6 @@ class WindowHost:
     """The operator's values that a window engine uses.
 
     Attributes:
-        spec: The operator.
         window: Its window operation.
         keys: The current key.
         scope: State by (key, stored window); engines set the key of its context.

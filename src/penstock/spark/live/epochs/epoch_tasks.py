@@ -65,7 +65,6 @@ class EarlySinks:
     """Stages what one stage makes for some sinks.
 
     Attributes:
-        sink: The sinks.
         channels: The channels of its level that lead to them.
     """
 
@@ -171,7 +170,6 @@ class StartTask:
     Attributes:
         payload: That of a `PositionsTask`.
         attempt: Attempt of the run.
-        subtask_of_route: Route to subtask.
         early: The sinks whose output it stages; None if there are none.
     """
 
@@ -216,7 +214,6 @@ class LevelTask:
     """Runs the subtasks of a level.
 
     Attributes:
-        described: The level.
         directory: Directory of the epochs, with the files of logs.
         seeds: State of the previous run, which a new log begins with; None if there is none.
         early: The sinks whose output it stages, unless it is the last level; None if there are none.
@@ -307,7 +304,6 @@ class EndTask:
 
     Attributes:
         last: The task of the last level.
-        sink: The sinks.
     """
 
     last: LastTask
@@ -364,7 +360,6 @@ class FilesTask:
     Attributes:
         columns: Feeds them to level 0.
         schema: Schema of the Arrow batches, each of which arrives as a message without it.
-        subtask_of_route: Route to subtask.
     """
 
     columns: ColumnsTask
@@ -397,9 +392,6 @@ class AtPartition:
     """Gives a task its index in the stage.
 
     Tasks of positions and of files are one stage, and Spark counts each kind from 0 when it calls them.
-
-    Attributes:
-        task: The task.
     """
 
     task: Stage

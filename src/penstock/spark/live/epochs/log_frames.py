@@ -56,7 +56,6 @@ class ArrivedLogs:
     """The content of all frames of kind LOG for one subtask.
 
     Attributes:
-        view: Its log.
         attempts: Digest of the attempts whose output it read.
     """
 

@@ -31,7 +31,6 @@ class SeedFiles:
     """The state for one level; the files may have that of others too.
 
     Attributes:
-        paths: The files.
         operators: uid of each operator of the level, and the number of its subtasks: the first ones.
         max_parallelism: Number of key groups.
         stored_groups: Number of key groups of the files, which divides that of the job; None is the same.
