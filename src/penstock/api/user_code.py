@@ -22,11 +22,7 @@ def method_of(
     allow_callable: bool = True,
     hints: Mapping[type, str] | None = None,
 ) -> str | None:
-    """Return the method to call on `function`, None if it is called directly.
-
-    Raises:
-        ArgumentError: `function` is neither; the hint names what was probably meant.
-    """
+    """Return the method to call on `function`, None if it is called directly."""
     if isinstance(function, base):
         return method
     forgotten = isinstance(function, type) and issubclass(function, base)
@@ -51,21 +47,13 @@ def _as_selector(function: Any, method: str) -> str:
 
 
 def bound_method(function: Any, base: type, method: str, operation: str) -> Any:
-    """Return a callable: `function` itself, or its method.
-
-    Raises:
-        ArgumentError: `function` is neither a callable nor a `base`.
-    """
+    """Return a callable: `function` itself, or its method."""
     found = method_of(function, base, method, operation)
     return getattr(function, found) if found else function
 
 
 def checked_type(type_info: TypeInformation | None, operation: str) -> TypeInformation:
-    """Return the declared type, `PICKLED_BYTE_ARRAY` if there is none or it was inferred.
-
-    Raises:
-        ArgumentError: `type_info` is no type; `Types.INT` without parentheses, for example.
-    """
+    """Return the declared type, `PICKLED_BYTE_ARRAY` if there is none or it was inferred."""
     if type_info is None:
         return Types.PICKLED_BYTE_ARRAY()
     if isinstance(type_info, TypeInformation):
@@ -77,11 +65,7 @@ def checked_type(type_info: TypeInformation | None, operation: str) -> TypeInfor
 
 
 def checked_label(label: str, operation: str) -> str:
-    """Return a name or uid.
-
-    Raises:
-        ArgumentError: It is not a string, or blank.
-    """
+    """Return a name or uid."""
     if isinstance(label, str) and label.strip():
         return label
     raise ArgumentError.here(f"{operation} got {label!r}", hint="Pass a string that is not blank.")
@@ -96,11 +80,7 @@ def name_of(function: Any, operation: str) -> str:
 
 
 def promises_of(operation: str, **promised: bool) -> Promises:
-    """Return the promises about a function that folds.
-
-    Raises:
-        ArgumentError: One of them is no bool.
-    """
+    """Return the promises about a function that folds."""
     for law, is_promised in promised.items():
         if not isinstance(is_promised, bool):
             raise ArgumentError.here(

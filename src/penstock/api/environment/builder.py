@@ -41,19 +41,11 @@ class GraphBuilder:
         return node_id
 
     def change(self, node_id: int, **fields: Any) -> None:
-        """Replace fields of a node.
-
-        Raises:
-            GraphError: It is a sink of a job that was executed already.
-        """
+        """Replace fields of a node."""
         self._nodes[node_id] = replace(self.node(node_id), **fields)
 
     def node(self, node_id: int) -> Node:
-        """Return a node.
-
-        Raises:
-            GraphError: It is a sink of a job that was executed already.
-        """
+        """Return a node."""
         found = self._nodes.get(node_id)
         if found is None:
             raise GraphError(
@@ -83,11 +75,7 @@ class GraphBuilder:
         return any(node.kind == SINK for node in self._nodes.values())
 
     def whole_graph(self) -> LogicalGraph:
-        """Return the graph of all nodes, with a sink after each stream without readers.
-
-        Raises:
-            EmptyGraphError: There are no nodes.
-        """
+        """Return the graph of all nodes, with a sink after each stream without readers."""
         read = {key for node in self._nodes.values() for key in node.inputs}
         ends = [key for key in self._nodes if key not in read]
         sinks = [

@@ -317,18 +317,10 @@ class Executor(Protocol):
     """Runs plans."""
 
     def settle(self, configuration: Configuration) -> None:
-        """Set what the checkpoint directory of the job decides, before the program is planned.
-
-        Raises:
-            PenstockError: The directory cannot be read.
-        """
+        """Set what the checkpoint directory of the job decides, before the program is planned."""
 
     def submit(self, plan: PhysicalPlan, configuration: Configuration) -> JobClient:
-        """Start a job and return at once.
-
-        Raises:
-            PenstockError: The job cannot start.
-        """
+        """Start a job and return at once."""
 
 
 EXECUTORS: dict[str, str] = {
@@ -383,11 +375,7 @@ class PlanOnlyExecutor:
         """Leave the configuration as it is."""
 
     def submit(self, plan: PhysicalPlan, configuration: Configuration) -> NoReturn:
-        """Stop here.
-
-        Raises:
-            PlanReady: Always.
-        """
+        """Stop here."""
         look = _LOOK.get()
         if look is not None:
             look(plan, configuration)

@@ -41,9 +41,6 @@ def run_program(path: Path, arguments: Sequence[str]) -> None:
 
     `sys.argv` and the import paths are the program's while it runs. Spark's Python workers get
     the program's directory too, so a program may consist of several modules; see `importable`.
-
-    Raises:
-        BaseException: The program raised it, `SystemExit` included.
     """
     kept = sys.argv
     sys.argv = [str(path), *arguments]

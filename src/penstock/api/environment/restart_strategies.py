@@ -79,11 +79,7 @@ class RestartStrategies:
         delay_between_attempts_interval: Length
 
         def __post_init__(self) -> None:
-            """Check and convert.
-
-            Raises:
-                ArgumentError: A value cannot be used.
-            """
+            """Check and convert."""
             checked_count(self.restart_attempts, "fixed_delay_restart", 0)
             delay = length_of(self.delay_between_attempts_interval, "fixed_delay_restart")
             object.__setattr__(self, "delay_between_attempts_interval", delay)
@@ -147,11 +143,7 @@ class RestartStrategies:
         delay_between_attempts_interval: Length
 
         def __post_init__(self) -> None:
-            """Check and convert.
-
-            Raises:
-                ArgumentError: A value cannot be used.
-            """
+            """Check and convert."""
             checked_count(self.max_failure_rate, "failure_rate_restart", 1)
             interval = length_of(self.failure_interval, "failure_rate_restart")
             delay = length_of(self.delay_between_attempts_interval, "failure_rate_restart")

@@ -14,11 +14,7 @@ M = TypeVar("M", bound=Enum)
 
 
 def checked_count(number: int, operation: str, minimum: int) -> int:
-    """Return an integer from `minimum`.
-
-    Raises:
-        ArgumentError: It is none.
-    """
+    """Return an integer from `minimum`."""
     if type(number) is int and number >= minimum:
         return number
     raise ArgumentError.here(
@@ -27,22 +23,14 @@ def checked_count(number: int, operation: str, minimum: int) -> int:
 
 
 def checked_flag(value: bool, operation: str) -> bool:  # noqa: FBT001 - it is checked here
-    """Return a boolean.
-
-    Raises:
-        ArgumentError: It is none.
-    """
+    """Return a boolean."""
     if isinstance(value, bool):
         return value
     raise ArgumentError.here(f"{operation} got {value!r}", hint="Pass True or False.")
 
 
 def checked_member(value: M, members: type[M], operation: str) -> M:
-    """Return a member of an enum.
-
-    Raises:
-        ArgumentError: It is none.
-    """
+    """Return a member of an enum."""
     if isinstance(value, members):
         return value
     names = ", ".join(f"{members.__name__}.{name}" for name in members.__members__)
@@ -50,11 +38,7 @@ def checked_member(value: M, members: type[M], operation: str) -> M:
 
 
 def checked_path(value: str, operation: str) -> str:
-    """Return a path as text that settings can hold.
-
-    Raises:
-        ArgumentError: It is none, is blank, or has a comma or a `#` in it.
-    """
+    """Return a path as text that settings can hold."""
     text = str(value)
     if text.strip() and not set(text) & {",", "#"}:
         return text
@@ -85,11 +69,7 @@ def nanoseconds_of(length: Any) -> int | None:
 
 
 def length_of(value: Length, operation: str) -> timedelta:
-    """Return a length of time.
-
-    Raises:
-        ArgumentError: `value` is none, is negative, or finer than a millisecond.
-    """
+    """Return a length of time."""
     found: timedelta | None = None
     if isinstance(value, timedelta):
         found = value

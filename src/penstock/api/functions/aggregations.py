@@ -143,11 +143,7 @@ def _field_type(position: int | str, records: RowTypeInfo | TupleTypeInfo) -> Ty
 
 
 def _field_of(record: Any, position: int | str) -> Any:
-    """Return the index of the field in `record`, None if the record is the field itself.
-
-    Raises:
-        UnknownFieldError: The record has no such field.
-    """
+    """Return the index of the field in `record`, None if the record is the field itself."""
     if type(record) is tuple and type(position) is int and position < len(record):
         return position
     if isinstance(record, Row):

@@ -167,11 +167,7 @@ class SinkFunction(Function, Generic[IN]):
 
 
 def as_sink(sink_func: Any) -> Sink:
-    """Return the sink of what `add_sink` was given.
-
-    Raises:
-        ArgumentError: It is no sink function, no callable and no sink.
-    """
+    """Return the sink of what `add_sink` was given."""
     if isinstance(sink_func, Sink):
         return sink_func
     method = method_of(sink_func, SinkFunction, "invoke", "add_sink")

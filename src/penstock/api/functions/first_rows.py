@@ -90,11 +90,7 @@ class FirstRows:
         return list(map(values_of_row, self._top.value() or ()))
 
     def put(self, rows: Sequence[Any]) -> tuple[list[Values], list[Values]]:
-        """Apply rows to those of the current key, and return the first ones before and after.
-
-        Raises:
-            TypeMismatchError: A row is taken back, and rows neither replace one another nor are counted.
-        """
+        """Apply rows to those of the current key, and return the first ones before and after."""
         before, spec = self.first(), self.spec
         if spec.are_counted:
             gone, come = self._counted(rows)

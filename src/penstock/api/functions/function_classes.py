@@ -424,11 +424,7 @@ class MapGroupFunction(Function):
 
 
 def form_of(function: Callable[..., Any], operation: str) -> Form:
-    """Return the form of batches that the annotation of a function requires.
-
-    Raises:
-        ArgumentError: The annotation is none of the forms.
-    """
+    """Return the form of batches that the annotation of a function requires."""
     annotation = _first_annotation(function)
     if annotation is None or annotation is Any:
         return arrow_form

@@ -30,11 +30,7 @@ class TypedKeySelector:
     key_type: TypeInformation
 
     def __call__(self, value: Any) -> Any:
-        """Return the key of `value` in the declared form.
-
-        Raises:
-            KeyTypeError: The key does not fit the type.
-        """
+        """Return the key of `value` in the declared form."""
         key = self.select(value)
         try:
             return self.key_type.coerce(key)
@@ -48,12 +44,7 @@ class TypedKeySelector:
 def typed_selector(
     select: Callable[[Any], Any], key_type: TypeInformation | None, operation: str
 ) -> Callable[[Any], Any]:
-    """Return a selector whose keys have the declared type; `select` itself if there is none.
-
-    Raises:
-        ArgumentError: `key_type` is no type.
-        KeyTypeError: Its values cannot be keys.
-    """
+    """Return a selector whose keys have the declared type; `select` itself if there is none."""
     declared = checked_type(key_type, operation)
     if not declared.need_conversion():
         return select
@@ -68,11 +59,7 @@ def typed_selector(
 
 
 def given_columns(columns: Any, operation: str) -> tuple[ColumnExpression, ...]:
-    """Return one or several columns as a tuple.
-
-    Raises:
-        ArgumentError: One is no column.
-    """
+    """Return one or several columns as a tuple."""
     is_one = isinstance(columns, ColumnExpression | str) or not isinstance(columns, Iterable)
     given = (columns,) if is_one else tuple(columns)
     for each in given:
@@ -99,11 +86,6 @@ def column_keys(
     """Return the selector of some columns; the key of several is a tuple of their values.
 
     It is a getter of `operator`, which the planner recognizes: keys are then read of Arrow columns.
-
-    Raises:
-        ArgumentError: The records have no columns, or one of `columns` is none.
-        UnknownFieldError: There is no such column.
-        KeyTypeError: The values of a column cannot be keys.
     """
     records = record_type(type_info, operation)
     positions = []

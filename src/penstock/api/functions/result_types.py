@@ -36,11 +36,7 @@ _OURS = "penstock.api."
 def result_type(
     function: Any, method: str | None, operation: str, output_type: TypeInformation | None
 ) -> TypeInformation:
-    """Return the type of the results of an operator.
-
-    Raises:
-        ArgumentError: `output_type` is no type.
-    """
+    """Return the type of the results of an operator."""
     if isinstance(output_type, InferredTypeInfo):
         return output_type
     if output_type is not None:

@@ -452,11 +452,7 @@ class SimpleOperatorFactory(StreamOperatorFactory[OUT], Generic[OUT]):
 
 
 def creating_method(operator: Any, base: type, method: str) -> str:
-    """Return the method of the user's object that `transform` is given: of an operator or a factory.
-
-    Raises:
-        ArgumentError: The object is neither.
-    """
+    """Return the method of the user's object that `transform` is given: of an operator or a factory."""
     if isinstance(operator, StreamOperatorFactory):
         return CREATE
     found = method_of(operator, base, method, "transform", allow_callable=False)

@@ -277,12 +277,7 @@ def _of_column(column: ColumnExpression) -> ColumnTimestamps:
 
 
 def watermarking_of(strategy: WatermarkStrategy, type_info: TypeInformation) -> Watermarking | None:
-    """Return the form that a strategy has in the graph, for records of a type.
-
-    Raises:
-        ArgumentError: It takes timestamps from a column, and the type has none, or not of times.
-        UnknownFieldError: There is no such column; it names the near ones.
-    """
+    """Return the form that a strategy has in the graph, for records of a type."""
     found = checked_strategy(strategy).watermarking()
     if found is None or not isinstance(found.assigner, ColumnTimestamps):
         return found
@@ -299,11 +294,7 @@ def watermarking_of(strategy: WatermarkStrategy, type_info: TypeInformation) -> 
 
 
 def checked_strategy(strategy: WatermarkStrategy) -> WatermarkStrategy:
-    """Return the strategy.
-
-    Raises:
-        ArgumentError: It is none.
-    """
+    """Return the strategy."""
     if isinstance(strategy, WatermarkStrategy):
         return strategy
     raise ArgumentError.here(

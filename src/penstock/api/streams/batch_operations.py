@@ -108,11 +108,7 @@ class BatchOperations(StreamBase[T], Generic[T]):
 def batch_spec(
     type_info: object, called: Any, output_type: Any, operation: str, size: int
 ) -> BatchSpec:
-    """Return the settings of an operation whose function takes batches.
-
-    Raises:
-        ArgumentError: One of them is wrong.
-    """
+    """Return the settings of an operation whose function takes batches."""
     records = record_type(type_info, operation)
     arrow_schema(records)
     results = checked_type(output_type, operation)

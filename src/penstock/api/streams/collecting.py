@@ -45,11 +45,7 @@ if TYPE_CHECKING:
 
 
 def add_cache(stream: DataStream[Any]) -> int:
-    """Add the node that reads a cached stream, and return its id; see `DataStream.cache`.
-
-    Raises:
-        GraphError: A source of the stream is unbounded.
-    """
+    """Add the node that reads a cached stream, and return its id; see `DataStream.cache`."""
     environment, origin = stream.get_execution_environment(), CallSite.of_caller()
     graph = environment.graph
     endless = [node for node in graph.sources_of(stream.node_id) if _is_endless(node)]
@@ -71,12 +67,7 @@ def add_cache(stream: DataStream[Any]) -> int:
 
 
 def fill_caches(environment: StreamExecutionEnvironment, sink: int | None = None) -> None:
-    """Compute the cached streams that a job needs and that no job has computed yet.
-
-    Raises:
-        GraphError: The job has a checkpoint directory.
-        PenstockError: The program is wrong, or the computation failed.
-    """
+    """Compute the cached streams that a job needs and that no job has computed yet."""
     for node in environment.graph.logical_graph(sink).of_kind(SOURCE):
         source = cache_of(node.source)
         if source is not None and source.files is None:
@@ -153,11 +144,7 @@ class CloseableIterator(Iterator[T], Generic[T]):
         self._client = client
 
     def __next__(self) -> T:
-        """Return the next record, waiting for it.
-
-        Raises:
-            PenstockError: The job failed.
-        """
+        """Return the next record, waiting for it."""
         while True:
             for value in self._current:
                 return value
@@ -244,11 +231,7 @@ class CloseableIterator(Iterator[T], Generic[T]):
 def collect_stream(
     stream: DataStream[T], job_name: str | None, limit: int | None
 ) -> CloseableIterator[T] | list[T]:
-    """Run the program with a collecting sink on `stream`; see `execute_and_collect`.
-
-    Raises:
-        ArgumentError: `limit` is not a number of records.
-    """
+    """Run the program with a collecting sink on `stream`; see `execute_and_collect`."""
     if limit is not None and (type(limit) is not int or limit < 0):
         raise ArgumentError.here(
             f"execute_and_collect got the limit {limit!r}", hint="Pass an int, 0 or more."
@@ -268,13 +251,7 @@ def collect_stream(
 
 
 def take_records(stream: DataStream[T], limit: int) -> list[T]:
-    """Return the first records of a stream; see `DataStream.take`.
-
-    Raises:
-        ArgumentError: `limit` is not a number of records.
-        GraphError: A source cannot be read beside the job, or the command line sets a checkpoint directory.
-        PenstockError: The program is wrong, or the sample failed.
-    """
+    """Return the first records of a stream; see `DataStream.take`."""
     if type(limit) is not int or limit < 0:
         raise ArgumentError.here(f"take got {limit!r}", hint="Pass an int, 0 or more.")
     if limit == 0:
@@ -310,11 +287,7 @@ def take_records(stream: DataStream[T], limit: int) -> list[T]:
 
 
 def show_records(stream: DataStream[Any], limit: int) -> None:
-    """Show the first records of a stream; see `DataStream.show`.
-
-    Raises:
-        PenstockError: As `take_records`.
-    """
+    """Show the first records of a stream; see `DataStream.show`."""
     records = take_records(stream, limit)
     names = getattr(stream.get_type(), "get_field_names", lambda: None)()
     if names and all(

@@ -211,11 +211,7 @@ class IntervalJoined(Generic[T1, T2, K]):
 
 
 def bounds_of(lower_bound: Any, upper_bound: Any) -> tuple[int, int]:
-    """Return both bounds in milliseconds.
-
-    Raises:
-        ArgumentError: A bound is no length of time, or the lower one is the greater.
-    """
+    """Return both bounds in milliseconds."""
     lower, upper = _milliseconds(lower_bound), _milliseconds(upper_bound)
     if lower > upper:
         raise ArgumentError.here(

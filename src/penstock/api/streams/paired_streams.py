@@ -120,11 +120,7 @@ def key_of(
 
 
 def check_key_types(first: Any, second: Any) -> None:
-    """Check that two key selectors do not give keys of different types.
-
-    Raises:
-        GraphError: Both have declared types, which differ.
-    """
+    """Check that two key selectors do not give keys of different types."""
     if not isinstance(first, TypedKeySelector) or not isinstance(second, TypedKeySelector):
         return
     if first.key_type != second.key_type:
@@ -136,12 +132,7 @@ def check_key_types(first: Any, second: Any) -> None:
 
 
 def check_pair(first: Any, second: Any, operation: str, base: type, required: str) -> None:
-    """Check that two streams can be read by one operator.
-
-    Raises:
-        ArgumentError: `second` is no such stream.
-        GraphError: The streams belong to different environments.
-    """
+    """Check that two streams can be read by one operator."""
     if not isinstance(second, base):
         raise ArgumentError.here(f"{operation} got {second!r}", hint=f"Pass a {required}.")
     other: Any = second

@@ -27,12 +27,7 @@ if TYPE_CHECKING:
 
 
 def union_type(stream: DataStream, others: Sequence[DataStream]) -> TypeInformation:
-    """Check the streams of a union and return the type of their records.
-
-    Raises:
-        ArgumentError: One is no stream.
-        GraphError: There is no other, or one is of another environment or type.
-    """
+    """Check the streams of a union and return the type of their records."""
     if not others:
         raise GraphError.here("union got no other stream", hint="Pass at least one.")
     for other in others:
@@ -54,11 +49,7 @@ def union_type(stream: DataStream, others: Sequence[DataStream]) -> TypeInformat
 
 
 def check_broadcast_states(descriptors: Sequence[Any]) -> None:
-    """Check what a stream is broadcast with.
-
-    Raises:
-        ArgumentError: One of `descriptors` is not that of a map state.
-    """
+    """Check what a stream is broadcast with."""
     for descriptor in descriptors:
         if not isinstance(descriptor, MapStateDescriptor):
             raise ArgumentError.here(
@@ -68,12 +59,7 @@ def check_broadcast_states(descriptors: Sequence[Any]) -> None:
 
 
 def check_side_output(node: Node, tag: Any) -> None:
-    """Check that an operator can have a side output.
-
-    Raises:
-        ArgumentError: `tag` is no `OutputTag`.
-        GraphError: The operator has no side outputs.
-    """
+    """Check that an operator can have a side output."""
     if not isinstance(tag, OutputTag):
         raise ArgumentError.here(f"get_side_output got {tag!r}", hint="Pass an OutputTag.")
     if not node.kind.has_side_outputs:
@@ -86,11 +72,7 @@ def check_side_output(node: Node, tag: Any) -> None:
 def projection(
     type_info: TypeInformation, fields: Sequence[int]
 ) -> tuple[Callable[[Any], tuple[Any, ...]], TypeInformation]:
-    """Return a function that keeps some fields of tuples, and the type of its results.
-
-    Raises:
-        ArgumentError: The type is no tuple, or has no such field.
-    """
+    """Return a function that keeps some fields of tuples, and the type of its results."""
     known = described(type_info)
     if not isinstance(known, TupleTypeInfo):
         raise ArgumentError.here(

@@ -146,11 +146,7 @@ def milliseconds(length: Any, what: str) -> int:
 
 
 def positive(number: Any, what: str) -> int:
-    """Return a number from 1.
-
-    Raises:
-        ArgumentError: It is none.
-    """
+    """Return a number from 1."""
     if type(number) is int and number > 0:
         return number
     raise ArgumentError.here(
@@ -159,11 +155,7 @@ def positive(number: Any, what: str) -> int:
 
 
 def smaller_offset(offset: Any, period: int) -> int:
-    """Return an offset in milliseconds.
-
-    Raises:
-        ArgumentError: It is not a whole number, or not shorter than `period`.
-    """
+    """Return an offset in milliseconds."""
     if type(offset) is int and abs(offset) < period:
         return offset
     raise ArgumentError.here(

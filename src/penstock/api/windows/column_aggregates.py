@@ -28,11 +28,7 @@ if TYPE_CHECKING:
 
 
 def key_columns(selector: Any, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names of the columns of a key.
-
-    Raises:
-        ArgumentError: The key is computed by a function that does more than read one field.
-    """
+    """Return the names of the columns of a key."""
     positions = field_positions(selector, names)
     if not positions:
         raise ArgumentError.here(
@@ -45,11 +41,7 @@ def key_columns(selector: Any, names: tuple[str, ...]) -> tuple[str, ...]:
 def checked_aggregates(
     aggregates: dict[str, Any], keys: tuple[str, ...]
 ) -> dict[str, AggregateExpression]:
-    """Return named aggregates.
-
-    Raises:
-        ArgumentError: There are none, one is no aggregate, or has the name of a column of the key.
-    """
+    """Return named aggregates."""
     if not aggregates:
         raise ArgumentError.here("aggregate got no aggregates", hint="Write n=col.count().")
     for name, each in aggregates.items():
@@ -69,11 +61,7 @@ def checked_aggregates(
 def split_bounds(
     columns: Iterable[Any], named: dict[str, Any]
 ) -> tuple[dict[str, str], dict[str, Any]]:
-    """Return names of results to `window_start` or `window_end`, and the other arguments.
-
-    Raises:
-        ArgumentError: A column is no bound of a window.
-    """
+    """Return names of results to `window_start` or `window_end`, and the other arguments."""
     given: dict[str, Any] = {}
     for each in columns:
         name = _bound(each)
@@ -90,11 +78,7 @@ def split_bounds(
 
 
 def check_bounds(bounds: dict[str, str], assigner: Any, keys: tuple[str, ...]) -> None:
-    """Check that windows have the bounds that results contain.
-
-    Raises:
-        ArgumentError: They have none, or a result has the name of a column of the key.
-    """
+    """Check that windows have the bounds that results contain."""
     if bounds and not isinstance(assigner, TimedAssigner):
         raise ArgumentError.here(
             f"aggregate has {', '.join(bounds.values())}, but windows of "

@@ -24,11 +24,7 @@ class WindowContext(Protocol[W_co]):
         """Return the watermark in epoch milliseconds, Long.MIN before the first."""
 
     def window_state(self) -> KeyedStateStore:
-        """Return the state of this key and window; clear it in `clear`.
-
-        Raises:
-            GraphError: The windows merge.
-        """
+        """Return the state of this key and window; clear it in `clear`."""
 
     def global_state(self) -> KeyedStateStore:
         """Return the state of this key, shared by all windows."""
