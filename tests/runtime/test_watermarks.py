@@ -164,7 +164,7 @@ def test_an_earlier_part_is_not_behind_history():
     assert marks.behind_history() == {0}
 
 
-def test_the_part_is_remembered_and_an_earlier_version_remembered_none():
+def test_the_part_is_remembered():
     marks = of_parts(1, 3)
     say(marks, 0, 0, 10, finished=True)
     marks.accept(NextPart(0))
@@ -175,7 +175,3 @@ def test_the_part_is_remembered_and_an_earlier_version_remembered_none():
     say(again, 0, 1, 20)
     assert again.current == 10
     assert say(again, 0, 2, 20) == 20
-    groups, ended, current = marks.remember()
-    old = of_parts(1, 3)
-    old.restore(({group: progress[:-1] for group, progress in groups.items()}, ended, current))
-    assert (old.current, old.behind_history()) == (10, set())

@@ -18,7 +18,6 @@ from penstock.datastream import StreamExecutionEnvironment
 from penstock.errors import JobDirectoryError, JobMismatchError, SavepointError
 from penstock.filesystem.stored_path import mounted
 from penstock.plan.physical import PhysicalPlan
-from penstock.spark.inspect.state_location import locate_state
 from penstock.spark.job.job_directory import JobDirectory
 from penstock.spark.savepoints.savepoint_requests import SavepointRequests
 from penstock.state.savepoint import (
@@ -28,7 +27,6 @@ from penstock.state.savepoint import (
     restore_state,
     write_manifest,
 )
-from penstock.wire.atomic_file import read_verified, write_verified
 
 
 def plan_of(*uids: str | None) -> PhysicalPlan:
@@ -130,25 +128,6 @@ def test_a_digest_is_that_of_the_job(tmp_path):
     finally:
         first.release()
         other.release()
-
-
-def test_a_directory_with_a_streaming_query_is_refused(tmp_path):
-    uids_in(tmp_path, plan_of("a"))
-    (tmp_path / "run-0" / "spark" / "offsets").mkdir(parents=True)
-    with pytest.raises(JobMismatchError, match="by a build before the first release"):
-        uids_in(tmp_path, plan_of("a"))
-    with pytest.raises(JobMismatchError, match="by a build before the first release"):
-        locate_state(tmp_path)
-
-
-@pytest.mark.parametrize("missing", ["uids", "pipelines", "key"])
-def test_a_directory_of_before_the_first_release_is_refused(tmp_path, missing):
-    uids_in(tmp_path, plan_of("a"))
-    record = read_verified(tmp_path / "job.json")
-    del record[missing]
-    write_verified(tmp_path / "job.json", record)
-    with pytest.raises(JobMismatchError, match="before the first release"):
-        uids_in(tmp_path, plan_of("a"))
 
 
 UNPICKLED: dict[str, str] = {

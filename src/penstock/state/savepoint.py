@@ -55,8 +55,8 @@ class OperatorRecord:
         name: For people.
         kind: Name of its row in the catalogue of operators.
         is_generated: Whether the uid is generated, because the user set none.
-        digest: Digest of its functions (`penstock.plan.compat.function_digest`); empty if an earlier version made the record.
-        inputs: What it reads (`penstock.plan.compat.evolution`); None if an earlier version made the record.
+        digest: Digest of its functions (`penstock.plan.compat.function_digest`).
+        inputs: What it reads (`penstock.plan.compat.evolution`).
     """
 
     uid: str
@@ -88,7 +88,7 @@ class SourceRecord:
             were read.
         read: Part index (as text) to the files read of it.
         began: Part index (as text) to the splits with which the job began to read it: start and end of each, and their
-            ids if they have some. Empty if an earlier version made the record.
+            ids if they have some.
     """
 
     uid: str
@@ -145,7 +145,7 @@ class Savepoint:
         drained: Whether the input was ended first, so that every timer has fired.
         watermarks: All received watermarks.
         memory: uid to the `memory` of the operator.
-        sinks: Names of the sinks (`penstock.plan.compat.evolution`); None if an earlier version made the record.
+        sinks: Names of the sinks (`penstock.plan.compat.evolution`); None if they were not recorded.
     """
 
     id: str

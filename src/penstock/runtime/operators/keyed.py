@@ -20,8 +20,7 @@ those of the stored keys:
     stored {text}            first {None}           undecided: None occurs among keys of any kind
 
 The check runs once per subtask and operator, and only if the functions of the job differ from those that wrote
-the state: state contains the digest of their code. It also runs for state without a digest, of an earlier version
-of Penstock. So an unchanged program always continues.
+the state: state contains the digest of their code. So an unchanged program always continues.
 """
 
 from __future__ import annotations

@@ -79,10 +79,10 @@ class _Group:
         self._expected, self._may_grow = self._spec.of_part(progress.part)
 
     def restore(self, remembered: tuple[Any, ...]) -> None:
-        """Restore the tuple of a `_Progress`; earlier versions had no part."""
-        handed, floor, active, finished, idle, spoke_at, *part = remembered
+        """Restore the tuple of a `_Progress`."""
+        handed, floor, active, finished, idle, spoke_at, part = remembered
         self._go_on(
-            _Progress(handed, floor, dict(active), set(finished), set(idle), dict(spoke_at), *part)
+            _Progress(handed, floor, dict(active), set(finished), set(idle), dict(spoke_at), part)
         )
 
     def begin_part(self) -> None:

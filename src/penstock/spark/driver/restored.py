@@ -35,7 +35,7 @@ class Restored:
         names: (source id, part) to the ids of the splits, of sources that name them.
         snapshots: Source id to the record of a snapshot that is not read to its end.
         switches: (source id, part) to the switch at which the source of the part is made.
-        parts: Source id to the part in which it goes on; earlier versions recorded none.
+        parts: Source id to the part in which it goes on.
         layout: Layout of watermarks and state files; None before it is recorded.
         began: (source id, part) to the splits with which the first of these jobs began to read it; None if that was not
             recorded.
@@ -84,10 +84,10 @@ class Restored:
 
     def to_json(self) -> dict[str, Any]:
         """Return the form to record."""
-        switches = [[*key, switch.to_json()] for key, switch in self.switches.items()]
         return {
             "savepoint": self.savepoint,
-            **self._begins(),
+            "runs": list(self.goes_on),
+            "skips": sorted(self.skips),
             "handed": {
                 "watermarks": describe_watermarks(self.handed.watermarks),
                 "memory": self.handed.memory,
@@ -97,23 +97,13 @@ class Restored:
             "left": [[*key, files.to_json()] for key, files in self.left.items()],
             "read": [[*key, files.to_json()] for key, files in self.read.items()],
             "read_frames": sorted(self.read_frames),
-            **({"names": [[*key, each] for key, each in self.names.items()]} if self.names else {}),
-            **(
-                {"snapshots": [[*each] for each in self.snapshots.items()]}
-                if self.snapshots
-                else {}
-            ),
-            **({"switches": switches} if switches else {}),
+            "names": [[*key, each] for key, each in self.names.items()],
+            "snapshots": [[*each] for each in self.snapshots.items()],
+            "switches": [[*key, switch.to_json()] for key, switch in self.switches.items()],
             "parts": [[*each] for each in self.parts.items()],
             **({} if self.layout is None else {"layout": self.layout.to_json()}),
             "began": [[*key, each] for key, each in self.began.items()],
         }
-
-    def _begins(self) -> dict[str, Any]:
-        """Return where the job begins: at one run of a single sequence, or at one per pipeline."""
-        if len(self.goes_on) == 1 and self.skips == {*range(self.goes_on[0])}:
-            return {"run": self.goes_on[0]}
-        return {"runs": list(self.goes_on), "skips": sorted(self.skips)}
 
     @classmethod
     def from_json(cls, recorded: dict[str, Any]) -> Restored:
@@ -124,7 +114,7 @@ class Restored:
         )
         return cls(
             savepoint=recorded["savepoint"],
-            goes_on=tuple(recorded["runs"] if "runs" in recorded else [recorded["run"]]),
+            goes_on=tuple(recorded["runs"]),
             skips=skipped_runs(recorded),
             handed=read_hand_over(recorded["handed"]),
             state_files=tuple(recorded["state_files"]),
@@ -135,14 +125,12 @@ class Restored:
             left=left,
             read=read,
             read_frames=frozenset(recorded["read_frames"]),
-            names={
-                (source, part): tuple(names) for source, part, names in recorded.get("names", ())
-            },
-            snapshots=dict(recorded.get("snapshots", ())),
+            names={(source, part): tuple(names) for source, part, names in recorded["names"]},
+            snapshots=dict(recorded["snapshots"]),
             switches={
                 (source, part): SourceSwitch.from_json(switch)
-                for source, part, switch in recorded.get("switches", ())
+                for source, part, switch in recorded["switches"]
             },
-            parts=dict(recorded.get("parts", ())),
-            began={(source, part): splits for source, part, splits in recorded.get("began", ())},
+            parts=dict(recorded["parts"]),
+            began={(source, part): splits for source, part, splits in recorded["began"]},
         )

@@ -24,7 +24,7 @@ from typing import Any, TypeAlias
 
 from penstock.errors import JobDirectoryError, StateError
 from penstock.filesystem.stored_path import JobPath
-from penstock.spark.job.job_steps import PIPELINES, JobSteps, refuse_queries, steps_of
+from penstock.spark.job.job_steps import PIPELINES, JobSteps, steps_of
 from penstock.state.log.epoch_record import EPOCHS, EpochRecord
 from penstock.state.log.extent import read_extent, split_entries
 from penstock.state.log.log_table import epochs_in, with_logs
@@ -97,7 +97,6 @@ def locate_state(directory: JobPath) -> StateLocation:
             hint="Pass the execution.checkpointing.dir of a job, or a directory that "
             "`penstock savepoint` made.",
         )
-    refuse_queries(directory)
     pipelines = job[PIPELINES]
     found = [
         location
@@ -105,7 +104,7 @@ def locate_state(directory: JobPath) -> StateLocation:
         if (location := _newest(directory, steps, runs)) is not None
     ]
     restored = steps.read("restored")
-    if restored is not None and len(found) < len(restored.get("runs", [0])):
+    if restored is not None and len(found) < len(restored["runs"]):
         return _restored(directory, restored, has_begun=bool(found))
     if not found:
         raise StateError(

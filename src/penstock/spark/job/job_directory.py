@@ -68,7 +68,6 @@ from penstock.spark.job.job_steps import (
     STEPS,
     RecordedSteps,
     recording,
-    refuse_queries,
     steps_of,
 )
 from penstock.spark.job.mounted_path import checkpoint_path
@@ -84,8 +83,6 @@ _FORMAT = 1
 _PINNED = re.compile(r"run-\d+\.pinned")
 _STAGED = re.compile(r"run-\d+\.staged")
 _KEY = "key"
-_UIDS = "uids"
-_PLACES = "places"
 """Version of generated uids."""
 BOOTSTRAP = "bootstrap"
 """Directory of what reads the history of a changed program."""
@@ -342,7 +339,6 @@ class JobDirectory:
                     "name": job_name,
                     "fingerprint": self.fingerprint,
                     "shape": shape,
-                    _UIDS: _PLACES,
                     PIPELINES: [run.pipeline for run in plan.runs],
                     _KEY: secrets.token_hex(32),
                 },
@@ -352,12 +348,6 @@ class JobDirectory:
             raise JobMismatchError(
                 f"{self.path} has format {known.get('format')}, this version writes {_FORMAT}",
                 hint="Use the version of Penstock that wrote it.",
-            )
-        refuse_queries(self.path)
-        if not {_UIDS, PIPELINES, _KEY} <= known.keys():
-            raise JobMismatchError(
-                f"{self.path} was written by a build before the first release",
-                hint="Start in a new checkpoint directory.",
             )
         if known["name"] != job_name:
             raise JobMismatchError(

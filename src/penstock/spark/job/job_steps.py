@@ -19,7 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from penstock.errors import DecodeError, JobDirectoryError, JobMismatchError
+from penstock.errors import DecodeError, JobDirectoryError
 from penstock.failpoint import failpoint
 from penstock.filesystem.stored_path import JobPath, StoredPath
 from penstock.wire.atomic_file import (
@@ -192,15 +192,6 @@ def recording(directory: JobPath, fence: Fence, *, is_temporary: bool = False) -
     if isinstance(directory, StoredPath):
         return DriverSteps(directory, fence.epoch, fence)
     return FileSteps(directory, is_durable=not is_temporary)
-
-
-def refuse_queries(directory: JobPath) -> None:
-    """Refuse a checkpoint directory with a live run that was a query of Structured Streaming."""
-    if isinstance(directory, Path) and any(directory.glob("run-*/spark")):
-        raise JobMismatchError(
-            f"{directory} was written by a build before the first release",
-            hint="Start in a new checkpoint directory.",
-        )
 
 
 def _step_of(name: str) -> str:

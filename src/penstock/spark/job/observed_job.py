@@ -128,9 +128,7 @@ class ObservedJob:
 
 def skipped_runs(restored: Mapping[str, Any]) -> frozenset[int]:
     """Return the runs that a job leaves out, given the record of the savepoint it began with."""
-    if "skips" in restored:
-        return frozenset(restored["skips"])
-    return frozenset(range(restored["run"]))
+    return frozenset(restored["skips"])
 
 
 def _record(path: JobPath, step: str) -> dict[str, Any] | None:

@@ -82,10 +82,10 @@ class RunOutline:
         run: Name of the run.
         parallelism: Number of subtasks.
         max_parallelism: Number of key groups.
-        sources: Those that its pipeline adds to savepoints; earlier versions recorded all.
+        sources: Those that its pipeline adds to savepoints.
         channels: By channel id.
-        fingerprint: That of the plan; earlier versions recorded none.
-        sinks: Names of the sinks; None if an earlier version recorded the outline.
+        fingerprint: That of the plan.
+        sinks: Names of the sinks.
     """
 
     job_id: str
@@ -96,8 +96,8 @@ class RunOutline:
     operators: tuple[OperatorRecord, ...]
     sources: tuple[SourceOutline, ...]
     channels: Mapping[int, ChannelOutline]
-    fingerprint: str | None = None
-    sinks: tuple[str, ...] | None = None
+    fingerprint: str
+    sinks: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
         """Return the form to record."""
@@ -106,18 +106,17 @@ class RunOutline:
     @classmethod
     def from_json(cls, recorded: dict[str, Any]) -> RunOutline:
         """Return the object that `to_json` encoded."""
-        sinks = recorded.get("sinks")
         return cls(
             **recorded
             | {
                 "operators": tuple(map(OperatorRecord.from_json, recorded["operators"])),
-                "sinks": None if sinks is None else tuple(sinks),
+                "sinks": tuple(recorded["sinks"]),
                 "sources": tuple(
                     SourceOutline(
                         **each
                         | {
                             "kinds": tuple(each["kinds"]),
-                            "later": {int(p): k for p, k in each.get("later", {}).items()},
+                            "later": {int(p): k for p, k in each["later"].items()},
                         }
                     )
                     for each in recorded["sources"]
@@ -160,7 +159,7 @@ class RunOutline:
     @property
     def layout(self) -> StateLayout:
         """The layout of the state of the run."""
-        return StateLayout(self.fingerprint or "", self.max_parallelism, self.channels)
+        return StateLayout(self.fingerprint, self.max_parallelism, self.channels)
 
     def _watermarks(self, report: Report) -> tuple[WatermarkRecord, ...]:
         uids = {source.id: source.uid for source in self.sources}
@@ -168,7 +167,7 @@ class RunOutline:
 
 
 def outline_of(
-    plan: PhysicalPlan, run: RunPlan, job_id: str, job_name: str, fingerprint: str | None = None
+    plan: PhysicalPlan, run: RunPlan, job_id: str, job_name: str, fingerprint: str = ""
 ) -> RunOutline:
     """Return the outline of a live run, given the fingerprint that the plan had when the directory was opened."""
     uids, digests, inputs = source_uids(plan), function_digests(plan), described_inputs(plan)
