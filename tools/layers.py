@@ -134,12 +134,9 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
         "mistakes": frozenset({"aggregates", "tree"}),
         "column": frozenset({"aggregates", "mistakes", "tree"}),
         "signatures": frozenset({"kinds", "tree"}),
-        "nested_signatures": frozenset({"kinds", "tree"}),
         "python": frozenset({"merging", "tree"}),
         "facts": frozenset({"kinds", "signatures", "tree"}),
-        "functions": frozenset(
-            {"facts", "kinds", "nested_signatures", "python", "signatures", "tree"}
-        ),
+        "functions": frozenset({"facts", "kinds", "python", "signatures", "tree"}),
         "row_values": frozenset({"functions", "tree"}),
         "typing": frozenset({"functions", "kinds", "tree"}),
         "steps": frozenset({"facts", "functions", "kinds", "tree", "typing"}),

@@ -17,7 +17,7 @@ from enum import Enum
 from typing import Any
 
 from penstock.errors import ExpressionError
-from penstock.expressions import facts, nested_signatures
+from penstock.expressions import facts
 from penstock.expressions import signatures as rules
 from penstock.expressions.facts import Fact, either, everywhere, nowhere
 from penstock.expressions.kinds import (
@@ -35,7 +35,6 @@ from penstock.expressions.kinds import (
 )
 from penstock.expressions.python import arithmetic, texts, times
 from penstock.expressions.python.casts import cast, shown
-from penstock.expressions.python.json_paths import steps_of
 from penstock.expressions.tree import Call, Expression, Field, Literal, arguments_of
 from penstock.types import sql_types
 from penstock.types.scalars import BasicTypeInfo
@@ -179,7 +178,7 @@ def _json_value(text: str, path: str) -> str | None:
         found = json.loads(text, parse_float=Decimal)
     except ValueError:
         return None
-    for step in steps_of(path):
+    for step in texts.steps_of(path):
         try:
             found = found[step]
         except (KeyError, IndexError, TypeError):
@@ -327,10 +326,10 @@ FUNCTIONS: dict[str, FunctionRow] = {
     "shift": _columns(rules.shifted),
     "days_since": _columns(rules.difference_of_dates),
     "list_length": _columns(rules.count),
-    "list_contains": _columns(nested_signatures.contained),
+    "list_contains": _columns(rules.contained),
     "get": _columns(rules.element),
     "field": _columns(rules.member, _parameter(_field)),
-    "struct": _columns(nested_signatures.made_row),
+    "struct": _columns(rules.made_row),
     "sql_divide": _sql(_typed(arithmetic.divide), facts.whole_division, fails=_divides_by_any),
     "sql_modulo": _sql(_typed(arithmetic.modulo), facts.whole_division, fails=_divides_by_any),
     "sql_round": _sql(_typed(arithmetic.rounded)),

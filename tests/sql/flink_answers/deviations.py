@@ -11,7 +11,7 @@ from typing import Any
 from numpy import float32
 
 from penstock.config.parse import zone_named
-from penstock.expressions.python.zones import local_of
+from penstock.expressions.python.times import local_of
 from tests.sql.flink_answers.penstock_answers import Answer, edge
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from penstock.config.parse import zone_named
 from penstock.errors import ExpressionError
 from penstock.expressions.python.arithmetic import LIMITS, in_range, overflow, single, to_scale
-from penstock.expressions.python.zones import instant_at, local_of
+from penstock.expressions.python.times import instant_at, local_of
 from penstock.types.sql_types import FLOATS, TIMESTAMP, WHOLE, SqlType
 
 Cast = Callable[[Any], Any]

@@ -1,18 +1,21 @@
-"""Functions of dates and times, on values that are not NULL; instants have been made times of the session's zone before."""
+"""Functions of dates and times, on values that are not NULL; instants have been made times of the session's zone before.
+
+Zones are as Java has them: a time that a zone skips is as much later as it skips, one that there is twice is the first of
+them.
+"""
 
 from __future__ import annotations
 
 import calendar
 import re
 from collections.abc import Callable
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import Any
 
 from penstock.config.parse import zone_named
 from penstock.errors import ExpressionError
 from penstock.expressions.python.arithmetic import in_range
 from penstock.expressions.python.patterns import Style, pattern_of
-from penstock.expressions.python.zones import instant_at, local_of
 
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - a TIMESTAMP has no zone
 _MICROSECOND = timedelta(microseconds=1)
@@ -253,3 +256,27 @@ def unix_timestamp(zone: str) -> Callable[..., int]:
         return micros_of(instant) // 1_000_000
 
     return made
+
+
+def local_of(moment: datetime, zone: tzinfo) -> datetime:
+    """Return the time of a zone at an instant, without the zone."""
+    if zone is UTC:
+        return moment.replace(tzinfo=None)
+    try:
+        return moment.astimezone(zone).replace(tzinfo=None, fold=0)
+    except OverflowError:
+        raise _no_year(moment) from None
+
+
+def instant_at(local: datetime, zone: tzinfo) -> datetime:
+    """Return the instant at which a zone has a time."""
+    try:
+        return local.replace(tzinfo=zone, fold=0).astimezone(UTC)
+    except OverflowError:
+        raise _no_year(local) from None
+
+
+def _no_year(moment: datetime) -> ExpressionError:
+    return ExpressionError(
+        f"{moment} is in no year from 1 to 9999 in the other zone", hint="Guard it with CASE."
+    )

@@ -19,8 +19,7 @@ from penstock.api.functions.function_classes import KeyedProcessFunction
 from penstock.api.functions.stream_operators import OneInputStreamOperator
 from penstock.api.state.descriptors import MapStateDescriptor
 from penstock.config.parse import zone_named
-from penstock.expressions.python.times import millis_of, timestamp_of
-from penstock.expressions.python.zones import instant_at, local_of
+from penstock.expressions.python.times import instant_at, local_of, millis_of, timestamp_of
 from penstock.relation.groups import TableWindows
 from penstock.sql.functions.changes import RowMaker
 from penstock.types import Types
