@@ -10,7 +10,8 @@ from pyspark.sql import SparkSession
 
 from penstock.datastream.connectors import NumberSequenceSource
 from penstock.inspection import read_state, read_state_names
-from penstock.spark.inspect.checkpoint_state import read_state_rows
+from penstock.spark.inspect.checkpoint_state import state_rows
+from penstock.spark.inspect.state_location import locate_state
 from penstock.state.log.blob import decode_blob
 from penstock.state.schema.entry_schema import StateKind
 from penstock.state.schema.stored_form import stored_codec
@@ -40,7 +41,7 @@ def test_a_live_run_with_coded_and_compressed_state(
     check_state_of(tmp_path / "job", 100)
     names = [tuple(row)[:7] for row in read_state_names(tmp_path / "job").collect()]
     assert ("remember", "seen", "value", repr(SEEN), False, 5, 5) in names
-    rows = read_state_rows(session, tmp_path / "job").collect()
+    rows = state_rows(session, locate_state(tmp_path / "job")).collect()
     forms = {
         part.state: '"form":"coded"' in part.schema
         for row in rows

@@ -30,9 +30,10 @@ from penstock.datastream.connectors import (
 )
 from penstock.errors import JobFailedError, PenstockError, StateError
 from penstock.inspection import read_state, read_state_names
-from penstock.spark.inspect.checkpoint_state import read_state_rows, reading
+from penstock.spark.inspect.checkpoint_state import reading, state_rows
 from penstock.spark.inspect.small_state import in_order, small_state
 from penstock.spark.inspect.state_diff import EntryChange, StateChange, state_differences
+from penstock.spark.inspect.state_location import locate_state
 from penstock.spark.worker.state_tasks import ReadFiles, split_log
 from penstock.state.log.blob import encode_blob
 from penstock.state.log.change_log import ChangeLog
@@ -134,7 +135,7 @@ def test_the_logs_of_a_live_run(
         ("remember", "seen", "value", repr(SEEN), False, 5, 5),
         ("totals", "reduce", "reducing", "Tuple(String, Long)", False, 2, 2),
     ]
-    rows = read_state_rows(session, tmp_path / "job").collect()
+    rows = state_rows(session, locate_state(tmp_path / "job")).collect()
     assert {row.operator for row in rows} == {"remember", "totals"}
     blobs = [("here", bytes(row.blob)) for row in rows if row.operator == "totals"]
     totals = {

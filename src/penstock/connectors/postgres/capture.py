@@ -261,8 +261,3 @@ def captured_rows(path: Path, start: int, end: int, beyond: str = ERROR) -> Tabl
     texts = [part.column(at).to_pylist() for at in range(len(columns))]
     values = loaded_columns(file.table, columns, texts)
     return TableRows(file.table, columns, values, file.lsn, file.timestamp_ms)
-
-
-def table_names(texts: Sequence[str]) -> tuple[TableName, ...]:
-    """Return the names of tables, each once."""
-    return tuple(dict.fromkeys(TableName.of(text) for text in texts))

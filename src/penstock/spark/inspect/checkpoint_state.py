@@ -27,7 +27,6 @@ from penstock.spark.inspect.state_location import (
     PipelineStates,
     SnapshotFile,
     StateLocation,
-    locate_state,
 )
 from penstock.spark.worker.state_tasks import (
     BLOB_DDL,
@@ -43,14 +42,8 @@ from penstock.spark.worker.state_tasks import (
 _ORDER = ("operator", "key_group", "source", "sequence")
 
 
-def read_state_rows(session: SparkSession, job_directory: JobPath) -> DataFrame:
-    """Return the state of a checkpoint directory or savepoint as snapshot rows."""
-    with reading(job_directory):
-        return state_rows(session, locate_state(job_directory))
-
-
 def state_rows(session: SparkSession, location: StateLocation) -> DataFrame:
-    """Return the state at a location as snapshot rows; see `read_state_rows`."""
+    """Return the state at a location as snapshot rows."""
     blobs = grouped(blob_rows(session, location))
     return blobs.mapInArrow(ReplayGroups(snapshot_rows), STATE_DDL)
 

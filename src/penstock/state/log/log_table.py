@@ -194,16 +194,8 @@ def _read(directory: JobPath, epoch: int) -> EpochRecord:
         ) from cause
 
 
-def read_logs(directory: JobPath) -> tuple[EpochRecord, dict[LogName, LogView]]:
-    """Return the newest record and all logs as of it, in a process other than the driver.
-
-    The driver may remove the files of the views at any time; who reads entries uses `with_logs`.
-    """
-    return with_logs(directory, lambda record, views: (record, views))
-
-
 def with_logs(directory: JobPath, use: Callable[[EpochRecord, dict[LogName, LogView]], T]) -> T:
-    """Return what `use` makes of the newest record and all logs as of it.
+    """Return what `use` makes of the newest record and all logs as of it, in a process other than the driver.
 
     A running driver merges logs and removes files. If a file was missing and there is a newer record
     by then, `use` is called again, with the logs as of that one.
