@@ -13,7 +13,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping
-from types import TracebackType
 from typing import Self, cast
 
 from penstock.errors import PenstockError
@@ -62,12 +61,7 @@ class Confirmations:
         """Return the object itself."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """Wait for the last confirmation, unless the run has failed or was cancelled, or it takes too long."""
         with self._changed:
             self._is_closing = True
