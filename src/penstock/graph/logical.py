@@ -22,7 +22,7 @@ from penstock.program.function_calls import AsyncSpec, BatchSpec
 from penstock.program.join import IntervalSpec, JoinSpec
 from penstock.program.operator_kind import OperatorKind
 from penstock.program.operators import SINK
-from penstock.program.timestamps import WatermarkGenerator
+from penstock.program.timestamps import TimestampSpec
 from penstock.program.traverse import reachable
 from penstock.program.window_operation import WindowSpec
 from penstock.types.information import TypeInformation
@@ -54,23 +54,6 @@ class Partitioning:
     partitioner: StreamPartitioner
     function: Callable[[Any, int], int] | None = None
     key_selector: Callable[[Any], Any] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Watermarking:
-    """The settings of a watermark strategy.
-
-    Attributes:
-        assigner: (value, previous timestamp) to epoch milliseconds; None keeps timestamps.
-        out_of_orderness_ms: Bound of out-of-orderness; None makes no watermarks of this kind.
-        make_generator: Makes the user's own watermark generators, given the runtime context.
-        idle_ms: Time without records after which a split is idle; None is never.
-    """
-
-    assigner: Callable[[Any, int], int] | None
-    out_of_orderness_ms: int | None
-    make_generator: Callable[[Any], WatermarkGenerator] | None = None
-    idle_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +113,7 @@ class Node:
     function: Any = None
     method: str | None = None
     key_selector: Callable[[Any], Any] | None = None
-    watermarking: Watermarking | None = None
+    watermarking: TimestampSpec | None = None
     source: Source | None = None
     sink: Sink | None = None
     parallelism: int | None = None

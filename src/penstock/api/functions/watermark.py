@@ -13,9 +13,9 @@ from penstock.expressions.column import ColumnExpression
 from penstock.expressions.kinds import TIMESTAMPS, WHOLE, name_of
 from penstock.expressions.tree import Field
 from penstock.expressions.typing import record_type, typed
-from penstock.graph.logical import Watermarking
 from penstock.program.timestamps import (
     ColumnTimestamps,
+    TimestampSpec,
     Watermark,
     WatermarkGenerator,
     WatermarkOutput,
@@ -257,14 +257,12 @@ class WatermarkStrategy:
         interval_ms = _millis(every, "the update interval")
         return replace(self, alignment=WatermarkAlignment(watermark_group, drift_ms, interval_ms))
 
-    def watermarking(self) -> Watermarking | None:
+    def watermarking(self) -> TimestampSpec | None:
         """Return the form the strategy has in the graph, None if it does nothing."""
-        asked = (self.assigner, self.out_of_orderness_ms, self.make_generator, self.idle_ms)
-        if asked == (None, None, None, None):
-            return None
-        return Watermarking(
+        spec = TimestampSpec(
             self.assigner, self.out_of_orderness_ms, self.make_generator, self.idle_ms
         )
+        return None if spec == TimestampSpec(None, None) else spec
 
 
 def _of_column(column: ColumnExpression) -> ColumnTimestamps:
@@ -276,7 +274,9 @@ def _of_column(column: ColumnExpression) -> ColumnTimestamps:
     return ColumnTimestamps(column.tree.name, column.tree.name)
 
 
-def watermarking_of(strategy: WatermarkStrategy, type_info: TypeInformation) -> Watermarking | None:
+def watermarking_of(
+    strategy: WatermarkStrategy, type_info: TypeInformation
+) -> TimestampSpec | None:
     """Return the form that a strategy has in the graph, for records of a type."""
     found = checked_strategy(strategy).watermarking()
     if found is None or not isinstance(found.assigner, ColumnTimestamps):

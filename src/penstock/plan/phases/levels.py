@@ -28,7 +28,7 @@ from dataclasses import dataclass, field, replace
 
 from penstock.config.options import HISTORY_PARALLELISM, RuntimeExecutionMode
 from penstock.errors import GraphError
-from penstock.graph.logical import Chaining, LogicalGraph, Node, Watermarking
+from penstock.graph.logical import Chaining, LogicalGraph, Node
 from penstock.plan.phases.bounded_region import region_nodes
 from penstock.plan.phases.edges import Edge, key_selectors, physical_inputs, sources_of
 from penstock.plan.phases.operator_traits import attributes_of
@@ -334,10 +334,7 @@ class _Assignment:
 def _timestamps(node: Node) -> TimestampSpec | None:
     if node.kind != TIMESTAMPS:
         return None
-    marks = node.watermarking or Watermarking(None, None)  # none: timestamps stay are
-    return TimestampSpec(
-        marks.assigner, marks.out_of_orderness_ms, marks.make_generator, marks.idle_ms
-    )
+    return node.watermarking or TimestampSpec(None, None)  # none: timestamps stay as they are
 
 
 _IN_PLACE = frozenset({StreamPartitioner.FORWARD})
