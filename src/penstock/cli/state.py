@@ -179,7 +179,6 @@ class _Wanted:
 
     Attributes:
         path: Checkpoint directory or savepoint.
-        uid: Uid of the operator.
         name: Name of the state.
         key: The only key, None for all.
         limit: Greatest number of entries.

@@ -123,7 +123,6 @@ class ResultSource(SplitSource):
     Attributes:
         result: Names the result within the job.
         producer: Name of the operator that emitted the results.
-        type_info: Type of the records.
         files: The files; None before they are committed.
         values: The pairs, of a run in this process, which writes no files.
     """
@@ -320,7 +319,6 @@ class CacheSource(SplitSource):
 
     Attributes:
         stream: Id of the node whose records are cached, in the program of the source.
-        type_info: Type of the records.
         files: The files; None until a job has computed them.
     """
 

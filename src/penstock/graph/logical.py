@@ -76,12 +76,10 @@ class Node:
     Attributes:
         id: Greater than the ids of all inputs.
         kind: Its row in the catalogue of operators.
-        name: For people.
         uid: Stable identity set by the user, None if unset.
         generated_uid: The planner's uid if `uid` is unset.
         inputs: Ids of the nodes it reads.
         type_info: Type of its records.
-        origin: The user's line.
         function: User function or object, if any.
         method: Method to call on it; None calls it directly.
         watermarking: For TIMESTAMPS.

@@ -122,7 +122,6 @@ class SwitchedSource(WrappedLog):
         factory: Makes the source.
         switch_columns: Columns that the factory needs.
         type_info: Type of the records: that of the parts before.
-        origin: The user's line.
         decided: The source, None before the switch.
     """
 

@@ -58,7 +58,6 @@ class PlanOptions:
         default_parallelism: Number of subtasks of an operator without one of its own.
         parallelism: Number of subtasks of a level.
         parallelism_is_asked: The program or its configuration sets it.
-        max_parallelism: Number of key groups.
         force_timestamps: `pipeline.force-timestamp-support`.
         auto_watermarks: `pipeline.auto-watermark-interval` is not 0.
         drop_unused_timestamps: Channels may omit timestamps that no operator reads.
@@ -139,10 +138,8 @@ class SourcePlan:
 
     Attributes:
         id: Node id.
-        name: For people.
         parts: The sources that are read one after the other: one, or those of a hybrid source.
         type_info: Type of its records.
-        origin: The user's line.
         is_query: Whether its records are the rows of a query of the parts, which are read together.
     """
 
@@ -161,9 +158,7 @@ class SinkPlan:
     Attributes:
         index: Position among the sinks; the target of its channels.
         uid: Stable identity, safe in a file name.
-        name: For people.
         type_info: Type of the records it receives.
-        origin: The user's line.
     """
 
     index: int
@@ -204,7 +199,6 @@ class Reading:
     """The parts of one source that a run reads.
 
     Attributes:
-        source: Id of the source.
         parts: Indexes of the parts, in order; all but the last of the source are bounded. A batch run reads
             them all, a live run each from the end of the one before.
         ends: Whether the run reaches the source's end of input.
@@ -256,8 +250,6 @@ class PlannedFold:
     """The fold plan of one operator in one run.
 
     Attributes:
-        run: Index of the run.
-        operator: Id of the operator.
         plan: Its places, and when it emits.
     """
 
@@ -273,7 +265,6 @@ class PlannedProjection:
     Attributes:
         run: Index of the run, a batch run.
         source: Id of the source that the operator reads.
-        operator: Id of the operator.
         merged_for: Id of the operator of aggregates whose parts Spark SQL merges by key, or of their windows, by key and
             pane or session; None if it does not.
         timestamps: For windows the id of the operator before it that assigns timestamps of a column; else None.
@@ -294,7 +285,6 @@ class PlannedFirstRows:
 
     Attributes:
         run: Index of the run, a batch run.
-        source: Id of the source.
         operator: Id of the operator of first rows.
         keys: Positions of the columns of the key in its rows.
         timestamps: Id of the operator before it that assigns timestamps of a column; None if there is none.

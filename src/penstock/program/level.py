@@ -67,7 +67,6 @@ class SideOutput:
     """The readers of the values of one output tag.
 
     Attributes:
-        tag: Id of the tag.
         result_type: Type that the values are coerced to; None does not coerce.
         chained_to: Ids of the operators of the same level that read them.
         channels: Ids of the channels that read them.
@@ -88,7 +87,6 @@ class OperatorSpec:
     Attributes:
         id: Unique in the job.
         uid: Stable identity; state is stored under it.
-        name: For people.
         kind: Its row in the catalogue of operators.
         function: The user's function or object.
         method: Name of the method to call on `function`; None calls it directly.

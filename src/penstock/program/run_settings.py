@@ -137,7 +137,6 @@ class RunSettings:
     Attributes:
         kind: Batch or live.
         parallelism: Number of subtasks (of tasks, in a batch run).
-        max_parallelism: Number of key groups.
         routes: In a live run, the route of each subtask; empty in a batch run, where the
             route of a record is its key group.
         max_frame_records: Records per frame.

@@ -51,8 +51,6 @@ class OperatorRecord:
     """One operator of the savepoint's job.
 
     Attributes:
-        uid: Stable identity.
-        name: For people.
         kind: Name of its row in the catalogue of operators.
         is_generated: Whether the uid is generated, because the user set none.
         digest: Digest of its functions (`penstock.plan.compat.function_digest`).
@@ -78,8 +76,6 @@ class SourceRecord:
     """The position of one source.
 
     Attributes:
-        uid: Stable identity.
-        name: For people.
         kinds: Kinds of its parts, in order.
         part: Index of the current part, None before the first.
         position: Position in that part; its form depends on the kind. `splits`: next position and
@@ -140,8 +136,6 @@ class Savepoint:
         id: Id of its request.
         taken_at: Time in ISO 8601, in UTC.
         run: Name of the run in which it was taken.
-        parallelism: Number of subtasks.
-        max_parallelism: Number of key groups.
         drained: Whether the input was ended first, so that every timer has fired.
         watermarks: All received watermarks.
         memory: uid to the `memory` of the operator.

@@ -78,7 +78,6 @@ class TableSplit:
     """The split of a table.
 
     Attributes:
-        table: Id of the table.
         snapshot: Version that is read as a whole; None if there is none.
         row_count: Rows of the snapshot.
     """

@@ -209,7 +209,6 @@ class _File:
     """A file of a capture.
 
     Attributes:
-        table: Name of the table.
         lsn: Position of the snapshot.
         timestamp_ms: Its time.
         bounds: Number of the record behind each row group.

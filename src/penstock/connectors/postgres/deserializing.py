@@ -55,7 +55,6 @@ class ChangeFunction(ChangeDeserializer):
 
     Attributes:
         function: Gets a change; what it makes None of is left out.
-        type_info: Type of the records.
     """
 
     function: Callable[[Change], Any]

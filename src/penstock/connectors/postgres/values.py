@@ -96,7 +96,6 @@ class TableRows:
     """Whole rows of a table, by column: of a snapshot, or of inserts and updates of one transaction.
 
     Attributes:
-        table: Name of the table.
         values: Their values, column by column.
         lsn: Position of the snapshot or the transaction.
         timestamp_ms: Its time.

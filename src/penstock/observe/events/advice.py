@@ -33,7 +33,6 @@ class Advice:
     """Advice for one live run, with its inputs.
 
     Attributes:
-        run: Name of the run.
         pipeline: Its pipeline; None of a job with one.
         parallelism_now: That with which the measurements were made.
         parallelism: The advice, at most the number of key groups.

@@ -255,7 +255,6 @@ class FunctionChanged(JobEventBase):
     """An operator has another function than the one that made its state. It is no error.
 
     Attributes:
-        operator: Name of the operator.
         since: Where the earlier function is recorded: the last start, or a savepoint.
     """
 
@@ -332,7 +331,6 @@ class ConfirmFailed(JobEventBase):
     """The confirmation of read positions to a log failed; the job goes on and repeats it.
 
     Attributes:
-        source: Name of the source.
         problem: Why.
     """
 

@@ -56,7 +56,6 @@ class OutlineNode:
         id: Unique in the outline.
         kind: `source` or `sink`, or the kind of the operator.
         uid: Uid of an operator or a sink, which metrics carry; for a source its name.
-        name: For people.
         level: Level of the operator; that of a source is 0, that of a sink the last one.
         parallelism: Number of subtasks; None if it is that of the job.
         origin: The line of the program that made it, empty if it is unknown.

@@ -33,7 +33,6 @@ class _Sender:
     """The sending task of a channel.
 
     Attributes:
-        task: Index of the task.
         subtasks: Number of subtasks that receive: the first ones.
     """
 

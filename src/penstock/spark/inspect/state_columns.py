@@ -245,8 +245,6 @@ class EntryBatches:
     """Makes Arrow batches of the entries of one state.
 
     Attributes:
-        uid: uid of the operator.
-        state: Name of the state.
         schema: Schema with which all entries are read.
         columns: Result of `entry_columns`.
     """

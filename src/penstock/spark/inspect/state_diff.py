@@ -46,7 +46,6 @@ class StateChange:
     """The difference of one state.
 
     Attributes:
-        uid: uid of the operator.
         before: Number of entries in the first directory.
         after: Number of entries in the second directory.
         added: Number of entries that only the second has.
@@ -68,7 +67,6 @@ class EntryChange:
     """One entry that differs, as text.
 
     Attributes:
-        uid: uid of the operator.
         name: Name of the state.
         key: Its key; None for broadcast state.
         subkey: Map key, list index or timestamp; None for other kinds.

@@ -57,8 +57,6 @@ class SourceOutline:
 
     Attributes:
         id: Id in the plan.
-        uid: Stable identity.
-        name: For people.
         kinds: Kinds of its parts.
         part: The part that this run reads, the first one if it reads several; None if it reads none.
         kind: Name of a `SourceKind`, None without part.
@@ -79,9 +77,6 @@ class RunOutline:
     """A live run.
 
     Attributes:
-        run: Name of the run.
-        parallelism: Number of subtasks.
-        max_parallelism: Number of key groups.
         sources: Those that its pipeline adds to savepoints.
         channels: By channel id.
         fingerprint: That of the plan.

@@ -60,7 +60,6 @@ class StateLayout:
 
     Attributes:
         fingerprint: Fingerprint of the plan.
-        max_parallelism: Number of key groups.
         channels: By channel id.
     """
 

@@ -170,7 +170,6 @@ class FileColumns:
 
     Attributes:
         schema: Schema of its records.
-        origin: The user's line.
     """
 
     session: SparkSession

@@ -82,7 +82,6 @@ class ReadContext:
     Attributes:
         plan: The job.
         levels: Number of levels, level 0 included.
-        pinned: Pinned input of the run.
         earlier: Files that were read before this run, by (source id, part index).
         read_frames: Sources whose batch DataFrame was read before this job began.
         directory: Directory of the run, for its files.

@@ -51,7 +51,6 @@ class Pinning:
     """The context for pinning a part of a source.
 
     Attributes:
-        parallelism: Number of subtasks.
         origin: The user's line that made the source.
         patiently: Calls a function that may block, until the job is cancelled.
         configuration: Configuration of the job.
@@ -83,9 +82,6 @@ class PartReading:
     """One part of a source at the end of an epoch.
 
     Attributes:
-        source: Id of the source.
-        part: Index of the part.
-        pinned: Pinned input of the run.
         run_directory: Directory of the run in the checkpoint directory.
         at: Next position of every split; None before the first epoch.
         names: Id of every split, if the source names them.
@@ -134,9 +130,6 @@ class LoopContext:
     """The context in which a loop of epochs begins to read the files of a part.
 
     Attributes:
-        source: Id of the source.
-        part: Index of the part.
-        pinned: Pinned input of the run.
         earlier: Files that were read before the run.
         is_read: True if the rows of a batch DataFrame were read before the job began.
         directory: Directory of the run.

@@ -71,7 +71,6 @@ class SplitReading:
     """Reading of one split source in a live run.
 
     Attributes:
-        source: Id of the source.
         splits: Start and end of every split.
         records_per_second: Limit of its rate, None if there is none.
         ends: True if the source ends with this run.
@@ -82,7 +81,6 @@ class SplitReading:
         tail: Facts about a source whose splits and heads are looked up; None for others.
         part: Index of the part of the source.
         is_history: True if further parts follow.
-        origin: The user's line.
     """
 
     source: int

@@ -31,7 +31,6 @@ class SplitRange:
     """Positions of one split of a source.
 
     Attributes:
-        source: Id of the source.
         split: Number of the split.
         first: First position.
         last: Position behind the last.

@@ -124,7 +124,6 @@ class ColumnsTask:
 
     Attributes:
         payload: Payload of the level-0 program.
-        source: Id of the source.
         unwrap: True if records are the values of the only column, not rows (text files).
         times: Accumulator of times in a batch run, see `batch_costs`; None in a live run.
         names: Original names of the columns, which are named by position; None does not rename.

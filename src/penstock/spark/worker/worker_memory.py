@@ -32,7 +32,6 @@ class LocalCopies:
 
     Attributes:
         backend: `state.backend.type`.
-        run: Job id and run.
         digest: Digest of the level's program: state of another program is never read.
     """
 
@@ -104,7 +103,6 @@ class LiveAttempt:
     """The attempt of a live run that a task belongs to, and the runs that have ended.
 
     Attributes:
-        run: Job id and run.
         number: Number of the attempt: epoch of the driver, restarts within it.
         ended: Other runs that had ended when the run started.
     """

@@ -255,7 +255,6 @@ class Section:
     """Entries of one state.
 
     Attributes:
-        state: Name of the state.
         schema: `StateSchema.text` the values were written with: the fingerprint of the
             entries' serializer.
         keys: Key of each entry.

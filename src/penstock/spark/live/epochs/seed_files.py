@@ -32,7 +32,6 @@ class SeedFiles:
 
     Attributes:
         operators: uid of each operator of the level, and the number of its subtasks: the first ones.
-        max_parallelism: Number of key groups.
         stored_groups: Number of key groups of the files, which divides that of the job; None is the same.
         window_operators: uids of the operators with windows.
         memory: Memory with which each subtask begins; empty if it has none.

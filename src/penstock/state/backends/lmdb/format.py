@@ -195,8 +195,6 @@ class StoredTable:
     """One state of one operator, as described in a file.
 
     Attributes:
-        operator: Uid of the operator.
-        state: Name of the state.
         schemas: Texts its entries were written with; an entry has the place in this list.
     """
 
