@@ -227,8 +227,23 @@ class OwnOperator(Operator):
         self._call("record attributes", self._inputs.attributes, number, backlog)
         self._out.flush()
 
+    def restore_ended(self, number: int) -> None:
+        """Record that an input ended before a restart; its end was passed then."""
+        self._ending.add(number)
+        self._inputs.restore_ended(number)
+
     def _end(self, number: int) -> None:
         self._call(f"end of input {number + 1}", self._inputs.end, number)
+        self._out.flush()
+
+    def _pass_watermark(self, watermark: int) -> None:
+        """Pass a watermark; Long.MAX is forwarded after all results, whatever was emitted."""
+        if watermark == MAX_WATERMARK:
+            for number in range(self.spec.input_count):
+                self._end(number)
+        self._call("watermark", self._target.process_watermark, watermark)
+        if watermark == MAX_WATERMARK:
+            self._out.emit_watermark(MAX_WATERMARK)
         self._out.flush()
 
 
@@ -265,23 +280,11 @@ class CustomOperator(OwnOperator):
         if len(self._ending) < self.spec.input_count:
             self._end(number)
 
-    def restore_ended(self, number: int) -> None:
-        """Record that an input ended before a restart; its end was passed then."""
-        self._ending.add(number)
-        self._inputs.restore_ended(number)
-
     def advance_watermark(self, watermark: int) -> None:
-        """Pass the watermark; Long.MAX is forwarded after all results, whatever was emitted."""
-        if watermark <= self.watermark:
-            return
-        self.watermark = self._timers.watermark = watermark
-        if watermark == MAX_WATERMARK:
-            for number in range(self.spec.input_count):
-                self._end(number)
-        self._call("watermark", self._target.process_watermark, watermark)
-        if watermark == MAX_WATERMARK:
-            self._out.emit_watermark(MAX_WATERMARK)
-        self._out.flush()
+        """Pass the watermark; see `_pass_watermark`."""
+        if watermark > self.watermark:
+            self.watermark = self._timers.watermark = watermark
+            self._pass_watermark(watermark)
 
     def restore_watermark(self, watermark: int) -> None:
         """Set the watermark to that before a restart."""

@@ -212,7 +212,7 @@ class KeyedCustomOperator(OwnOperator, KeyedTwoInputOperator):
                 self._forward_backlog(number, False)  # noqa: FBT003 - a status
         for number in sorted(self._ending):
             self._end(number)
-        self._forward_watermark(final)
+        self._call("watermark", self._target.process_watermark, final)
         self._check_sorters("at the end of a key group")
         self._is_open = False
         super().close()
@@ -236,11 +236,6 @@ class KeyedCustomOperator(OwnOperator, KeyedTwoInputOperator):
         if self.context.is_live and len(self._ending) < self.spec.input_count:
             self._end(number)
 
-    def restore_ended(self, number: int) -> None:
-        """Record that an input ended before a restart; its end was passed then."""
-        self._ending.add(number)
-        self._inputs.restore_ended(number)
-
     def advance_watermark(self, watermark: int) -> None:
         """Fire timers and pass the watermark; Long.MAX is forwarded after all results."""
         if watermark <= self.watermark:
@@ -252,13 +247,7 @@ class KeyedCustomOperator(OwnOperator, KeyedTwoInputOperator):
             return
         self._timers.watermark = watermark
         self._timers.fire_all_keys(watermark, self._fire)
-        if watermark == MAX_WATERMARK:
-            for number in range(self.spec.input_count):
-                self._end(number)
-        self._forward_watermark(watermark)
-        if watermark == MAX_WATERMARK:
-            self._out.emit_watermark(MAX_WATERMARK)
-        self._out.flush()
+        self._pass_watermark(watermark)
 
     def restore_watermark(self, watermark: int) -> None:
         """Restore the watermark after a restart."""
@@ -306,9 +295,6 @@ class KeyedCustomOperator(OwnOperator, KeyedTwoInputOperator):
         self._call("open", self._target.open, self.context)
         self._is_open = True
         self._out.flush()
-
-    def _forward_watermark(self, watermark: int) -> None:
-        self._call("watermark", self._target.process_watermark, watermark)
 
     def _fire_all(self, final: int) -> None:
         """Fire the timers of all keys of a group that was not processed key by key."""
