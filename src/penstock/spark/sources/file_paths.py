@@ -28,8 +28,6 @@ _GLOB = re.compile(r"([\[\]{}*?\\])")
 _GLOB_BEGIN = re.compile(r"(?<!\\)[*?\[{]")
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?")
-_BRACES = re.compile(r"(?<!\\)\{((?:[^{}\\]|\\.)*)\}", re.DOTALL)
-_COMMA = re.compile(r"(?<!\\),")
 _ESCAPED_BY_JAVA = re.compile(r"[^A-Za-z0-9_\-!.~'()*:@&=+$,;/]")
 _SPACES = frozenset({"Zs", "Zl", "Zp", "Cc"})
 

@@ -161,11 +161,6 @@ def taken_at_once(waiting: int, usual: int, factor: int) -> int:
     return max(usual, min(waiting // factor, usual * factor))
 
 
-def is_at_end(at: Sequence[int], splits: Bounds) -> bool:
-    """Return whether every split is read to its end."""
-    return all(position == stop for position, (_, stop) in zip(at, splits, strict=True))
-
-
 def advance(at: Sequence[int], splits: Bounds, budget: int) -> list[int]:
     """Divide a budget of records evenly among the splits that have not ended; return the positions at the end of the micro-batch."""
     open_splits = [i for i, (_, stop) in enumerate(splits) if stop is None or at[i] < stop]

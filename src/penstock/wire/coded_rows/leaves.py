@@ -415,8 +415,3 @@ NAMES: Namespace = {
     },
 }  # fmt: skip
 """Names in the expressions."""
-
-
-def name_of(value: Any) -> str:
-    """Return bytes as source text."""
-    return repr(bytes(value))
