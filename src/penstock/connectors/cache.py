@@ -55,7 +55,7 @@ class ResultSink(Sink):
 
     def create_writer(self, context: SinkContext) -> SinkWriter:
         """Return a writer of one file."""
-        return open_cache_file(_directory(context.scratch, self.result), context)
+        return _CacheWriter(_directory(context.scratch, self.result), context)
 
     def create_committer(self, context: SinkContext) -> Committer:
         """Return a committer that records the committed files."""
@@ -105,12 +105,7 @@ def _named_files(directory: JobPath) -> tuple[CacheFile, ...] | None:
     if not path.exists():
         return None
     return tuple(
-        CacheFile(
-            directory / file["path"],
-            file["subtask"],
-            file["record_count"],
-            tuple(file["offsets"]),
-        )
+        CacheFile(**file | {"path": directory / file["path"], "offsets": tuple(file["offsets"])})
         for file in json.loads(path.read_bytes())
     )
 
@@ -249,20 +244,15 @@ class CacheSink(Sink):
 
     def create_writer(self, context: SinkContext) -> SinkWriter:
         """Return a writer of one file."""
-        return open_cache_file(Path(self.directory), context)
+        return _CacheWriter(Path(self.directory), context)
 
     def create_committer(self, context: SinkContext) -> Committer:
         """Return a committer that keeps the handles."""
         return _CacheCommitter(self.directory)
 
 
-def open_cache_file(directory: JobPath, context: SinkContext) -> SinkWriter:
-    """Return a writer of one cache file. Its committable is the handle, if there are records."""
-    return _CacheWriter(directory, context)
-
-
 class _CacheWriter(PickledFileWriter):
-    """Writes one file, made at the first block."""
+    """Writes one file, made at the first block. Its committable is the handle, if there are records."""
 
     doing = "cache records"
     file_kind = "cache"
