@@ -18,7 +18,8 @@ from penstock.runtime.task.live_subtask import LiveSubtask
 from penstock.runtime.task.report import decode_report
 from penstock.state.backends.hash.backend import HashBackend
 from penstock.state.log.change_log import ChangeLog
-from penstock.testing.memory_log import AttemptFailed, MemoryLog
+from penstock.testing.memory_log import MemoryLog
+from penstock.testing.steps import AttemptFailed, Steps
 from penstock.wire import user_code
 from penstock.wire.elements import EndOfInput
 from penstock.wire.frame import FrameKind, decode_records, payload_of, read_header
@@ -158,7 +159,7 @@ def test_a_copy_older_than_the_snapshot_is_rebuilt(program, subtask, frames):
 def test_an_attempt_whose_write_failed_leaves_nothing(subtask, frames):
     log = MemoryLog()
     run(subtask, frames("a"), log)
-    with pytest.raises(AttemptFailed), log.attempt(fail_on_write=True):
+    with pytest.raises(AttemptFailed), log.attempt(Steps(0)):
         run(subtask, frames("a"), log)
     assert Count.closed == 1
     assert records(run(subtask, frames("a"), log)) == [("a", 2)]
@@ -213,7 +214,7 @@ def test_initial_state_survives_a_first_attempt_that_failed(program, subtask, fr
     out = run(subtask, frames("aab"), MemoryLog(), ["handover"])
     blobs = [payload_of(f) for _, f in out if read_header(f).kind is FrameKind.STATE]
     log, following = MemoryLog(), LiveSubtask(user_code.dump(program[1]), 0)
-    with pytest.raises(AttemptFailed), log.attempt(fail_on_write=True):
+    with pytest.raises(AttemptFailed), log.attempt(Steps(0)):
         run(following, frames("a"), log, initial=blobs)
     assert records(run(following, frames("a"), log, initial=blobs)) == [("a", 3)]
 

@@ -14,7 +14,8 @@ from penstock.state.backends.lmdb import file as lmdb_file
 from penstock.state.backends.lmdb import writer as lmdb_writer
 from penstock.state.backends.lmdb.format import group_prefix
 from penstock.state.log.change_log import ChangeLog
-from penstock.testing.memory_log import AttemptFailed, MemoryLog
+from penstock.testing.memory_log import MemoryLog
+from penstock.testing.steps import AttemptFailed, Steps
 from penstock.wire.canonical.key_bytes import encode_key
 from tests.state.lmdb_workers import GROUPS, TimedWorker, copy_of, values_of
 
@@ -86,7 +87,7 @@ class TestUse:
 class TestFailedAttempts:
     def test_an_attempt_that_failed_leaves_nothing(self, storage, worker):
         worker.batch(a=1)
-        with pytest.raises(AttemptFailed), storage.attempt(fail_on_write=True):
+        with pytest.raises(AttemptFailed), storage.attempt(Steps(0)):
             worker.batch(a=2, b=2)
         worker.backend.discard()
         assert worker.read() == (CopyUse.HIT, {"a": 1})

@@ -10,6 +10,7 @@ each partition.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -36,8 +37,8 @@ class RecordRoutes(KeyGroups):
         super().__init__(settings.max_parallelism)
         groups = range(settings.max_parallelism)
         if settings.kind is RunKind.LIVE:
-            owners = (subtask_of(g, subtasks, settings.max_parallelism) for g in groups)
-            self._of_group = tuple(settings.routes[owner] for owner in owners)
+            owners = _owners(subtasks, settings.max_parallelism)
+            self._of_group = tuple(map(settings.routes.__getitem__, owners))
         elif subtasks >= settings.parallelism:
             self._of_group = tuple(groups)
         else:
@@ -52,6 +53,12 @@ class RecordRoutes(KeyGroups):
     def _from_groups(self, groups: NDArray[np.uint64]) -> list[int]:
         found: list[int] = self.of_groups[groups].tolist()
         return found
+
+
+@lru_cache(maxsize=64)
+def _owners(subtasks: int, max_parallelism: int) -> tuple[int, ...]:
+    """Return the subtask of each key group; every writer of a live run reads it."""
+    return tuple(subtask_of(group, subtasks, max_parallelism) for group in range(max_parallelism))
 
 
 def _squeezed(settings: RunSettings, subtasks: int, group: int) -> int:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from itertools import chain
 
 from penstock.errors import SourceError
 from penstock.metrics.task_clock import WAIT, TaskClock
@@ -15,7 +17,8 @@ from penstock.runtime.task.level_zero import LevelZero
 from penstock.state.schema.evolution import wall_clock_ms
 from penstock.testing.logs import Logs, Piece, cut_evenly, splits_of
 from penstock.testing.results import InProcessSinkStage
-from penstock.testing.schedule import Schedule
+from penstock.testing.schedule import BATCH_RUN, Schedule
+from penstock.testing.steps import AttemptFailed, Steps
 from penstock.wire import user_code
 
 Row = tuple[int, bytes]
@@ -70,7 +73,7 @@ def level_outputs(
     rows = _level_zero(_shares(plan, run, list(pieces), tasks), shipped[0], schedule, tell)
     yield rows
     for program, data in zip(programs[1:], shipped[1:], strict=True):
-        rows = _level(program, data, rows, tell, now_ms)
+        rows = _level(program, data, rows, schedule, tell, now_ms)
         yield rows
 
 
@@ -82,16 +85,28 @@ def _level_zero(
 ) -> list[Row]:
     rows: list[Row] = []
     for task, share in enumerate(shares):
-        level = LevelZero(user_code.load(program), task, TaskClock(WAIT, tell))
-        try:
-            for piece in share:
-                piece.feed(level, schedule.frame_records)
-        except BaseException as error:
-            level.abandon(error)
-            raise
-        level.close()
-        rows += level.take_output()
+
+        def attempt(steps: Steps, task: int = task, share: list[Piece] = share) -> list[Row]:
+            level = LevelZero(user_code.load(program), task, TaskClock(WAIT, tell))
+            try:
+                for piece in steps.through(share):
+                    piece.feed(level, schedule.frame_records)
+            except BaseException as error:
+                level.abandon(error)
+                raise
+            level.close()
+            return level.take_output()
+
+        rows += _attempts(attempt, schedule.fails_at(BATCH_RUN, 0, task))
     return rows
+
+
+def _attempts(attempt: Callable[[Steps], list[Row]], left: int | None) -> list[Row]:
+    """Return the output of a task, whose first attempt may fail at a step and is lost then."""
+    if left is not None:
+        with suppress(AttemptFailed):
+            attempt(Steps(left))
+    return attempt(Steps())
 
 
 def _shares(plan: PhysicalPlan, run: RunPlan, pieces: list[Piece], tasks: int) -> list[list[Piece]]:
@@ -113,6 +128,7 @@ def _level(
     program: LevelProgram,
     data: bytes,
     rows: list[Row],
+    schedule: Schedule,
     tell: Callable[[dict[str, int]], None] | None,
     now_ms: Callable[[], int],
 ) -> list[Row]:
@@ -127,7 +143,12 @@ def _level(
         arriving[task].append((route, frame))
     leaving: list[Row] = []
     for task, own in enumerate(arriving):
-        level = BatchLevel(user_code.load(data), task, clock=TaskClock(WAIT, tell), now_ms=now_ms)
-        for written in level.run(sorted(own)):
-            leaving += written
+
+        def attempt(steps: Steps, task: int = task, own: list[Row] = own) -> list[Row]:
+            clock = TaskClock(WAIT, tell)
+            level = BatchLevel(user_code.load(data), task, clock=clock, now_ms=now_ms)
+            written = steps.through(level.run(steps.through(sorted(own))))
+            return list(chain.from_iterable(written))
+
+        leaving += _attempts(attempt, schedule.fails_at(BATCH_RUN, program.level, task))
     return leaving

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -63,8 +64,8 @@ def run_in_process(
     if isinstance(program, StreamExecutionEnvironment):
         parameters = job_parameters(program.get_configuration())
         program = program.plan()
-    with tempfile.TemporaryDirectory(prefix="penstock-") as scratch:
-        program = _with_snapshots(with_cuts(program, decide_cuts(program)), Path(scratch))
+    with ExitStack() as files:
+        program = _with_snapshots(with_cuts(program, decide_cuts(program)), files)
         program = with_sources_made(program)
         return _Job(program, schedule, dict(parameters or {})).run()
 
@@ -176,12 +177,11 @@ class _Job:
         )
 
 
-def _with_snapshots(plan: PhysicalPlan, scratch: Path) -> PhysicalPlan:
+def _with_snapshots(plan: PhysicalPlan, files: ExitStack) -> PhysicalPlan:
     """Return the plan with the snapshots of its logs, which are taken now."""
     for source, part in snapshot_parts(plan).items():
-        directory = scratch / str(source)
-        directory.mkdir()
-        plan = with_snapshot(plan, source, part.capture(directory))
+        directory = files.enter_context(tempfile.TemporaryDirectory(prefix="penstock-"))
+        plan = with_snapshot(plan, source, part.capture(Path(directory)))
     return plan
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -21,9 +21,10 @@ from penstock.state.backends.lmdb.backend import LmdbBackend
 from penstock.state.log.blob import key_group_of, operator_of
 from penstock.state.schema.entry_schema import BROADCAST_GROUP
 from penstock.testing.logs import Logs, Piece
-from penstock.testing.memory_log import AttemptFailed, MemoryLog
+from penstock.testing.memory_log import MemoryLog
 from penstock.testing.results import InProcessSinkStage
 from penstock.testing.schedule import Failure, Schedule
+from penstock.testing.steps import AttemptFailed, Steps
 from penstock.wire import user_code
 from penstock.wire.canonical.key_groups import subtask_of
 
@@ -56,6 +57,7 @@ class LiveInput:
         """
         self._logs = Logs(plan, run, pieces)
         self._left = self._logs.begin(pieces)
+        self._turns = schedule.turns
         self._waits = schedule.stop_after is not None and bool(self._logs.unbounded)
         self._ends = {reading.source for reading in run.readings if reading.ends}
         if self._waits:
@@ -88,8 +90,12 @@ class LiveInput:
         ending = sorted(self._ends - self._ended - open_sources)
         self._ended.update(ending)
         taken, left = [], []
+        in_turn = self._in_turn()
         for piece in self._left:
-            if piece.part_number != self._parts[piece.source_id][0]:
+            if (
+                piece.source_id not in in_turn
+                or piece.part_number != self._parts[piece.source_id][0]
+            ):
                 left.append(piece)
                 continue
             until = piece.start + size * piece.unit
@@ -101,6 +107,13 @@ class LiveInput:
                 taken.append(replace(piece, end=until, finished=False))
         self._left = left
         return TakenInput(tuple(taken), tuple(self._begin_next_parts()), tuple(ending))
+
+    def _in_turn(self) -> set[int]:
+        """Return the sources that are read now."""
+        sources = {piece.source_id for piece in self._left}
+        if not sources or not self._turns:
+            return sources
+        return {min(sources) if self._turns > 0 else max(sources)}
 
     def _begin_next_parts(self) -> list[int]:
         """Leave the parts of which nothing is left, and return their sources."""
@@ -148,6 +161,7 @@ class _Level:
     ) -> None:
         """Start the workers."""
         settings = program.settings
+        self._number = program.level
         self._data = user_code.dump(program)
         self._routes = settings.routes
         self._schedule = schedule
@@ -177,17 +191,17 @@ class _Level:
     def lose_workers(self) -> None:
         """Start new workers, as if the old ones were killed."""
         self._workers = [
-            [
-                LiveSubtask(
-                    self._data,
-                    subtask,
-                    make_backend=partial(self._make_backend, subtask),
-                    min_compact_bytes=self._schedule.compact_bytes,
-                )
-                for subtask in range(len(self._routes))
-            ]
+            [self._new_worker(subtask) for subtask in range(len(self._routes))]
             for _ in range(self._schedule.workers)
         ]
+
+    def _new_worker(self, subtask: int) -> LiveSubtask:
+        return LiveSubtask(
+            self._data,
+            subtask,
+            make_backend=partial(self._make_backend, subtask),
+            min_compact_bytes=self._schedule.compact_bytes,
+        )
 
     def process(self, rows: list[Row], batch: _MicroBatch) -> list[Row]:
         """Run every subtask over its rows."""
@@ -211,23 +225,33 @@ class _Level:
 
     def _attempts(self, subtask: int, frames: list[bytes], batch: _MicroBatch) -> list[Row]:
         log = self._logs[subtask]
-        worker = self._workers[batch.number % len(self._workers)][subtask]
+        workers = self._workers[batch.number % len(self._workers)]
+        if self._schedule.loses_worker(batch.number, self._number, subtask):
+            workers[subtask] = self._new_worker(subtask)
 
-        def run() -> list[Row]:
+        def run(reading: Steps) -> list[Row]:
             if log.is_new():
                 LiveSubtask.seed(log, self._initial[subtask])
-            return list(worker.process(frames, log, ["handover"] if batch.hand_over else ()))
+            events = ["handover"] if batch.hand_over else ()
+            made = workers[subtask].process(reading.through(frames), log, events)
+            return list(reading.through(made))
 
-        if batch.failure is not None:
+        for reading, writing in self._failures(subtask, batch):
             # Without changes it writes nothing; then the attempt ends without a failure, and is lost too.
-            with (
-                suppress(AttemptFailed),
-                log.attempt(fail_on_write=batch.failure is Failure.WHILE_WRITING),
-            ):
-                run()
+            with suppress(AttemptFailed), log.attempt(writing):
+                run(reading)
                 raise AttemptFailed
         with log.attempt():
-            return run()
+            return run(Steps())
+
+    def _failures(self, subtask: int, batch: _MicroBatch) -> Iterator[tuple[Steps, Steps]]:
+        """Yield the steps of each attempt that fails, without and with writes."""
+        if batch.failure is not None:
+            yield Steps(), Steps(0 if batch.failure is Failure.WHILE_WRITING else None)
+        left = self._schedule.fails_at(batch.number, self._number, subtask)
+        if left is not None:
+            steps = Steps(left)
+            yield steps, steps
 
 
 def run_live(
@@ -306,16 +330,38 @@ class _LevelZero:
             ]
             if not own and not (events and task == 0):
                 continue
-            level = self._of(batch.number % self._schedule.workers, task)
-            for piece in own:
-                piece.feed(level, self._schedule.frame_records)
-            for source in taken.next_parts if task == 0 else ():
-                level.begin_next_part(source)
-            for source in taken.ending if task == 0 else ():
-                level.end_source(source)
-            level.end_batch()
-            rows += level.take_output()
+            left = self._schedule.fails_at(batch.number, 0, task)
+            if left is not None:
+                with suppress(AttemptFailed):
+                    self._attempt(Steps(left), own, taken, batch, task)
+                    raise AttemptFailed
+                self._lose(batch, task)
+            elif self._schedule.loses_worker(batch.number, 0, task):
+                self._lose(batch, task)
+            rows += self._attempt(Steps(), own, taken, batch, task)
         return rows
+
+    def _attempt(
+        self,
+        steps: Steps,
+        pieces: Sequence[Piece],
+        taken: TakenInput,
+        batch: _MicroBatch,
+        task: int,
+    ) -> list[Row]:
+        level = self._of(batch.number % self._schedule.workers, task)
+        for piece in steps.through(pieces):
+            piece.feed(level, self._schedule.frame_records)
+        for source in taken.next_parts if task == 0 else ():
+            level.begin_next_part(source)
+        for source in taken.ending if task == 0 else ():
+            level.end_source(source)
+        level.end_batch()
+        return level.take_output()
+
+    def _lose(self, batch: _MicroBatch, task: int) -> None:
+        """Start a new worker for a task, as if the old one was killed."""
+        self._kept.pop((batch.number % self._schedule.workers, task), None)
 
     def close(self) -> None:
         """Close the functions of every worker."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from penstock.testing.steps import Steps
 
-class AttemptFailed(BaseException):
-    """Ends an attempt on purpose; it is no `Exception`, so that no handler of errors catches it."""
+_ALL = Steps()
 
 
 class MemoryLog:
@@ -16,20 +16,20 @@ class MemoryLog:
     def __init__(self) -> None:
         self._head: bytes | None = None
         self._entries: dict[int, bytes] = {}
-        self._fails_on_write = False
+        self._steps = _ALL
 
     @contextmanager
-    def attempt(self, *, fail_on_write: bool = False) -> Iterator[None]:
-        """Undo all writes of the context if it raises."""
+    def attempt(self, steps: Steps = _ALL) -> Iterator[None]:
+        """Undo all writes of the context if it raises; each entry that is written is a step."""
         saved = self._head, dict(self._entries)
-        self._fails_on_write = fail_on_write
+        self._steps = steps
         try:
             yield
         except BaseException:
             self._head, self._entries = saved
             raise
         finally:
-            self._fails_on_write = False
+            self._steps = _ALL
 
     def is_new(self) -> bool:
         """Return whether the log has never been written."""
@@ -55,10 +55,9 @@ class MemoryLog:
         """Add one entry.
 
         Raises:
-            AttemptFailed: The attempt must fail on writing.
+            AttemptFailed: The attempt must fail here.
         """
-        if self._fails_on_write:
-            raise AttemptFailed
+        self._steps.step()
         self._entries[number] = data
 
     def remove_entry(self, number: int) -> None:

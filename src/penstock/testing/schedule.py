@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import dataclass
 from enum import Enum, auto
 
 from penstock.errors import ArgumentError
 from penstock.state.log.change_log import MIN_COMPACT_BYTES
+
+_OFTEN = 0.15
+"""Share of the attempts of micro-batches that fail at a free point, and of the workers that are lost before one."""
+
+_OFTEN_IN_BATCH = 0.5
+"""Share of the attempts of a batch run, which are few."""
+
+BATCH_RUN = -1
+"""Stands for the number of a micro-batch."""
+
+_MOST_STEPS = 6
+"""Free points are within as many doublings of the first step."""
 
 
 class Failure(Enum):
@@ -38,6 +51,10 @@ class Schedule:
         compact_bytes: Size of the changes in a state log at which it is compacted.
         stop_after: Number of micro-batches after which an unbounded live run is stopped.
         backend: `state.backend.type`.
+        points: Seed of free points, at which the worker of a single subtask is lost and first attempts fail, at any
+            step; None is no such points.
+        turns: Order in which a live run reads its sources: 0 is all together, 1 one after the other, -1 the last one
+            first.
 
     Example:
         >>> totals = numbers.key_by(lambda n: "all").sum()
@@ -54,6 +71,8 @@ class Schedule:
     compact_bytes: int = MIN_COMPACT_BYTES
     stop_after: int | None = None
     backend: str = "hashmap"
+    points: int | None = None
+    turns: int = 0
 
     def __post_init__(self) -> None:
         """Check.
@@ -121,3 +140,42 @@ class Schedule:
             return None
         turn = (batch + 1) // self.fail_every
         return Failure.WHILE_WRITING if turn % 2 else Failure.AFTER_IT_ENDED
+
+    def loses_worker(self, batch: int, level: int, subtask: int) -> bool:
+        """Return whether a free point is before a micro-batch of a subtask, so that its worker is lost.
+
+        Args:
+            batch: Number of the micro-batch, from 0.
+            level: Index of the level.
+            subtask: Index of the subtask.
+
+        Example:
+            >>> sum(Schedule(points=2).loses_worker(batch, 1, 0) for batch in range(100))
+            13
+        """
+        rng = self._draws("lost", batch, level, subtask)
+        return rng is not None and rng.random() < _OFTEN
+
+    def fails_at(self, batch: int, level: int, subtask: int) -> int | None:
+        """Return the number of steps before the free point at which a first attempt fails; None if it has none.
+
+        Args:
+            batch: Number of the micro-batch, from 0; or `BATCH_RUN`.
+            level: Index of the level.
+            subtask: Index of the subtask.
+
+        Example:
+            >>> [Schedule(points=2).fails_at(batch, 1, 0) for batch in range(6)]
+            [6, None, 0, None, None, 0]
+        """
+        rng = self._draws("failed", batch, level, subtask)
+        often = _OFTEN_IN_BATCH if batch == BATCH_RUN else _OFTEN
+        if rng is None or rng.random() >= often:
+            return None
+        return rng.randrange(1 << rng.randrange(_MOST_STEPS))
+
+    def _draws(self, *place: object) -> random.Random | None:
+        """Return the draws of a place; they depend on nothing that has run before."""
+        if self.points is None:
+            return None
+        return random.Random(f"{self.points} {place}")  # noqa: S311 - examples, not secrets
