@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+from dataclasses import replace
 from itertools import count, islice
 
 import pytest
@@ -22,6 +23,7 @@ from penstock.datastream import (
 from penstock.datastream.connectors import DiscardingSink, HybridSource, IteratorSource
 from penstock.datastream.connectors.kafka import KafkaSource
 from penstock.errors import ArgumentError, LawError, SourceError, UserFunctionError
+from penstock.plan.planner import plan_job
 from penstock.runtime.task.level_zero import LevelZero
 from penstock.testing import SampleRecord, Way, WayMode, check, check_script
 from penstock.testing.law.comparison import closeness
@@ -258,6 +260,7 @@ def test_ways_cover_every_kind_first():
         "backend",
         "restart_every",
         "fail_every",
+        "points",
         "object_reuse",
         "columns",
     ):
@@ -311,3 +314,21 @@ def test_a_program_file_is_checked_up_to_its_first_job(tmp_path):
         "raise AssertionError('it ended at the first job')\n"
     )
     assert check_script(job, ways=20).is_same
+
+
+def test_ways_of_other_micro_batches_and_failures_have_one_plan(monkeypatch):
+    planned = []
+
+    def spy(graph, configuration):
+        planned.append(graph)
+        return plan_job(graph, configuration)
+
+    monkeypatch.setattr("penstock.testing.law.outcomes.plan_job", spy)
+    env, stream = orders()
+    stream.key_by(by_name).sum(1).sink_to(DiscardingSink())
+    live = Way(WayMode.STREAMING, epochs=(7,))
+    same = [live, replace(live, restart_every=1), replace(live, points=3), replace(live, workers=2)]
+    assert check(env, ways=[*same, replace(live, backend="lmdb")]).is_same
+    assert len(planned) == 1
+    assert check(env, ways=[live, replace(live, parallelism=2), Way(cut=0.5)]).is_same
+    assert len(planned) == 4

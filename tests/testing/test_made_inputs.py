@@ -150,8 +150,8 @@ def test_what_depends_on_arrival_is_a_note(records, build):
     build(stream).sink_to(DiscardingSink()).name("out")
     verdict = check(env, ways=120)
     assert verdict.is_same
-    (note,) = verdict.notes
-    assert note.startswith("sink 'out' depends on records out of order of time")
+    (dependence,) = verdict.dependences
+    assert str(dependence).startswith("note: sink 'out' depends on records out of order of time")
 
 
 def test_a_broken_program_is_found_on_late_records():

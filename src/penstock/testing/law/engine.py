@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import Any
@@ -10,14 +12,14 @@ from typing import Any
 from penstock.api.environment.environment import StreamExecutionEnvironment
 from penstock.errors import ArgumentError, LawError, PenstockError, SourceError
 from penstock.testing.causes import find_causes
-from penstock.testing.law.comparison import Difference, compare
-from penstock.testing.law.exceptions import without_exceptions
+from penstock.testing.law.exceptions import explanation
 from penstock.testing.law.generated import variants
-from penstock.testing.law.outcomes import CheckedProgram, WayOutcome
+from penstock.testing.law.outcomes import CheckedProgram
 from penstock.testing.law.own_samples import MOST_RECORDS, Samples, samples_of
 from penstock.testing.law.samples import Inputs, Sample
 from penstock.testing.law.shrinking import Deadline, shrink
-from penstock.testing.law.verdict import Disagreement, LawVerdict
+from penstock.testing.law.trials import FAILURE, Heard, Trial, differences, parting_sinks
+from penstock.testing.law.verdict import Dependence, Disagreement, LawVerdict
 from penstock.testing.law.ways import Way, WayMode
 from penstock.testing.law.ways import ways as generated_ways
 
@@ -33,6 +35,9 @@ _SMALL = 40
 _INPUTS = 3
 """Two of three ways read a small input: a part of the sample, or records made from it. They are faster, and have more kinds of
 records."""
+
+_COLLECTIONS = (50_000, 10, 10)
+"""Thresholds of the garbage collector during a check."""
 
 WaysSoFar = Callable[[int], object]
 """Takes the number of ways so far."""
@@ -117,14 +122,26 @@ def judge(
     """
     court = _Court(program, samples, seed)
     deadline = Deadline(float("inf") if seconds is None else seconds)
-    for inputs, way in _trials(program, samples.inputs, ways, seed):
-        if deadline.is_over and court.ways > 1:
-            break
-        parted = court.hear(inputs, way)
-        progress(court.ways)
-        if parted is not None:
-            return court.verdict(parted)
+    with _rare_collections():
+        for inputs, way in _trials(program, samples.inputs, ways, seed):
+            if deadline.is_over and court.ways > 1:
+                break
+            parted = court.hear(inputs, way)
+            progress(court.ways)
+            if parted is not None:
+                return court.verdict(parted)
     return court.verdict(None)
+
+
+@contextmanager
+def _rare_collections() -> Iterator[None]:
+    """Look for garbage in cycles less often: a way makes many objects, few of which are in cycles."""
+    before = gc.get_threshold()
+    gc.set_threshold(*_COLLECTIONS)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 def _trials(
@@ -169,19 +186,13 @@ def _largest(samples: Inputs) -> int:
     return max(map(len, samples.values()), default=0)
 
 
-_Heard = tuple[Way, WayOutcome]
-
-_FAILURE = -1
-"""Stands for a sink: one of two ways fails."""
-
-
 @dataclass(frozen=True, slots=True)
 class _Parted:
     """Two ways that part on an input."""
 
     inputs: Inputs
-    one: _Heard
-    other: _Heard
+    one: Heard
+    other: Heard
 
 
 class _Court:
@@ -192,10 +203,11 @@ class _Court:
         self._program = program
         self._samples = samples
         self._seed = seed
-        self._heard: dict[int, list[_Heard]] = {}
+        self._heard: dict[int, list[Heard]] = {}
         self._inputs: dict[int, Inputs] = {}
         self._rounding: float | None = None
         self._refusal: PenstockError | None = None
+        self._dependences: dict[Dependence, None] = {}
         self._notes: dict[str, None] = {}
         for name in samples.made:
             self._notes[f"records of source {name!r} are generated from its type"] = None
@@ -213,40 +225,38 @@ class _Court:
             return None
         self.ways += 1
         self._inputs[id(inputs)] = inputs
+        latest = Heard(way, outcome)
         heard = self._heard.setdefault(id(inputs), [])
         for known in heard:
-            if self._differs(known, (way, outcome)):
-                parted = self._unexplained(_Parted(inputs, known, (way, outcome)))
-                if parted is not None:
-                    return parted
+            sinks = parting_sinks(self._program, known, latest)
+            if not sinks:
+                self._note_differences(known, latest)
+            elif not self._is_explained(self._trial(known.way, way, inputs), sinks):
+                return _Parted(inputs, known, latest)
         is_batch = way.mode is WayMode.BATCH
-        if not any((known.mode is WayMode.BATCH) is is_batch for known, _ in heard):
-            heard.append((way, outcome))
+        if not any((known.way.mode is WayMode.BATCH) is is_batch for known in heard):
+            heard.append(latest)
         return None
 
-    def _unexplained(self, parted: _Parted) -> _Parted | None:
-        """Return two ways that part on records without exceptions of the law; None, and a note, if they do not."""
-        plain, exceptions = without_exceptions(self._program.graph, parted.inputs)
-        if not exceptions:
-            return parted
-        one, other = self._outcomes(parted.one[0], parted.other[0], plain)
-        if self._differs(one, other):
-            return _Parted(plain, one, other)
-        for sink in self._parting(parted.one, parted.other):
-            name = "a failure" if sink == _FAILURE else f"sink {self._program.sinks[sink].name!r}"
-            for exception in exceptions:
-                self._notes[f"{name} depends on {exception}"] = None
-        return None
+    def _trial(self, first: Way, second: Way, inputs: Inputs) -> Trial:
+        return Trial(self._program, inputs, first, second)
 
-    def _differs(self, one: _Heard, other: _Heard) -> bool:
-        """Return whether outcomes break the law, and note what the semantics explain."""
-        if one[1].failure is not None or other[1].failure is not None:
-            return bool(self._parting(one, other))
-        for at, difference in enumerate(self._differences(one, other)):
+    def _is_explained(self, trial: Trial, sinks: Sequence[int]) -> bool:
+        """Return whether an exception of the law explains why two ways part, and keep it."""
+        found = explanation(trial)
+        for sink in sinks:
+            name = None if sink == FAILURE else self._program.sinks[sink].name
+            for exception in found:
+                self._dependences[Dependence(name, exception.cause, exception.page)] = None
+        return bool(found)
+
+    def _note_differences(self, one: Heard, other: Heard) -> None:
+        """Note what the semantics explain."""
+        if one.outcome.failure is not None:
+            return
+        for at, difference in enumerate(differences(self._program, one, other)):
             if difference is None:
                 continue
-            if difference.breaks_law:
-                return True
             if difference.rounding is not None:
                 self._rounding = max(self._rounding or 0.0, difference.rounding)
             else:
@@ -254,11 +264,6 @@ class _Court:
                 self._notes[f"sink {name!r} gets equal numbers in several forms, as 1 and 1.0"] = (
                     None
                 )
-        return False
-
-    def _differences(self, one: _Heard, other: _Heard) -> Iterator[Difference | None]:
-        for at, sink in enumerate(self._program.sinks):
-            yield compare(sink.rule, one[1].received[at], other[1].received[at])
 
     def verdict(self, parted: _Parted | None) -> LawVerdict:
         """Return the verdict, with the smallest difference."""
@@ -277,75 +282,63 @@ class _Court:
                 for cause in find_causes(self._program.graph)
                 if parted is not None or not cause.is_possible
             ),
+            tuple(self._dependences),
         )
 
     def _require_an_answer(self) -> None:
         """Raise the error of a program that fails in every way, or cannot be planned in any."""
         if not self._heard and self._refusal is not None:
             raise self._refusal
-        for _, outcome in self._heard.get(id(self._samples.inputs), ()):
-            if outcome.failure is None:
+        for heard in self._heard.get(id(self._samples.inputs), ()):
+            failure = heard.outcome.failure
+            if failure is None:
                 continue
             if not self._samples.made:
-                raise outcome.failure
+                raise failure
             names = ", ".join(map(repr, self._samples.made))
             raise SourceError(
                 f"the program fails in every way on records that are generated for source {names}: "
-                f"{outcome.failure.problem}",
+                f"{failure.problem}",
                 hint="Pass a sample: inputs={name: records}, or --input DIR with the file NAME.jsonl.",
-                origin=outcome.failure.origin,
-            ) from outcome.failure
+                origin=failure.origin,
+            ) from failure
 
     def _smallest(self, parted: _Parted) -> Disagreement:
-        what = self._parting_sink(parted.one, parted.other)
+        what = parting_sinks(self._program, parted.one, parted.other)[0]
 
         def part(first: Way, second: Way, inputs: Inputs) -> bool:
-            return what in self._parting(*self._outcomes(first, second, inputs))
+            trial = self._trial(first, second, inputs)
+            return what in parting_sinks(self._program, *trial.hear()) and not explanation(trial)
 
         deadline = Deadline(SHRINKING_SECONDS)
         first, second, inputs = shrink(
-            parted.one[0], parted.other[0], parted.inputs, part, deadline
+            parted.one.way, parted.other.way, parted.inputs, part, deadline
         )
-        one, other = self._outcomes(first, second, inputs)
-        if what not in self._parting(one, other):  # a program that gives another answer each time
+        one, other = self._trial(first, second, inputs).hear()
+        if what not in parting_sinks(self._program, one, other):
+            # A program that gives another answer each time.
             inputs, one, other = parted.inputs, parted.one, parted.other
         return self._disagreement(_Parted(inputs, one, other), what)
 
     def _disagreement(self, parted: _Parted, what: int) -> Disagreement:
         names = {node.id: node.name for node in self._program.sources}
-        (first, of_first), (second, of_second) = parted.one, parted.other
+        one, other = parted.one, parted.other
         shown: dict[str, Sample] = {names[key]: sample for key, sample in parted.inputs.items()}
-        failures = (of_first.failure, of_second.failure)
-        if what == _FAILURE:
-            return Disagreement(None, "failures", first, second, shown, None, failures)
+        failures = (one.outcome.failure, other.outcome.failure)
+        if what == FAILURE:
+            return Disagreement(None, "failures", one.way, other.way, shown, None, failures)
         sink = self._program.sinks[what]
-        difference = list(self._differences(parted.one, parted.other))[what]
-        made = Disagreement(sink.name, sink.rule.answer.value, first, second, shown, difference)
+        difference = list(differences(self._program, one, other))[what]
+        made = Disagreement(
+            sink.name, sink.rule.answer.value, one.way, other.way, shown, difference
+        )
         return self._with_operator(made, what, parted.inputs)
-
-    def _outcomes(self, first: Way, second: Way, inputs: Inputs) -> tuple[_Heard, _Heard]:
-        one, other = (self._program.run(inputs, way) for way in (first, second))
-        return (first, one), (second, other)
-
-    def _parting_sink(self, one: _Heard, other: _Heard) -> int:
-        return next(iter(self._parting(one, other)))
-
-    def _parting(self, one: _Heard, other: _Heard) -> list[int]:
-        """Return the indexes of the sinks whose answers break the law; `_FAILURE` if one way fails."""
-        if one[1].is_refused or other[1].is_refused:
-            return []
-        codes = [None if of.failure is None else of.failure.code for _, of in (one, other)]
-        if any(codes):
-            return [_FAILURE] if codes[0] != codes[1] else []
-        differences = enumerate(self._differences(one, other))
-        return [at for at, each in differences if each is not None and each.breaks_law]
 
     def _with_operator(self, made: Disagreement, sink: int, inputs: Inputs) -> Disagreement:
         """Return the disagreement with the first operator whose results differ."""
-        tapped = self._program.tapped(sink)
-        court = _Court(tapped, Samples(inputs), self._seed)
-        parting = court._parting(*court._outcomes(made.first, made.second, inputs))
-        if not parting or parting[0] == _FAILURE:
+        tapped = self._program.tapped(self._program.operators_above(sink))
+        parting = parting_sinks(tapped, *Trial(tapped, inputs, made.first, made.second).hear())
+        if not parting or parting[0] == FAILURE:
             return made
         tap = tapped.sinks[parting[0]]
         return replace(made, operator=tap.name, origin=tap.origin)

@@ -1,43 +1,93 @@
-"""Exceptions of the law that depend on the records, and the input without them.
+"""Exceptions of the law: causes for which two ways may part, and trials in which a cause is gone.
 
-Two ways may part on records out of order of time, and on equal numbers of several forms. The law holds if they do not
-part on the same records in order of time, each number in one form: such a control needs no rule per operator.
+A program keeps the law if its ways part on its own input, and not in the trials without an exception: records in order
+of time, equal numbers in one form, sources in turn, results of changes as rows. Such a control needs no rule per program.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from numbers import Number
 from typing import Any
 
 from penstock.graph.logical import LogicalGraph, Node
 from penstock.program.operators import SOURCE
+from penstock.testing.law.divided import divided
 from penstock.testing.law.event_time import event_time
 from penstock.testing.law.record_parts import parts_of, with_parts
-from penstock.testing.law.samples import Inputs, Sample
+from penstock.testing.law.rules import SinkAnswer
+from penstock.testing.law.samples import Sample
+from penstock.testing.law.trials import Trial, parting_sinks
+from penstock.testing.law.ways import Way, WayMode
 from penstock.types import PickledBytesTypeInfo, TypeInformation
 
+PAGE = "docs/check.md"
 
-def without_exceptions(graph: LogicalGraph, inputs: Inputs) -> tuple[Inputs, tuple[str, ...]]:
-    """Return the records without exceptions, and the exceptions that they have, in words; the inputs themselves if none.
+Control = Callable[[Trial], tuple[Trial, ...]]
+"""Returns the trials without an exception; none if the exception has no place in a trial."""
 
-    Args:
-        graph: The program.
-        inputs: Records of its sources.
+
+@dataclass(frozen=True, slots=True)
+class LawException:
+    """A cause for which two ways may give two answers.
+
+    Attributes:
+        cause: Completes "sink 'totals' depends on …".
+        heading: Heading of the page with the way out.
+        controls: Takes the cause away.
     """
-    plain, found = inputs, []
-    for exception, change in _CHANGES.items():
-        changed = {node.id: change(graph, node, plain[node.id]) for node in graph.of_kind(SOURCE)}
-        if any(changed[source] is not sample for source, sample in plain.items()):
-            plain = changed
-            found.append(exception)
-    return plain, tuple(found)
+
+    cause: str
+    heading: str
+    controls: Control
+
+    @property
+    def page(self) -> str:
+        """The page with the way out, with its heading."""
+        return f"{PAGE}#{self.heading}"
+
+
+def explanation(trial: Trial) -> tuple[LawException, ...]:
+    """Return the exceptions of the law for which two ways part; none if they break the law.
+
+    One exception is enough if the ways agree without it. Otherwise they have to agree without all of them.
+    """
+    without = {each: each.controls(trial) for each in EXCEPTIONS}
+    present = tuple(each for each, trials in without.items() if trials)
+    for each in present:
+        if _agree(without[each]):
+            return (each,)
+    trials: tuple[Trial, ...] = (trial,)
+    for each in present if len(present) > 1 else ():
+        trials = tuple(other for one in trials for other in (each.controls(one) or (one,)))
+    return present if len(present) > 1 and _agree(trials) else ()
 
 
 def is_undeclared(type_info: TypeInformation) -> bool:
     """Return whether records may have numbers of any class: neither a type nor an annotation describes them."""
     return type(type_info) is PickledBytesTypeInfo
+
+
+def _agree(trials: tuple[Trial, ...]) -> bool:
+    for trial in trials:
+        one, other = trial.hear()
+        is_refused = one.outcome.is_refused or other.outcome.is_refused
+        if is_refused or parting_sinks(trial.program, one, other):
+            return False
+    return True
+
+
+def _with_records(change: Callable[[LogicalGraph, Node, Sample], Sample]) -> Control:
+    """Return the control that changes the records of each source."""
+
+    def controls(trial: Trial) -> tuple[Trial, ...]:
+        graph, inputs = trial.program.graph, trial.inputs
+        changed = {node.id: change(graph, node, inputs[node.id]) for node in graph.of_kind(SOURCE)}
+        is_same = all(changed[source] is sample for source, sample in inputs.items())
+        return () if is_same else (replace(trial, inputs=changed),)
+
+    return controls
 
 
 def _in_order(graph: LogicalGraph, node: Node, sample: Sample) -> Sample:
@@ -66,9 +116,62 @@ def _in_one_form(graph: LogicalGraph, node: Node, sample: Sample) -> Sample:
     return sample if are_same else tuple(changed)
 
 
-_CHANGES: Mapping[str, Callable[[LogicalGraph, Node, Sample], Sample]] = {
-    "records out of order of time: a batch run reads each key in order of time, and in a live run "
-    "late records depend on the watermark": _in_order,
-    "the form of equal numbers, as 1 and 1.0, which a declared type makes one": _in_one_form,
-}
-"""Exception to the change that takes it away."""
+def _in_one_split(graph: LogicalGraph, node: Node, sample: Sample) -> Sample:
+    del graph, node
+    if all(element.split == 0 for element in sample):
+        return sample
+    return tuple(replace(element, split=0) for element in sample)
+
+
+def _in_turn(trial: Trial) -> tuple[Trial, ...]:
+    """Return trials in which each source has one split, and sources are read one after the other, in both orders."""
+    (merged,) = _with_records(_in_one_split)(trial) or (trial,)
+    if sum(map(bool, merged.inputs.values())) < 2:  # noqa: PLR2004 - two sources have an order
+        return () if merged is trial else (merged,)
+    is_final = any(sink.rule.answer is SinkAnswer.FINAL for sink in trial.program.sinks)
+    return tuple(
+        replace(
+            merged,
+            first=_taking_turns(trial.first, turns, is_final),
+            second=_taking_turns(trial.second, turns, is_final),
+        )
+        for turns in (1, -1)
+    )
+
+
+def _taking_turns(way: Way, turns: int, is_final: bool) -> Way:  # noqa: FBT001
+    """Return a way that reads sources in turn.
+
+    A batch run orders inputs itself, so history is the first source alone. Final results are those of a batch run.
+    """
+    if way.mode is WayMode.BATCH and is_final:
+        return way
+    if way.mode is WayMode.BATCH:
+        return replace(way, mode=WayMode.MIXED, cut=1.0, turns=turns)
+    return replace(way, turns=turns)
+
+
+EXCEPTIONS: tuple[LawException, ...] = (
+    LawException(
+        "records out of order of time: a batch run reads each key in order of time, and in a live run "
+        "late records depend on the watermark",
+        "records-out-of-order-of-time",
+        _with_records(_in_order),
+    ),
+    LawException(
+        "the form of equal numbers, as 1 and 1.0, which a declared type makes one",
+        "forms-of-equal-numbers",
+        _with_records(_in_one_form),
+    ),
+    LawException(
+        "rows that a result had in between: a live run emits each change of a result, and a batch run the last one",
+        "results-in-between",
+        divided,
+    ),
+    LawException(
+        "the order in which records of several sources or splits arrive",
+        "order-of-arrival",
+        _in_turn,
+    ),
+)
+"""The table."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from penstock.config.configuration import Configuration, job_parameters
 from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.errors import CallSite, ConfigError, GraphError, PenstockError
 from penstock.graph.logical import LogicalGraph, Node
+from penstock.plan.physical import PhysicalPlan
 from penstock.plan.planner import plan_job
 from penstock.program.operators import SIDE_OUTPUT, SINK, SOURCE
 from penstock.program.traverse import reachable
@@ -19,6 +20,7 @@ from penstock.testing.law.samples import Inputs, with_samples
 from penstock.testing.law.ways import Way
 
 _LAYER = "check"
+_MOST_PLANS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,7 @@ class CheckedProgram:
         """Find the rules of the sinks."""
         self.graph = graph
         self._configuration = configuration
+        self._plans: dict[tuple[object, ...], tuple[Inputs, PhysicalPlan]] = {}
         self.sinks = tuple(
             CheckedSink(node.name, rule_of(graph, node), node.origin)
             for node in graph.of_kind(SINK)
@@ -79,9 +82,8 @@ class CheckedProgram:
 
     def run(self, inputs: Inputs, way: Way) -> WayOutcome:
         """Run the program over samples."""
-        settings = self._configuration.layered(_LAYER, way.settings())
         try:
-            plan = plan_job(with_samples(self.graph, inputs, way), settings)
+            plan = self._plan(inputs, way)
         except (ConfigError, GraphError) as error:
             return WayOutcome(failure=error, is_refused=True)
         try:
@@ -93,40 +95,49 @@ class CheckedProgram:
         received = zip(self.sinks, results.records, strict=True)
         return WayOutcome(tuple(Received(way, of, sink.rule) for sink, of in received))
 
-    def tapped(self, sink: int) -> CheckedProgram:
-        """Return the program with a sink behind every operator that leads to a sink, in topological order.
+    def _plan(self, inputs: Inputs, way: Way) -> PhysicalPlan:
+        """Return the plan of a way, which it has in common with ways of other micro-batches and failures."""
+        settings = way.settings()
+        place = (id(inputs), way.cut, way.order, way.turns, way.columns, *settings.values())
+        known = self._plans.get(place)
+        # The stored inputs are compared, because an id may be that of inputs that are gone.
+        if known is not None and known[0] is inputs:
+            return known[1]
+        if len(self._plans) == _MOST_PLANS:
+            self._plans.clear()
+        layered = self._configuration.layered(_LAYER, settings)
+        plan = plan_job(with_samples(self.graph, inputs, way), layered)
+        self._plans[place] = (inputs, plan)
+        return plan
 
-        Args:
-            sink: Index of the sink.
-        """
-        end = self.graph.of_kind(SINK)[sink]
-        above = reachable([end.id], lambda key: self.graph.node(key).inputs)
-        taps = list(self._taps([self.graph.node(key) for key in sorted(above)]))
-        others = {node.id for node in self.graph.of_kind(SINK)}
-        nodes = {node.id: node for node in self.graph.nodes if node.id not in others}
-        numbered = {len(self.graph.nodes) + at: tap for at, tap in enumerate(taps)}
-        ends = {key: replace(tap, id=key) for key, tap in numbered.items()}
-        keys = sorted(nodes | ends)
-        number = {key: at for at, key in enumerate(keys)}
-        graph = LogicalGraph(
-            tuple(
-                replace(node, id=number[key], inputs=tuple(number[k] for k in node.inputs))
-                for key, node in sorted((nodes | ends).items())
-            )
-        )
+    def with_graph(self, graph: LogicalGraph) -> CheckedProgram:
+        """Return another program with the same settings."""
         return CheckedProgram(graph, self._configuration)
 
-    @staticmethod
-    def _taps(nodes: list[Node]) -> Iterator[Node]:
-        for node in nodes:
-            if node.kind.is_operator or node.kind == SIDE_OUTPUT:
-                yield Node(
-                    id=-1,
-                    kind=SINK,
-                    name=node.name,
-                    uid=None,
-                    inputs=(node.id,),
-                    type_info=node.type_info,
-                    origin=node.origin,
-                    sink=DiscardingSink(),
-                )
+    def operators_above(self, sink: int) -> list[int]:
+        """Return the ids of the operators that lead to the sink of an index, in topological order."""
+        end = self.graph.of_kind(SINK)[sink]
+        above = reachable([end.id], lambda key: self.graph.node(key).inputs)
+        kinds = {key: self.graph.node(key).kind for key in sorted(above)}
+        return [key for key, kind in kinds.items() if kind.is_operator or kind == SIDE_OUTPUT]
+
+    def tapped(self, keys: Sequence[int]) -> CheckedProgram:
+        """Return the program up to the nodes of some ids, with a sink behind each of them."""
+        above = reachable(keys, lambda key: self.graph.node(key).inputs)
+        nodes = [self.graph.node(key) for key in sorted(above)]
+        first = 1 + max(above)
+        taps = [_tap(self.graph.node(key), first + at) for at, key in enumerate(keys)]
+        return self.with_graph(LogicalGraph((*nodes, *taps)))
+
+
+def _tap(node: Node, number: int) -> Node:
+    return Node(
+        id=number,
+        kind=SINK,
+        name=node.name,
+        uid=None,
+        inputs=(node.id,),
+        type_info=node.type_info,
+        origin=node.origin,
+        sink=DiscardingSink(),
+    )

@@ -25,7 +25,9 @@ from penstock.program.operators import (
 )
 from penstock.program.traverse import reachable
 
-_CHANGES = frozenset({KEYED_CHANGES, KEYED_REGULAR_JOIN, KEYED_TOP_N})
+CHANGES = frozenset({KEYED_CHANGES, KEYED_REGULAR_JOIN, KEYED_TOP_N})
+"""Kinds of operators that emit changes of their results."""
+
 _OWN_TRIGGERS = "penstock.api.windows.triggers"
 _EARLY = (ContinuousEventTimeTrigger, ContinuousProcessingTimeTrigger, ProcessingTimeTrigger)
 _FOLDS = frozenset({Emit.ROLLING, Emit.FINAL})
@@ -82,7 +84,7 @@ def rule_of(graph: LogicalGraph, sink: Node) -> SinkRule:
         return SinkRule(SinkAnswer.LAST_PER_KEY, key=key_by.key_selector)
     if any(node.kind.emit in _FOLDS for node in above):
         return SinkRule(SinkAnswer.FINAL, is_contained=_is_contained(graph, before))
-    if any(node.kind in _CHANGES for node in above):
+    if any(node.kind in CHANGES for node in above):
         return SinkRule(SinkAnswer.NET_CHANGES)
     return SinkRule(SinkAnswer.RESULTS)
 
@@ -109,4 +111,4 @@ def _is_contained(graph: LogicalGraph, node: Node) -> bool:
             return False
         node = graph.node(node.inputs[0])
     above = (graph.node(key) for key in reachable(node.inputs, lambda k: graph.node(k).inputs))
-    return not any(each.kind.emit in _FOLDS or each.kind in _CHANGES for each in above)
+    return not any(each.kind.emit in _FOLDS or each.kind in CHANGES for each in above)

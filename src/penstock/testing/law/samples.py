@@ -13,12 +13,12 @@ from penstock.graph.endpoints import Source, SplitSource
 from penstock.graph.hybrid import HybridSource
 from penstock.graph.logical import LogicalGraph
 from penstock.program.operators import SOURCE
-from penstock.testing.law.ways import Way
+from penstock.testing.law.ways import Way, WayMode
 from penstock.types import RowTypeInfo, TypeInformation
 from penstock.types.arrow import arrow_columns, arrow_schema
 from penstock.types.column_forms import keeps_values_in_columns
 from penstock.types.row import RowKind
-from penstock.types.value_kinds import copy_value
+from penstock.types.value_kinds import copy_batch
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class SampleSource(SplitSource):
     def read(self, split: int, start: int, end: int) -> Sequence[Any]:
         """Return the records of a range."""
         found = self.values[split][start:end]
-        return list(map(copy_value, found)) if self.are_copies else found
+        return copy_batch(list(found)) if self.are_copies else found
 
     def columns(self, split: int, start: int, end: int) -> pa.RecordBatch | None:
         """Return the rows of a range as columns; None if columns do not hold all of them, or rows have timestamps."""
@@ -141,9 +141,20 @@ def source_of(sample: Sample, type_info: TypeInformation, way: Way) -> Source:
 
 def with_samples(graph: LogicalGraph, inputs: Inputs, way: Way) -> LogicalGraph:
     """Return the graph whose sources read samples."""
+    keys = [node.id for node in graph.of_kind(SOURCE)]
+    # Sources in turn keep their order if only the first one has history.
+    behind = set(keys[1:] if way.turns > 0 else keys[:-1]) if way.turns else set()
+    is_mixed = way.mode is WayMode.MIXED
     return LogicalGraph(
         tuple(
-            replace(node, source=source_of(inputs[node.id], node.type_info, way))
+            replace(
+                node,
+                source=source_of(
+                    inputs[node.id],
+                    node.type_info,
+                    replace(way, cut=0.0) if is_mixed and node.id in behind else way,
+                ),
+            )
             if node.kind == SOURCE
             else node
             for node in graph.nodes

@@ -23,6 +23,7 @@ _SIMPLER: dict[str, tuple[object, ...]] = {
     "frame_records": (1,),
     "restart_every": (1,),
     "fail_every": (1,),
+    "points": (1,),
     "order": (1,),
 }
 """Field to simple values that are tried behind its default."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from penstock.errors import CallSite, PenstockError
@@ -13,6 +13,26 @@ from penstock.testing.law.samples import Sample
 from penstock.testing.law.ways import Way
 
 _MOST_SHOWN = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Dependence:
+    """An exception of the law on which an answer depends.
+
+    Attributes:
+        sink: Name of the sink whose answers differ; None if only some ways fail.
+        on: The exception, in words.
+        page: Page of the documentation, with its heading.
+    """
+
+    sink: str | None
+    on: str
+    page: str
+
+    def __str__(self) -> str:
+        """Return the text for people."""
+        subject = "a failure" if self.sink is None else f"sink {self.sink!r}"
+        return f"note: {subject} depends on {self.on}\n  see {self.page}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +130,7 @@ class LawVerdict:
         seed: The seed of the ways.
         causes: Known causes of two answers in the functions of the program; without a difference those that are
             certain.
+        dependences: Exceptions of the law on which answers depend.
 
     Example:
         >>> sink = numbers.map(lambda n: 10 * n).sink_to(DiscardingSink())
@@ -127,17 +148,19 @@ class LawVerdict:
     notes: tuple[str, ...] = ()
     seed: int = 0
     causes: tuple[Cause, ...] = ()
+    dependences: tuple[Dependence, ...] = ()
 
     @property
     def is_same(self) -> bool:
-        """True if every way gave the same answer."""
+        """True if every way gave the same answer, but for exceptions of the law."""
         return self.disagreement is None
 
     def __str__(self) -> str:
         """Return the text for people."""
         if self.disagreement is None:
             total = sum(self.records.values())
-            lines = [f"same answer in {self.ways} ways ({total} records, seed {self.seed})"]
+            but = ", but for exceptions of the law" if self.dependences else ""
+            lines = [f"same answer in {self.ways} ways{but} ({total} records, seed {self.seed})"]
         else:
             lines = [
                 f"two answers, after {self.ways} ways (seed {self.seed})",
@@ -148,6 +171,7 @@ class LawVerdict:
                 f"note: sums of floats depend on the order of additions, by up to {self.rounding:.2g}"
             )
         lines += (f"note: {note}" for note in self.notes)
+        lines += map(str, self.dependences)
         return "\n".join([*lines, *map(self._of_cause, self.causes)])
 
     def _of_cause(self, cause: Cause) -> str:
@@ -174,6 +198,7 @@ class LawVerdict:
                 {"code": cause.code, "operator": cause.operator, "line": cause.line}
                 for cause in self.causes
             ],
+            "dependences": [asdict(dependence) for dependence in self.dependences],
             "disagreement": None if self.disagreement is None else self.disagreement.to_json(),
         }
 

@@ -50,9 +50,11 @@ class Way:
         parallelism: Subtasks of every operator that sets no number itself.
         cut: Share of the records of every source that are history; None is a source without history.
         order: Seed of the order in which the splits of a source are read; 0 is the given order.
+        turns: Order in which sources are read: 0 is all together, 1 one after the other, -1 the last one first.
         epochs: Records of each split in micro-batch 0, 1, …; after the last number the first one follows.
         restart_every: Number of micro-batches after which all workers are lost.
         fail_every: Number of micro-batches after which a first attempt fails.
+        points: Seed of free points, at which single workers are lost and attempts fail at any step; None is without.
         workers: Workers that take turns at each subtask.
         backend: `state.backend.type`.
         object_reuse: `pipeline.object-reuse`.
@@ -74,9 +76,11 @@ class Way:
     parallelism: int = 1
     cut: float | None = None
     order: int = 0
+    turns: int = 0
     epochs: tuple[int, ...] = (ALL_RECORDS,)
     restart_every: int | None = None
     fail_every: int | None = None
+    points: int | None = None
     workers: int = 1
     backend: str = "hashmap"
     object_reuse: bool = False
@@ -154,14 +158,18 @@ class Way:
             fail_every=self.fail_every,
             compact_bytes=1 if self.restart_every is not None else 1 << 20,
             backend=self.backend,
+            points=self.points,
+            turns=self.turns,
         )
 
 
 _PHRASES: Mapping[str, str] = {
     "cut": "history {0:.0%} of the records",
     "order": "splits in order {0}",
+    "turns": "sources in turn {0}",
     "restart_every": "restart every {0}",
     "fail_every": "failure every {0}",
+    "points": "free points {0}",
     "backend": "{0}",
     "frame_records": "frames of {0}",
 }
@@ -188,15 +196,22 @@ _OF_ALL: dict[str, tuple[Any, ...]] = {
     "chaining": (False,),
     "columns": (True,),
 }
-_OF_BATCH: dict[str, tuple[Any, ...]] = {"combine": (False,), "cut": (0.5,)}
+_OF_BATCH: dict[str, tuple[Any, ...]] = {"combine": (False,), "cut": (0.5,), "points": (1,)}
 _OF_LIVE: dict[str, tuple[Any, ...]] = {
     "restart_every": (1, 3),
     "fail_every": (1, 2),
+    "points": (1, 2),
     "backend": ("lmdb",),
     "workers": (2,),
     "cut": (0.0, 0.3, 0.7, 1.0),
 }
 """Field to values other than its default."""
+
+_OF_SEVERAL = frozenset({"restart_every", "fail_every", "points", "workers"})
+"""Fields that need several micro-batches."""
+
+_SEEDS = frozenset({"order", "points"})
+"""Fields of which any number is a value."""
 
 
 def ways(seed: int, records: int) -> Iterator[Way]:
@@ -226,7 +241,7 @@ def _alone(records: int) -> Iterator[Way]:
     for base, table in tables:
         for name, values in (_of_all(records) | table).items():
             for value in values:
-                needs_epochs = name in {"restart_every", "fail_every", "workers"}
+                needs_epochs = base.mode is not WayMode.BATCH and name in _OF_SEVERAL
                 changed: dict[str, Any] = (
                     {"epochs": _divisions(records)[-1]} if needs_epochs else {}
                 )
@@ -255,8 +270,8 @@ def _mixture(rng: random.Random, records: int) -> Way:
         drawn["epochs"] = rng.choice((*_divisions(records), _random_division(rng, records)))
     if mode is WayMode.MIXED or "cut" in drawn:
         drawn["cut"] = rng.choice((0.0, 1.0, round(rng.random(), 2), round(rng.random(), 2)))
-    if "order" in drawn:
-        drawn["order"] = rng.randrange(1, 100)
+    for name in sorted(_SEEDS & drawn.keys()):
+        drawn[name] = rng.randrange(1, 100)
     return Way(mode, **drawn)
 
 
