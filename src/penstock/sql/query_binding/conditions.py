@@ -39,27 +39,31 @@ _SWAPPED = {
 
 def all_of(conditions: Sequence[Expression]) -> Expression | None:
     """Return whether all of some conditions are true; None if there are none."""
-    found: Expression | None = None
-    for each in conditions:
-        found = each if found is None else Call("and", (found, each), kind=BOOLEAN)
-    return found
+    conjunction: Expression | None = None
+    for condition in conditions:
+        conjunction = (
+            condition
+            if conjunction is None
+            else Call("and", (conjunction, condition), kind=BOOLEAN)
+        )
+    return conjunction
 
 
 def where(relation: Relation, conditions: Iterable[Expression]) -> Relation:
     """Return the rows for which all conditions are true."""
-    wanted = [each for condition in conditions for each in conjuncts(condition)]
-    wanted = [each for each in wanted if not _is_true(each)]
-    if not wanted:
+    parts = [part for condition in conditions for part in conjuncts(condition)]
+    parts = [part for part in parts if not _is_true(part)]
+    if not parts:
         return relation
     if isinstance(relation, Filter):
-        return where(relation.input, [relation.condition, *wanted])
+        return where(relation.input, [relation.condition, *parts])
     if isinstance(relation, RowNumber):
-        return _bounded(relation, wanted)
+        return _bounded(relation, parts)
     if isinstance(relation, Project):
-        return _below_projection(relation, wanted)
+        return _below_projection(relation, parts)
     if isinstance(relation, Join):
-        return _into_join(relation, wanted)
-    return _filter(relation, wanted)
+        return _into_join(relation, parts)
+    return _filter(relation, parts)
 
 
 def _is_true(condition: Expression) -> bool:
@@ -82,29 +86,31 @@ def _filter(relation: Relation, conditions: Sequence[Expression]) -> Relation:
 def _below_projection(relation: Project, conditions: Sequence[Expression]) -> Relation:
     moved: list[Expression] = []
     stay: list[Expression] = []
-    for each in conditions:
-        read = [relation.outputs[at] for at in columns_of(each)]
-        is_plain = all(isinstance(made, Field) for made in read)
-        (moved if is_plain else stay).append(each)
-    lowered = [with_fields(each, lambda c: relation.outputs[c.position]) for each in moved]
+    for condition in conditions:
+        read = [relation.outputs[position] for position in columns_of(condition)]
+        is_plain = all(isinstance(output, Field) for output in read)
+        (moved if is_plain else stay).append(condition)
+    lowered = [
+        with_fields(condition, lambda c: relation.outputs[c.position]) for condition in moved
+    ]
     inside = where(relation.input, lowered)
     if inside is relation.input:
         return _filter(relation, stay)
-    made = projected(inside, relation.columns, relation.outputs)
-    return _filter(made, stay)
+    projection = projected(inside, relation.columns, relation.outputs)
+    return _filter(projection, stay)
 
 
 def _into_join(join: Join, conditions: Sequence[Expression]) -> Relation:
     width = len(join.left.columns)
     lefts, rights, rest = [], [], []
-    for each in conditions:
-        read = columns_of(each)
-        if join.type in _LEFT_MOVES and all(at < width for at in read):
-            lefts.append(each)
-        elif join.type in _RIGHT_MOVES and all(at >= width for at in read):
-            rights.append(shifted(each, -width))
+    for part in conditions:
+        read = columns_of(part)
+        if join.type in _LEFT_MOVES and all(position < width for position in read):
+            lefts.append(part)
+        elif join.type in _RIGHT_MOVES and all(position >= width for position in read):
+            rights.append(shifted(part, -width))
         else:
-            rest.append(each)
+            rest.append(part)
     left, right = where(join.left, lefts), where(join.right, rights)
     pairs = list(zip(join.left_keys, join.right_keys, strict=True))
     condition = join.condition
@@ -112,8 +118,8 @@ def _into_join(join: Join, conditions: Sequence[Expression]) -> Relation:
         more, others = equalities(rest, width)
         inside = [*([] if condition is None else [condition]), *others]
         return joined(left, right, join.type, [*pairs, *more], all_of(inside), join.ttls_ms)
-    made = joined(left, right, join.type, pairs, condition, join.ttls_ms)
-    return _filter(made, rest)
+    moved = joined(left, right, join.type, pairs, condition, join.ttls_ms)
+    return _filter(moved, rest)
 
 
 def equalities(
@@ -121,10 +127,10 @@ def equalities(
 ) -> tuple[list[tuple[Expression, Expression]], list[Expression]]:
     """Return pairs of expressions of both sides that must be equal, and the other conditions."""
     pairs, others = [], []
-    for each in conditions:
-        pair = _pair(each, width)
+    for condition in conditions:
+        pair = _pair(condition, width)
         if pair is None:
-            others.append(each)
+            others.append(condition)
         else:
             pairs.append(pair)
     return pairs, others
@@ -142,9 +148,13 @@ def _pair(condition: Expression, width: int) -> tuple[Expression, Expression] | 
     reads = (columns_of(first), columns_of(second))
     if not all(reads):
         return None
-    if all(at < width for at in reads[0]) and all(at >= width for at in reads[1]):
+    if all(position < width for position in reads[0]) and all(
+        position >= width for position in reads[1]
+    ):
         return first, shifted(second, -width)
-    if all(at < width for at in reads[1]) and all(at >= width for at in reads[0]):
+    if all(position < width for position in reads[1]) and all(
+        position >= width for position in reads[0]
+    ):
         return second, shifted(first, -width)
     return None
 
@@ -153,13 +163,13 @@ def _bounded(numbered: RowNumber, conditions: Sequence[Expression]) -> Relation:
     """Return the first rows, if a condition bounds their number."""
     number = len(numbered.columns) - 1
     start, end, rest = 0, None, []
-    for each in conditions:
-        found = _bound(each, number)
-        if found is None:
-            rest.append(each)
+    for condition in conditions:
+        bound = _bound(condition, number)
+        if bound is None:
+            rest.append(condition)
             continue
-        start = max(start, found[0])
-        end = found[1] if end is None else end if found[1] is None else min(end, found[1])
+        start = max(start, bound[0])
+        end = bound[1] if end is None else end if bound[1] is None else min(end, bound[1])
     if end is None:
         return _filter(numbered, conditions)
     partition = frozenset(numbered.partition)
@@ -169,11 +179,11 @@ def _bounded(numbered: RowNumber, conditions: Sequence[Expression]) -> Relation:
     columns = numbered.columns
     source = numbered.input
     if time is None:
-        columns = tuple(replace(each, is_time=False) for each in columns)
+        columns = tuple(replace(column, is_time=False) for column in columns)
         # First rows of rows that change come at once: they wait for no watermark.
         source = source.input if isinstance(source, Delayed) else source
     if window_end is not None:
-        inside = (replace(each, is_time=each.window == "time") for each in source.columns)
+        inside = (replace(column, is_time=column.window == "time") for column in source.columns)
         columns = (*inside, columns[number])
     ranked = Rank(
         input=source,
@@ -195,7 +205,7 @@ def _bounded(numbered: RowNumber, conditions: Sequence[Expression]) -> Relation:
 
 def _window_end(numbered: RowNumber) -> int | None:
     """Return the end of the window that a partition is of, None if it is of none that ends."""
-    marks = {numbered.input.columns[at].window: at for at in numbered.partition}
+    marks = {numbered.input.columns[position].window: position for position in numbered.partition}
     is_window = numbered.input.is_insert_only and {"start", "end"} <= marks.keys()
     return marks["end"] if is_window else None
 
@@ -227,17 +237,19 @@ def projected(
 ) -> Relation:
     """Return rows of expressions; a key stays one if all its columns are among them."""
     if isinstance(relation, Project) and _is_composable(relation, outputs):
-        made = relation.outputs
-        inside = tuple(with_fields(each, lambda c: made[c.position]) for each in outputs)
+        inner = relation.outputs
+        inside = tuple(with_fields(output, lambda c: inner[c.position]) for output in outputs)
         return projected(relation.input, columns, inside)
     if isinstance(relation, Rank) and relation.has_number:
         relation = _without_number(relation, outputs)
     places: dict[int, int] = {}
-    for at, each in enumerate(outputs):
-        if isinstance(each, Field):
-            places.setdefault(each.position, at)
+    for position, output in enumerate(outputs):
+        if isinstance(output, Field):
+            places.setdefault(output.position, position)
     keys = frozenset(
-        frozenset(places[at] for at in key) for key in relation.keys if key <= places.keys()
+        frozenset(places[position] for position in key)
+        for key in relation.keys
+        if key <= places.keys()
     )
     return Project(
         input=relation, outputs=outputs, columns=columns, keys=keys, changelog=relation.changelog
@@ -246,14 +258,17 @@ def projected(
 
 def _is_composable(inside: Project, outputs: tuple[Expression, ...]) -> bool:
     uses = Counter(
-        part.position for each in outputs for part in parts_of(each) if isinstance(part, Field)
+        part.position for output in outputs for part in parts_of(output) if isinstance(part, Field)
     )
-    return all(count == 1 or not isinstance(inside.outputs[at], Call) for at, count in uses.items())
+    return all(
+        count == 1 or not isinstance(inside.outputs[position], Call)
+        for position, count in uses.items()
+    )
 
 
 def _without_number(rank: Rank, outputs: tuple[Expression, ...]) -> Relation:
     number = len(rank.columns) - 1
-    if any(number in columns_of(each) for each in outputs):
+    if any(number in columns_of(output) for output in outputs):
         return rank
     keys = frozenset(key for key in rank.keys if number not in key)
     return replace(rank, has_number=False, columns=rank.columns[:-1], keys=keys)

@@ -46,24 +46,29 @@ def constant_rows(node: exp.Values, binder: Binder) -> Relation:
         SqlError: They differ in their numbers of columns, or a value is no constant.
     """
     rows = [
-        [binder.scalar(each) for each in (row.expressions if isinstance(row, exp.Tuple) else [row])]
+        [
+            binder.scalar(value)
+            for value in (row.expressions if isinstance(row, exp.Tuple) else [row])
+        ]
         for row in node.expressions
     ]
     if len({len(row) for row in rows}) != 1:
         raise wrong(
             "VALUES has rows of different lengths", node, hint="Write as many values in each."
         )
-    made, columns = [], []
-    for at, values in enumerate(zip(*rows, strict=True)):
-        found, kind = together(values, node, "VALUES")
+    literals, columns = [], []
+    for number, values in enumerate(zip(*rows, strict=True)):
+        expressions, kind = together(values, node, "VALUES")
         if kind == NULL:
             raise wrong("a column of VALUES is NULL in every row", node, hint="CAST one.")
-        for each in found:
-            if not isinstance(each, Literal):
+        for expression in expressions:
+            if not isinstance(expression, Literal):
                 raise unsupported("a value of VALUES that is no constant", node)
-        columns.append(SqlColumn(f"EXPR${at}", kind))
-        made.append([each.value for each in found if isinstance(each, Literal)])
-    return Values(rows=tuple(zip(*made, strict=True)), columns=tuple(columns))
+        columns.append(SqlColumn(f"EXPR${number}", kind))
+        literals.append(
+            [expression.value for expression in expressions if isinstance(expression, Literal)]
+        )
+    return Values(rows=tuple(zip(*literals, strict=True)), columns=tuple(columns))
 
 
 def one_row() -> Relation:
@@ -114,7 +119,9 @@ class FromClause:
         """Return a table of FROM, and its columns from a position on."""
         relation, name = self._source(node)
         alias = node.args.get("alias")
-        names = [each.name for each in alias.columns] if isinstance(alias, exp.TableAlias) else []
+        names = (
+            [column.name for column in alias.columns] if isinstance(alias, exp.TableAlias) else []
+        )
         if names and len(names) != len(relation.columns):
             raise wrong(
                 f"{len(names)} names for {len(relation.columns)} columns",
@@ -122,10 +129,11 @@ class FromClause:
                 hint="Name all columns.",
             )
         named = zip(
-            names or [each.name for each in relation.columns], relation.columns, strict=True
+            names or [column.name for column in relation.columns], relation.columns, strict=True
         )
         columns = tuple(
-            (each, Field(each, column.type, at)) for at, (each, column) in enumerate(named, offset)
+            (name, Field(name, column.type, position))
+            for position, (name, column) in enumerate(named, offset)
         )
         return relation, ScopeTable(name, columns)
 
@@ -155,8 +163,8 @@ class FromClause:
         both = Scope((*scope.tables, table), merged=scope.merged, outer=self._outer)
         using = join.args.get("using")
         if join.args.get("method") == "NATURAL":
-            known = set(scope.names())
-            using = [exp.to_identifier(name) for name, _ in table.columns if name in known]
+            names = set(scope.names())
+            using = [exp.to_identifier(name) for name, _ in table.columns if name in names]
         if using:
             return self._using(left, right, kind, scope, table, using, join)
         on = join.args.get("on")
@@ -166,9 +174,9 @@ class FromClause:
         return joined_on(left, right, kind, conditions, self._sides(scope, table)), both
 
     def _sides(self, scope: Scope, table: ScopeTable) -> tuple[int | None, int | None]:
-        lefts = [each.name for each in scope.tables if each.name in self._ttls]
+        lefts = [table.name for table in scope.tables if table.name in self._ttls]
         right = table.name if table.name in self._ttls else None
-        self.used_ttls |= {each for each in (*lefts, right) if each is not None}
+        self.used_ttls |= {name for name in (*lefts, right) if name is not None}
         return (
             self._ttls[lefts[0]] if lefts and lefts[0] is not None else None,
             None if right is None else self._ttls[right],
@@ -180,22 +188,22 @@ class FromClause:
         if kind not in {JoinType.INNER, JoinType.LEFT}:
             raise unsupported(f"{kind.value} with UNNEST or LATERAL TABLE", join)
         table = correlated_table(join.this, scope, self._translator)
-        made = correlated_rows(left, table, keeps_unmatched=kind is JoinType.LEFT)
+        rows = correlated_rows(left, table, keeps_unmatched=kind is JoinType.LEFT)
         columns = tuple(
-            (each.name, Field(each.name, each.type, at))
-            for at, each in enumerate(table.columns, len(left.columns))
+            (column.name, Field(column.name, column.type, position))
+            for position, column in enumerate(table.columns, len(left.columns))
         )
         both = Scope(
             (*scope.tables, ScopeTable(table.name, columns)), merged=scope.merged, outer=self._outer
         )
         on = join.args.get("on")
         conditions = [] if on is None else self._conditions(on, both)
-        conditions = [each for each in conditions if not _holds(each)]
+        conditions = [condition for condition in conditions if not _holds(condition)]
         if conditions and kind is JoinType.LEFT:
             raise unsupported(
                 "a condition other than TRUE of a LEFT JOIN with UNNEST or LATERAL TABLE", join
             )
-        return where(made, conditions), both
+        return where(rows, conditions), both
 
     def _conditions(self, on: exp.Expr, scope: Scope) -> list[Expression]:
         binder = Binder(scope, self._translator.catalogue, BUILDERS)
@@ -221,12 +229,12 @@ class FromClause:
     ) -> tuple[Relation, Scope]:
         conditions, merged = [], dict(scope.merged)
         other = Scope((table,))
-        for each in using:
-            column = exp.column(each.name)
-            one, two = scope.resolve(column), other.resolve(column)
-            conditions.append(compared("equal", one, two, join))
-            merged[each.name] = _merged(one, two, kind)
-        names = frozenset(each.name for each in using)
+        for identifier in using:
+            column = exp.column(identifier.name)
+            first, two = scope.resolve(column), other.resolve(column)
+            conditions.append(compared("equal", first, two, join))
+            merged[identifier.name] = _merged(first, two, kind)
+        names = frozenset(identifier.name for identifier in using)
         hidden = replace(table, hidden=names)
         both = Scope((*scope.tables, hidden), merged=merged, outer=self._outer)
         return joined_on(left, right, kind, conditions, self._sides(scope, table)), both
@@ -235,19 +243,21 @@ class FromClause:
 def _check_name(scope: Scope, join: exp.Join) -> None:
     """Refuse a second table of one name: `name.column` could be of either."""
     name = join.this.alias_or_name
-    if name and any(each.name == name for each in scope.tables):
+    if name and any(table.name == name for table in scope.tables):
         raise wrong(f"FROM has two tables {name!r}", join, hint="Give one of them an alias.")
 
 
 def _check_conditions(join: exp.Join, kind: JoinType) -> None:
     """Refuse a join that has a condition too many, or none where it needs one."""
     method = "NATURAL" if join.args.get("method") else ""
-    given = [key for key in ("on", "using") if join.args.get(key)] + ([method] if method else [])
+    methods = [key for key in ("on", "using") if join.args.get(key)] + ([method] if method else [])
     is_cross = str(join.kind or "").upper() == "CROSS"
-    if len(given) > (0 if is_cross else 1):
-        what = "CROSS JOIN" if is_cross else "a join"
-        raise wrong(f"{what} with {' and '.join(given).upper()}", join, hint="Write one condition.")
-    if not given and kind is not JoinType.INNER:
+    if len(methods) > (0 if is_cross else 1):
+        description = "CROSS JOIN" if is_cross else "a join"
+        raise wrong(
+            f"{description} with {' and '.join(methods).upper()}", join, hint="Write one condition."
+        )
+    if not methods and kind is not JoinType.INNER:
         raise wrong(f"{kind.value} without ON", join, hint="Write ON, or CROSS JOIN.")
 
 
@@ -266,25 +276,27 @@ def joined_on(
 ) -> Relation:
     """Return a join; conditions of one side go below it where that is the same."""
     width = len(left.columns)
-    pairs, rest = equalities([each for each in conditions if not _holds(each)], width)
+    pairs, rest = equalities(
+        [condition for condition in conditions if not _holds(condition)], width
+    )
     stay = []
-    for each in rest:
-        read = columns_of(each)
+    for condition in rest:
+        read = columns_of(condition)
         if (
             read
-            and all(at < width for at in read)
+            and all(position < width for position in read)
             and kind in {JoinType.INNER, JoinType.RIGHT, JoinType.SEMI}
         ):
-            left = where(left, [each])
+            left = where(left, [condition])
         elif (
             read
-            and all(at >= width for at in read)
+            and all(position >= width for position in read)
             and kind is not JoinType.RIGHT
             and kind is not JoinType.FULL
         ):
-            right = where(right, [shifted(each, -width)])
+            right = where(right, [shifted(condition, -width)])
         else:
-            stay.append(each)
+            stay.append(condition)
     return joined(left, right, kind, pairs, all_of(stay), ttls_ms)
 
 

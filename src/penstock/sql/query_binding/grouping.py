@@ -69,25 +69,25 @@ def grouped(
     if not calls and clause is None and having is None:
         return relation, binder
     groups = _groups(clause, binder)
-    bound = [bound_aggregate(each, binder) for each in calls]
-    read = tuple(dict.fromkeys(each for one in bound for each in _read_by(one)))
-    made = [_placed(one, read, groups.width) for one in bound]
+    bound = [bound_aggregate(call, binder) for call in calls]
+    read = tuple(dict.fromkeys(argument for aggregate in bound for argument in _read_by(aggregate)))
+    placed = [_placed(aggregate, read, groups.width) for aggregate in bound]
     rows = _rows(relation, groups, read)
-    unique = tuple(dict.fromkeys(made))
+    unique = tuple(dict.fromkeys(placed))
     result = aggregated(rows, groups.width, unique, _free(unique, rows.columns))
     if isinstance(result, GroupBy):
         result = replace(result, ttl_ms=ttl_ms)
-    given: dict[int, Expression] = {}
-    for node, call in zip(calls, made, strict=True):
-        at = groups.width + unique.index(call)
-        given[id(node)] = Field(result.columns[at].name, call.result, at)
-    given |= {
-        id(each): _grouping(each, groups, binder)
+    replaced: dict[int, Expression] = {}
+    for node, call in zip(calls, placed, strict=True):
+        position = groups.width + unique.index(call)
+        replaced[id(node)] = Field(result.columns[position].name, call.result, position)
+    replaced |= {
+        id(function): _grouping(function, groups, binder)
         for node in nodes
-        for each in nodes_of(node)
-        if isinstance(each, exp.Anonymous) and each.name.upper() in _GROUPING
+        for function in nodes_of(node)
+        if isinstance(function, exp.Anonymous) and function.name.upper() in _GROUPING
     }
-    return result, GroupBinder(binder, groups.scalars, given, BUILDERS)
+    return result, GroupBinder(binder, groups.scalars, replaced, BUILDERS)
 
 
 def _groups(clause: exp.Expr | None, binder: Binder) -> Groups:
@@ -95,39 +95,39 @@ def _groups(clause: exp.Expr | None, binder: Binder) -> Groups:
         if part and name != "expressions":
             raise unsupported(f"GROUP BY {name.upper().replace('_', ' ')}", clause)
     nodes = [] if clause is None else list(clause.expressions)
-    if not any(isinstance(each, _SETS) for each in nodes):
-        parts = (each for node in nodes for each in _columns(node))
-        return Groups(tuple(dict.fromkeys(_group(each, binder) for each in parts)), None)
-    chosen = [list(_sets_of(each)) for each in nodes]
-    sets = [[one for part in parts for one in part] for parts in product(*chosen)]
+    if not any(isinstance(node, _SETS) for node in nodes):
+        parts = (column for node in nodes for column in _columns(node))
+        return Groups(tuple(dict.fromkeys(_group(column, binder) for column in parts)), None)
+    chosen = [list(_sets_of(node)) for node in nodes]
+    sets = [[column for part in parts for column in part] for parts in product(*chosen)]
     if len(sets) > _MOST_SETS:
         raise unsupported(f"GROUP BY of {len(sets)} sets", clause, hint="Use fewer columns.")
-    bound = [[_group(each, binder) for each in one] for one in sets]
-    scalars = tuple(dict.fromkeys(each for one in bound for each in one))
-    return Groups(scalars, tuple(frozenset(map(scalars.index, one)) for one in bound))
+    bound = [[_group(column, binder) for column in columns] for columns in sets]
+    scalars = tuple(dict.fromkeys(scalar for columns in bound for scalar in columns))
+    return Groups(scalars, tuple(frozenset(map(scalars.index, columns)) for columns in bound))
 
 
 def _group(node: exp.Expr, binder: Binder) -> Expression:
-    found = binder.scalar(node)
-    if found.type.name in {"ARRAY", "MAP", "ROW", "ANY"}:
-        raise unsupported(f"GROUP BY of {found.type}", node)
-    return found
+    scalar = binder.scalar(node)
+    if scalar.type.name in {"ARRAY", "MAP", "ROW", "ANY"}:
+        raise unsupported(f"GROUP BY of {scalar.type}", node)
+    return scalar
 
 
 def _sets_of(node: exp.Expr) -> Iterable[list[exp.Expr]]:
     """Yield the sets of one part of GROUP BY."""
     if isinstance(node, exp.GroupingSets):
-        for each in node.expressions:
-            yield from _sets_of(each) if isinstance(each, _SETS) else [_columns(each)]
+        for element in node.expressions:
+            yield from _sets_of(element) if isinstance(element, _SETS) else [_columns(element)]
         return
-    parts = [_columns(each) for each in node.expressions]
+    parts = [_columns(column) for column in node.expressions]
     if isinstance(node, exp.Rollup):
         for length in range(len(parts), -1, -1):
-            yield [each for part in parts[:length] for each in part]
+            yield [column for part in parts[:length] for column in part]
     elif isinstance(node, exp.Cube):
         for length in range(len(parts), -1, -1):
             for some in combinations(parts, length):
-                yield [each for part in some for each in part]
+                yield [column for part in some for column in part]
     else:
         yield _columns(node)
 
@@ -144,7 +144,7 @@ def _read_by(bound: BoundAggregate) -> tuple[Expression, ...]:
 
 def _placed(bound: BoundAggregate, read: tuple[Expression, ...], width: int) -> AggregateCall:
     """Return an aggregate that reads its arguments behind the groups."""
-    arguments = tuple(read.index(each) + width for each in bound.arguments)
+    arguments = tuple(read.index(argument) + width for argument in bound.arguments)
     condition = None if bound.filter is None else read.index(bound.filter) + width
     return replace(bound.call, arguments=arguments, filter=condition)
 
@@ -155,10 +155,10 @@ def _rows(relation: Relation, groups: Groups, read: tuple[Expression, ...]) -> R
         inputs = (*groups.scalars, *read)
         return _selected(relation, inputs) if inputs else _one_column(relation)
     parts = []
-    for number, kept in enumerate(groups.sets):
+    for number, included in enumerate(groups.sets):
         scalars = (
-            each if at in kept else Literal(None, each.type)
-            for at, each in enumerate(groups.scalars)
+            scalar if position in included else Literal(None, scalar.type)
+            for position, scalar in enumerate(groups.scalars)
         )
         names = (*groups.scalars, Literal(number, INT), *read)
         outputs = (*scalars, Literal(number, INT), *read)
@@ -173,8 +173,8 @@ def _selected(
 ) -> Relation:
     """Return rows of expressions, called like the columns that they are or stand for."""
     columns = [
-        replace(as_column(each, relation), name=_name(source, at))
-        for at, (each, source) in enumerate(zip(outputs, named or outputs, strict=True))
+        replace(as_column(output, relation), name=_name(source, position))
+        for position, (output, source) in enumerate(zip(outputs, named or outputs, strict=True))
     ]
     return projected(relation, distinct_names(columns), outputs)
 
@@ -186,17 +186,17 @@ def as_column(scalar: Expression, relation: Relation) -> SqlColumn:
     return SqlColumn(str(scalar), scalar.type)
 
 
-def _name(scalar: Expression, at: int) -> str:
-    return scalar.name if isinstance(scalar, Field) and scalar.name else f"EXPR${at}"
+def _name(scalar: Expression, index: int) -> str:
+    return scalar.name if isinstance(scalar, Field) and scalar.name else f"EXPR${index}"
 
 
 def _free(calls: tuple[object, ...], columns: tuple[SqlColumn, ...]) -> tuple[str, ...]:
     """Return names of aggregates that no column has."""
-    taken = {each.name for each in columns}
+    names = {column.name for column in columns}
     prefix = "AGG$"
-    while any(name.startswith(prefix) for name in taken):
+    while any(name.startswith(prefix) for name in names):
         prefix += "$"
-    return tuple(f"{prefix}{at}" for at in range(len(calls)))
+    return tuple(f"{prefix}{number}" for number in range(len(calls)))
 
 
 def _one_column(relation: Relation) -> Relation:
@@ -207,16 +207,16 @@ def _one_column(relation: Relation) -> Relation:
 
 def _grouping(node: exp.Expr, groups: Groups, binder: Binder) -> Expression:
     """Return which of some groups the set of a row does not have: a bit each, the last one is the lowest."""
-    wanted = [binder.scalar(each) for each in node.expressions]
-    unknown = [each for each in wanted if each not in groups.scalars]
-    if not wanted or unknown:
+    scalars = [binder.scalar(argument) for argument in node.expressions]
+    unknown = [scalar for scalar in scalars if scalar not in groups.scalars]
+    if not scalars or unknown:
         raise wrong(f"{node.name.upper()} takes columns of GROUP BY", node, hint="Name them there.")
-    positions = [groups.scalars.index(each) for each in wanted]
+    positions = [groups.scalars.index(scalar) for scalar in scalars]
     if groups.sets is None:
         return Literal(0, BIGINT)
     number = Field(_SET, INT, len(groups.scalars))
     turns: list[Expression] = []
-    for at, kept in enumerate(groups.sets):
-        bits = int("".join(str(int(each not in kept)) for each in positions), 2)
-        turns += [Call("equal", (number, Literal(at, INT)), kind=BOOLEAN), Literal(bits, BIGINT)]
+    for index, included in enumerate(groups.sets):
+        bits = int("".join(str(int(position not in included)) for position in positions), 2)
+        turns += [Call("equal", (number, Literal(index, INT)), kind=BOOLEAN), Literal(bits, BIGINT)]
     return Call("case", (*turns, Literal(None, BIGINT)), kind=BIGINT)

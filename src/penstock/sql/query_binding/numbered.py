@@ -35,9 +35,9 @@ def with_windows(
         SqlError: A window function is not supported.
     """
     for node in nodes:
-        for each in list(nodes_of(node)):
-            if isinstance(each, exp.Window) and id(each) not in binder.given:
-                relation = _numbered(each, query, relation, binder)
+        for window in list(nodes_of(node)):
+            if isinstance(window, exp.Window) and id(window) not in binder.given:
+                relation = _numbered(window, query, relation, binder)
     return relation
 
 
@@ -54,9 +54,9 @@ def _numbered(node: exp.Window, query: exp.Select, relation: Relation, binder: B
         return _row_number(node, relation, partition, sort, binder)
     relation, call = over_call(node, window, relation, sort, binder)
     time = _time_of(relation, sort, call)
-    at = len(relation.columns)
+    position = len(relation.columns)
     columns = distinct_names([*_plain(relation, time), SqlColumn("$over", call.call.result)])
-    binder.given[id(node)] = Field(columns[at].name, call.call.result, at)
+    binder.given[id(node)] = Field(columns[position].name, call.call.result, position)
     return Over(
         input=relation if time is None else in_time(relation, time),
         partition=partition,
@@ -79,15 +79,15 @@ def _time_of(
     if not sort or sort[0].is_descending or not relation.is_insert_only:
         return None
     is_ahead = call is not None and (call.call.function == "LEAD" or call.frame.is_whole)
-    at = sort[0].position
-    return at if relation.columns[at].is_time and not is_ahead else None
+    position = sort[0].position
+    return position if relation.columns[position].is_time and not is_ahead else None
 
 
 def _plain(relation: Relation, time: int | None) -> list[SqlColumn]:
     """Return the columns, of which the time alone stays an event time: rows wait for theirs, and others may have passed."""
     return [
-        SqlColumn(each.name, each.type, is_time=at == time)
-        for at, each in enumerate(relation.columns)
+        SqlColumn(column.name, column.type, is_time=position == time)
+        for position, column in enumerate(relation.columns)
     ]
 
 
@@ -98,24 +98,24 @@ def _row_number(
     sort: tuple[SortColumn, ...],
     binder: Binder,
 ) -> Relation:
-    at, time = len(relation.columns), _time_of(relation, sort)
+    position, time = len(relation.columns), _time_of(relation, sort)
     columns = distinct_names([*_plain(relation, time), SqlColumn("$number", BIGINT)])
-    binder.given[id(node)] = Field(columns[at].name, BIGINT, at)
+    binder.given[id(node)] = Field(columns[position].name, BIGINT, position)
     return RowNumber(
         input=relation if time is None else in_time(relation, time),
         partition=partition,
         order=sort,
         time=time,
         columns=columns,
-        keys=frozenset({frozenset({*partition, at})}),
+        keys=frozenset({frozenset({*partition, position})}),
         changelog=Changelog.RETRACT if time is None else Changelog.INSERT_ONLY,
     )
 
 
 def _called(node: exp.Window) -> exp.Expr:
     inside: exp.Expr = node.this
-    found: exp.Expr = inside.this if isinstance(inside, exp.Filter) else inside
-    return found
+    function: exp.Expr = inside.this if isinstance(inside, exp.Filter) else inside
+    return function
 
 
 def over_call(
@@ -156,18 +156,18 @@ def over_call(
 def _positional(
     name: str, inside: exp.Expr, window: exp.Expr, relation: Relation, binder: Binder
 ) -> tuple[Relation, OverCall]:
-    given = list(inside.expressions)
+    arguments = list(inside.expressions)
     offset, default = 1, None
     whole = Frame(counts_rows=False, preceding=None)
     _check_arguments(name, inside, window)
-    if not given:
+    if not arguments:
         return relation, OverCall(AggregateCall(name, (), BIGINT, BIGINT), whole)
-    if name in {"LAG", "LEAD"} and len(given) > 1:
-        offset = constant_number(given[1], inside)
-    value = binder.scalar(given[0])
+    if name in {"LAG", "LEAD"} and len(arguments) > 1:
+        offset = constant_number(arguments[1], inside)
+    value = binder.scalar(arguments[0])
     read: list[Expression] = [value]
-    if name in {"LAG", "LEAD"} and len(given) > 2:  # noqa: PLR2004
-        read.append(converted(binder.scalar(given[2]), value.type))
+    if name in {"LAG", "LEAD"} and len(arguments) > 2:  # noqa: PLR2004
+        read.append(converted(binder.scalar(arguments[2]), value.type))
     relation, places = _appended(relation, read)
     if len(read) > 1:
         default = places[1]
@@ -238,10 +238,10 @@ def check_ordered(relation: Relation, node: exp.Expr) -> None:
     Raises:
         SqlError: A column is of a type without one.
     """
-    for each in relation.columns:
-        if each.type.name in _UNORDERED:
+    for column in relation.columns:
+        if column.type.name in _UNORDERED:
             raise unsupported(
-                f"ranking rows that have the column {each.name!r} of {each.type}",
+                f"ranking rows that have the column {column.name!r} of {column.type}",
                 node,
                 hint="Select the other columns before.",
             )
@@ -252,9 +252,9 @@ def _definition(node: exp.Window, query: exp.Select) -> exp.Expr:
     name = node.args.get("alias")
     if name is None:
         return node
-    for each in query.args.get("windows") or ():
-        if each.name == name.name:
-            return _extended(node, each)
+    for window in query.args.get("windows") or ():
+        if window.name == name.name:
+            return _extended(node, window)
     raise wrong(f"there is no window {name.name!r}", node, hint="Define it in WINDOW.")
 
 
@@ -275,24 +275,27 @@ def with_columns_of(
     relation: Relation, nodes: list[exp.Expr], binder: Binder
 ) -> tuple[Relation, tuple[int, ...]]:
     """Return rows that have some expressions as columns, and the positions of these."""
-    made = [binder.scalar(each) for each in nodes]
-    return _appended(relation, made)
+    scalars = [binder.scalar(node) for node in nodes]
+    return _appended(relation, scalars)
 
 
 def _appended(relation: Relation, made: list[Expression]) -> tuple[Relation, tuple[int, ...]]:
     positions: list[int] = []
     extra: list[Expression] = []
-    for each in made:
-        if isinstance(each, Field):
-            positions.append(each.position)
+    for scalar in made:
+        if isinstance(scalar, Field):
+            positions.append(scalar.position)
         else:
             positions.append(len(relation.columns) + len(extra))
-            extra.append(each)
+            extra.append(scalar)
     if extra:
-        more = (SqlColumn(f"$expr{at}", each.type) for at, each in enumerate(extra))
+        more = (SqlColumn(f"$expr{number}", scalar.type) for number, scalar in enumerate(extra))
         columns = distinct_names([*relation.columns, *more])
-        kept = (Field(each.name, each.type, at) for at, each in enumerate(relation.columns))
-        relation = projected(relation, columns, (*kept, *extra))
+        fields = (
+            Field(column.name, column.type, position)
+            for position, column in enumerate(relation.columns)
+        )
+        relation = projected(relation, columns, (*fields, *extra))
     return relation, tuple(positions)
 
 
@@ -300,11 +303,11 @@ def sorted_by(
     relation: Relation, order: exp.Expr, binder: Binder
 ) -> tuple[Relation, tuple[SortColumn, ...]]:
     """Return rows that have what ORDER BY names as columns, and their order."""
-    made = [binder.scalar(each.this) for each in order.expressions]
-    relation, positions = _appended(relation, made)
+    scalars = [binder.scalar(term.this) for term in order.expressions]
+    relation, positions = _appended(relation, scalars)
     return relation, tuple(
-        SortColumn(at, bool(each.args.get("desc")), bool(each.args.get("nulls_first")))
-        for at, each in zip(positions, order.expressions, strict=True)
+        SortColumn(position, bool(term.args.get("desc")), bool(term.args.get("nulls_first")))
+        for position, term in zip(positions, order.expressions, strict=True)
     )
 
 

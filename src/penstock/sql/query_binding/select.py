@@ -40,7 +40,7 @@ def state_ttls(query: exp.Select) -> dict[str, int | None]:
     Raises:
         SqlError: There is another hint, or a time that cannot be read.
     """
-    found: dict[str, int | None] = {}
+    ttls: dict[str, int | None] = {}
     for hint in hints_of(query):
         if hint.name != "STATE_TTL":
             raise unsupported(
@@ -55,8 +55,8 @@ def state_ttls(query: exp.Select) -> dict[str, int | None]:
                     None,
                     hint="Write a length such as '1d' or '30 min'.",
                 ) from cause
-            found[table] = length // _MILLISECOND or None
-    return found
+            ttls[table] = length // _MILLISECOND or None
+    return ttls
 
 
 def check_names(ttls: Mapping[str, int | None], names: list[str | None], query: exp.Expr) -> None:
@@ -65,13 +65,13 @@ def check_names(ttls: Mapping[str, int | None], names: list[str | None], query: 
     Raises:
         SqlError: There is no such table.
     """
-    for each in ttls:
-        if each not in names:
-            known = ", ".join(name for name in names if name)
+    for table in ttls:
+        if table not in names:
+            known_names = ", ".join(name for name in names if name)
             raise wrong(
-                f"the hint STATE_TTL is about {each!r}, which FROM does not have",
+                f"the hint STATE_TTL is about {table!r}, which FROM does not have",
                 query,
-                hint=f"Use one of: {known}.",
+                hint=f"Use one of: {known_names}.",
             )
 
 
@@ -104,8 +104,8 @@ def with_options(table: object, node: exp.Table) -> object:
     change = getattr(table, "with_options", None)
     if change is None:
         raise wrong("the table has no options", node, hint="Remove the hint OPTIONS.")
-    made: object = change(options)
-    return made
+    changed: object = change(options)
+    return changed
 
 
 _CLAUSES = frozenset(
@@ -154,13 +154,13 @@ class QueryTranslator:
         Raises:
             SqlError: It is wrong, or uses what is not supported; the error names the place.
         """
-        known = query.args.get("with_")
-        if known is not None:
-            self._named.append(self._common_tables(known))
+        clause = query.args.get("with_")
+        if clause is not None:
+            self._named.append(self._common_tables(clause))
         try:
             return self._query(query, outer)
         finally:
-            if known is not None:
+            if clause is not None:
                 self._named.pop()
 
     def _query(self, query: exp.Expr, outer: Scope | None) -> Relation:
@@ -179,19 +179,23 @@ class QueryTranslator:
     def _common_tables(self, known: exp.Expr) -> dict[str, Relation]:
         if known.args.get("recursive"):
             raise unsupported("WITH RECURSIVE", known)
-        found: dict[str, Relation] = {}
-        self._named.append(found)
+        relations: dict[str, Relation] = {}
+        self._named.append(relations)
         try:
-            for each in known.expressions:
-                if each.alias in found:
+            for expression in known.expressions:
+                if expression.alias in relations:
                     raise wrong(
-                        f"WITH has the name {each.alias!r} twice", each, hint="Rename one of them."
+                        f"WITH has the name {expression.alias!r} twice",
+                        expression,
+                        hint="Rename one of them.",
                     )
-                names = [column.name for column in each.args["alias"].columns]
-                found[each.alias] = renamed(self.relation(each.this), names, each)
+                names = [column.name for column in expression.args["alias"].columns]
+                relations[expression.alias] = renamed(
+                    self.relation(expression.this), names, expression
+                )
         finally:
             self._named.pop()
-        return found
+        return relations
 
     def _select(self, query: exp.Select, outer: Scope | None) -> Relation:
         for name, part in query.args.items():
@@ -201,24 +205,24 @@ class QueryTranslator:
         ttls_ms = state_ttls(query)
         origin = FromClause(self, outer, ttls_ms)
         relation, scope = origin.relation(query)
-        check_names(ttls_ms, [each.name for each in scope.tables], query)
+        check_names(ttls_ms, [table.name for table in scope.tables], query)
         binder = Binder(scope, self.catalogue, BUILDERS)
         relation = self._where(query, relation, binder)
-        longest_ms = max((each or 0 for each in ttls_ms.values()), default=0) or None
+        longest_ms = max((ttl or 0 for ttl in ttls_ms.values()), default=0) or None
         relation, binder = grouped(query, relation, binder, longest_ms)
         grouped_rows = relation
         if query.args.get("having") is not None:
             relation = self._having(query.args["having"], relation, binder)
-        made, hidden = self._selection(query, relation, binder)
+        selected, hidden = self._selection(query, relation, binder)
         if query.args.get("distinct") is not None:
             if query.args["distinct"].args.get("on") is not None:
                 raise unsupported("DISTINCT ON", query)
-            made = grouped_rows = aggregated(made, len(made.columns), (), ())
-            if type(made) is GroupBy:
-                made = replace(made, ttl_ms=longest_ms)
+            selected = grouped_rows = aggregated(selected, len(selected.columns), (), ())
+            if type(selected) is GroupBy:
+                selected = replace(selected, ttl_ms=longest_ms)
         if type(grouped_rows) is not GroupBy:
             check_used(ttls_ms, origin.used_ttls, query)
-        return first_rows(query, made, self.catalogue, hidden)
+        return first_rows(query, selected, self.catalogue, hidden)
 
     def _where(self, query: exp.Select, relation: Relation, binder: Binder) -> Relation:
         clause = query.args.get("where")
@@ -226,13 +230,13 @@ class QueryTranslator:
             return relation
         width = len(relation.columns)
         nodes = list(_conjuncts(clause.this))
-        plain = [each for each in nodes if not is_existence(each)]
+        plain = [node for node in nodes if not is_existence(node)]
         relation = with_scalars(self, plain, relation, binder)
-        conditions = [binder.condition(each, "the condition of WHERE") for each in plain]
+        conditions = [binder.condition(node, "the condition of WHERE") for node in plain]
         relation = where(relation, conditions)
-        for each in nodes:
-            if is_existence(each):
-                relation = with_existence(self, each, relation, binder)
+        for node in nodes:
+            if is_existence(node):
+                relation = with_existence(self, node, relation, binder)
         return relation if len(relation.columns) == width else _first_columns(relation, width)
 
     def _having(self, having: exp.Expr, relation: Relation, binder: Binder) -> Relation:
@@ -250,10 +254,10 @@ class QueryTranslator:
         is_distinct = query.args.get("distinct") is not None
         hidden = [] if is_distinct else orders_of_input(query, distinct_names(columns), binder)
         relation = self._with_values(query, hidden, relation, binder)
-        for at, node in enumerate(hidden):
-            found = binder.scalar(node)
-            columns.append(SqlColumn(f"$order{at}", found.type))
-            outputs.append(found)
+        for number, node in enumerate(hidden):
+            scalar = binder.scalar(node)
+            columns.append(SqlColumn(f"$order{number}", scalar.type))
+            outputs.append(scalar)
         return projected(relation, distinct_names(columns), tuple(outputs)), hidden
 
     def _with_values(
@@ -273,12 +277,12 @@ class QueryTranslator:
         columns: list[SqlColumn] = []
         outputs: list[Expression] = []
         for node in query.expressions:
-            for name, found in self._selected(node, binder):
-                if found.type == NULL:
+            for name, scalar in self._selected(node, binder):
+                if scalar.type == NULL:
                     raise wrong("NULL has no type here", node, hint="CAST it.")
-                given = name or f"EXPR${len(columns)}"
-                columns.append(replace(as_column(found, relation), name=given))
-                outputs.append(found)
+                alias = name or f"EXPR${len(columns)}"
+                columns.append(replace(as_column(scalar, relation), name=alias))
+                outputs.append(scalar)
         return columns, outputs
 
     @staticmethod
@@ -314,24 +318,24 @@ class QueryTranslator:
                     return tables[name[0]]
         if name in self._scans and not hints_of(node):
             return self._scans[name]
-        found = self.catalogue.find(name)
-        if found is None:
-            known = self.catalogue.names()
-            near = did_you_mean(".".join(name), known)
+        table = self.catalogue.find(name)
+        if table is None:
+            names = self.catalogue.names()
+            near = did_you_mean(".".join(name), names)
             raise wrong(
                 f"there is no table {'.'.join(name)!r}{near}",
                 node,
-                hint=f"Use one of: {', '.join(known) or 'none'}.",
+                hint=f"Use one of: {', '.join(names) or 'none'}.",
             )
-        if isinstance(found, SqlView):
-            made = self._view(found, node)
+        if isinstance(table, SqlView):
+            relation = self._view(table, node)
         else:
-            changed = with_options(found, node)
-            made = scanned(".".join(name), changed)
-            if changed is not found:
-                return made
-        self._scans[name] = made
-        return made
+            changed = with_options(table, node)
+            relation = scanned(".".join(name), changed)
+            if changed is not table:
+                return relation
+        self._scans[name] = relation
+        return relation
 
     def _view(self, view: SqlView, node: exp.Expr) -> Relation:
         named, self._named = self._named, []
@@ -344,9 +348,9 @@ class QueryTranslator:
 def scanned(name: str, table: object) -> Relation:
     """Return the rows of a table, with those that an upsert changelog replaces."""
     schema = table.schema  # type: ignore[attr-defined]
-    names = [each.name for each in schema.columns]
-    key = tuple(names.index(each) for each in schema.primary_key)
-    found = Scan(
+    names = [column.name for column in schema.columns]
+    key = tuple(names.index(column) for column in schema.primary_key)
+    scan = Scan(
         name=name,
         table=table,
         columns=schema.columns,
@@ -354,10 +358,10 @@ def scanned(name: str, table: object) -> Relation:
         changelog=schema.changelog,
     )
     if schema.changelog is not Changelog.UPSERT:
-        return found
-    columns = tuple(replace(each, is_time=False) for each in schema.columns)
+        return scan
+    columns = tuple(replace(column, is_time=False) for column in schema.columns)
     return Normalize(
-        input=found, key=key, columns=columns, keys=found.keys, changelog=Changelog.RETRACT
+        input=scan, key=key, columns=columns, keys=scan.keys, changelog=Changelog.RETRACT
     )
 
 
@@ -376,14 +380,22 @@ def renamed(relation: Relation, names: list[str], node: exp.Expr) -> Relation:
             hint="Name all columns.",
         )
     columns = tuple(
-        replace(each, name=name) for each, name in zip(relation.columns, names, strict=True)
+        replace(column, name=name) for column, name in zip(relation.columns, names, strict=True)
     )
-    return projected(relation, columns, tuple(_column(at, each) for at, each in enumerate(columns)))
+    return projected(
+        relation,
+        columns,
+        tuple(_column(position, column) for position, column in enumerate(columns)),
+    )
 
 
 def _first_columns(relation: Relation, width: int) -> Relation:
-    kept = relation.columns[:width]
-    return projected(relation, kept, tuple(_column(at, each) for at, each in enumerate(kept)))
+    visible = relation.columns[:width]
+    return projected(
+        relation,
+        visible,
+        tuple(_column(position, column) for position, column in enumerate(visible)),
+    )
 
 
 def _column(at: int, column: SqlColumn) -> Field:

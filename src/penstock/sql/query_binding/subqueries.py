@@ -93,26 +93,26 @@ def correlated(
         return translator.relation(split.inside), []  # has its one row, of any rows
     columns = {
         column.sql(): column
-        for each in split.outside
-        for column in each.find_all(exp.Column)
+        for condition in split.outside
+        for column in condition.find_all(exp.Column)
         if split.scope.find(column) is not None
     }
     own = [] if _is_existence(query) else list(split.inside.expressions)
     selected = [*own, *_named(list(columns.values()))] or list(split.inside.expressions)
     split.inside.set("expressions", selected)
     right = translator.relation(split.inside)
-    at = len(right.columns) - len(columns)
+    start = len(right.columns) - len(columns)
     behind = {
         text: Field(text, right.columns[number].type, len(outer.columns) + number)
-        for number, text in enumerate(columns, at)
+        for number, text in enumerate(columns, start)
     }
     between = Binder(binder.scope, translator.catalogue, BUILDERS)
     conditions: list[Expression] = []
-    for each in split.outside:
-        for column in each.find_all(exp.Column):
+    for condition in split.outside:
+        for column in condition.find_all(exp.Column):
             if column.sql() in behind:
                 between.given[id(column)] = behind[column.sql()]
-        conditions += conjuncts(between.condition(each, "the condition of WHERE"))
+        conditions += conjuncts(between.condition(condition, "the condition of WHERE"))
     return right, conditions
 
 
@@ -120,12 +120,12 @@ def _is_aggregate(translator: QueryTranslator, query: exp.Select) -> bool:
     """Return whether a query without GROUP BY has aggregates, and so one row."""
     having = query.args.get("having")
     nodes = [*query.expressions, *([having] if having else [])]
-    return any(aggregate_nodes(each, translator.catalogue) for each in nodes)
+    return any(aggregate_nodes(item, translator.catalogue) for item in nodes)
 
 
 def n_hidden(relation: Relation) -> int:
     """Return the number of columns that a correlated subquery got behind its own."""
-    return sum(each.name.startswith(_PREFIX) for each in relation.columns)
+    return sum(column.name.startswith(_PREFIX) for column in relation.columns)
 
 
 def with_correlated_value(
@@ -150,7 +150,7 @@ def with_correlated_value(
     for column in value.find_all(exp.Column):
         if split.scope.find(column) is None and binder.names.find(column) is not None:
             raise unsupported("a column of the query around elsewhere than in WHERE", column)
-    pairs = [_sides(each, split.scope) for each in split.outside]
+    pairs = [_sides(condition, split.scope) for condition in split.outside]
     inside.set(
         "expressions",
         [
@@ -162,23 +162,26 @@ def with_correlated_value(
     inside.set("group", exp.Group(expressions=[inner.copy() for inner, _ in pairs]))
     right = translator.relation(inside)
     width = len(relation.columns)
-    found = [Field(each.name, each.type, width + at) for at, each in enumerate(right.columns)]
+    values = [
+        Field(column.name, column.type, width + offset)
+        for offset, column in enumerate(right.columns)
+    ]
     conditions: list[Expression] = [
-        compared("equal", made, binder.scalar(around), node)
-        for made, (_, around) in zip(found[1:-1], pairs, strict=True)
+        compared("equal", field, binder.scalar(around), node)
+        for field, (_, around) in zip(values[1:-1], pairs, strict=True)
     ]
     without = _of_no_rows(value, calls, Binder(split.scope, translator.catalogue, BUILDERS))
-    is_missing = Call("is_null", (found[-1],), kind=BOOLEAN)
-    chosen = Call("case", (is_missing, without, found[0]), kind=found[0].type)
+    is_missing = Call("is_null", (values[-1],), kind=BOOLEAN)
+    chosen = Call("case", (is_missing, without, values[0]), kind=values[0].type)
     is_plain = isinstance(without, Literal) and without.value is None
-    binder.given[id(node)] = found[0] if is_plain else chosen
+    binder.given[id(node)] = values[0] if is_plain else chosen
     return joined_on(relation, right, JoinType.LEFT, conditions)
 
 
 def _of_no_rows(value: exp.Expr, calls: Sequence[exp.Expr], inner: Binder) -> Expression:
     """Return the value of an expression of aggregates over no rows."""
-    bound = {id(each): bound_aggregate(each, inner).call for each in calls}
-    if any(each.user is not None for each in bound.values()):
+    bound = {id(call): bound_aggregate(call, inner).call for call in calls}
+    if any(aggregate.user is not None for aggregate in bound.values()):
         raise unsupported("an aggregate function of yours in a correlated subquery", value)
     alone = Binder(Scope(), inner.catalogue, BUILDERS)
     for key, call in bound.items():
@@ -190,7 +193,7 @@ def _sides(condition: exp.Expr, scope: Scope) -> tuple[exp.Expr, exp.Expr]:
     """Return the side of an equality that reads the subquery, and the one that reads the query around."""
     if isinstance(condition, exp.EQ):
         sides = (condition.this, condition.expression)
-        inner = [_reads(each, scope) for each in sides]
+        inner = [_reads(side, scope) for side in sides]
         if inner == [{True}, {False}]:
             return sides
         if inner == [{False}, {True}]:
@@ -215,11 +218,11 @@ def _split(translator: QueryTranslator, query: exp.Expr, outer: Scope) -> _Split
     _, scope = FromClause(translator, None).relation(query)
     inside = query.copy()
     parts = list(_parts(inside.args["where"].this))
-    outside = [each for each in parts if _is_outside(each, scope, outer)]
+    outside = [part for part in parts if _is_outside(part, scope, outer)]
     if not outside:
         return None
-    kept = [each for each in parts if each not in outside]
-    inside.set("where", exp.Where(this=exp.and_(*kept)) if kept else None)
+    rest = [part for part in parts if part not in outside]
+    inside.set("where", exp.Where(this=exp.and_(*rest)) if rest else None)
     return _Split(inside, tuple(outside), scope)
 
 
@@ -241,7 +244,10 @@ def _parts(node: exp.Expr) -> Iterator[exp.Expr]:
 
 
 def _named(nodes: Sequence[exp.Expr]) -> list[exp.Expr]:
-    return [exp.alias_(each.copy(), f"{_PREFIX}{at}", quoted=True) for at, each in enumerate(nodes)]
+    return [
+        exp.alias_(item.copy(), f"{_PREFIX}{number}", quoted=True)
+        for number, item in enumerate(nodes)
+    ]
 
 
 def _is_existence(query: exp.Expr) -> bool:
@@ -265,9 +271,9 @@ def _inside(node: exp.Expr) -> tuple[exp.Expr, bool]:
 
 def is_existence(node: exp.Expr) -> bool:
     """Return whether a condition is EXISTS or IN with a subquery, or its negation."""
-    found, _ = _inside(node)
-    return isinstance(found, exp.Exists) or (
-        isinstance(found, exp.In) and found.args.get("query") is not None
+    predicate, _ = _inside(node)
+    return isinstance(predicate, exp.Exists) or (
+        isinstance(predicate, exp.In) and predicate.args.get("query") is not None
     )
 
 
@@ -279,28 +285,32 @@ def with_existence(
     Raises:
         SqlError: The subquery is wrong, or correlated in a way that is not supported.
     """
-    found, is_negated = _inside(node)
-    query = found.args["query"] if isinstance(found, exp.In) else found.this
+    predicate, is_negated = _inside(node)
+    query = predicate.args["query"] if isinstance(predicate, exp.In) else predicate.this
     while isinstance(query, exp.Subquery):
         query = query.this
     right, conditions = correlated(translator, query, relation, binder)
     values: list[Expression] = []
-    if isinstance(found, exp.In):
-        given = found.this.expressions if isinstance(found.this, exp.Tuple) else [found.this]
-        values = [binder.scalar(each) for each in given]
-        known = right.columns[: len(right.columns) - n_hidden(right)]
-        if len(known) != len(values):
+    if isinstance(predicate, exp.In):
+        operands = (
+            predicate.this.expressions
+            if isinstance(predicate.this, exp.Tuple)
+            else [predicate.this]
+        )
+        values = [binder.scalar(operand) for operand in operands]
+        columns = right.columns[: len(right.columns) - n_hidden(right)]
+        if len(columns) != len(values):
             raise wrong(
-                f"IN compares {len(values)} values with {len(known)} columns",
+                f"IN compares {len(values)} values with {len(columns)} columns",
                 node,
                 hint="Select as many columns.",
             )
-    one = _one_row(right)
-    if one is not None:
-        return _with_one_row(relation, one, values, node, is_negated=is_negated)
+    group = _one_row(right)
+    if group is not None:
+        return _with_one_row(relation, group, values, node, is_negated=is_negated)
     width = len(relation.columns)
-    for at, value in enumerate(values):
-        other = Field(right.columns[at].name, right.columns[at].type, width + at)
+    for number, value in enumerate(values):
+        other = Field(right.columns[number].name, right.columns[number].type, width + number)
         equal = compared("equal", value, other, node)
         conditions.append(_unless_false(equal) if is_negated else equal)
     kind = JoinType.ANTI if is_negated else JoinType.SEMI
@@ -317,16 +327,16 @@ def _with_one_row(
 ) -> Relation:
     """Return the rows for which the one row of an aggregate is there, and has some values."""
     width = len(relation.columns)
-    conditions = [shifted(each, width) for each in one.conditions]
+    conditions = [shifted(condition, width) for condition in one.conditions]
     for value, output in zip(values, one.outputs, strict=False):
         equal = compared("equal", value, shifted(output, width), node)
         conditions.append(_unless_false(equal) if is_negated else equal)
     joined = joined_on(relation, one.group, JoinType.LEFT, []) if conditions else relation
-    wanted = all_of(conditions) or _YES
+    predicate = all_of(conditions) or _YES
     if is_negated:
-        is_there = Call("coalesce", (wanted, _NO), kind=BOOLEAN)
-        wanted = Call("not", (is_there,), kind=BOOLEAN)
-    return where(joined, [wanted])
+        is_there = Call("coalesce", (predicate, _NO), kind=BOOLEAN)
+        predicate = Call("not", (is_there,), kind=BOOLEAN)
+    return where(joined, [predicate])
 
 
 def _unless_false(condition: Expression) -> Expression:
@@ -348,32 +358,32 @@ def with_scalars(
         SqlError: A subquery may have several rows.
     """
     for node in nodes:
-        for each in list(nodes_of(node)):
-            if not isinstance(each, exp.Subquery) or id(each) in binder.given:
+        for subquery in list(nodes_of(node)):
+            if not isinstance(subquery, exp.Subquery) or id(subquery) in binder.given:
                 continue
-            if isinstance(each.parent, exp.In | exp.Exists):
+            if isinstance(subquery.parent, exp.In | exp.Exists):
                 continue
-            made = with_correlated_value(translator, each, relation, binder)
-            if made is not None:
-                relation = made
+            extended = with_correlated_value(translator, subquery, relation, binder)
+            if extended is not None:
+                relation = extended
                 continue
-            value = translator.relation(each.this, binder.scope)
+            value = translator.relation(subquery.this, binder.scope)
             if len(value.columns) != 1:
                 raise wrong(
                     f"a subquery of one value has {len(value.columns)} columns",
-                    each,
+                    subquery,
                     hint="Select one column.",
                 )
-            one = _one_row(value)
-            if one is None:
+            group = _one_row(value)
+            if group is None:
                 raise unsupported(
                     "a subquery of one value that may have several rows",
-                    each,
+                    subquery,
                     hint="Aggregate it without GROUP BY.",
                 )
-            at = len(relation.columns)
-            relation = joined_on(relation, one.group, JoinType.LEFT, [])
-            binder.given[id(each)] = shifted(one.value(), at)
+            position = len(relation.columns)
+            relation = joined_on(relation, group.group, JoinType.LEFT, [])
+            binder.given[id(subquery)] = shifted(group.value(), position)
     return relation
 
 
@@ -393,32 +403,34 @@ class _OneRow:
 
     def value(self) -> Expression:
         """Return the selected value, NULL if HAVING leaves no row."""
-        (found,) = self.outputs
-        kept = all_of(self.conditions)
-        if kept is None:
-            return found
-        return Call("case", (kept, found, Literal(None, found.type)), kind=found.type)
+        (output,) = self.outputs
+        condition = all_of(self.conditions)
+        if condition is None:
+            return output
+        return Call("case", (condition, output, Literal(None, output.type)), kind=output.type)
 
 
 def _one_row(relation: Relation) -> _OneRow | None:
     """Return the aggregate that a relation has the row of, None if it may have several rows."""
     if isinstance(relation, GroupBy) and relation.calls:
         calls = zip(relation.calls, relation.columns, strict=False)
-        outputs = tuple(_of_call(at, *each) for at, each in enumerate(calls))
+        outputs = tuple(_of_call(number, *call) for number, call in enumerate(calls))
         return None if relation.group else _OneRow(relation, outputs)
-    found = _one_row(relation.input) if isinstance(relation, _OF_ONE_ROW) else None
-    if found is None:
+    group = _one_row(relation.input) if isinstance(relation, _OF_ONE_ROW) else None
+    if group is None:
         return None
-    outputs = found.outputs
+    outputs = group.outputs
     if isinstance(relation, Filter):
-        kept = with_fields(relation.condition, lambda c: outputs[c.position])
-        return replace(found, conditions=(*found.conditions, kept))
+        condition = with_fields(relation.condition, lambda c: outputs[c.position])
+        return replace(group, conditions=(*group.conditions, condition))
     if isinstance(relation, Project):
-        made = (with_fields(each, lambda c: outputs[c.position]) for each in relation.outputs)
-        return replace(found, outputs=tuple(made))
+        changed = (
+            with_fields(output, lambda c: outputs[c.position]) for output in relation.outputs
+        )
+        return replace(group, outputs=tuple(changed))
     if isinstance(relation, Rank) and (relation.start or not relation.end or relation.has_number):
         return None
-    return found
+    return group
 
 
 _OF_ONE_ROW = (Filter, Project, GroupBy, Rank)
@@ -426,7 +438,7 @@ _OF_ONE_ROW = (Filter, Project, GroupBy, Rank)
 
 
 def _of_call(at: int, call: AggregateCall, column: SqlColumn) -> Expression:
-    found = Field(column.name, column.type, at)
+    field = Field(column.name, column.type, at)
     if call.function != "COUNT":
-        return found
-    return Call("coalesce", (found, Literal(0, call.result)), kind=call.result)
+        return field
+    return Call("coalesce", (field, Literal(0, call.result)), kind=call.result)
