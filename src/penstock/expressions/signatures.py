@@ -54,9 +54,9 @@ TRUNCATED = ("second", "minute", "hour", "day")
 def converted(expression: Expression, expected: TypeInformation) -> Expression:
     """Return an expression with another type, as a cast if it is no constant that has it."""
     if isinstance(expression, Literal):
-        found = adapted(expression, expected)
-        if found is not None:
-            return found
+        result = adapted(expression, expected)
+        if result is not None:
+            return result
     if expression.type_info == expected:
         return expression
     return Call("cast", (expression,), (expected,), expected)
@@ -64,19 +64,19 @@ def converted(expression: Expression, expected: TypeInformation) -> Expression:
 
 def together(expressions: Sequence[Expression], allowed: Collection[str]) -> list[Expression]:
     """Return expressions with one type in common."""
-    known = [each for each in expressions if not is_null_constant(each)]
-    if not known:
+    typed = [expression for expression in expressions if not is_null_constant(expression)]
+    if not typed:
         msg = "it has no type: every operand is None; write lit(None, type)"
         raise TypingError(msg)
-    free = [each.type_info for each in known if not isinstance(each, Literal)]
-    types = [t for t in free or [each.type_info for each in known] if t is not None]
+    free = [expression.type_info for expression in typed if not isinstance(expression, Literal)]
+    types = [t for t in free or [expression.type_info for expression in typed] if t is not None]
     expected = reduce(common_type, types)
-    for each in known:
-        if isinstance(each, Literal) and adapted(each, expected) is None:
-            assert each.type_info is not None, "it is no None"
-            expected = common_type(expected, each.type_info)
+    for expression in typed:
+        if isinstance(expression, Literal) and adapted(expression, expected) is None:
+            assert expression.type_info is not None, "it is no None"
+            expected = common_type(expected, expression.type_info)
     _check_name(getattr(expected, "name", ""), allowed, repr(expected))
-    return [converted(each, expected) for each in expressions]
+    return [converted(expression, expected) for expression in expressions]
 
 
 def arithmetic(allowed: Collection[str]) -> Rule:
@@ -115,10 +115,11 @@ def comparison(allowed: Collection[str]) -> Rule:
 def logic(call: Call) -> Call:
     """Type operators on booleans."""
     operands = tuple(
-        converted(each, BOOLEAN) if is_null_constant(each) else each for each in call.arguments
+        converted(argument, BOOLEAN) if is_null_constant(argument) else argument
+        for argument in call.arguments
     )
-    for each in operands:
-        _check(each, {"Boolean"})
+    for operand in operands:
+        _check(operand, {"Boolean"})
     return replace(call, arguments=operands, kind=BOOLEAN)
 
 
@@ -165,13 +166,13 @@ def choice(call: Call) -> Call:
     """Type `when … otherwise`: conditions and values in turns, and the value of no condition."""
     *pairs, other = call.arguments
     conditions = [converted(e, BOOLEAN) if is_null_constant(e) else e for e in pairs[::2]]
-    for each in conditions:
-        _check(each, {"Boolean"})
+    for condition in conditions:
+        _check(condition, {"Boolean"})
     values = [*pairs[1::2], other]
-    if not all(each.type_info == other.type_info and _is_passed_on(each) for each in values):
+    if not all(value.type_info == other.type_info and _is_passed_on(value) for value in values):
         values = together(values, COMPUTED)
     *values, other = values
-    turns = [each for pair in zip(conditions, values, strict=True) for each in pair]
+    turns = [part for pair in zip(conditions, values, strict=True) for part in pair]
     return replace(call, arguments=(*turns, other), kind=other.type_info)
 
 
@@ -186,20 +187,20 @@ def membership(call: Call) -> Call:
     if not call.parameters:
         msg = "isin got no values"
         raise TypingError(msg)
-    constants = [literal(each) for each in call.parameters]
+    constants = [literal(parameter) for parameter in call.parameters]
     if any(map(is_null_constant, constants)):
         msg = "isin got None, which equals nothing; use is_null"
         raise TypingError(msg)
     assert value.type_info is not None
-    known = [adapted(each, value.type_info) for each in constants]
-    if name_of(value) not in FLOATS and None not in known:
-        members = tuple(each.value for each in known if each is not None)
+    constants_of_type = [adapted(constant, value.type_info) for constant in constants]
+    if name_of(value) not in FLOATS and None not in constants_of_type:
+        members = tuple(constant.value for constant in constants_of_type if constant is not None)
         return replace(call, parameters=members, kind=BOOLEAN)
     if any(isinstance(c.value, float) and isnan(c.value) for c in constants):
         msg = "isin got NaN, which equals nothing; use is_nan"
         raise TypingError(msg)
     rule = comparison(COMPUTED)
-    tests = [rule(Call("equal", (value, each))) for each in constants]
+    tests = [rule(Call("equal", (value, constant))) for constant in constants]
     return reduce(lambda a, b: Call("or", (a, b), (), BOOLEAN), tests)
 
 
@@ -208,10 +209,10 @@ def text(*parameters: type, result: TypeInformation = STRING, filled: bool = Fal
 
     def rule(call: Call) -> Call:
         _check(call.arguments[0], {"String"})
-        for expected, given in zip(parameters, call.parameters, strict=True):
-            is_right = type(given) is expected
-            if not is_right or (isinstance(given, int) and not 0 <= given < 1 << 31):
-                msg = f"{call.function} got {given!r}; pass a constant {_WANTED[expected]}"
+        for expected, parameter in zip(parameters, call.parameters, strict=True):
+            is_right = type(parameter) is expected
+            if not is_right or (isinstance(parameter, int) and not 0 <= parameter < 1 << 31):
+                msg = f"{call.function} got {parameter!r}; pass a constant {_WANTED[expected]}"
                 raise TypingError(msg)
         if filled and not call.parameters[0]:
             msg = f"{call.function} got an empty text"
@@ -223,11 +224,11 @@ def text(*parameters: type, result: TypeInformation = STRING, filled: bool = Fal
 
 def padded(call: Call) -> Call:
     """Type `pad_start` and `pad_end`."""
-    made = text(int, str, filled=False)(call)
+    concatenation = text(int, str, filled=False)(call)
     if len(call.parameters[1]) != 1:
         msg = f"{call.function} got {call.parameters[1]!r}; pass one character"
         raise TypingError(msg)
-    return made
+    return concatenation
 
 
 _WANTED: dict[type, str] = {str: "text", int: "position from 0"}

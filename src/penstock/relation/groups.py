@@ -66,8 +66,8 @@ class GroupBy(OneInput):
     def __str__(self) -> str:
         by = names_at(self.columns, range(self.group)) or "nothing"
         named = zip(self.columns[self.group :], self.calls, strict=True)
-        made = ", ".join(f"{column.name}={call}" for column, call in named)
-        return f"Group by {by}: {made}" if made else f"Distinct {by}"
+        calls = ", ".join(f"{column.name}={call}" for column, call in named)
+        return f"Group by {by}: {calls}" if calls else f"Distinct {by}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,9 +155,9 @@ class WindowRows:
 
     def bound(self, at: int) -> str | None:
         """Return the bound of the window that an output is; None if it is another column."""
-        made, width = self.outputs[at], len(self.input.columns)
-        if isinstance(made, Field) and made.position >= width:
-            return BOUNDS[made.position - width]
+        output, width = self.outputs[at], len(self.input.columns)
+        if isinstance(output, Field) and output.position >= width:
+            return BOUNDS[output.position - width]
         return None
 
 
@@ -170,12 +170,12 @@ class WindowGroupBy(GroupBy):
     @property
     def rows(self) -> WindowRows | str:
         """The rows before they have windows, or why each row gets its windows in Python."""
-        found = window_rows(self.input, self.group)
-        spec = None if isinstance(found, str) else found.spec
+        window = window_rows(self.input, self.group)
+        spec = None if isinstance(window, str) else window.spec
         has_one = spec is None or spec.function == "TUMBLE"
-        if not has_one and any(each.user is not None for each in self.calls):
+        if not has_one and any(call.user is not None for call in self.calls):
             return "a function of the user takes the rows of a window in order of arrival"
-        return found
+        return window
 
     @property
     def state(self) -> str | None:
@@ -194,36 +194,48 @@ class WindowGroupBy(GroupBy):
 
 def window_rows(relation: Relation, group: int) -> WindowRows | str:
     """Return the rows of a GROUP BY, or why they cannot be had before they have windows."""
-    outputs: list[Expression] = [Field("", c.type, at) for at, c in enumerate(relation.columns)]
+    outputs: list[Expression] = [
+        Field("", c.type, position) for position, c in enumerate(relation.columns)
+    ]
     conditions: list[Expression] = []
     while isinstance(relation, Filter | Project):
         if isinstance(relation, Filter):
             conditions.append(relation.condition)
         else:
-            outputs = [_read_through(each, relation.outputs) for each in outputs]
-            conditions = [_read_through(each, relation.outputs) for each in conditions]
+            outputs = [_read_through(output, relation.outputs) for output in outputs]
+            conditions = [_read_through(condition, relation.outputs) for condition in conditions]
         relation = relation.input
     conditions.reverse()
     if isinstance(relation, WindowGroupBy):
         return WindowRows(relation, None, tuple(conditions), tuple(outputs))
     if not isinstance(relation, WindowTable):
         return f"its windows are columns of {relation.tag}"
-    found = WindowRows(relation.input, relation.spec, tuple(conditions), tuple(outputs))
-    return _refused(found, relation, group) or found
+    window = WindowRows(relation.input, relation.spec, tuple(conditions), tuple(outputs))
+    return _refused(window, relation, group) or window
 
 
 def _refused(found: WindowRows, table: WindowTable, group: int) -> str | None:
     """Return why rows cannot be had before they have the windows of a table function."""
     spec, width = table.spec, len(found.input.columns)
-    keys = [each for at, each in enumerate(found.outputs[:group]) if found.bound(at) is None]
-    parts = {each.position if isinstance(each, Field) else None for each in keys}
+    keys = [
+        output
+        for position, output in enumerate(found.outputs[:group])
+        if found.bound(position) is None
+    ]
+    parts = {key.position if isinstance(key, Field) else None for key in keys}
     if found.has_sessions and parts != set(table.partition):
         return "its group is not the partition of its sessions"
     if spec.is_instant and spec.zone != "UTC":
         return f"its windows begin by the clock of {spec.zone}"
     outputs = enumerate(found.outputs)
-    computed = [each for at, each in outputs if at >= group or found.bound(at) is None]
-    if any(at >= width for each in (*computed, *found.conditions) for at in columns_of(each)):
+    computed = [
+        output for position, output in outputs if position >= group or found.bound(position) is None
+    ]
+    if any(
+        position >= width
+        for expression in (*computed, *found.conditions)
+        for position in columns_of(expression)
+    ):
         return "it computes with the bounds of windows"
     if not _is_timestamp(found.input, spec.time):
         return f"{found.input.columns[spec.time].name} is not the timestamp of its rows"
@@ -240,12 +252,12 @@ def _is_timestamp(relation: Relation, at: int) -> bool:
     if isinstance(relation, Scan):
         return relation.columns[at].is_time
     if isinstance(relation, Project):
-        made = relation.outputs[at]
-        return isinstance(made, Field) and _is_timestamp(relation.input, made.position)
+        output = relation.outputs[at]
+        return isinstance(output, Field) and _is_timestamp(relation.input, output.position)
     if isinstance(relation, Filter | Correlate):
         return at < len(relation.input.columns) and _is_timestamp(relation.input, at)
     if isinstance(relation, Union):
-        return all(_is_timestamp(each, at) for each in relation.inputs)
+        return all(_is_timestamp(source, at) for source in relation.inputs)
     return isinstance(relation, WindowGroupBy) and relation.columns[at].window == "time"
 
 
@@ -254,33 +266,35 @@ def scanned(relation: Relation, at: int) -> list[tuple[Scan, int]]:
     if isinstance(relation, Scan):
         return [(relation, at)]
     if isinstance(relation, Project):
-        made = relation.outputs[at]
-        assert isinstance(made, Field), "timestamps are not computed"
-        return scanned(relation.input, made.position)
+        output = relation.outputs[at]
+        assert isinstance(output, Field), "timestamps are not computed"
+        return scanned(relation.input, output.position)
     if isinstance(relation, Filter | Correlate):
         return scanned(relation.input, at)
     parts = relation.inputs if isinstance(relation, Union) else ()
-    return [each for part in parts for each in scanned(part, at)]
+    return [scan for part in parts for scan in scanned(part, at)]
 
 
 def aggregated(
     relation: Relation, group: int, calls: tuple[AggregateCall, ...], names: tuple[str, ...]
 ) -> Relation:
     """Return a row per group."""
-    made = (SqlColumn(name, call.result) for name, call in zip(names, calls, strict=True))
-    kept = relation.columns[:group]
+    results = (SqlColumn(name, call.result) for name, call in zip(names, calls, strict=True))
+    key_columns = relation.columns[:group]
     keys = frozenset({frozenset(range(group))})
-    if relation.is_insert_only and {"start", "end"} <= {each.window for each in kept}:
-        kept = tuple(replace(each, is_time=each.window == "time") for each in kept)
-        return WindowGroupBy(
-            input=relation, group=group, calls=calls, columns=(*kept, *made), keys=keys
+    if relation.is_insert_only and {"start", "end"} <= {column.window for column in key_columns}:
+        key_columns = tuple(
+            replace(column, is_time=column.window == "time") for column in key_columns
         )
-    kept = tuple(SqlColumn(each.name, each.type) for each in kept)
+        return WindowGroupBy(
+            input=relation, group=group, calls=calls, columns=(*key_columns, *results), keys=keys
+        )
+    key_columns = tuple(SqlColumn(column.name, column.type) for column in key_columns)
     return GroupBy(
         input=relation,
         group=group,
         calls=calls,
-        columns=(*kept, *made),
+        columns=(*key_columns, *results),
         keys=keys,
         changelog=Changelog.INSERT_ONLY
         if not calls and relation.is_insert_only

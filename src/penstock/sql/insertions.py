@@ -96,8 +96,8 @@ class SqlJob:
         elif isinstance(statement, Insert):
             self.add(statement)
         else:
-            for each in statement.inserts:
-                self.add(each)
+            for insertion in statement.inserts:
+                self.add(insertion)
 
     def build(self) -> None:
         """Add the sinks of all statements to the program.
@@ -108,13 +108,14 @@ class SqlJob:
         relations = [*self._shown, *(relation for _, _, relation in self._writes)]
         is_batch = runs_as_batch(self._lowering.environment, relations)
         if is_batch:
-            self._shown = [final_rows(each) for each in self._shown]
+            self._shown = [final_rows(relation) for relation in self._shown]
             self._writes = [
-                (statement, table, final_rows(each)) for statement, table, each in self._writes
+                (statement, table, final_rows(relation))
+                for statement, table, relation in self._writes
             ]
-        for each in self._writes:
-            with each[0].place.as_line_of_user():
-                _check_accepted(*each, is_batch=is_batch)
+        for write in self._writes:
+            with write[0].place.as_line_of_user():
+                _check_accepted(*write, is_batch=is_batch)
         for relation in self._shown:
             self.stream(relation).sink_to(DiscardingSink()).name("rows")
         for statement, table, relation in self._writes:
@@ -129,14 +130,14 @@ class SqlJob:
         Raises:
             SqlError: There is none of that name.
         """
-        found = self._found(name, place)
-        if not isinstance(found, SqlView):
-            return found.schema
-        relation = self.relation(found.query)
-        names = found.columns or tuple(column.name for column in relation.columns)
+        table = self._found(name, place)
+        if not isinstance(table, SqlView):
+            return table.schema
+        relation = self.relation(table.query)
+        names = table.columns or tuple(column.name for column in relation.columns)
         columns = zip(names, relation.columns, strict=True)
         return TableSchema(
-            tuple(SqlColumn(name, each.type, each.is_time) for name, each in columns),
+            tuple(SqlColumn(name, column.type, column.is_time) for name, column in columns),
             _key_of(relation),
             relation.changelog,
         )
@@ -152,8 +153,8 @@ class SqlJob:
             return explained(self.relation(statement.query), placement)
         inserts = statement.inserts if isinstance(statement, StatementSet) else (statement,)
         return "\n".join(
-            f"Sink {'.'.join(each.target)}\n{explained(self._insertion(each)[1], placement, 1)}"
-            for each in inserts
+            f"Sink {'.'.join(insertion.target)}\n{explained(self._insertion(insertion)[1], placement, 1)}"
+            for insertion in inserts
         )
 
     def explained_with_plan(self, statement: Select | Insert | StatementSet) -> str:
@@ -167,23 +168,23 @@ class SqlJob:
             self.add_all(statement)
             self.build()
             placement = self._lowering.placement(environment.plan().graph)
-            shown = [explained(each, placement) for each in self._shown]
+            shown = [explained(relation, placement) for relation in self._shown]
             shown += [
-                f"Sink {'.'.join(statement.target)}\n{explained(each, placement, 1)}"
-                for statement, _, each in self._writes
+                f"Sink {'.'.join(statement.target)}\n{explained(relation, placement, 1)}"
+                for statement, _, relation in self._writes
             ]
             return "\n".join([*shown, "", environment.explain()])
 
     def _found(self, name: Name, place: TextPlace) -> SqlTable | SqlView:
-        found = self._catalogue.find(name)
-        if found is None:
-            known = self._catalogue.names()
+        table = self._catalogue.find(name)
+        if table is None:
+            names = self._catalogue.names()
             shown = ".".join(name)
             raise SqlError.here(
-                f"there is no table {shown!r} ({place}){did_you_mean(shown, known)}",
-                hint=f"Use one of: {', '.join(known) or 'none'}.",
+                f"there is no table {shown!r} ({place}){did_you_mean(shown, names)}",
+                hint=f"Use one of: {', '.join(names) or 'none'}.",
             )
-        return found
+        return table
 
     def _insertion(self, statement: Insert) -> tuple[SqlTable, Relation]:
         """Return the table, and the rows with its columns and types."""
@@ -206,10 +207,10 @@ class SqlJob:
             table = table.with_options(statement.options)
         columns = _written(table.schema)
         relation = self.relation(statement.query)
-        given = _fitted(relation, columns, statement)
-        names = [each.name for each in columns]
+        fitted = _fitted(relation, columns, statement)
+        names = [column.name for column in columns]
         return table, unique_by(
-            given, tuple(names.index(each) for each in table.schema.primary_key)
+            fitted, tuple(names.index(name) for name in table.schema.primary_key)
         )
 
 
@@ -238,7 +239,7 @@ def _check_accepted(
 
 def _written(schema: TableSchema) -> tuple[SqlColumn, ...]:
     names = schema.written
-    return tuple(each for each in schema.columns if names is None or each.name in names)
+    return tuple(column for column in schema.columns if names is None or column.name in names)
 
 
 def _key_of(relation: Relation) -> tuple[str, ...]:
@@ -246,7 +247,7 @@ def _key_of(relation: Relation) -> tuple[str, ...]:
     if not relation.keys:
         return ()
     key = min(relation.keys, key=lambda each: (len(each), sorted(each)))
-    return tuple(relation.columns[at].name for at in sorted(key))
+    return tuple(relation.columns[position].name for position in sorted(key))
 
 
 def _fitted(relation: Relation, columns: Sequence[SqlColumn], statement: Insert) -> Relation:
@@ -270,29 +271,37 @@ def _fitted(relation: Relation, columns: Sequence[SqlColumn], statement: Insert)
             f"the query has {len(relation.columns)} columns, and the table takes {len(chosen)}",
             f"Select a column for each of {', '.join(chosen)}.",
         )
-    sources = {name: at for at, name in enumerate(chosen)}
+    sources = {name: position for position, name in enumerate(chosen)}
     outputs: list[Expression] = []
     for column in columns:
-        at = sources.get(column.name)
-        if at is None:
+        position = sources.get(column.name)
+        if position is None:
             outputs.append(Literal(None, column.type))
             continue
-        found = relation.columns[at]
-        if not _is_assignable(found.type, column.type):
+        column_of_query = relation.columns[position]
+        if not _is_assignable(column_of_query.type, column.type):
             raise _no_insertion(
                 statement,
-                f"the column {column.name!r} is {column.type}, and the query has {found.type} for it",
-                f"CAST it: CAST({found.name} AS {column.type}).",
+                f"the column {column.name!r} is {column.type}, and the query has {column_of_query.type} for it",
+                f"CAST it: CAST({column_of_query.name} AS {column.type}).",
             )
-        outputs.append(converted(Field(found.name, found.type, at), column.type))
-    places = {each.position: at for at, each in enumerate(outputs) if isinstance(each, Field)}
+        outputs.append(
+            converted(Field(column_of_query.name, column_of_query.type, position), column.type)
+        )
+    places = {
+        output.position: position
+        for position, output in enumerate(outputs)
+        if isinstance(output, Field)
+    }
     keys = frozenset(
-        frozenset(places[at] for at in key) for key in relation.keys if key <= places.keys()
+        frozenset(places[position] for position in key)
+        for key in relation.keys
+        if key <= places.keys()
     )
     return Project(
         input=relation,
         outputs=tuple(outputs),
-        columns=tuple(SqlColumn(each.name, each.type) for each in columns),
+        columns=tuple(SqlColumn(column.name, column.type) for column in columns),
         keys=keys,
         changelog=relation.changelog,
     )

@@ -47,7 +47,7 @@ def merged(
     is_ordered: bool = True,
 ) -> DataFrame:
     """Return the parts of aggregates, one row per key; of sessions as `_of_sessions`."""
-    keys = [sf.col(column_name(at)) for at in range(aggregate.keys)]
+    keys = [sf.col(column_name(position)) for position in range(aggregate.keys)]
     rows = grouped(by_position(frame), aggregate)
     if session_gap_ms is not None:
         rows = _of_sessions(rows, aggregate, session_gap_ms)
@@ -65,7 +65,7 @@ def _of_sessions(pieces: DataFrame, aggregate: KeyedAggregate, gap_ms: int) -> D
     pane = column_name(aggregate.parts.field_names.index(PANE))
     *_, last, first = pieces.columns
     if TALLY not in aggregate.merges:
-        names = (column_name(at) for at in range(aggregate.keys))
+        names = (column_name(position) for position in range(aggregate.keys))
         keys = [sf.col(name) for name in names if name != pane]
         numbered = numbered_sessions(pieces, keys, sf.col(first), sf.col(last), gap_ms)
         pieces = grouped(numbered.withColumn(pane, sf.col(NUMBER)).drop(NUMBER), aggregate)
@@ -118,8 +118,12 @@ def is_one_plan(
     """
     results = _selection(aggregate)
     names = [name for name, _ in parts.outputs[: aggregate.keys]]
-    keys = [made for _, made in parts.outputs[: aggregate.keys]]
-    first = [made.name for _, made in results.outputs[: aggregate.keys] if isinstance(made, Field)]
+    keys = [expression for _, expression in parts.outputs[: aggregate.keys]]
+    first = [
+        expression.name
+        for _, expression in results.outputs[: aggregate.keys]
+        if isinstance(expression, Field)
+    ]
     types = _exact_types(rows, records)
     is_exact = all(isinstance(key, Field) and key.name in types for key in keys)
     return TALLY not in aggregate.merges and is_exact and first == names
@@ -143,21 +147,23 @@ def _grouped_at_once(
     type_info: TypeInformation,
 ) -> DataFrame:
     """Return results by one plan: its keys and results are expressions of the rows. Spark merges equal parts once."""
-    types, known, columns = _exact_types(rows, records), {}, {}
+    types, kinds, columns = _exact_types(rows, records), {}, {}
     selection = zip(parts.outputs, outputs(rows, records, parts), strict=True)
-    for ((name, made), column), how in zip(selection, aggregate.merges, strict=True):
-        known[name] = SQL_TYPES[name_of(made)]
-        merged_part = column if how is None else _MERGED[how](column)
-        if how == "sum":
-            has_type = known[name] in _SUM_TYPES
+    for ((name, expression), column), merge in zip(selection, aggregate.merges, strict=True):
+        kinds[name] = SQL_TYPES[name_of(expression)]
+        merged_part = column if merge is None else _MERGED[merge](column)
+        if merge == "sum":
+            has_type = kinds[name] in _SUM_TYPES
         else:  # the cast of a key drops further metadata of its column, such as a comment
-            has_type = how is not None and isinstance(made, Field) and made.name in types
-        columns[name] = merged_part if has_type else merged_part.cast(known[name])
+            has_type = (
+                merge is not None and isinstance(expression, Field) and expression.name in types
+            )
+        columns[name] = merged_part if has_type else merged_part.cast(kinds[name])
     emitted = [
-        (columns[made.name], known[made.name])
-        if isinstance(made, Field)
-        else (built(made, columns), None)
-        for _, made in _selection(aggregate).outputs
+        (columns[expression.name], kinds[expression.name])
+        if isinstance(expression, Field)
+        else (built(expression, columns), None)
+        for _, expression in _selection(aggregate).outputs
     ]
     named = as_declared(emitted, type_info)
     return by_keys(rows, named[: aggregate.keys], named[aggregate.keys :])
@@ -185,7 +191,7 @@ def finished_windows(
     """
     check_session(frame.sparkSession, origin)
     rows = grouped(selected(frame, chain), aggregate)
-    columns = [sf.col(column_name(at)) for at in range(len(rows.columns))]
+    columns = [sf.col(column_name(position)) for position in range(len(rows.columns))]
     pane = columns.pop(aggregate.keys - 1)
     fired = columns
     kinds = aggregate.results.records.field_types[len(columns) :]
@@ -193,10 +199,11 @@ def finished_windows(
         limits = (pane, pane + sf.lit(width_ms))
         fired = [
             *columns,
-            *(of_millis(kind, each) for kind, each in zip(kinds, limits, strict=True)),
+            *(of_millis(kind, limit) for kind, limit in zip(kinds, limits, strict=True)),
         ]
     rows = rows.select(
-        *[each.alias(column_name(at)) for at, each in enumerate(fired)], pane.alias(PANE)
+        *[column.alias(column_name(position)) for position, column in enumerate(fired)],
+        pane.alias(PANE),
     )
     return rows.select(*_results(rows, aggregate, type_info), sf.col(PANE))
 
@@ -205,25 +212,25 @@ def grouped(rows: DataFrame, aggregate: KeyedAggregate) -> DataFrame:
     """Return the parts of aggregates of a DataFrame of `by_position`, as one, one row per key, in no order; see `merged`."""
     kinds = [kind for _, kind in rows.dtypes]
     merges = list(enumerate(zip(aggregate.merges, kinds, strict=True)))
-    keys = [sf.col(column_name(at)) for at, (how, _) in merges if how is None]
+    keys = [sf.col(column_name(position)) for position, (merge, _) in merges if merge is None]
     parts = [
-        _MERGED[how](sf.col(column_name(at))).cast(kind).alias(column_name(at))
-        for at, (how, kind) in merges
-        if how is not None and how != TALLY
+        _MERGED[merge](sf.col(column_name(position))).cast(kind).alias(column_name(position))
+        for position, (merge, kind) in merges
+        if merge is not None and merge != TALLY
     ]
     has_tally = False
-    for at, (how, _) in merges:
-        if how == TALLY:
+    for position, (merge, _) in merges:
+        if merge == TALLY:
             has_tally = True
-            rows = _counted(rows, at, keys, parts)
+            rows = _counted(rows, position, keys, parts)
             entry = sf.when(sf.col("value").isNotNull(), sf.struct("value", "times"))
             counted = sf.sort_array(sf.collect_list(entry))  # without NULL
-            known = sf.when(sf.size(counted) > 0, sf.map_from_entries(counted))
-            parts = [*parts, known.alias(column_name(at))]
-    made = by_keys(rows, keys, parts)
+            tally = sf.when(sf.size(counted) > 0, sf.map_from_entries(counted))
+            parts = [*parts, tally.alias(column_name(position))]
+    merged = by_keys(rows, keys, parts)
     if not has_tally:  # columns are in order
-        return made
-    return made.select(*[sf.col(column_name(at)) for at in range(len(kinds))])
+        return merged
+    return merged.select(*[sf.col(column_name(position)) for position in range(len(kinds))])
 
 
 def _counted(rows: DataFrame, at: int, keys: list[Column], parts: list[Column]) -> DataFrame:
@@ -237,7 +244,7 @@ def _results(
     rows: DataFrame, aggregate: KeyedAggregate, type_info: TypeInformation
 ) -> list[Column]:
     columns = outputs(rows, aggregate.results.records, _selection(aggregate))
-    return as_declared(((each, None) for each in columns), type_info)
+    return as_declared(((column, None) for column in columns), type_info)
 
 
 def _selection(aggregate: KeyedAggregate) -> SelectStep:

@@ -42,7 +42,7 @@ def rows_of_query(
     check_session(frames[0].sparkSession, origin)
     pairs = zip(frames, query.sources, strict=True)
     read = [
-        rows if each.chain is None else projected(rows, each.chain, origin) for rows, each in pairs
+        rows if part.chain is None else projected(rows, part.chain, origin) for rows, part in pairs
     ]
     return _rows(query, query.sources, read)
 
@@ -51,13 +51,13 @@ def _rows(
     query: WholeQuery, sources: Sequence[QueryRead], frames: Sequence[DataFrame]
 ) -> DataFrame:
     def scanned(scan: Scan) -> DataFrame:
-        found = query.read(scan)
-        assert not isinstance(found.rows, str), "the plan has seen that it is columns"
-        if isinstance(found.rows, WholeQuery):
-            rows = _rows(found.rows, sources, frames)
+        query_read = query.read(scan)
+        assert not isinstance(query_read.rows, str), "the plan has seen that it is columns"
+        if isinstance(query_read.rows, WholeQuery):
+            rows = _rows(query_read.rows, sources, frames)
         else:
-            rows = frames[place_of(found.rows, sources)]
-        return rows if found.required is None else _required(scan, found.required, rows)
+            rows = frames[place_of(query_read.rows, sources)]
+        return rows if query_read.required is None else _required(scan, query_read.required, rows)
 
     return computed(query.relation, scanned)
 
@@ -66,14 +66,14 @@ def computed(relation: Relation, rows_of: Callable[[Scan], DataFrame]) -> DataFr
     """Return the rows of a relation, given those of its scans: columns `c0`, `c1`, … with the types of the relation."""
     if isinstance(relation, Scan):
         return _typed(by_position(rows_of(relation)), relation)
-    rows = [computed(each, rows_of) for each in relation.inputs]
-    made: DataFrame = _COMPUTED[type(relation)](relation, *rows)
-    return made
+    rows = [computed(source, rows_of) for source in relation.inputs]
+    frame: DataFrame = _COMPUTED[type(relation)](relation, *rows)
+    return frame
 
 
 def _types(columns: Sequence[SqlColumn]) -> list[str]:
     """Return Spark's names of the types of columns."""
-    return [str(spark_type(each.type)) for each in columns]
+    return [str(spark_type(column.type)) for column in columns]
 
 
 def _typed(frame: DataFrame, relation: Scan) -> DataFrame:
@@ -99,8 +99,11 @@ def _built(expression: Expression) -> Column:
 
 def _selected(frame: DataFrame, columns: Sequence[Column], relation: Relation) -> DataFrame:
     typed = zip(columns, _types(relation.columns), strict=True)
-    made = [each.cast(kind).alias(column_name(at)) for at, (each, kind) in enumerate(typed)]
-    return frame.select(*made)
+    outputs = [
+        column.cast(kind).alias(column_name(position))
+        for position, (column, kind) in enumerate(typed)
+    ]
+    return frame.select(*outputs)
 
 
 def _narrowed(expression: Expression) -> Column:
@@ -109,10 +112,10 @@ def _narrowed(expression: Expression) -> Column:
 
 def _required(scan: Scan, at: int, rows: DataFrame) -> DataFrame:
     """Return rows of which one without a value in a column is an error."""
-    known: DataFrame = by_position(rows)
+    checked: DataFrame = by_position(rows)
     name = scan.columns[at].name
     refused = sf.raise_error(f"a row has no time: {name!r} is NULL").cast("boolean")
-    return known.where(sf.when(_column(at).isNull(), refused).otherwise(sf.lit(True)))  # noqa: FBT003
+    return checked.where(sf.when(_column(at).isNull(), refused).otherwise(sf.lit(True)))  # noqa: FBT003
 
 
 def _filter(relation: Filter, rows: DataFrame) -> DataFrame:
@@ -124,23 +127,25 @@ def _project(relation: Project, rows: DataFrame) -> DataFrame:
 
 
 def _group(relation: GroupBy, rows: DataFrame) -> DataFrame:
-    keys = [_column(at) for at in range(relation.group)]
-    made = [
-        _aggregate(each, None).alias(column_name(at))
-        for at, each in enumerate(relation.calls, relation.group)
+    keys = [_column(position) for position in range(relation.group)]
+    aggregates = [
+        _aggregate(call, None).alias(column_name(position))
+        for position, call in enumerate(relation.calls, relation.group)
     ]
     if not relation.group:
         # Spark aggregates no rows to one row
-        counted = rows.agg(*made, sf.count(sf.lit(1)).alias("rows"))
-        found = counted.where(sf.col("rows") > 0)
+        counted = rows.agg(*aggregates, sf.count(sf.lit(1)).alias("rows"))
+        groups = counted.where(sf.col("rows") > 0)
     else:
-        found = by_keys(rows, keys, made)
-    return _all(relation, found)
+        groups = by_keys(rows, keys, aggregates)
+    return _all(relation, groups)
 
 
 def _all(relation: Relation, rows: DataFrame) -> DataFrame:
     """Return rows of all columns of a relation, in its types."""
-    return _selected(rows, [_column(at) for at in range(len(relation.columns))], relation)
+    return _selected(
+        rows, [_column(position) for position in range(len(relation.columns))], relation
+    )
 
 
 _OverFrame = Callable[[Column], Column]
@@ -188,7 +193,7 @@ def _total(value: Column, kind: str, over: _OverFrame) -> Column:
 
 def _join(relation: Join, left: DataFrame, right: DataFrame) -> DataFrame:
     width = len(left.columns)
-    names = [column_name(width + at) for at in range(len(right.columns))]
+    names = [column_name(width + position) for position in range(len(right.columns))]
     other = right.toDF(*names)
     conditions = list(map(_narrowed, relation.conditions))
     on = reduce(Column.__and__, conditions) if conditions else sf.lit(True)  # noqa: FBT003
@@ -210,7 +215,7 @@ def _union(_: Union, *parts: DataFrame) -> DataFrame:
 
 
 def _by(columns: Sequence[SortColumn]) -> list[Column]:
-    return [ordered(each, _column(each.position)) for each in columns]
+    return [ordered(column, _column(column.position)) for column in columns]
 
 
 def _partition(positions: Sequence[int]) -> WindowSpec:
@@ -229,10 +234,10 @@ def _rank(relation: Rank, rows: DataFrame) -> DataFrame:
     by_row, _ = _orders(relation)
     number = column_name(len(rows.columns))
     numbered = rows.withColumn(number, sf.row_number().over(by_row))
-    found = numbered.where(sf.col(number) <= relation.end)
+    ranked = numbered.where(sf.col(number) <= relation.end)
     if relation.start:
-        found = found.where(sf.col(number) > relation.start)
-    return _all(relation, found)
+        ranked = ranked.where(sf.col(number) > relation.start)
+    return _all(relation, ranked)
 
 
 def _row_number(relation: RowNumber, rows: DataFrame) -> DataFrame:
@@ -241,12 +246,12 @@ def _row_number(relation: RowNumber, rows: DataFrame) -> DataFrame:
 
 
 def _over(relation: Over, rows: DataFrame) -> DataFrame:
-    return _beside(relation, rows, [_over_call(relation, each) for each in relation.calls])
+    return _beside(relation, rows, [_over_call(relation, call) for call in relation.calls])
 
 
 def _beside(relation: Relation, rows: DataFrame, more: Sequence[Column]) -> DataFrame:
     """Return rows beside the values of further columns."""
-    columns = [_column(at) for at in range(len(rows.columns))]
+    columns = [_column(position) for position in range(len(rows.columns))]
     return _selected(rows, [*columns, *more], relation)
 
 
@@ -273,19 +278,19 @@ _RANKS: dict[str, Callable[[], Column]] = {"RANK": sf.rank, "DENSE_RANK": sf.den
 
 def _windows(relation: WindowTable, rows: DataFrame) -> DataFrame:
     spec = relation.spec
-    known = rows.where(_column(spec.time).isNotNull())
-    columns = [_column(at) for at in range(len(rows.columns))]
+    timed = rows.where(_column(spec.time).isNotNull())
+    columns = [_column(position) for position in range(len(rows.columns))]
     if spec.function == "SESSION":
-        start, end, found = _sessions(relation, known)
+        start, end, windowed = _sessions(relation, timed)
     else:
         size, step, offset = (
-            f"{each} milliseconds" for each in (spec.size_ms, spec.step_ms, spec.offset_ms)
+            f"{millis} milliseconds" for millis in (spec.size_ms, spec.step_ms, spec.offset_ms)
         )
         window = sf.window(_column(spec.time), size, step, offset)
-        found = known.select(*columns, window.alias("window"))
+        windowed = timed.select(*columns, window.alias("window"))
         start, end = sf.col("window.start"), sf.col("window.end")
     last = sf.timestamp_add("MILLISECOND", sf.lit(-1), end)
-    return _selected(found, [*columns, start, end, last], relation)
+    return _selected(windowed, [*columns, start, end, last], relation)
 
 
 def _sessions(relation: WindowTable, rows: DataFrame) -> tuple[Column, Column, DataFrame]:
@@ -294,16 +299,16 @@ def _sessions(relation: WindowTable, rows: DataFrame) -> tuple[Column, Column, D
     epoch = sf.lit("1970-01-01 00:00:00").cast("timestamp_ntz")
     micros = sf.timestamp_diff("MICROSECOND", epoch, _column(relation.spec.time))
     millis = sf.call_function("div", micros - sf.pmod(micros, sf.lit(1000)), sf.lit(1000))
-    timed, at = rows.withColumn("millis", millis), sf.col("millis")
-    partition = [_column(at) for at in relation.partition]
-    numbered = numbered_sessions(timed, partition, at, at, gap)
+    timed, millis_column = rows.withColumn("millis", millis), sf.col("millis")
+    partition = [_column(position) for position in relation.partition]
+    numbered = numbered_sessions(timed, partition, millis_column, millis_column, gap)
     session = Window.partitionBy(*partition, sf.col(NUMBER))
-    found = numbered.withColumn("first", sf.min("millis").over(session)).withColumn(
+    sessions = numbered.withColumn("first", sf.min("millis").over(session)).withColumn(
         "last", sf.max("millis").over(session)
     )
     start = sf.timestamp_add("MILLISECOND", sf.col("first"), epoch)
     end = sf.timestamp_add("MILLISECOND", sf.col("last") + gap, epoch)
-    return start, end, found
+    return start, end, sessions
 
 
 def _same(_: Delayed, rows: DataFrame) -> DataFrame:

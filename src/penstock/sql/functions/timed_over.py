@@ -66,17 +66,17 @@ class _Running:
         if aggregate is None:
             number = RANK_OF.get(self.over.call.function)
             if number is not None:
-                return [number(rows, groups, at) for at in range(count)]
+                return [number(rows, groups, place) for place in range(count)]
             if not rows:
                 parts[0] = peers[0][self.over.call.arguments[0]]
             return [parts[0]] * count
         aggregate.parts = parts
-        made = []
-        for each in peers:
-            aggregate.change(each, 1)
-            made.append(aggregate.result() if self.over.frame.counts_rows else None)
+        values = []
+        for value in peers:
+            aggregate.change(value, 1)
+            values.append(aggregate.result() if self.over.frame.counts_rows else None)
         parts[:] = aggregate.parts
-        return made if self.over.frame.counts_rows else [aggregate.result()] * count
+        return values if self.over.frame.counts_rows else [aggregate.result()] * count
 
 
 class TimedOver(OneInputStreamOperator[Row, Row]):
@@ -96,7 +96,7 @@ class TimedOver(OneInputStreamOperator[Row, Row]):
         self._peers = RowOrder(spec.order[: spec.ordered])
         self._reach = reach_of(spec.calls)
         self._running = {
-            at: _Running(each) for at, each in enumerate(spec.calls) if each.is_running
+            index: _Running(call) for index, call in enumerate(spec.calls) if call.is_running
         }
         ttl_ms = spec.ttl_ms if self._reach.is_endless else None
         get = runtime_context
@@ -104,17 +104,17 @@ class TimedOver(OneInputStreamOperator[Row, Row]):
         self._passed = get.get_list_state(
             expiring(ListStateDescriptor("passed", self._kind), ttl_ms)
         )
-        types = [kind for each in self._running.values() for kind in each.types]
-        names = ["rows", "groups", *(f"p{at}" for at in range(len(types)))]
+        types = [kind for running in self._running.values() for kind in running.types]
+        names = ["rows", "groups", *(f"p{index}" for index in range(len(types)))]
         parts = Types.ROW_NAMED(names, [Types.LONG(), Types.LONG(), *types])
         self._so_far = get.get_state(expiring(ValueStateDescriptor("running", parts), ttl_ms))
         self._part_rows = RowMaker(names)
-        for at, each in self._running.items():
-            if each.aggregate is not None and each.aggregate.needs_values:
-                source = each.over.call.source
+        for index, running in self._running.items():
+            if running.aggregate is not None and running.aggregate.needs_values:
+                source = running.over.call.source
                 key = Types.STRING() if source.name in FLOATS else source.type_info
-                values = MapStateDescriptor(f"values-{at}", key, Types.LONG())
-                each.aggregate.counts = get.get_map_state(expiring(values, ttl_ms))
+                values = MapStateDescriptor(f"values-{index}", key, Types.LONG())
+                running.aggregate.counts = get.get_map_state(expiring(values, ttl_ms))
         self._late = get.get_metrics_group().counter("numLateRecordsDropped")
 
     def process_element(self, value: Row, ctx: Any) -> None:
@@ -132,32 +132,32 @@ class TimedOver(OneInputStreamOperator[Row, Row]):
     def on_timer(self, timestamp: int, ctx: Any) -> None:
         """Emit the rows that are due, and forget those that no frame reaches any more."""
         watermark = ctx.timer_service().current_watermark()
-        passed: Rows = [tuple(values_of_row(each)) for each in self._passed.get() or ()]
+        passed: Rows = [tuple(values_of_row(row)) for row in self._passed.get() or ()]
         ahead = list(self._ahead.get() or ())
-        due = [tuple(values_of_row(each)) for each in ahead if self._millis(each) <= watermark]
+        due = [tuple(values_of_row(row)) for row in ahead if self._millis(row) <= watermark]
         if due:
             due.sort(key=self._sorter.key)
-            self._set(self._ahead, [each for each in ahead if self._millis(each) > watermark])
+            self._set(self._ahead, [row for row in ahead if self._millis(row) > watermark])
             self._emit(passed, due)
         rows = [*passed, *due]
-        kept = self._kept(rows, watermark)
-        if len(kept) < len(rows) or due:
-            self._set(self._passed, self._inside.rows([list(each) for each in kept]))
+        rows_kept = self._kept(rows, watermark)
+        if len(rows_kept) < len(rows) or due:
+            self._set(self._passed, self._inside.rows([list(row) for row in rows_kept]))
 
     def _millis(self, row: Row | Sequence[Any]) -> int:
         return millis_of(row[self._time])
 
     def _emit(self, passed: Rows, due: Rows) -> None:
         rows = [*passed, *due]
-        made: list[Sequence[Any]] = [()] * len(self._spec.calls)
-        for at, each in enumerate(self._spec.calls):
-            if at not in self._running:
-                bounds = bounds_of(each.frame, rows, self._spec.order, self._peers)
-                made[at] = values_over(each, rows, bounds)[len(passed) :]
+        columns: list[Sequence[Any]] = [()] * len(self._spec.calls)
+        for index, call in enumerate(self._spec.calls):
+            if index not in self._running:
+                bounds = bounds_of(call.frame, rows, self._spec.order, self._peers)
+                columns[index] = values_over(call, rows, bounds)[len(passed) :]
         if self._running:
-            for at, values in zip(self._running, self._added(due), strict=True):
-                made[at] = values
-        results = [[*row, *more] for row, more in zip(due, zip(*made, strict=True), strict=True)]
+            for index, values in zip(self._running, self._added(due), strict=True):
+                columns[index] = values
+        results = [[*row, *more] for row, more in zip(due, zip(*columns, strict=True), strict=True)]
         for row in self._maker.rows(results):
             self.output.collect(row, self._millis(row))
 
@@ -166,27 +166,27 @@ class TimedOver(OneInputStreamOperator[Row, Row]):
         stored = self._so_far.value()
         rows, groups, *flat = (0, 0) if stored is None else values_of_row(stored)
         running = list(self._running.values())
-        known: list[list[Any]] = []
-        for each in running:
-            width = len(each.types)
-            known.append(list(each.start) if stored is None else flat[:width])
+        stored_parts: list[list[Any]] = []
+        for call in running:
+            width = len(call.types)
+            stored_parts.append(list(call.start) if stored is None else flat[:width])
             flat = flat[width:]
-        made: list[list[Any]] = [[] for _ in running]
+        results: list[list[Any]] = [[] for _ in running]
         for peers in self._groups(due):
-            for each, parts, values in zip(running, known, made, strict=True):
-                values.extend(each.results(parts, peers, rows, groups))
+            for call, parts, values in zip(running, stored_parts, results, strict=True):
+                values.extend(call.results(parts, peers, rows, groups))
             rows, groups = rows + len(peers), groups + 1
-        state = [rows, groups, *(part for parts in known for part in parts)]
+        state = [rows, groups, *(part for parts in stored_parts for part in parts)]
         self._so_far.update(self._part_rows.rows([state])[0])
-        return made
+        return results
 
     def _groups(self, due: Rows) -> Iterator[Rows]:
         """Yield the rows that are equal in the order."""
         first = 0
-        for at in range(1, len(due) + 1):
-            if at == len(due) or self._peers.compare(due[at - 1], due[at]):
-                yield due[first:at]
-                first = at
+        for end in range(1, len(due) + 1):
+            if end == len(due) or self._peers.compare(due[end - 1], due[end]):
+                yield due[first:end]
+                first = end
 
     def _kept(self, rows: Rows, watermark: int) -> Rows:
         """Return the rows that frames of later rows reach; a timer comes when none does by its time."""

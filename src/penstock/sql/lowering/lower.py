@@ -77,21 +77,21 @@ class Lowering:
             for node in (() if graph is None else graph.nodes)
             if isinstance(node.source, QuerySource)
         ]
-        found = []
+        keys = []
         for key, (_, rows) in self._made.items():
             whole = self.environment.graph.node(rows.node_id).query
-            if whole is not None and any(whole is each for each in placed):
-                found.append(key)
-        return Placement(self.ttl_ms, frozenset(found), self.is_batch)
+            if whole is not None and any(whole is query for query in placed):
+                keys.append(key)
+        return Placement(self.ttl_ms, frozenset(keys), self.is_batch)
 
     def stream(self, relation: Relation) -> Rows:
         """Return the stream of the rows of a relation, whose type has its columns."""
-        found = self._made.get(id(relation))
-        if found is None:
-            found = self._made[id(relation)] = (relation, LOWER[type(relation)](self, relation))
+        lowered = self._made.get(id(relation))
+        if lowered is None:
+            lowered = self._made[id(relation)] = (relation, LOWER[type(relation)](self, relation))
             if not isinstance(relation, Scan):
-                self._note_query(relation, found[1])
-        return found[1]
+                self._note_query(relation, lowered[1])
+        return lowered[1]
 
     def stateful(self, rows: Rows, relation: Relation) -> Rows:
         """Return the stream of an operator with state, whose uid identifies the computation of the state.
@@ -100,12 +100,12 @@ class Lowering:
         """
         node = self.environment.graph.node(rows.node_id)
         uid = f"{node.name}-{digest_of(relation)}"
-        is_taken = any(each.uid == uid for each in self.environment.graph.nodes())
+        is_taken = any(node.uid == uid for node in self.environment.graph.nodes())
         return rows if is_taken else rows.uid(uid)
 
     def _note_query(self, relation: Relation, rows: Rows) -> None:
         """Note what Spark SQL may compute in the place of the operators; the planner decides whether it does."""
-        scans = (each for each in relations_of(relation) if isinstance(each, Scan))
+        scans = (node for node in relations_of(relation) if isinstance(node, Scan))
         reads = tuple(map(self._read, scans))
         whole = WholeQuery(relation, reads, forgets=self.ttl_ms is not None)
         self.environment.graph.change(rows.node_id, query=whole)
@@ -136,9 +136,9 @@ def _scan(lowering: Lowering, relation: Scan) -> Rows:
 
 def _values(lowering: Lowering, relation: Values) -> Rows:
     kind = row_type(relation.columns)
-    rows = RowMaker(kind.field_names).rows([list(each) for each in relation.rows])
-    made: Rows = lowering.environment.from_collection(rows, kind)
-    return made
+    rows = RowMaker(kind.field_names).rows([list(row) for row in relation.rows])
+    stream: Rows = lowering.environment.from_collection(rows, kind)
+    return stream
 
 
 def _correlate(lowering: Lowering, relation: Correlate) -> Rows:
@@ -146,8 +146,8 @@ def _correlate(lowering: Lowering, relation: Correlate) -> Rows:
     function = CorrelateRows(
         relation.spec, tuple(kind.field_names), keeps_unmatched=relation.keeps_unmatched
     )
-    made: Rows = lowering.stream(relation.input).flat_map(function, kind)
-    return made.name(f"lateral {relation.spec.name or 'unnest'}")
+    stream: Rows = lowering.stream(relation.input).flat_map(function, kind)
+    return stream.name(f"lateral {relation.spec.name or 'unnest'}")
 
 
 def _filter(lowering: Lowering, relation: Filter) -> Rows:
@@ -165,13 +165,15 @@ def _kept_by_columns(rows: Rows, relation: Filter) -> Rows:
     """Return the rows for which a condition is true that calls functions of columns."""
     columns = relation.input.columns
     condition = SqlColumn(_CONDITION, BOOLEAN)
-    outputs: list[Expression] = [Field("", each.type, at) for at, each in enumerate(columns)]
+    outputs: list[Expression] = [
+        Field("", column.type, index) for index, column in enumerate(columns)
+    ]
     marked = projected_by_columns(
         rows, len(columns), [*outputs, relation.condition], (*columns, condition), "where"
     )
-    kept = evaluated(marked, WhereStep(Field(_CONDITION, BOOLEAN.type_info)), "where")
-    fields = ((each.name, Field(each.name, each.type.type_info)) for each in columns)
-    return evaluated(kept, SelectStep(tuple(fields)), "select")
+    selected = evaluated(marked, WhereStep(Field(_CONDITION, BOOLEAN.type_info)), "where")
+    fields = ((column.name, Field(column.name, column.type.type_info)) for column in columns)
+    return evaluated(selected, SelectStep(tuple(fields)), "select")
 
 
 def _project(lowering: Lowering, relation: Project) -> Rows:
@@ -180,18 +182,18 @@ def _project(lowering: Lowering, relation: Project) -> Rows:
     if any(map(calls_of_columns, relation.outputs)):
         width = len(relation.input.columns)
         return projected_by_columns(rows, width, relation.outputs, relation.columns, "select")
-    reasons = (because_of(each, ScalarExecutor.ARROW) for each in relation.outputs)
-    because = next((each for each in reasons if each is not None), None)
+    reasons = (because_of(output, ScalarExecutor.ARROW) for output in relation.outputs)
+    because = next((reason for reason in reasons if reason is not None), None)
     if because is not None:
-        made = rows.map(ProjectRows(relation.outputs, names), row_type(relation.columns))
-        return made.name(in_python("select", because))
+        selected = rows.map(ProjectRows(relation.outputs, names), row_type(relation.columns))
+        return selected.name(in_python("select", because))
     fields = _names(relation.input)
-    outputs = zip(names, (named(each, fields) for each in relation.outputs), strict=True)
+    outputs = zip(names, (named(output, fields) for output in relation.outputs), strict=True)
     return evaluated(rows, SelectStep(tuple(outputs)), "select")
 
 
 def _names(relation: Relation) -> list[str]:
-    return [each.name for each in relation.columns]
+    return [column.name for column in relation.columns]
 
 
 LOWER: Mapping[type[Relation], Callable[[Lowering, Any], Rows]] = {
@@ -223,6 +225,6 @@ def runs_as_batch(environment: Any, relations: Sequence[Relation]) -> bool:
     graph = environment.graph
     with graph.draft():
         lowering = Lowering(environment)
-        made = [lowering.stream(each).node_id for each in relations]
-        read = map(graph.node, reachable(made, lambda key: graph.node(key).inputs))
+        nodes = [lowering.stream(source).node_id for source in relations]
+        read = map(graph.node, reachable(nodes, lambda key: graph.node(key).inputs))
         return all(node.source.is_bounded for node in read if node.kind == SOURCE)

@@ -54,27 +54,27 @@ _MICROS_OF_TIME = -1_000
 def lower_window(lowering: Any, relation: WindowTable) -> Rows:
     """Return the stream of rows with their windows."""
     rows = lowering.stream(relation.input)
-    made = row_type(relation.columns)
-    names = tuple(made.field_names)
+    kind = row_type(relation.columns)
+    names = tuple(kind.field_names)
     name = relation.spec.function.lower()
     if relation.spec.function != "SESSION":
-        assigned: Rows = rows.flat_map(AssignWindows(relation.spec, names), made)
+        assigned: Rows = rows.flat_map(AssignWindows(relation.spec, names), kind)
         return assigned.name(name)
     function = SessionFunction(relation.spec, row_type(relation.input.columns), names)
-    sessions: Rows = by_columns(rows, relation.partition).process(function, made)
+    sessions: Rows = by_columns(rows, relation.partition).process(function, kind)
     return lowering.stateful(sessions.name(name), relation)  # type: ignore[no-any-return]
 
 
 def lower_window_group(lowering: Any, relation: WindowGroupBy) -> Rows:
     """Return the stream of the groups of windows."""
-    found = relation.rows
-    if not isinstance(found, WindowRows):
-        made = grouped_row_by_row(lowering, relation)
-        return lowering.stateful(made.name("window group by"), relation)  # type: ignore[no-any-return]
-    is_filtered = found.has_sessions and bool(found.conditions)
-    made = _merged(lowering, relation, found, is_filtered=is_filtered)
-    made = lowering.stateful(made.name("window group by"), relation)
-    return _of_any_row(made, relation.columns) if is_filtered else made
+    window_rows = relation.rows
+    if not isinstance(window_rows, WindowRows):
+        grouped = grouped_row_by_row(lowering, relation)
+        return lowering.stateful(grouped.name("window group by"), relation)  # type: ignore[no-any-return]
+    is_filtered = window_rows.has_sessions and bool(window_rows.conditions)
+    grouped = _merged(lowering, relation, window_rows, is_filtered=is_filtered)
+    grouped = lowering.stateful(grouped.name("window group by"), relation)
+    return _of_any_row(grouped, relation.columns) if is_filtered else grouped
 
 
 def _of_any_row(rows: Rows, made: tuple[SqlColumn, ...]) -> Rows:
@@ -82,20 +82,20 @@ def _of_any_row(rows: Rows, made: tuple[SqlColumn, ...]) -> Rows:
     count = columns.Field(_ROWS, BIGINT.type_info)
     none = columns.Literal(0, BIGINT.type_info)
     is_any = columns.Call("greater", (count, none), (), BOOLEAN.type_info)
-    kept = evaluated(rows, WhereStep(is_any), "where")
-    fields = ((each.name, columns.Field(each.name, each.type.type_info)) for each in made)
-    return evaluated(kept, SelectStep(tuple(fields)), "select")
+    filtered = evaluated(rows, WhereStep(is_any), "where")
+    fields = ((column.name, columns.Field(column.name, column.type.type_info)) for column in made)
+    return evaluated(filtered, SelectStep(tuple(fields)), "select")
 
 
 def grouped_row_by_row(lowering: Any, relation: WindowGroupBy) -> Rows:
     """Return groups of rows that have windows: each has the last millisecond of its window as its time."""
     inside = relation.input.columns
-    bounds = (at for at in range(relation.group) if inside[at].window == "end")
+    bounds = (position for position in range(relation.group) if inside[position].window == "end")
     rows = lowering.stream(relation.input)
     rows = rows.transform("window time", rows.get_type(), AtWindowEnd(next(bounds)))
-    made = row_type(relation.columns)
+    kind = row_type(relation.columns)
     read = column_types(inside)
-    parts = group_parts(read, relation.group, relation.calls, made, emits_changes=False)
+    parts = group_parts(read, relation.group, relation.calls, kind, emits_changes=False)
     return _windowed(rows, parts, TumblingEventTimeWindows(1, 0), parts.aggregate, has_bounds=False)
 
 
@@ -121,11 +121,11 @@ def _merged(
 
     If they are filtered, the number of the rows that satisfy the conditions is their last column.
     """
-    kept = [at for at in range(len(found.outputs)) if found.bound(at) is None]
-    keys = sum(at < relation.group for at in kept)
-    calls = [_moved(each, kept) for each in relation.calls]
+    plain = [position for position in range(len(found.outputs)) if found.bound(position) is None]
+    keys = sum(position < relation.group for position in plain)
+    calls = [_moved(call, plain) for call in relation.calls]
     emitted = list(relation.columns)
-    selected = [(relation.input.columns[at], found.outputs[at]) for at in kept]
+    selected = [(relation.input.columns[position], found.outputs[position]) for position in plain]
     conditions = list(found.conditions)
     if is_filtered:
         selected, calls = _filtered(selected, keys, calls, all_of(conditions))
@@ -133,10 +133,12 @@ def _merged(
         emitted.append(SqlColumn(_ROWS, BIGINT))
     table = _selected(lowering, found, conditions, selected)
     rows = lowering.stream(table)
-    made = [c for at, c in enumerate(emitted) if at >= relation.group or at in kept]
-    made_type = row_type(tuple(made))
+    columns_of_rows = [
+        c for position, c in enumerate(emitted) if position >= relation.group or position in plain
+    ]
+    made_type = row_type(tuple(columns_of_rows))
     parts = group_parts(column_types(table.columns), keys, calls, made_type, emits_changes=False)
-    bounds = [found.bound(at) for at in range(relation.group)]
+    bounds = [found.bound(position) for position in range(relation.group)]
     function = parts.aggregate
     assigner: WindowAssigner[Any, Any] = TumblingEventTimeWindows(1, 0)
     if found.spec is not None:
@@ -162,17 +164,19 @@ def _filtered(
     What other rows have is not computed: the condition may be there to leave out what fails.
     """
     assert condition is not None, "there are conditions"
-    filters = {each.filter for each in calls}
+    filters = {call.filter for call in calls}
     outputs = selected[:keys]
-    for at, (column, each) in enumerate(selected[keys:], keys):
-        is_read = isinstance(each, Field) and at not in filters
-        absent = Literal(None, each.type)
-        chosen = each if is_read else Call("case", (condition, each, absent), kind=each.type)
+    for position, (column, output) in enumerate(selected[keys:], keys):
+        is_read = isinstance(output, Field) and position not in filters
+        absent = Literal(None, output.type)
+        chosen = output if is_read else Call("case", (condition, output, absent), kind=output.type)
         outputs.append((column, chosen))
     of_rows = len(outputs)
-    kept = [each if each.filter is not None else replace(each, filter=of_rows) for each in calls]
+    filtered = [
+        call if call.filter is not None else replace(call, filter=of_rows) for call in calls
+    ]
     count = AggregateCall("COUNT", (), BIGINT, BIGINT, filter=of_rows)
-    return [*outputs, (SqlColumn(_ROWS, BOOLEAN), condition)], [*kept, count]
+    return [*outputs, (SqlColumn(_ROWS, BOOLEAN), condition)], [*filtered, count]
 
 
 def _selected(
@@ -186,8 +190,8 @@ def _selected(
         conditions = [Call("not", (absent,), kind=BOOLEAN), *conditions]
     rows = where(table, conditions)
     if selected:
-        made, outputs = zip(*selected, strict=True)
-        return projected(rows, made, outputs)
+        columns_of_rows, outputs = zip(*selected, strict=True)
+        return projected(rows, columns_of_rows, outputs)
     first = table.columns[0]  # rows have a column
     return projected(rows, (first,), (Field(first.name, first.type, 0),))
 
@@ -195,8 +199,8 @@ def _selected(
 def _has_times(lowering: Any, spec: TableWindows, relation: Relation) -> bool:
     """Return whether no row is without a time: timestamps are read from the column, and that refuses NULL."""
     graph = lowering.environment.graph
-    for scan, at in scanned(relation, spec.time):
-        name = scan.columns[at].name
+    for scan, position in scanned(relation, spec.time):
+        name = scan.columns[position].name
         node = graph.node(lowering.stream(scan).node_id)
         while node.kind == EXPRESSIONS and _passes_on(node.function, name):
             node = graph.node(node.inputs[0])
@@ -209,8 +213,10 @@ def _has_times(lowering: Any, spec: TableWindows, relation: Relation) -> bool:
 def _passes_on(chain: ExpressionChain, name: str) -> bool:
     """Return whether a column is that of the same name in the records that a chain reads."""
     selections = (dict(step.outputs) for step in chain.steps if isinstance(step, SelectStep))
-    found = (made.get(name) for made in selections)
-    return all(isinstance(each, columns.Field) and each.name == name for each in found)
+    outputs = (output.get(name) for output in selections)
+    return all(
+        isinstance(expression, columns.Field) and expression.name == name for expression in outputs
+    )
 
 
 def _moved(call: AggregateCall, kept: list[int]) -> AggregateCall:
@@ -225,9 +231,9 @@ def _with_bounds(
     """Return aggregates whose rows have the bounds of windows in their places."""
     (step,) = aggregate.results.steps
     assert isinstance(step, SelectStep), "results are one selection"
-    others: Iterator[columns.Expression] = (each for _, each in step.outputs)
+    others: Iterator[columns.Expression] = (expression for _, expression in step.outputs)
     named = list(made)
-    kind = next(c.type.type_info for c, each in zip(named, bounds, strict=False) if each)
+    kind = next(c.type.type_info for c, bound in zip(named, bounds, strict=False) if bound)
     fired = RowTypeInfo(
         [*aggregate.parts.field_types, kind, kind], [*aggregate.parts.field_names, *WINDOW_BOUNDS]
     )
@@ -235,8 +241,8 @@ def _with_bounds(
     last = columns.Call("shift", (end,), (_MICROS_OF_TIME,))
     of_bounds: dict[str, columns.Expression] = dict(zip(BOUNDS, (start, end, last), strict=True))
     outputs = []
-    for at, column in enumerate(named):
-        bound = bounds[at] if at < len(bounds) else None
+    for position, column in enumerate(named):
+        bound = bounds[position] if position < len(bounds) else None
         value = next(others) if bound is None else typed(of_bounds[bound], fired, "group by")
         outputs.append((column.name, value))
     results = ExpressionChain(fired, (SelectStep(tuple(outputs)),))
