@@ -42,16 +42,16 @@ def relation_of(message: bytes) -> RelationMessage:
     """Return the content of a message R."""
     try:
         (oid,) = _NUMBER.unpack_from(message, 1)
-        schema, at = _name(message, 5)
-        name, at = _name(message, at)
-        identity = chr(message[at])
-        (count,) = _COUNT.unpack_from(message, at + 1)
-        at, columns = at + 3, []
+        schema, position = _name(message, 5)
+        name, position = _name(message, position)
+        identity = chr(message[position])
+        (count,) = _COUNT.unpack_from(message, position + 1)
+        position, columns = position + 3, []
         for _ in range(count):
-            is_key = bool(message[at] & 1)
-            column, at = _name(message, at + 1)
-            type_oid, _ = _COLUMN.unpack_from(message, at)
-            at += _COLUMN.size
+            is_key = bool(message[position] & 1)
+            column, position = _name(message, position + 1)
+            type_oid, _ = _COLUMN.unpack_from(message, position)
+            position += _COLUMN.size
             columns.append(Column(column, type_oid, is_key))
     except (struct.error, IndexError, ValueError) as cause:
         raise Malformed(f"a relation cannot be read: {cause}") from cause
@@ -146,7 +146,7 @@ class TableReader:
         return cls(
             str(TableName(relation.schema, relation.name)),
             columns,
-            tuple(at for at, column in enumerate(columns) if column.is_key),
+            tuple(index for index, column in enumerate(columns) if column.is_key),
             tuple(loader(column.type_oid, beyond) for column in columns),
             relation.identity == "f",
             tuple(column.name for column in columns),
@@ -177,7 +177,7 @@ class TableReader:
         values = self._plain_values(message)
         if values is None:
             return self._any_change(message, lsn, timestamp_ms)
-        key = tuple([values[at] for at in self.key])
+        key = tuple([values[index] for index in self.key])
         row = dict(zip(self.names, values, strict=True))
         return Change(OPS[message[0]], key, None, row, lsn, timestamp_ms, self.table)
 
@@ -196,33 +196,33 @@ class TableReader:
                 or _COUNT.unpack_from(message, 6)[0] != len(loads)
             ):
                 return None
-            at = 8
+            position = 8
             for load in loads:
-                form = message[at]
+                form = message[position]
                 if form == _TEXT:
-                    start = at + 5
-                    at = start + size_at(message, at + 1)[0]
-                    values.append(load(message[start:at]))
+                    start = position + 5
+                    position = start + size_at(message, position + 1)[0]
+                    values.append(load(message[start:position]))
                 elif form == _NULL:
                     values.append(None)
-                    at += 1
+                    position += 1
                 else:
                     return None
         except Exception:  # noqa: BLE001 - see above
             return None
-        return values if at <= len(message) else None
+        return values if position <= len(message) else None
 
     def _any_change(self, message: bytes, lsn: int, timestamp_ms: int) -> Change:
-        kind, at = message[0], 5
+        kind, position = message[0], 5
         old: Texts | None = None
-        is_full = message[at] == _OLD  # a partition may have another identity than its root
+        is_full = message[position] == _OLD  # a partition may have another identity than its root
         new: Texts | None = None
-        if message[at] in (_KEY, _OLD):
-            old, at = texts_of(message, at + 1)
+        if message[position] in (_KEY, _OLD):
+            old, position = texts_of(message, position + 1)
         if kind != _DELETE:
-            if at >= len(message) or message[at] != _NEW:
+            if position >= len(message) or message[position] != _NEW:
                 raise Malformed("a change has no row")
-            new, at = texts_of(message, at + 1)
+            new, position = texts_of(message, position + 1)
         elif old is None:
             raise Malformed("a deletion has no key")
         before = None if old is None else self._row(old, is_whole=is_full)
@@ -242,22 +242,22 @@ class TableReader:
             if is_whole:
                 return dict(zip(names, values, strict=True))
             return {c.name: v for c, v in zip(self.columns, values, strict=True) if c.is_key}
-        kept = [at for at, text in enumerate(texts) if text != UNCHANGED]
-        columns = [self.columns[at] for at in kept]
-        loads = [self.loads[at] for at in kept]
-        values = loaded_row(self.table, columns, loads, [texts[at] for at in kept])
-        known = dict(zip([column.name for column in columns], values, strict=True))
+        changed = [index for index, text in enumerate(texts) if text != UNCHANGED]
+        columns = [self.columns[index] for index in changed]
+        loads = [self.loads[index] for index in changed]
+        values = loaded_row(self.table, columns, loads, [texts[index] for index in changed])
+        new_values = dict(zip([column.name for column in columns], values, strict=True))
         names = [column.name for column in self.columns]
         earlier = {} if before is None else before
         return {
-            name: known[name] if name in known else earlier[name]
+            name: new_values[name] if name in new_values else earlier[name]
             for name in names
-            if name in known or name in earlier
+            if name in new_values or name in earlier
         }
 
     def _key(self, row: dict[str, Any] | None) -> tuple[Any, ...]:
         assert row is not None, "a change has a row"
-        return tuple([row.get(self.columns[at].name) for at in self.key])
+        return tuple([row.get(self.columns[index].name) for index in self.key])
 
 
 def _short_values(load: Load, texts: Sequence[bytes]) -> list[Any]:

@@ -50,20 +50,20 @@ from penstock.version import __version__
 
 def source_uids(plan: PhysicalPlan) -> dict[int, str]:
     """Return source id to uid: the user's, else name and position among equal names."""
-    made = source_names(plan.graph)
-    return {node.id: node.uid or made[node.id].text for node in plan.graph.of_kind(SOURCE)}
+    names = source_names(plan.graph)
+    return {node.id: node.uid or names[node.id].text for node in plan.graph.of_kind(SOURCE)}
 
 
 def numbered_sources(plan: PhysicalPlan) -> frozenset[int]:
     """Return the sources that only their order distinguishes: they have no uid and the same name."""
-    made = source_names(plan.graph)
-    return frozenset(source for source, uid in made.items() if uid.is_numbered)
+    names = source_names(plan.graph)
+    return frozenset(source for source, uid in names.items() if uid.is_numbered)
 
 
 def numbered_uids(plan: PhysicalPlan) -> frozenset[str]:
     """Return the uids of the operators that only their order distinguishes."""
-    made = (node.generated_uid for node in plan.graph.nodes if node.uid is None)
-    return frozenset(uid.text for uid in made if uid is not None and uid.is_numbered)
+    uids = (node.generated_uid for node in plan.graph.nodes if node.uid is None)
+    return frozenset(uid.text for uid in uids if uid is not None and uid.is_numbered)
 
 
 def channel_ends(plan: PhysicalPlan) -> dict[int, tuple[str, str]]:
@@ -108,30 +108,35 @@ class Instructions:
     def of(code: CodeType) -> Instructions:
         """Return those of a code object."""
         bytecode = dis.Bytecode(code)
-        found = [each for each in bytecode if each.opname not in _NO_MEANING]
-        offsets = [each.offset for each in found]
+        instructions = [
+            instruction for instruction in bytecode if instruction.opname not in _NO_MEANING
+        ]
+        offsets = [instruction.offset for instruction in instructions]
         steps: list[tuple[str, Any]] = []
         named: list[tuple[str, ...]] = []
         follows = False
-        for each in found:
-            is_jump = each.opcode in dis.hasjrel or each.opcode in dis.hasjabs
-            argument = bisect_left(offsets, each.argval) if is_jump else each.argval
-            steps.append((each.opname, argument))
-            if each.opname in _OF_GLOBALS:
-                named.append((str(each.argval),))
+        for instruction in instructions:
+            is_jump = instruction.opcode in dis.hasjrel or instruction.opcode in dis.hasjabs
+            argument = bisect_left(offsets, instruction.argval) if is_jump else instruction.argval
+            steps.append((instruction.opname, argument))
+            if instruction.opname in _OF_GLOBALS:
+                named.append((str(instruction.argval),))
                 follows = True
-            elif follows and each.opname in _OF_MEMBERS:
-                named[-1] = (*named[-1], str(each.argval))
+            elif follows and instruction.opname in _OF_MEMBERS:
+                named[-1] = (*named[-1], str(instruction.argval))
             else:
                 follows = False
         handlers = tuple(
             (
-                *(bisect_left(offsets, at) for at in (entry.start, entry.end, entry.target)),
+                *(
+                    bisect_left(offsets, offset)
+                    for offset in (entry.start, entry.end, entry.target)
+                ),
                 entry.depth,
             )
             for entry in getattr(bytecode, "exception_entries", ())
         )
-        inner = (each for each in code.co_consts if isinstance(each, CodeType))
+        inner = (constant for constant in code.co_consts if isinstance(constant, CodeType))
         return Instructions(
             tuple(steps), handlers, tuple(dict.fromkeys(named)), tuple(map(Instructions.of, inner))
         )
@@ -168,10 +173,10 @@ def function_digests(plan: PhysicalPlan) -> dict[str, str]:
 
 def job_digest(plan: PhysicalPlan) -> int:
     """Return one digest of the functions of all operators."""
-    found = sha256()
+    total = sha256()
     for op in _operators(plan):
-        found.update(_of_operator(plan, op))
-    return int.from_bytes(found.digest()[:_JOB_BYTES], "big")
+        total.update(_of_operator(plan, op))
+    return int.from_bytes(total.digest()[:_JOB_BYTES], "big")
 
 
 def changed_functions(plan: PhysicalPlan, known: Mapping[str, str]) -> tuple[OperatorSpec, ...]:
@@ -195,17 +200,17 @@ def _operators(plan: PhysicalPlan) -> Iterator[OperatorSpec]:
 
 def _of_operator(plan: PhysicalPlan, op: OperatorSpec) -> bytes:
     """Return the digest of an operator, computed once for a plan and those made of it."""
-    known = plan.digests.get(id(op))
-    if known is None:
+    entry = plan.digests.get(id(op))
+    if entry is None:
         asked: tuple[Any, ...] = (op.function, op.method, op.key_selectors, op.timestamps)
         version = plan.graph.node(op.id).version
         asked = asked if version is None else (*asked, version)
         try:
-            found = digest((*asked, op.window, op.batches, op.async_io, op.interval, op.join))
+            result = digest((*asked, op.window, op.batches, op.async_io, op.interval, op.join))
         except RecursionError:  # nested deeper than Python calls: equal to all that are
-            found = _hash("too deep")
-        known = plan.digests[id(op)] = op, found  # the object stays, and so does its `id`
-    return known[1]
+            result = _hash("too deep")
+        entry = plan.digests[id(op)] = op, result  # the object stays, and so does its `id`
+    return entry[1]
 
 
 def digest(value: Any) -> bytes:
@@ -225,23 +230,23 @@ class _Digests:
         """Return the digest of a value."""
         if type(value) in _PLAIN:
             return _hash(type(value).__name__, repr(value))
-        known = self._known.get(id(value))
-        if known is not None:
-            return known[1]
+        entry = self._known.get(id(value))
+        if entry is not None:
+            return entry[1]
         if id(value) in self._open:  # it refers to itself
             return _hash("again", type(value).__qualname__, getattr(value, "__qualname__", ""))
         self._open.add(id(value))
         try:
-            found = self._of(value)
+            result = self._of(value)
         finally:
             self._open.discard(id(value))
-        self._known[id(value)] = (value, found)
-        return found
+        self._known[id(value)] = (value, result)
+        return result
 
     def _of(self, value: Any) -> bytes:
         label = type(value).__qualname__
         if isinstance(value, (set, frozenset)):
-            return self._unordered(label, ((each,) for each in value), type(value))
+            return self._unordered(label, ((element,) for element in value), type(value))
         if type(value) is dict:
             return self._unordered(label, value.items())
         if type(value) in {tuple, list}:
@@ -252,8 +257,8 @@ class _Digests:
         return self._of_object(value)
 
     def _unordered(self, label: str, items: Iterable[tuple[Any, ...]], *more: Any) -> bytes:
-        found = sorted(b"".join(map(self.digest, item)) for item in items)
-        return _hash(label, *found, *map(self.digest, more))
+        digests = sorted(b"".join(map(self.digest, item)) for item in items)
+        return _hash(label, *digests, *map(self.digest, more))
 
     def _of_object(self, value: Any) -> bytes:
         try:
@@ -263,23 +268,23 @@ class _Digests:
             return _hash("opaque", self.digest(type(value)))
         if isinstance(saved, str):
             return _hash("global", saved)
-        made, arguments, *rest = saved
+        factory, arguments, *rest = saved
         state, items, pairs = [*rest, None, None, None][:3]
         return _hash(
             "object",
             self.digest(type(value)),
-            *map(self.digest, (made, arguments, state, list(items or ()))),
+            *map(self.digest, (factory, arguments, state, list(items or ()))),
             self._unordered("pairs", pairs or ()),
         )
 
 
 def _hash(*parts: str | bytes) -> bytes:
-    found = sha256()
+    total = sha256()
     for part in parts:
         data = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
-        found.update(b"%d:" % len(data))
-        found.update(data)
-    return found.digest()
+        total.update(b"%d:" % len(data))
+        total.update(data)
+    return total.digest()
 
 
 def _of_function(function: FunctionType) -> Iterable[Any]:
@@ -328,20 +333,20 @@ def _of_class(cls: type) -> Iterable[Any]:
     if _is_of_a_library(cls.__module__):
         return (cls.__module__, cls.__qualname__)
     members = (
-        (name, each) for name, each in sorted(vars(cls).items()) if name not in _NO_BEHAVIOUR
+        (name, value) for name, value in sorted(vars(cls).items()) if name not in _NO_BEHAVIOUR
     )
     return (cls.__qualname__, *cls.__bases__, *(part for member in members for part in member))
 
 
 def _of_code(code: CodeType) -> Iterable[Any]:
-    found = Instructions.of(code)
+    instructions = Instructions.of(code)
     counts = (
         code.co_argcount,
         code.co_posonlyargcount,
         code.co_kwonlyargcount,
         code.co_flags & _FLAGS,
     )
-    return (found.steps, found.handlers, code.co_varnames, counts)
+    return (instructions.steps, instructions.handlers, code.co_varnames, counts)
 
 
 def _name(value: Any) -> Iterable[Any]:

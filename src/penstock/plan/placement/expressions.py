@@ -71,12 +71,12 @@ def place_expressions(plan: PhysicalPlan) -> PhysicalPlan:
                 is_last = merged_for is not None and _is_finished(plan, run, source, merged_for)
                 if assigns is not None and (_has_conditions(op) or is_rolling(plan, merged_for)):
                     is_last = False  # a result lacks times of the records, and those are checked
-                made = PlannedProjection(
+                projection = PlannedProjection(
                     run.index, source.id, op.id, merged_for, assigns, is_finished=is_last
                 )
-                projections.append(made)
+                projections.append(projection)
                 why = f"it directly follows {source.name!r}, whose rows are columns"
-                decisions.append(Decision(subject, _choice(plan, made), why))
+                decisions.append(Decision(subject, _choice(plan, projection), why))
             else:
                 decisions.append(Decision(subject, _WORKER, reason or ""))
     return replace(plan, projections=tuple(projections), decisions=tuple(decisions))
@@ -85,21 +85,28 @@ def place_expressions(plan: PhysicalPlan) -> PhysicalPlan:
 def timestamps_before(plan: PhysicalPlan, op: OperatorSpec) -> OperatorSpec | None:
     """Return the operator before `op` that assigns timestamps of a column, if it feeds nothing else and is all there is."""
     before = [
-        each for level in plan.levels for each in level.operators if op.id in each.fed_operators
+        operator
+        for level in plan.levels
+        for operator in level.operators
+        if op.id in operator.fed_operators
     ]
     if len(before) != 1:
         return None
-    (found,) = before
-    is_only = (found.chained_to, found.channels) == ((op.id,), ())
-    return found if is_only and assigns_column(found) else None
+    (operator,) = before
+    is_only = (operator.chained_to, operator.channels) == ((op.id,), ())
+    return operator if is_only and assigns_column(operator) else None
 
 
 def assigns_column(op: OperatorSpec) -> bool:
     """Return whether an operator assigns timestamps of a column, and does nothing else."""
-    found = op.timestamps
-    if op.kind != TIMESTAMPS or found is None or not isinstance(found.assigner, ColumnTimestamps):
+    strategy = op.timestamps
+    if (
+        op.kind != TIMESTAMPS
+        or strategy is None
+        or not isinstance(strategy.assigner, ColumnTimestamps)
+    ):
         return False
-    return found.make_generator is None and found.idle_ms is None
+    return strategy.make_generator is None and strategy.idle_ms is None
 
 
 def merging_operator(
@@ -114,7 +121,7 @@ def merging_operator(
     """
     if op.chained_to or op.side_outputs or len(op.channels) != 1:
         return None
-    (channel,) = (each for each in plan.channels if each.id == op.channels[0])
+    (channel,) = (channel_ for channel_ in plan.channels if channel_.id == op.channels[0])
     if channel.target_level == SINK_LEVEL or channel.partitioner is not StreamPartitioner.HASH:
         return None
     target = channel.target_operator
@@ -127,7 +134,7 @@ def merging_operator(
     aggregate = function_of(reader)
     if not isinstance(aggregate, KeyedAggregate) or not aggregate.is_merged_alike_by_sql:
         return None
-    folds = (each for each in plan.folds if (each.run, each.operator) == (run.index, target))
+    folds = (fold for fold in plan.folds if (fold.run, fold.operator) == (run.index, target))
     return target if any(Place.SENDER in fold.plan.places for fold in folds) else None
 
 
@@ -183,7 +190,7 @@ def _is_finished(plan: PhysicalPlan, run: RunPlan, source: SourcePlan, target: i
 
 def _is_complete(plan: PhysicalPlan, run: RunPlan, source: int, target: int) -> bool:
     """Return whether the merge of a source by Spark SQL is that of all records that an operator reads."""
-    reading = next(each for each in run.readings if each.source == source)
+    reading = next(reading_ for reading_ in run.readings if reading_.source == source)
     feeding = [
         c for c in plan.channels if c.target_operator == target and c.target_level != SINK_LEVEL
     ]
@@ -191,7 +198,9 @@ def _is_complete(plan: PhysicalPlan, run: RunPlan, source: int, target: int) -> 
 
 
 def _operator(plan: PhysicalPlan, number: int) -> OperatorSpec:
-    return next(each for level in plan.levels for each in level.operators if each.id == number)
+    return next(
+        operator for level in plan.levels for operator in level.operators if operator.id == number
+    )
 
 
 def _expressions(levels: tuple[LevelPlan, ...]) -> Iterator[OperatorSpec]:
@@ -250,7 +259,9 @@ def with_projections(
     """Return the programs of a run without the operators that Spark SQL evaluates, and without levels that have no others."""
     for projection in plan.projections:
         first, *later = programs
-        op = next((each for each in first.operators if each.id == projection.operator), None)
+        op = next(
+            (operator for operator in first.operators if operator.id == projection.operator), None
+        )
         if projection.run != run.index or op is None:
             continue
         programs = (_projected(first, projection, op), *later)
@@ -258,7 +269,7 @@ def with_projections(
         if projection.is_finished:
             programs = _finished(plan, programs, projection, op.channels)
         elif target is not None and _is_complete(plan, run, projection.source, target):
-            programs = tuple(_merged(each, target, op.channels) for each in programs)
+            programs = tuple(_merged(program, target, op.channels) for program in programs)
             if projection.timestamps is None and _is_local(programs, target, op.channels):
                 programs = (programs[0], replace(programs[1], is_local=True))
     return programs
@@ -269,15 +280,15 @@ def _is_local(programs: tuple[LevelProgram, ...], reader: int, between: tuple[in
     if len(programs) != 2:  # noqa: PLR2004 - level 0 and its own
         return False
     later = programs[1]
-    if [each.id for each in later.operators] != [reader]:
+    if [operator.id for operator in later.operators] != [reader]:
         return False
     (op,) = later.operators
     has_more = op.chained_to or op.side_outputs or later.local_channels
-    reads, writes = {each.id for each in later.inputs}, later.outputs
+    reads, writes = {channel.id for channel in later.inputs}, later.outputs
     return (
         not has_more
         and reads == {*between}
-        and all(each.target_level == SINK_LEVEL for each in writes)
+        and all(channel.target_level == SINK_LEVEL for channel in writes)
     )
 
 
@@ -307,10 +318,16 @@ def _projected(
 ) -> LevelProgram:
     """Return the program of level 0 without an operator, whose readers get the records of the source."""
     source = projection.source
-    copies = {key: each for key, each in program.source_copies.items() if key != source}
+    copies = {
+        key: copies_of_source
+        for key, copies_of_source in program.source_copies.items()
+        if key != source
+    }
     if op.copies != NO_COPIES:
         copies[source] = op.copies
-    types = {key: each for key, each in program.source_types.items() if key != source}
+    types = {
+        key: type_of_source for key, type_of_source in program.source_types.items() if key != source
+    }
     if projection.timestamps is not None:
         return replace(
             program,
@@ -320,7 +337,7 @@ def _projected(
         )
     return replace(
         program,
-        operators=tuple(each for each in program.operators if each.id != op.id),
+        operators=tuple(operator for operator in program.operators if operator.id != op.id),
         source_operators=program.source_operators | {source: op.chained_to},
         source_channels=program.source_channels | {source: op.channels},
         source_types=types,
@@ -338,15 +355,17 @@ def _finished(
     assert projection.merged_for is not None, "results are of merged parts"
     reader = _operator(plan, projection.merged_for)
     to_sinks = tuple(replace(c, source_level=0) for c in plan.channels if c.id in reader.channels)
-    first, *later = (_without_reader(each, reader, between) for each in programs)
+    first, *later = (_without_reader(program, reader, between) for program in programs)
     source = projection.source
-    assigns = next((each for each in first.operators if each.id == projection.timestamps), None)
-    kept = tuple(each for each in first.operators if each is not assigns)
+    assigns = next(
+        (operator for operator in first.operators if operator.id == projection.timestamps), None
+    )
+    operators = tuple(operator for operator in first.operators if operator is not assigns)
     assert reader.copies == NO_COPIES, "no operator keeps results of Spark SQL"
-    copies = {key: each for key, each in first.source_copies.items() if key != source}
+    copies = {key: value for key, value in first.source_copies.items() if key != source}
     first = replace(
         first,
-        operators=kept,
+        operators=operators,
         source_operators=first.source_operators | {source: ()},
         source_channels=first.source_channels | {source: reader.channels},
         outputs=(*first.outputs, *to_sinks),
@@ -365,17 +384,23 @@ def _without_reader(
     gone = {*between, *reader.channels}
     return replace(
         program,
-        operators=tuple(each for each in program.operators if each.id != reader.id),
-        inputs=tuple(each for each in program.inputs if each.id not in gone),
-        outputs=tuple(each for each in program.outputs if each.id not in gone),
-        watermark_groups={k: each for k, each in program.watermark_groups.items() if k not in gone},
+        operators=tuple(operator for operator in program.operators if operator.id != reader.id),
+        inputs=tuple(channel for channel in program.inputs if channel.id not in gone),
+        outputs=tuple(channel for channel in program.outputs if channel.id not in gone),
+        watermark_groups={
+            k: group for k, group in program.watermark_groups.items() if k not in gone
+        },
     )
 
 
 def _without(program: LevelProgram, op: OperatorSpec) -> Iterator[OperatorSpec]:
     """Yield the operators without one of expressions; the one before it writes to its channels."""
-    for each in program.operators:
-        if each.id == op.id:
+    for operator in program.operators:
+        if operator.id == op.id:
             continue
-        follows = op.id in each.chained_to
-        yield replace(each, chained_to=op.chained_to, channels=op.channels) if follows else each
+        follows = op.id in operator.chained_to
+        yield (
+            replace(operator, chained_to=op.chained_to, channels=op.channels)
+            if follows
+            else operator
+        )

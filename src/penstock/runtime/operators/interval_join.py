@@ -58,8 +58,10 @@ class IntervalBuffer:
         self._has_marks = self._pads and not self._is_done
         if self._has_marks and element.need_conversion():
             element = Types.TUPLE([element, Types.BOOLEAN()])
-        kept = Types.LIST(element) if element.need_conversion() else Types.PICKLED_BYTE_ARRAY()
-        schema = StateSchema(StateKind.MAP, kept, Types.LONG())
+        stored_type = (
+            Types.LIST(element) if element.need_conversion() else Types.PICKLED_BYTE_ARRAY()
+        )
+        schema = StateSchema(StateKind.MAP, stored_type, Types.LONG())
         name = INTERVAL_BUFFERS[side]
         self._table = scope.store.table(uid, name, schema)
         self._ends = scope.store.timers(uid, f"{name}_ends")
@@ -79,12 +81,12 @@ class IntervalBuffer:
         """Add a record, unless it is already complete."""
         if self._is_done and has_matched:
             return
-        found = self._lists.get(time)
-        if found is None:
-            found = self._lists[time] = list(self._part.get(self._context.key, time, ()))
-            if self._times is not None and not found:
+        entries = self._lists.get(time)
+        if entries is None:
+            entries = self._lists[time] = list(self._part.get(self._context.key, time, ()))
+            if self._times is not None and not entries:
                 insort(self._times, time)
-        found.append((value, has_matched) if self._has_marks else value)
+        entries.append((value, has_matched) if self._has_marks else value)
         self._changed.add(time)
 
     def between(self, first: int, last: int) -> Iterator[tuple[int, list[Any]]]:
@@ -94,20 +96,20 @@ class IntervalBuffer:
             stored = self._part.subkeys(self._context.key)
             times = self._times = sorted({*stored, *self._lists})
         for time in times[bisect_left(times, first) : bisect_right(times, last)]:
-            found = self._lists.get(time)
-            if found is None:
-                found = self._lists[time] = list(self._part.get(self._context.key, time))
-            yield time, [record for record, _ in found] if self._has_marks else found
+            entries = self._lists.get(time)
+            if entries is None:
+                entries = self._lists[time] = list(self._part.get(self._context.key, time))
+            yield time, [record for record, _ in entries] if self._has_marks else entries
 
     def have_matched(self, time: int, places: list[int]) -> None:
         """Record that those of a time at some places of its list have matched."""
-        found = self._lists[time]
+        entries = self._lists[time]
         if self._is_done:
             gone = set(places)
-            self._lists[time] = [each for at, each in enumerate(found) if at not in gone]
+            self._lists[time] = [entry for index, entry in enumerate(entries) if index not in gone]
         elif self._has_marks:
-            for at in places:
-                found[at] = (found[at][0], True)
+            for index in places:
+                entries[index] = (entries[index][0], True)
         else:
             return
         self._changed.add(time)
@@ -118,24 +120,24 @@ class IntervalBuffer:
         Return those without a match that are passed on, with the times at which they ended to wait.
         """
         last = watermark - self._reach
-        gone = sorted(known for known in self._lists if known <= last)
-        lists = {known: self._lists.pop(known) for known in gone}
+        gone = sorted(time for time in self._lists if time <= last)
+        lists = {time: self._lists.pop(time) for time in gone}
         self._changed.difference_update(gone)
         if self._times is not None:
             del self._times[: bisect_right(self._times, last)]
         return [
-            (known + self._reach, record)
-            for known, found in lists.items()
-            for record in self._unmatched(found)
+            (time + self._reach, record)
+            for time, entries in lists.items()
+            for record in self._unmatched(entries)
         ]
 
     def write(self) -> None:
         """Store what has changed of the current key."""
         context = self._context
         for time in sorted(self._changed):
-            found = self._lists[time]
-            if found:
-                self._part.put(context.key, time, found)
+            entries = self._lists[time]
+            if entries:
+                self._part.put(context.key, time, entries)
                 self._ends.add(context.group, context.key, time + self._reach)
             else:
                 self._part.remove(context.key, time)
@@ -280,13 +282,13 @@ class IntervalJoinOperator(BuffersInputs):
             return
         for time, number, value in entries:
             first, last = self._reach[number]
-            found = self._buffers[1 - number].between(time + first, time + last)
+            matches = self._buffers[1 - number].between(time + first, time + last)
             if not self._is_plain:
-                has_matched = self._match(number, (time, value), found)
+                has_matched = self._match(number, (time, value), matches)
                 self._buffers[number].add(time, value, has_matched=has_matched)
                 continue
             self._buffers[number].add(time, value)
-            for other_time, others in found:
+            for other_time, others in matches:
                 self._call(_pairs(number, value, others), number, time, other_time)
 
     def _match(
@@ -297,14 +299,16 @@ class IntervalJoinOperator(BuffersInputs):
         (time, value), has_matched = own, False
         for other_time, others in found:
             pairs = list(_pairs(number, value, others))
-            places = [at for at, pair in enumerate(pairs) if condition is None or condition(*pair)]
+            places = [
+                index for index, pair in enumerate(pairs) if condition is None or condition(*pair)
+            ]
             if not places:
                 continue
             self._buffers[1 - number].have_matched(other_time, places)
             if existence is None:
-                self._call((pairs[at] for at in places), number, time, other_time)
+                self._call((pairs[index] for index in places), number, time, other_time)
             elif existence is Existence.SEMI and (number or not has_matched):
-                lefts = (pairs[at][0] for at in (places if number else places[:1]))
+                lefts = (pairs[index][0] for index in (places if number else places[:1]))
                 self._call(((left, None) for left in lefts), number, time, other_time)
             has_matched = True
         return has_matched

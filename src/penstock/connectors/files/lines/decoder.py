@@ -79,14 +79,14 @@ def _csv_finder(form: CsvForm) -> Callable[[bytes], Iterator[tuple[int, int]]]:
     line_end = re.compile(rb"\r\n|\n|\r|\Z")
 
     def find(data: bytes) -> Iterator[tuple[int, int]]:
-        at, size = 0, len(data)
-        while at < size:
-            found = record.match(data, at)
-            assert found is not None, "an empty record matches everywhere"
-            yield at, found.end()
-            ended = line_end.match(data, found.end())
+        position, size = 0, len(data)
+        while position < size:
+            match = record.match(data, position)
+            assert match is not None, "an empty record matches everywhere"
+            yield position, match.end()
+            ended = line_end.match(data, match.end())
             assert ended is not None, "a record goes on to it"
-            at = ended.end()
+            position = ended.end()
 
     return find
 
@@ -103,36 +103,36 @@ def _json_records(data: bytes) -> Iterator[tuple[int, int]]:
 def _values(data: bytes) -> Iterator[tuple[int, int]]:
     """Yield arrays and objects that are inside of no other, and what is between them with the one behind it."""
     depth, begin = 0, _next(data, 0)
-    for found in _json_marks(data, begin):
-        mark = found[0]
+    for match in _json_marks(data, begin):
+        mark = match[0]
         depth += (mark in _OPENING) - (mark in _CLOSING)
         if depth < 0:
             break
         if depth == 0 and mark in _CLOSING:
-            yield begin, found.end()
-            begin = _next(data, found.end())
+            yield begin, match.end()
+            begin = _next(data, match.end())
     if begin < len(data):
         yield begin, len(data)
 
 
 def _elements(data: bytes, begin: int, end: int) -> Iterator[tuple[int, int]]:
     """Yield the elements of an array; one that is missing is the mark behind it."""
-    depth, at = 0, _next(data, begin + 1)
-    for found in _json_marks(data, begin, end):
-        mark = found[0]
+    depth, position = 0, _next(data, begin + 1)
+    for match in _json_marks(data, begin, end):
+        mark = match[0]
         depth += (mark in _OPENING) - (mark in _CLOSING)
         if depth == 1 and mark == b",":
-            yield at, max(at + 1, found.start())
-            at = _next(data, found.end())
-    is_empty = at == end - 1 and data[begin + 1 : at].strip() == b""
+            yield position, max(position + 1, match.start())
+            position = _next(data, match.end())
+    is_empty = position == end - 1 and data[begin + 1 : position].strip() == b""
     if not is_empty:
-        yield at, max(at + 1, end - 1)
+        yield position, max(position + 1, end - 1)
 
 
 def _next(data: bytes, at: int) -> int:
     """Return the position of the first byte from a position on that is no blank."""
-    found = _no_blank(data, at)
-    return len(data) if found is None else found.start()
+    match = _no_blank(data, at)
+    return len(data) if match is None else match.start()
 
 
 _BLOCK = 512 << 10
@@ -169,14 +169,14 @@ def _behind_mark(file: BinaryIO) -> int:
 def _behind_line(file: BinaryIO, start: int) -> int:
     """Return the first byte behind the line that a byte is in."""
     file.seek(start)
-    at = start
+    position = start
     while block := file.read(_LOOK):
-        found = _line_end(block)
-        if found is not None:
-            is_cut = found[0] == b"\r" and found.end() == len(block)
-            return at + found.end() + (is_cut and file.read(1) == b"\n")
-        at += len(block)
-    return at
+        match = _line_end(block)
+        if match is not None:
+            is_cut = match[0] == b"\r" and match.end() == len(block)
+            return position + match.end() + (is_cut and file.read(1) == b"\n")
+        position += len(block)
+    return position
 
 
 def _behind_last_line(data: bytes) -> int:
@@ -254,9 +254,9 @@ class LineDecoder:
             if (path, start) != (self._piece.path, self._piece.start):
                 self._piece = _Piece(path, start)
             for numbers, some in self._numbered(values.slice(first, last - first)):
-                made = self._of_piece(numbers, some)
-                if made is not None:
-                    yield made
+                records = self._of_piece(numbers, some)
+                if records is not None:
+                    yield records
 
     def _read(self, path: str, start: int, end: int) -> Iterator[pa.RecordBatch | list[Any]]:
         """Yield columns or records of a piece of a local file."""
@@ -272,9 +272,9 @@ class LineDecoder:
             count = data.count(b"\n") + 1
             numbers = range(piece.lines + 1, piece.lines + 1 + count)
             piece.lines += count
-            made = self._of_block(numbers, data)
-            if made is not None:
-                yield made
+            records = self._of_block(numbers, data)
+            if records is not None:
+                yield records
         if self.count is not None:
             self.count(piece.lines)
 
@@ -320,7 +320,7 @@ class LineDecoder:
         if form.format == "json" or len(fields.names) > 1:
             has_text = pc.greater(pc.binary_length(lines), 0)
             if pc.all(has_text).as_py() is False:
-                numbers = [numbers[at] for at in pc.indices_nonzero(has_text).to_pylist()]
+                numbers = [numbers[index] for index in pc.indices_nonzero(has_text).to_pylist()]
                 lines = lines.filter(has_text)
         if not len(lines):
             return None
@@ -333,23 +333,23 @@ class LineDecoder:
         self, fields: _FieldsOfFile, numbers: Sequence[int], lines: list[bytes]
     ) -> pa.RecordBatch | list[Any]:
         records = []
-        for at, line in zip(numbers, lines, strict=True):
+        for number, line in zip(numbers, lines, strict=True):
             try:
                 records.append(fields.record(self._text(line)))
             except TextError as cause:
-                raise self._refused(at, str(cause)) from None
-        made: list[Any] = row_factory(tuple(fields.all_names))(map(fields.completed, records))
-        return made if fields.needs_records else fields.batch(made)
+                raise self._refused(number, str(cause)) from None
+        rows: list[Any] = row_factory(tuple(fields.all_names))(map(fields.completed, records))
+        return rows if fields.needs_records else fields.batch(rows)
 
     def _texts(self, lines: list[bytes], number: int) -> list[Any]:
         try:
             return [line.decode(self.form.encoding) for line in lines]
         except UnicodeDecodeError:
-            for at, line in enumerate(lines, number):
+            for index, line in enumerate(lines, number):
                 try:
                     self._text(line)
                 except TextError as cause:
-                    raise self._refused(at, str(cause)) from None
+                    raise self._refused(index, str(cause)) from None
             raise
 
     def _text(self, line: bytes) -> str:
@@ -379,14 +379,14 @@ class LineDecoder:
         if self.form.skips_header:
             return
         try:
-            found = [text for text, _ in fields.syntax.split(self._text(line))]
+            header = [text for text, _ in fields.syntax.split(self._text(line))]
         except TextError as cause:
             raise self._refused(1, str(cause)) from None
-        if found == fields.names:
+        if header == fields.names:
             return
-        problem = f"the header is {', '.join(found)}, and the declared columns are {', '.join(fields.names)}"
+        problem = f"the header is {', '.join(header)}, and the declared columns are {', '.join(fields.names)}"
         hint = "Declare the columns in the order of the header; or header=False if the files have none."
-        if found[:1] == [""]:
+        if header[:1] == [""]:
             hint = (
                 "The first column has no name, as pandas writes the index: write with to_csv(index=False), or "
                 "skip headers with options={'enforceSchema': 'true'} and declare a column for it."
@@ -396,20 +396,20 @@ class LineDecoder:
     def _fields_of(self, path: str) -> _FieldsOfFile:
         assert self.form.type_info is not None, "lines of text have no fields"
         known_names = self.form.type_info.field_names
-        found = _partitions(path, self.form.depth)
-        chosen = {name: text for name, text in found.items() if name in known_names}
+        values = _partitions(path, self.form.depth)
+        chosen = {name: text for name, text in values.items() if name in known_names}
         key = tuple(chosen.items())
-        known = self._files.get(key)
-        if known is None:
+        fields = self._files.get(key)
+        if fields is None:
             try:
-                known = self._files[key] = _FieldsOfFile(self.form, chosen)
+                fields = self._files[key] = _FieldsOfFile(self.form, chosen)
             except TextError as cause:
                 raise SourceError(
                     f"{path}: {cause}, which the name of its directory has",
                     hint="Rename the directory, or declare the column as a string.",
                     origin=self.origin,
                 ) from None
-        return known
+        return fields
 
 
 def _pieces(paths: Any, starts: Any) -> Iterator[tuple[str, int, int, int]]:
@@ -429,8 +429,8 @@ def _pieces(paths: Any, starts: Any) -> Iterator[tuple[str, int, int, int]]:
 
 def _partitions(path: str, depth: int) -> dict[str, str | None]:
     """Return the columns that the names of a file's directories have, of those below a depth."""
-    found = columns_of_buckets(names_of_path(path)[depth:-1])
-    return {unquote(name): None if text is None else unquote(text) for name, text in found.items()}
+    values = columns_of_buckets(names_of_path(path)[depth:-1])
+    return {unquote(name): None if text is None else unquote(text) for name, text in values.items()}
 
 
 class _FieldsOfFile:

@@ -127,12 +127,12 @@ class EpochPlanner:
         records = sum(step.records for step in steps)
         if self.work.has_one_reader(records):
             rows = [(0, row) for _, row in rows]
-        at_end: list[Part] = [each.reading for each in steps if each.reading.is_at_end(each.end)]
-        at_end += [each.reading for each in spans if each.reading.is_at_end(each.last)]
-        begun = [each for each in map(self._behind, at_end) if each is not None]
-        rows += [(0, _control("next", each.source)) for each in begun]
-        complete = {each.source for each in at_end} - {each.source for each in begun}
-        ending = {each.source for each in self._all if drains or each.ends}
+        at_end: list[Part] = [step.reading for step in steps if step.reading.is_at_end(step.end)]
+        at_end += [span.reading for span in spans if span.reading.is_at_end(span.last)]
+        begun = [part for part in map(self._behind, at_end) if part is not None]
+        rows += [(0, _control("next", part.source)) for part in begun]
+        complete = {part.source for part in at_end} - {part.source for part in begun}
+        ending = {reading.source for reading in self._all if drains or reading.ends}
         ends = ending - at.ended if drains else (ending & complete) - at.ended
         rows += [(0, _control("end", source)) for source in sorted(ends)]
         is_complete = len(complete) == len(self._parts)
@@ -143,58 +143,58 @@ class EpochPlanner:
         if is_first or is_due:
             rows.append((0, _control("start" if is_first else "tick")))
         files = {
-            (each.reading.source, each.reading.part): (each.first, each.last)
-            for each in spans
-            if each.first < each.last
+            (span.reading.source, span.reading.part): (span.first, span.last)
+            for span in spans
+            if span.first < span.last
         }
         if not rows and not files:
             return None
-        made = _after(at, steps, spans, begun)
-        made = replace(made, ended=at.ended | ends, is_handed_over=hands_over)
+        after = _after(at, steps, spans, begun)
+        after = replace(after, ended=at.ended | ends, is_handed_over=hands_over)
         # Snapshots and the first epoch, which seeds logs, are work that no earlier epoch can predict.
         is_usual = event is None and not is_first and not files
         is_single_task = is_usual and self.work.is_single_task(records)
-        return PlannedEpoch(self._tasks(rows), made, event, is_single_task, files)
+        return PlannedEpoch(self._tasks(rows), after, event, is_single_task, files)
 
     def _now(self, at: EpochPositions) -> list[Part]:
         """Return the part that each source reads."""
         return [
-            next(each for each in parts if each.part == at.parts.get(source, parts[0].part))
+            next(part for part in parts if part.part == at.parts.get(source, parts[0].part))
             for source, parts in self._parts.items()
         ]
 
     def _files_now(self, at: EpochPositions) -> list[FileReading]:
-        return [each for each in self._now(at) if isinstance(each, FileReading)]
+        return [reading for reading in self._now(at) if isinstance(reading, FileReading)]
 
     def _behind(self, reading: Part) -> Part | None:
         """Return the part of a source behind another one, None if that is the last of the run."""
-        later = (each for each in self._parts[reading.source] if each.part > reading.part)
+        later = (part for part in self._parts[reading.source] if part.part > reading.part)
         return next(later, None)
 
     @property
     def may_block(self) -> bool:
         """True if planning calls a source that may take long to answer."""
-        return bool(self.files) or any(each.tail is not None for each in self.readings)
+        return bool(self.files) or any(reading.tail is not None for reading in self.readings)
 
     def open(self, at: EpochPositions) -> None:
         """Begin behind the last recorded epoch."""
         self._open = set(self._files_now(at))
-        for each in self._open:
-            each.open(*at.at[each.source])
+        for reading in self._open:
+            reading.open(*at.at[reading.source])
 
     def close(self) -> None:
         """End what reading files has begun."""
-        for each in self.files:
-            each.close()
+        for file_reading in self.files:
+            file_reading.close()
 
     def note_recorded(self, at: EpochPositions) -> None:
         """Note that an epoch was recorded, and its positions; a source may go on with files behind it."""
-        for each in self._files_now(at):
-            if each in self._open:
-                each.forget_before(*at.at[each.source])
+        for reading in self._files_now(at):
+            if reading in self._open:
+                reading.forget_before(*at.at[reading.source])
             else:
-                each.open(*at.at[each.source])
-                self._open.add(each)
+                reading.open(*at.at[reading.source])
+                self._open.add(reading)
 
     def is_complete(self, at: EpochPositions) -> bool:
         """Return whether the run has ended at these positions."""
@@ -204,20 +204,20 @@ class EpochPlanner:
 
     def is_in_backlog(self, at: EpochPositions) -> bool:
         """Return whether a source has further parts behind the one that it reads."""
-        return any(each.is_history for each in self._now(at))
+        return any(reading.is_history for reading in self._now(at))
 
     def by_name(self, at: EpochPositions) -> dict[tuple[int, int], dict[str, int]]:
         """Return the next position of every split by its id, by (source id, part), of parts that have been begun and have ids."""
-        found = {}
+        names_of_parts = {}
         for now in self._now(at):
-            for each in self._parts[now.source]:
-                if isinstance(each, FileReading) or each.names is None or each.part > now.part:
+            for part in self._parts[now.source]:
+                if isinstance(part, FileReading) or part.names is None or part.part > now.part:
                     continue
-                names, reached = each.names, tuple(stop or 0 for _, stop in each.splits)
-                if each is now:
+                names, reached = part.names, tuple(stop or 0 for _, stop in part.splits)
+                if part is now:
                     names, reached = at.names[now.source], at.at[now.source]
-                found[now.source, each.part] = dict(zip(names, reached, strict=True))
-        return found
+                names_of_parts[now.source, part.part] = dict(zip(names, reached, strict=True))
+        return names_of_parts
 
     def seconds_to_next(self, at: EpochPositions) -> float | None:
         """Return the time until a source has records; None if it is unknown, or none will have any.
@@ -226,25 +226,25 @@ class EpochPlanner:
         second, and an idle job would do nothing else.
         """
         waits = [
-            self.budgets.seconds_to_next(each)
-            for each in self._now(at)
-            if isinstance(each, SplitReading) and each.has_more(at.at[each.source])
+            self.budgets.seconds_to_next(reading)
+            for reading in self._now(at)
+            if isinstance(reading, SplitReading) and reading.has_more(at.at[reading.source])
         ]
-        if any(each.files_left(*at.at[each.source]) for each in self._files_now(at)):
+        if any(reading.files_left(*at.at[reading.source]) for reading in self._files_now(at)):
             waits.append(0.0)
         return min(waits, default=None)
 
     def records_left(self, at: EpochPositions) -> int | None:
         """Return the pending records of all sources that count them; None without such a source, or if one counts bytes."""
         left = [
-            (each, at.at[each.source] if now else each.begin)
-            for each, now in self._left(at, self.readings)
+            (reading, at.at[reading.source] if now else reading.begin)
+            for reading, now in self._left(at, self.readings)
         ]
-        if not all(each.is_counted(positions) for each, positions in left):
+        if not all(reading.is_counted(positions) for reading, positions in left):
             return None
-        known = [each.records_left(positions) for each, positions in left]
-        found = [records for records in known if records is not None]
-        return sum(found) if found else None
+        counts = [reading.records_left(positions) for reading, positions in left]
+        record_counts = [records for records in counts if records is not None]
+        return sum(record_counts) if record_counts else None
 
     def records_waiting(self, at: EpochPositions) -> Mapping[int, Mapping[str, int]]:
         """Return source id to split to pending records, of logs that have some; looked up once a second.
@@ -255,30 +255,31 @@ class EpochPlanner:
         if now >= self._next_waiting:
             self._next_waiting = now + _WAITING_SECONDS
             self._waiting = {
-                each.source: waiting
-                for each, is_now in self._left(at, self.readings)
+                reading.source: waiting
+                for reading, is_now in self._left(at, self.readings)
                 if is_now
-                and each.tail is not None
-                and each.tail.is_counted
-                and (waiting := each.tail.records_waiting(at.at[each.source]))
+                and reading.tail is not None
+                and reading.tail.is_counted
+                and (waiting := reading.tail.records_waiting(at.at[reading.source]))
             }
         return self._waiting
 
     def files_left(self, at: EpochPositions) -> int | None:
         """Return the pending files of all sources, None if no source measures them, or one was not listed yet."""
-        files = [each for each in self.files if each.measures_input]
+        files = [reading for reading in self.files if reading.measures_input]
         left = self._left(at, files)
-        if not files or not all(each.is_counted for each, now in left if now):
+        if not files or not all(reading.is_counted for reading, now in left if now):
             return None
         return sum(
-            each.files_left(*(at.at[each.source] if now else each.begin)) for each, now in left
+            reading.files_left(*(at.at[reading.source] if now else reading.begin))
+            for reading, now in left
         )
 
     def _left(self, at: EpochPositions, parts: Sequence[P]) -> list[tuple[P, bool]]:
         """Return the parts that are not behind a source, and whether it reads them now."""
-        now = {each.source: each.part for each in self._now(at)}
+        now = {reading.source: reading.part for reading in self._now(at)}
         return [
-            (each, each.part == now[each.source]) for each in parts if each.part >= now[each.source]
+            (part, part.part == now[part.source]) for part in parts if part.part >= now[part.source]
         ]
 
     def note_read(self, records: Mapping[int, int]) -> None:
@@ -297,7 +298,11 @@ class EpochPlanner:
         elapsed, self._last_call = now - self._last_call, now
         self._steps, self._spans = [], []
         readings = self._now(at)
-        reads = [each for each in readings if each.source not in at.ended and not _awaits(each)]
+        reads = [
+            reading
+            for reading in readings
+            if reading.source not in at.ended and not _awaits(reading)
+        ]
         shares = self.budgets.shares(reads)
         for reading in readings:
             share = shares.get(reading.source)
@@ -305,13 +310,13 @@ class EpochPlanner:
                 (first,) = at.at[reading.source]
                 self._spans.append(_Span(reading, first, reading.advance(first, share)))
                 continue
-            seen = reading.readable(at.at[reading.source], at.names.get(reading.source))
-            budget = self.budgets.of(reading, seen.at, elapsed, share)
+            readable = reading.readable(at.at[reading.source], at.names.get(reading.source))
+            budget = self.budgets.of(reading, readable.at, elapsed, share)
             if is_first and self.first_records:
                 budget = min(budget, self.first_records)
-            end, records = reading.advance(seen, budget)
+            end, records = reading.advance(readable, budget)
             self.budgets.spend(reading, records)
-            self._steps.append(_Step(reading, seen.at, end, seen.names, records))
+            self._steps.append(_Step(reading, readable.at, end, readable.names, records))
 
     @property
     def _all(self) -> tuple[Part, ...]:
@@ -348,12 +353,12 @@ def _after(
     after |= {span.reading.source: (span.last,) for span in spans}
     named = {step.reading.source: tuple(step.names) for step in steps if step.names is not None}
     names = {**at.names, **named}
-    for each in begun:
-        after[each.source] = each.begin
-        names.pop(each.source, None)
-        if each.names is not None:
-            names[each.source] = each.names
-    parts = {**at.parts, **{each.source: each.part for each in begun}}
+    for part in begun:
+        after[part.source] = part.begin
+        names.pop(part.source, None)
+        if part.names is not None:
+            names[part.source] = part.names
+    parts = {**at.parts, **{part.source: part.part for part in begun}}
     return EpochPositions(after, names=names, parts=parts)
 
 
@@ -389,9 +394,9 @@ class PlannerAnswer:
     seconds_to_next: float | None
 
 
-def answer_of(planner: EpochPlanner, at: EpochPositions, **how: Any) -> PlannerAnswer:
+def answer_of(planner: EpochPlanner, at: EpochPositions, **options: Any) -> PlannerAnswer:
     """Return the next epoch, and what is left behind it."""
-    planned = planner.next(at, **how)
+    planned = planner.next(at, **options)
     after = at if planned is None else planned.after
     waits = planner.seconds_to_next(at) if planned is None else None
     records, files = planner.records_left(after), planner.files_left(after)
