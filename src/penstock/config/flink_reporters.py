@@ -105,8 +105,7 @@ def _log(found: FlinkReporters, name: str, own: Mapping[str, str]) -> FlinkRepor
     return replace(found, log_interval=interval)
 
 
-def _unknown(found: FlinkReporters, name: str, own: Mapping[str, str]) -> FlinkReporters:
-    del own
+def _unknown(found: FlinkReporters, name: str, _own: Mapping[str, str]) -> FlinkReporters:
     return _ineffective(
         found,
         name,

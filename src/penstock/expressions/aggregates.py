@@ -155,8 +155,7 @@ def aggregate_of(aggregate: AggregateExpression, argument: Expression | None) ->
     return make(aggregate.argument, argument, *aggregate.parameters)
 
 
-def _count(tree: Expression | None, argument: Expression | None) -> Aggregate:
-    del argument
+def _count(tree: Expression | None, _argument: Expression | None) -> Aggregate:
     one: Expression = Literal(1)
     if tree is not None:
         one = Call("case", (Call("is_null", (tree,)), Literal(0), one))
@@ -307,10 +306,9 @@ _OF_DIGITS = frozenset({"bits", "limbs", "decimal_limbs"})
 
 
 def _of_user(
-    tree: Expression | None, argument: Expression | None, name: str, *call: Any
+    tree: Expression | None, _argument: Expression | None, name: str, *call: Any
 ) -> Aggregate:
     """Return an aggregate function of the user: calls, which are appended."""
-    del argument
     assert tree is not None, "it has an argument"
     return Aggregate(
         (Part(f"user {name}", "list", tree),), lambda parts: Call("user_result", parts, call)

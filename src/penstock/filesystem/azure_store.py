@@ -68,9 +68,8 @@ def container_client(settings: AzureSettings, bucket: str) -> Any:
 
 
 @lru_cache(maxsize=8)
-def _service(login: AzureLogin, host: str, attempts: int, process: int) -> Any:
+def _service(login: AzureLogin, host: str, attempts: int, _process: int) -> Any:
     """Return a client; a forked process gets one of its own, because connections must not be shared."""
-    del process
     check_installed(AZURE, "a path of Azure")
     blob = import_module("azure.storage.blob")
     address = login.endpoint or f"https://{host.replace('.dfs.', '.blob.', 1)}"

@@ -75,9 +75,8 @@ def google_retries(settings: GoogleSettings) -> Any:
 
 
 @lru_cache(maxsize=8)
-def _client(settings: GoogleSettings, process: int) -> Any:
+def _client(settings: GoogleSettings, _process: int) -> Any:
     """Return a client; a forked process gets one of its own, because connections must not be shared."""
-    del process
     check_installed(GOOGLE, "a path of Google Cloud Storage")
     storage = import_module("google.cloud.storage")
     options = {} if settings.endpoint is None else {"api_endpoint": settings.endpoint}

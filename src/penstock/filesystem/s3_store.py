@@ -53,9 +53,8 @@ def s3_client(settings: S3Settings) -> Any:
 
 
 @lru_cache(maxsize=8)
-def _client(settings: S3Settings, process: int) -> Any:
+def _client(settings: S3Settings, _process: int) -> Any:
     """Return a client; a forked process gets one of its own, because connections must not be shared."""
-    del process
     check_installed(S3, "a path of S3")
     session = import_module("botocore.session").get_session()
     config = import_module("botocore.config").Config(

@@ -261,8 +261,7 @@ def is_immutable(value: Any) -> bool:
     return kind in ATOMS or (kind is tuple and _are_atoms(map(type, value)))
 
 
-def _through_pickle(value: Any, depth: int = 0) -> Any:
-    del depth
+def _through_pickle(value: Any, _depth: int = 0) -> Any:
     try:
         return pickle.loads(pickle.dumps(value, 5))
     except BaseException as cause:  # noqa: BLE001 - whatever __reduce__ raises: another way is left

@@ -78,8 +78,7 @@ class FormatSpec:
     writes_column: Callable[[TypeInformation], bool]
 
 
-def _never(type_info: TypeInformation) -> bool:
-    del type_info
+def _never(_type_info: TypeInformation) -> bool:
     return False
 
 

@@ -111,8 +111,7 @@ class ColumnMerge:
         return pa.RecordBatch.from_arrays(columns, names=names)
 
 
-def _plain(wide: dict[str, Any], name: str, how: str, asked: list[_Kernel]) -> _Finish:
-    del wide
+def _plain(_wide: dict[str, Any], name: str, how: str, asked: list[_Kernel]) -> _Finish:
     asked.append((name, how))
     return lambda found: found[f"{name}_{how}"]
 
@@ -170,9 +169,8 @@ _ROW = "row"
 """Name of the column of the numbers of rows."""
 
 
-def _tally(wide: dict[str, Any], name: str, how: str, asked: list[_Kernel]) -> _Finish:
+def _tally(wide: dict[str, Any], name: str, _how: str, asked: list[_Kernel]) -> _Finish:
     """Add the counts of values; groups are found by the numbers of their rows."""
-    del how
     column = _one(wide.pop(name), None)
     _ask_for_rows(wide, len(column), asked)
 
@@ -199,9 +197,8 @@ def _groups_of_rows(lists: pa.ListArray, length: int) -> npt.NDArray[np.int64]:
     return group_of
 
 
-def _list(wide: dict[str, Any], name: str, how: str, asked: list[_Kernel]) -> _Finish:
+def _list(wide: dict[str, Any], name: str, _how: str, asked: list[_Kernel]) -> _Finish:
     """Append lists in the order of their rows."""
-    del how
     column = _one(wide.pop(name), None)
     _ask_for_rows(wide, len(column), asked)
 

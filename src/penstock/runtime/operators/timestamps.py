@@ -351,8 +351,7 @@ def epoch_millis_of(column: Any) -> list[int] | None:
     return whole
 
 
-def _no_reader(batch: Any, timestamps: list[int] | None) -> None:
-    del batch, timestamps
+def _no_reader(_batch: Any, _timestamps: list[int] | None) -> None:
     raise AssertionError("it has no reader of columns")
 
 

@@ -67,9 +67,8 @@ def pin_bounded(pinning: Pinning, part: FileSource) -> PinnedPart:
     return PinnedPart(files=pinned)
 
 
-def pin_nothing(pinning: Pinning, part: Any) -> PinnedPart:
+def pin_nothing(_pinning: Pinning, _part: Any) -> PinnedPart:
     """Return nothing: the files of the part are listed while it is read."""
-    del pinning, part
     return PinnedPart()
 
 
@@ -157,9 +156,8 @@ def resume_pinned(position: Mapping[str, Any]) -> ResumedPart:
     return ResumedPart(left=PinnedFiles.from_json(position["left"]))
 
 
-def resume_files(position: Mapping[str, Any]) -> ResumedPart:
+def resume_files(_position: Mapping[str, Any]) -> ResumedPart:
     """Return nothing: the run omits files that were read, and reads all others."""
-    del position
     return ResumedPart()
 
 
@@ -170,9 +168,8 @@ _REMOTE_PAUSE_SECONDS = 1.0
 _SCHEMA = "schema.json"
 
 
-def pinned_reading(context: LoopContext, part: FileSource) -> FileReading:
+def pinned_reading(context: LoopContext, _part: FileSource) -> FileReading:
     """Begin to read the pinned files."""
-    del part
     return context.pinned_reading(context.pinned.files[context.source, context.part].files)
 
 
@@ -201,12 +198,11 @@ def pinned_schema(
     context: ReadContext,
     source: int,
     part: int,
-    described: FileSource,
-    uris: Sequence[str],
-    first: int,
+    _described: FileSource,
+    _uris: Sequence[str],
+    _first: int,
 ) -> StructType:
     """Return the schema with which the files were pinned."""
-    del described, uris, first
     return StructType.fromJson(json.loads(context.pinned.files[source, part].schema))
 
 
@@ -215,11 +211,10 @@ def fixed_schema(
     source: int,
     part: int,
     described: FileSource,
-    uris: Sequence[str],
+    _uris: Sequence[str],
     first: int,
 ) -> StructType:
     """Return the schema that the run began with, which is decided and recorded if there is none."""
-    del uris
     path = file_log_directory(context.directory, source) / _SCHEMA
     if path.exists():
         return _recorded_schema(path)

@@ -192,9 +192,8 @@ class StreamedReading(FileReading):
 _NUMBER = re.compile(r"(\d+)")
 
 
-def own_rows(context: ReadContext, source: int, part: int, described: SparkSource) -> DataFrame:
+def own_rows(_context: ReadContext, _source: int, _part: int, described: SparkSource) -> DataFrame:
     """Return the rows of a DataFrame."""
-    del context, source, part
     frame: DataFrame = described.dataframe
     return frame
 
@@ -250,12 +249,11 @@ def written_schema(
     context: ReadContext,
     source: int,
     part: int,
-    described: SparkSource,
-    uris: Sequence[str],
-    first: int,
+    _described: SparkSource,
+    _uris: Sequence[str],
+    _first: int,
 ) -> StructType:
     """Return the schema of the files to which a batch DataFrame was written."""
-    del described, uris, first
     return _schema(context.session, directory_of(mounted(context.directory), source, part))
 
 
@@ -267,9 +265,8 @@ def rows_written(
     return frame.toDF(*described.dataframe.columns)
 
 
-def has_no_values(part: SparkSource) -> bool:
+def has_no_values(_part: SparkSource) -> bool:
     """Return False: a record is a row of columns."""
-    del part
     return False
 
 
@@ -299,15 +296,14 @@ def _files_of_batch(directory: Path, number: int) -> dict[str, tuple[int, int]] 
 
 
 def streamed_schema(
-    context: ReadContext,
-    source: int,
-    part: int,
+    _context: ReadContext,
+    _source: int,
+    _part: int,
     described: SparkSource,
-    uris: Sequence[str],
-    first: int,
+    _uris: Sequence[str],
+    _first: int,
 ) -> StructType:
     """Return the schema of the files to which a streaming DataFrame is written."""
-    del context, source, part, uris, first
     schema: StructType = by_position(described.dataframe).schema
     return schema
 

@@ -103,9 +103,8 @@ def pin_splits(pinning: Pinning, part: SplitSource) -> PinnedPart:
         return PinnedPart(splits=part.exact_splits(pinning.parallelism))
 
 
-def has_values(part: PositionedSource) -> bool:
+def has_values(_part: PositionedSource) -> bool:
     """Return True: the source returns records, not rows."""
-    del part
     return True
 
 

@@ -152,8 +152,7 @@ def _ranged(bits: int) -> Read:
     return read
 
 
-def _decimal(text: str, rules: TextRules) -> Decimal:
-    del rules
+def _decimal(text: str, _rules: TextRules) -> Decimal:
     if not _number(text):
         raise TextError(f"{text!r} is no number")
     try:
@@ -165,8 +164,7 @@ def _decimal(text: str, rules: TextRules) -> Decimal:
     return found
 
 
-def _double(text: str, rules: TextRules) -> float:
-    del rules
+def _double(text: str, _rules: TextRules) -> float:
     special = _SPECIAL.get(text)
     if special is not None:
         return special
@@ -209,21 +207,18 @@ def _write_double(value: float) -> str:
     return "NaN" if math.isnan(value) else f"{'-' if value < 0 else ''}Infinity"
 
 
-def _boolean(text: str, rules: TextRules) -> bool:
-    del rules
+def _boolean(text: str, _rules: TextRules) -> bool:
     found = _BOOLEANS.get(text.lower()) if text.isascii() else None
     if found is None:
         raise TextError(f"{text!r} is neither true nor false")
     return found
 
 
-def _string(text: str, rules: TextRules) -> str:
-    del rules
+def _string(text: str, _rules: TextRules) -> str:
     return text
 
 
-def _char(text: str, rules: TextRules) -> str:
-    del rules
+def _char(text: str, _rules: TextRules) -> str:
     if len(text) != 1:
         raise TextError(f"{text!r} is not one character")
     return text
@@ -235,8 +230,7 @@ def _write_string(value: str) -> str:
     return value
 
 
-def _bytes(text: str, rules: TextRules) -> bytes:
-    del rules
+def _bytes(text: str, _rules: TextRules) -> bytes:
     try:
         return base64.b64decode(text.encode("ascii", "replace"), validate=True)
     except binascii.Error as cause:
