@@ -121,6 +121,7 @@ TOUCHING: dict[str, str] = {
     "spark/inspect/job_outputs.py": USERS,
     "spark/inspect/output_diff.py": USERS,
     "testing/law/input_directory.py": USERS,
+    "testing/law/sample_files.py": USERS,
     "testing/law/script.py": USERS,
     "testing/law/written_test.py": USERS,
     "runtime/task/garbage_collection.py": SYSTEM,

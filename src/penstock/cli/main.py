@@ -49,6 +49,10 @@ COMMANDS: tuple[Command, ...] = (
         *("check", "check", "check", WRITE),
         "penstock check job.py --seconds 20 --write-test test_job.py",
     ),
+    Command(
+        *("sample", "sample", "sample", WRITE),
+        "penstock sample job.py --mask customer --out samples",
+    ),
     Command("sql", "sql", "sql", WRITE, "penstock sql job.sql -D parallelism.default=4"),
     Command("port", "port", "port", WRITE, "penstock port job.py --diff"),
     Command("demo", "demo", "demo", WRITE, "penstock demo --compare"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,8 +11,9 @@ from penstock.connectors.files.read_here import records_of_files
 from penstock.errors import ArgumentError, DecodeError, did_you_mean
 from penstock.graph.logical import LogicalGraph, Node
 from penstock.program.operators import SOURCE
-from penstock.types import PickledBytesTypeInfo, RowTypeInfo
-from penstock.wire.text import TextError, json_codec
+from penstock.testing.law.record_texts import RecordTexts
+from penstock.types import RowTypeInfo
+from penstock.wire.text import TextError
 
 _HINT = "Name the files by sources: NAME.jsonl, NAME.csv, NAME.parquet or NAME.txt, or directories NAME/ of them."
 
@@ -55,14 +55,15 @@ def _records(path: Path, node: Node, most: int) -> list[Any]:
 
 
 def _json_lines(path: Path, node: Node, most: int) -> list[Any]:
-    is_unknown = isinstance(node.type_info, PickledBytesTypeInfo)
-    read: Callable[[str], Any] = json.loads if is_unknown else json_codec(node.type_info).read
+    read = RecordTexts(node.type_info).read
     found = []
-    lines = path.read_text(encoding="utf-8").splitlines()
+    # Not splitlines: texts may have other line ends of Unicode.
+    text = path.read_text(encoding="utf-8").removesuffix("\n")
+    lines = text.split("\n") if text else []
     for number, line in enumerate(lines[:most], 1):
         try:
             found.append(read(line))
-        except (ValueError, TextError) as cause:
+        except (ValueError, KeyError, TextError) as cause:
             raise DecodeError(
                 f"{path}, line {number} is no record of {node.name!r}: {cause}",
                 hint=f"Write one JSON value of type {node.type_info} per line.",

@@ -16,9 +16,10 @@ from penstock.connectors.files.file_source import FileSource
 from penstock.connectors.files.read_here import records_of_files
 from penstock.errors import ArgumentError, SourceError, did_you_mean
 from penstock.graph.backlog_end import SourcePart
-from penstock.graph.endpoints import Source, SplitSource
+from penstock.graph.endpoints import LogSource, Source, SplitSource
 from penstock.graph.hybrid import parts_of
 from penstock.graph.logical import LogicalGraph, Node
+from penstock.graph.source import PositionedSource
 from penstock.program.operators import SOURCE
 from penstock.testing.law.event_time import event_time, in_order_of_time
 from penstock.testing.law.samples import Inputs, Sample, SampleRecord
@@ -90,6 +91,24 @@ def samples_of(
     return Samples(found, tuple(made))
 
 
+def first_records(graph: LogicalGraph, node: Node, records: int) -> Sample:
+    """Return the first records of a source, those of logs of other systems too."""
+    assert node.source is not None, "sources have one"
+    parts = [
+        own
+        for own in map(_own_source, parts_of(node.source))
+        if isinstance(own, (PositionedSource, FileSource))
+        and not (isinstance(own, LogSource) and own.takes_snapshot)
+    ]
+    if not parts:
+        raise SourceError(
+            f"{node.source.describe()} cannot be read outside of a job",
+            hint="Write a file of its records by hand.",
+            origin=node.origin,
+        )
+    return in_order_of_time(graph, node, _own(node, parts, records))
+
+
 def _made(graph: LogicalGraph, node: Node, records: int, seed: int) -> Sample:
     """Return records of the declared type of a source, in order of time, in splits."""
     assert node.source is not None, "sources have one"
@@ -97,7 +116,7 @@ def _made(graph: LogicalGraph, node: Node, records: int, seed: int) -> Sample:
         raise SourceError(
             f"source {node.name!r} reads {node.source.describe()}, which a check cannot read in its process",
             hint=f"Pass a sample of it: inputs={{{node.name!r}: records}}, or --input DIR with the file "
-            f"{node.name}.jsonl.",
+            f"{node.name}.jsonl, which `penstock sample` writes.",
             origin=node.origin,
         )
     make = maker_of(node.type_info)
@@ -125,7 +144,11 @@ def _splits_of(found: list[Any], records: int) -> list[_Split]:
     are_splits = bool(found) and all(type(each) is list for each in found)
     splits = found if are_splits else [found]
     most = max(1, records // max(1, len(splits)))
-    return [[(value, None) for value in split[:most]] for split in splits]
+    return [[_stamped_one(value) for value in split[:most]] for split in splits]
+
+
+def _stamped_one(value: Any) -> tuple[Any, int | None]:
+    return (value.value, value.timestamp) if isinstance(value, SampleRecord) else (value, None)
 
 
 def _readable_parts(node: Node) -> list[SplitSource | FileSource]:
@@ -133,7 +156,9 @@ def _readable_parts(node: Node) -> list[SplitSource | FileSource]:
     return [part for part in map(_readable, parts_of(node.source)) if part is not None]
 
 
-def _own(node: Node, readable: Sequence[SplitSource | FileSource], records: int) -> list[_Split]:
+def _own(
+    node: Node, readable: Sequence[PositionedSource | FileSource], records: int
+) -> list[_Split]:
     parts = {id(part): part for part in readable}.values()
     merged: list[_Split] = []
     for part in parts:
@@ -146,28 +171,35 @@ def _own(node: Node, readable: Sequence[SplitSource | FileSource], records: int)
 
 
 def _readable(part: Source) -> SplitSource | FileSource | None:
-    own = part.source if isinstance(part, SourcePart) else part
+    own = _own_source(part)
     return own if isinstance(own, (SplitSource, FileSource)) else None
 
 
-def _splits(source: SplitSource | FileSource, node: Node, records: int) -> Iterable[_Split]:
-    if isinstance(source, SplitSource):
+def _own_source(part: Source) -> Source:
+    return part.source if isinstance(part, SourcePart) else part
+
+
+def _splits(source: PositionedSource | FileSource, node: Node, records: int) -> Iterable[_Split]:
+    if isinstance(source, PositionedSource):
         return _read(source, records)
     files = islice(records_of_files(source, records, node.origin), _MOST_FILES)
     return ([(value, None) for value in file] for file in files)
 
 
-def _read(source: SplitSource, records: int) -> Iterable[_Split]:
+def _read(source: PositionedSource, records: int) -> Iterable[_Split]:
     """Yield the first records of each split."""
-    ranges = source.exact_splits(1)
-    ends = source.exact_ends_now(source.exact_start(1))
-    most = max(1, records // max(1, len(ranges)))
-    for split, ((start, _), end) in enumerate(zip(ranges, ends, strict=True)):
-        until = start + most if end is None else min(end, start + most)
+    start = source.exact_start(1)
+    ends = source.exact_ends_now(start)
+    most = max(1, records // max(1, len(start.ranges)))
+    for split, (begin, _), end in zip(start.keys, start.ranges, ends, strict=True):
+        # Positions of a log have holes, so its records are counted.
+        until = begin + most if end is None else end if source.is_log else min(end, begin + most)
         found: _Split = []
-        for values, stamps in source.exact_batches(split, start, until, _CHUNK):
+        for values, stamps in source.exact_batches(split, begin, until, _CHUNK):
             found += _stamped(values, stamps)
-        yield found
+            if len(found) >= most:
+                break
+        yield found[:most]
 
 
 def _stamped(values: Sequence[Any], stamps: Sequence[int] | None) -> _Split:

@@ -1,0 +1,127 @@
+"""Records of samples as lines: JSON of the declared type, or tagged JSON of values without one.
+
+declared     {"customer": "ann", "amount": 5}
+undeclared   {"@tuple": ["ann", 5]}
+with time    {"@timestamp": 1700000000000, "@kind": "INSERT", "@value": …}
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime as dt
+import json
+import re
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from typing import Any
+
+from penstock.connectors.kafka.values import KafkaRecord
+from penstock.testing.answers import same_answer
+from penstock.testing.law.samples import SampleRecord
+from penstock.types import PickledBytesTypeInfo, Row, TypeInformation, Types
+from penstock.types.row import RowKind, class_of, names_of
+from penstock.wire.text import TextError, json_codec
+
+_FIELDS = ("@penstock.timestamp", "@penstock.kind", "@penstock.value")
+_STAMPED = re.compile(rf'\s*\{{\s*"{_FIELDS[0]}"')
+
+
+class RecordTexts:
+    """Reads and writes the lines of one source."""
+
+    def __init__(self, type_info: TypeInformation) -> None:
+        """Find the codec of the type."""
+        self._is_declared = not isinstance(type_info, PickledBytesTypeInfo)
+        own = type_info if self._is_declared else Types.STRING()
+        self._plain = json_codec(own)
+        kinds = [Types.LONG(), Types.STRING(), own]
+        self._stamped = json_codec(Types.ROW_NAMED(list(_FIELDS), kinds))
+
+    def read(self, line: str) -> Any:
+        """Return the record of a line: a `SampleRecord` if it has a timestamp or a kind."""
+        if _STAMPED.match(line) is None:
+            return self._plain.read(line) if self._is_declared else _value(json.loads(line))
+        if self._is_declared:
+            stamp, kind, value = self._stamped.read(line)
+        else:
+            found = json.loads(line)
+            stamp, kind, value = (_value(found[name]) for name in _FIELDS)
+        if kind is not None:
+            value.set_row_kind(RowKind[kind])
+        return SampleRecord(0, value, stamp)
+
+    def write(self, record: SampleRecord) -> str:
+        """Return the line of a record, which `read` returns as it is."""
+        value = record.value
+        is_change = isinstance(value, Row) and value.get_row_kind() is not RowKind.INSERT
+        kind = value.get_row_kind().name if is_change else None
+        if record.timestamp is None and kind is None:
+            return self._plain.write(value) if self._is_declared else _tagged_text(value)
+        if self._is_declared:
+            fields = dict(zip(_FIELDS, (record.timestamp, kind, value), strict=True))
+            return self._stamped.write(Row(**fields))
+        head = json.dumps({_FIELDS[0]: record.timestamp, _FIELDS[1]: kind})
+        return f'{head[:-1]}, "{_FIELDS[2]}": {_tagged_text(value)}}}'
+
+
+def _tagged_text(value: Any) -> str:
+    text = json.dumps(_tagged(value), ensure_ascii=False)
+    if not same_answer([_value(json.loads(text))], [value]):
+        raise TextError(f"{value!r} is not the same when it is read again")
+    return text
+
+
+def _bytes_text(value: bytes) -> str:
+    return base64.b64encode(value).decode()
+
+
+def _row(parts: list[Any]) -> Row:
+    names, values = parts[0], list(map(_value, parts[1]))
+    return Row(**dict(zip(names, values, strict=True))) if names else Row(*values)
+
+
+def _dict(pairs: list[list[Any]]) -> dict[Any, Any]:
+    return {_value(key): _value(each) for key, each in pairs}
+
+
+_TAGS: Mapping[str, tuple[type, Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "@kafka": (KafkaRecord, list, lambda parts: KafkaRecord(*map(_value, parts))),
+    "@tuple": (tuple, list, lambda items: tuple(map(_value, items))),
+    "@row": (
+        Row,
+        lambda row: [list(names_of(row) or ()), list(row)],
+        _row,
+    ),
+    "@dict": (dict, lambda pairs: list(map(list, pairs.items())), _dict),
+    "@bytes": (bytes, _bytes_text, base64.b64decode),
+    "@decimal": (Decimal, str, Decimal),
+    "@datetime": (dt.datetime, dt.datetime.isoformat, dt.datetime.fromisoformat),
+    "@date": (dt.date, dt.date.isoformat, dt.date.fromisoformat),
+    "@time": (dt.time, dt.time.isoformat, dt.time.fromisoformat),
+}
+"""Tag to the class, the JSON of its values, and their making."""
+
+
+def _tagged(value: Any) -> Any:
+    if value is None or type(value) in (bool, int, float, str):
+        return value
+    if type(value) is list:
+        return list(map(_tagged, value))
+    if type(value) is dict and all(type(key) is str and key[:1] != "@" for key in value):
+        return {key: _tagged(each) for key, each in value.items()}
+    for tag, (cls, write, _) in _TAGS.items():
+        if class_of(value) is cls:
+            return {tag: _tagged(write(value))}
+    raise TextError(f"a {type(value).__name__} has no JSON")
+
+
+def _value(parsed: Any) -> Any:
+    if isinstance(parsed, list):
+        return list(map(_value, parsed))
+    if not isinstance(parsed, dict):
+        return parsed
+    if len(parsed) == 1:
+        ((tag, content),) = parsed.items()
+        if tag in _TAGS:
+            return _TAGS[tag][2](content)
+    return {key: _value(each) for key, each in parsed.items()}
