@@ -262,6 +262,10 @@ class Sink(ABC):
 
         Args:
             directory: One for this sink alone, below the checkpoint directory of the shadow.
+
+        Example:
+            >>> FileSink.json("/data/out").beside("/jobs/visits-2/outputs/out").describe()
+            'json files in /jobs/visits-2/outputs/out'
         """
         del directory
         return None

@@ -118,7 +118,13 @@ class Source(ShownAsCard):
         """Return the type of the records; `PICKLED_BYTE_ARRAY` if it is unknown."""
 
     def beside(self) -> Source:
-        """Return the source with which a shadow of the job reads the same input; itself by default, as any job may read it."""
+        """Return the source with which a shadow of the job reads the same input; itself by default, as any job may read it.
+
+        Example:
+            >>> files = FileSource.text("/data/logs")
+            >>> files.beside() is files
+            True
+        """
         return self
 
     def describe(self) -> str:
