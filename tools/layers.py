@@ -80,6 +80,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
         "plan",
         "program",
         "runtime",
+        "sql",
         "state",
         "types",
         "wire",
@@ -255,6 +256,7 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
         "statements": frozenset({"place", "sqlglot_source"}),
         "catalogue": frozenset(),
         "dialect": frozenset({"place", "sqlglot_source"}),
+        "duckdb_text": frozenset({"place", "sqlglot_source"}),
         "text_parser": frozenset({"dialect", "place", "sqlglot_source", "statements"}),
         "grammar": frozenset(
             {

@@ -462,6 +462,12 @@ class LawError(PenstockError, AssertionError, is_permanent=True):
     code = "LAW"
 
 
+class EffectError(PenstockError, is_permanent=True):
+    """A function of a program that is checked connects to a service, or starts a process."""
+
+    code = "EFFECT"
+
+
 class JobCancelledError(PenstockError, is_permanent=True):
     """The job was cancelled before it ended."""
 

@@ -292,6 +292,14 @@ EXTRAS: dict[str, Extra] = {
             is_connector=False,
         ),
         Extra(
+            "duckdb",
+            ("duckdb>=2.0",),
+            "duckdb",
+            "the comparison with DuckDB",
+            "[Checks of SQL](check.md#scripts-of-sql) with DuckDB",
+            is_connector=False,
+        ),
+        Extra(
             "ui",
             ("starlette>=1", "uvicorn>=0.40", "prometheus-client>=0.22", "graphlay>=0.3.1"),
             "starlette",

@@ -18,8 +18,7 @@ from penstock.common import Configuration, Row, Time, Types, WatermarkStrategy
 from penstock.datastream import ProcessFunction, StreamExecutionEnvironment, col
 from penstock.datastream.connectors import CollectionSource, HybridSource
 from penstock.errors import ArgumentError, PenstockError, UnknownFieldError
-from penstock.testing import Schedule, run_in_process
-from tests import duckdb_oracle
+from penstock.testing import Schedule, duckdb_oracle, run_in_process
 from tests.runtime.jobs import BATCH, MIXED, STREAMING, by_time
 
 MODES = {"batch": BATCH, "streaming": STREAMING, "mixed": MIXED}

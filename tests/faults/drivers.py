@@ -6,16 +6,14 @@ happened to another process than it should, fails the test.
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from tests.faults.processes import is_alive
+from penstock.testing.drivers import is_alive, process_at, start_driver
 
 ROOT = Path(__file__).parents[2]
 SECONDS = 600
@@ -55,19 +53,14 @@ class Drivers:
             "parallelism.default": "2",
             **self.settings,
         }
-        environ: dict[str, Any] = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
-        if places:
-            environ["PENSTOCK_FAILPOINT"] = ",".join(places)
-            environ["PENSTOCK_FAILPOINT_MARKER"] = str(self._directory(self.started))
         self.started += 1
         command = [sys.executable, "-m", "penstock", *self.command, str(self.script)]
         options = [f"-D{key}={value}" for key, value in settings.items()]
-        return subprocess.Popen(
+        return start_driver(
             [*command, *options, "--", *self.arguments],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            env=environ,
+            self._markers,
+            places,
+            environ={"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"},
         )
 
     def is_killed_at(self, place: str) -> str:
@@ -106,16 +99,10 @@ class Drivers:
         assert "Traceback" not in output, output
         return output
 
-    def _directory(self, number: int) -> Path:
-        path = self.markers / str(number)
-        path.mkdir(parents=True, exist_ok=True)
-        return path
+    @property
+    def _markers(self) -> Path:
+        return self.markers / str(self.started - 1)
 
     def process_at(self, place: str) -> int | None:
         """Return the process in which the latest driver's accident happened."""
-        marker = self._directory(self.started - 1) / place
-        if not marker.exists() or not marker.read_text().endswith("\n"):
-            return None  # not there, or not yet as a whole
-        named, pid = marker.read_text().split()
-        assert named == place
-        return int(pid)
+        return process_at(self._markers, place)

@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from penstock.testing.drivers import is_alive
+
 
 @dataclass(frozen=True, slots=True)
 class Process:
@@ -59,15 +61,6 @@ def kill(pid: int) -> None:
     """Send SIGKILL and wait until the process is gone."""
     os.kill(pid, signal.SIGKILL)
     wait_for(lambda: not is_alive(pid), 30)
-
-
-def is_alive(pid: int) -> bool:
-    """Whether a process runs; one that ended and was not waited for does not."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return False
-    return stat.rpartition(")")[2].split()[0] != "Z"
 
 
 def wait_for(holds: Callable[[], bool], seconds: float, what: str = "it took too long") -> None:

@@ -24,9 +24,10 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
+from penstock.testing.drivers import is_alive
 from tests.faults.drivers import CLUSTER, MIXED, SECONDS, Drivers
 from tests.faults.jobs import flow
-from tests.faults.processes import executors_below, is_alive, kill, wait_for, workers_below
+from tests.faults.processes import executors_below, kill, wait_for, workers_below
 
 JOB = Path(__file__).parent / "jobs" / "totals.py"
 KILLS = int(os.environ.get("PENSTOCK_SOAK_KILLS", "10"))

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.processes import is_alive, kill, wait_for
+from penstock.testing.drivers import is_alive
+from tests.faults.processes import kill, wait_for
 from tests.faults.test_soak import Feed, chance, rows_of, shown
 from tests.spark.jobs import submitted
 from tests.spark.standalone import SPARK, Cluster, standalone_cluster

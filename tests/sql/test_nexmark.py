@@ -12,8 +12,7 @@ from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.connectors import CollectionSource
 from penstock.expressions.python.times import millis_of
 from penstock.sql.streams import StreamTable
-from penstock.testing import Schedule, collect
-from tests import duckdb_oracle
+from penstock.testing import Schedule, collect, duckdb_oracle
 from tests.sql.generated import comparable, materialized
 
 EVENTS = nexmark_events(750)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
+from dataclasses import replace
 from os import devnull
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Annotated
 
 import typer
@@ -17,24 +19,31 @@ from rich.text import Text
 from penstock.cli.failures import exit_status
 from penstock.cli.plan import NoJobError
 from penstock.cli.script import (
+    SQL_SUFFIX,
     Definitions,
     ScriptArguments,
     ScriptPath,
     Verbose,
     parse_definitions,
     run_script,
+    script_text,
 )
-from penstock.errors import ArgumentError
+from penstock.errors import ArgumentError, EnvironmentSetupError
+from penstock.extras import EXTRAS
+from penstock.testing.law.effects import parse_stubs, stubbed
 from penstock.testing.law.engine import WAYS, WaysSoFar, judge
 from penstock.testing.law.input_directory import samples_in
 from penstock.testing.law.outcomes import CheckedProgram
-from penstock.testing.law.own_samples import MOST_RECORDS, samples_of
+from penstock.testing.law.own_samples import MOST_RECORDS, Samples, samples_of
 from penstock.testing.law.script import checked_programs
 from penstock.testing.law.verdict import LawVerdict
+from penstock.testing.law.ways import SPARK_WAYS
 from penstock.testing.law.written_test import text_of_test
 
 _DIFFERS = 1
 _UNCHECKED = 2
+_COMPARED = "penstock.testing.law.sql_script:compared_with_duckdb"
+"""Imported for scripts of SQL only, because it imports SQL."""
 
 
 def check(  # noqa: PLR0913 - the options of a command line
@@ -74,6 +83,31 @@ def check(  # noqa: PLR0913 - the options of a command line
             help="Write a difference as a test for pytest.",
         ),
     ] = None,
+    stub: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE",
+            show_default=False,
+            help="Let a function return a value, JSON or a text, and not run. Repeatable. Functions that call services "
+            "or start processes are refused otherwise.",
+        ),
+    ] = None,
+    duckdb: Annotated[
+        bool | None,
+        typer.Option(
+            "--duckdb/--no-duckdb",
+            show_default="if it is installed",
+            help="Of a SQL script: compare the final rows with those of DuckDB.",
+        ),
+    ] = None,
+    spark: Annotated[
+        bool,
+        typer.Option(
+            "--spark",
+            help="Run three more ways on Spark, local[2]: BATCH, of which a worker is killed, STREAMING, of which the "
+            "driver is killed, and history and live.",
+        ),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the verdict as JSON.")] = False,
     verbose: Verbose = False,
 ) -> None:
@@ -81,20 +115,31 @@ def check(  # noqa: PLR0913 - the options of a command line
 
     The program runs up to its first execute(), in this process and without Spark; no sink writes. The ways differ
     in mode, in the cut between history and live, in parallelism, micro-batches, restarts, failures and settings. None
-    of these may change the answer.
+    of these may change the answer. --spark adds ways on Spark.
 
     The exit status is 0 for one answer, 1 for two, and 2 for a program that cannot be checked. What the program
     prints while it is checked is dropped.
     """
     console = Console(stderr=True)
     verdicts: list[LawVerdict] = []
+    is_sql = script.suffix == SQL_SUFFIX
+    _require_possible(stub, write_test, is_sql=is_sql, spark=spark, duckdb=duckdb)
 
     def look(program: CheckedProgram) -> None:
         defined = program.with_settings(parse_definitions(definitions))
         given = {} if inputs is None else samples_in(inputs, program.graph, records)
         samples = samples_of(program.graph, given, records, seed)
-        with _progress(console, ways) as progress, _silence():
-            verdict = judge(defined, samples, ways, seed=seed, seconds=seconds, progress=progress)
+        more = SPARK_WAYS if spark else ()
+        with (
+            _progress(console, ways + len(more)) as progress,
+            _silence(),
+            stubbed(parse_stubs(stub)),
+        ):
+            verdict = judge(
+                defined, samples, ways, seed=seed, seconds=seconds, progress=progress, more=more
+            )
+            if is_sql and duckdb is not False and verdict.is_same:
+                verdict = _with_duckdb(verdict, script, samples, program, is_needed=bool(duckdb))
         verdicts.append(verdict)
 
     def action() -> int:
@@ -120,6 +165,43 @@ def check(  # noqa: PLR0913 - the options of a command line
         action, console, verbose=verbose, advice=lambda _: "stopped", failed=_UNCHECKED
     )
     raise typer.Exit(status)
+
+
+def _require_possible(
+    stub: list[str] | None,
+    write_test: Path | None,
+    *,
+    is_sql: bool,
+    spark: bool,
+    duckdb: bool | None,
+) -> None:
+    """Refuse options that do not go together."""
+    if spark and stub:
+        raise typer.BadParameter("a stub does not reach Spark's workers", param_hint="--stub")
+    if is_sql and write_test is not None:
+        raise typer.BadParameter("tests are of programs in Python", param_hint="--write-test")
+    if duckdb and not is_sql:
+        raise typer.BadParameter("DuckDB reads scripts of SQL only", param_hint="--duckdb")
+
+
+def _with_duckdb(
+    verdict: LawVerdict,
+    script: Path,
+    samples: Samples,
+    program: CheckedProgram,
+    *,
+    is_needed: bool,
+) -> LawVerdict:
+    try:
+        EXTRAS["duckdb"].check_installed()
+    except EnvironmentSetupError as missing:
+        if is_needed:
+            raise
+        note = f"not compared with DuckDB: {missing.problem}. {missing.hint}"
+        return replace(verdict, notes=(*verdict.notes, note))
+    compared: Callable[..., LawVerdict] = resolve_name(_COMPARED)
+    names = {node.id: node.name for node in program.sources}
+    return compared(verdict, script_text(script), str(script), samples, names)
 
 
 @contextmanager

@@ -63,6 +63,8 @@ class Received:
         if self._rule.answer is SinkAnswer.LAST_PER_KEY:
             assert self._rule.key is not None, "upserts have a key"
             return last_per_key(self.records, self._rule.key)
+        if self._rule.answer is SinkAnswer.FINAL:
+            return _results(self.records)
         return _net(self.records) if self._rule.answer is SinkAnswer.NET_CHANGES else self.records
 
     @cached_property
@@ -105,6 +107,19 @@ def _swapped(difference: Difference | None) -> Difference | None:
     if difference is None:
         return None
     return replace(difference, first=difference.second, second=difference.first)
+
+
+def _results(records: Sequence[Any]) -> Sequence[Any]:
+    """Return the results that were ever there, as INSERT: the last one of a key is an update in a live run."""
+    if all(
+        not isinstance(record, Row) or record.get_row_kind() is RowKind.INSERT for record in records
+    ):
+        return records
+    return [
+        _inserted(record)
+        for record in records
+        if not isinstance(record, Row) or record.get_row_kind() not in TAKEN_BACK
+    ]
 
 
 def _net(records: Sequence[Any]) -> list[Any]:

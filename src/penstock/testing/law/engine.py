@@ -6,13 +6,13 @@ import gc
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import chain, islice
+from itertools import chain, islice, takewhile
 from typing import Any
 
 from penstock.api.environment.environment import StreamExecutionEnvironment
 from penstock.errors import ArgumentError, LawError, PenstockError, SourceError
 from penstock.testing.causes import find_causes
-from penstock.testing.law.exceptions import explanation
+from penstock.testing.law.exceptions import LawException, explanation
 from penstock.testing.law.generated import variants
 from penstock.testing.law.outcomes import CheckedProgram
 from penstock.testing.law.own_samples import MOST_RECORDS, Samples, samples_of
@@ -114,18 +114,28 @@ def judge(
     seed: int = 0,
     seconds: float | None = None,
     progress: WaysSoFar = lambda _: None,
+    more: Sequence[Way] = (),
 ) -> LawVerdict:
     """Run a program in many ways over samples and return the verdict.
+
+    Args:
+        program: The program.
+        samples: Records of its sources.
+        ways: As for `check`.
+        seed: As for `check`.
+        seconds: As for `check`.
+        progress: Takes the number of ways after each.
+        more: Ways that follow, also when the time is over.
 
     Raises:
         PenstockError: The program fails in every way.
     """
     court = _Court(program, samples, seed)
     deadline = Deadline(float("inf") if seconds is None else seconds)
+    trials = _trials(program, samples.inputs, ways, seed)
+    in_time = takewhile(lambda _: not (deadline.is_over and court.ways > 1), trials)
     with _rare_collections():
-        for inputs, way in _trials(program, samples.inputs, ways, seed):
-            if deadline.is_over and court.ways > 1:
-                break
+        for inputs, way in chain(in_time, ((samples.inputs, way) for way in more)):
             parted = court.hear(inputs, way)
             progress(court.ways)
             if parted is not None:
@@ -186,6 +196,11 @@ def _largest(samples: Inputs) -> int:
     return max(map(len, samples.values()), default=0)
 
 
+def _explanation(trial: Trial) -> tuple[LawException, ...]:
+    """Return the exceptions that explain a difference; none to DuckDB, which computes on the rows of a batch run."""
+    return () if trial.first.on_duckdb or trial.second.on_duckdb else explanation(trial)
+
+
 @dataclass(frozen=True, slots=True)
 class _Parted:
     """Two ways that part on an input."""
@@ -224,6 +239,8 @@ class _Court:
             self._refusal = self._refusal or outcome.failure
             return None
         self.ways += 1
+        if outcome.note is not None:
+            self._notes[outcome.note] = None
         self._inputs[id(inputs)] = inputs
         latest = Heard(way, outcome)
         heard = self._heard.setdefault(id(inputs), [])
@@ -243,7 +260,7 @@ class _Court:
 
     def _is_explained(self, trial: Trial, sinks: Sequence[int]) -> bool:
         """Return whether an exception of the law explains why two ways part, and keep it."""
-        found = explanation(trial)
+        found = _explanation(trial)
         for sink in sinks:
             name = None if sink == FAILURE else self._program.sinks[sink].name
             for exception in found:
@@ -308,12 +325,14 @@ class _Court:
 
         def part(first: Way, second: Way, inputs: Inputs) -> bool:
             trial = self._trial(first, second, inputs)
-            return what in parting_sinks(self._program, *trial.hear()) and not explanation(trial)
+            return what in parting_sinks(self._program, *trial.hear()) and not _explanation(trial)
 
+        # A try on Spark takes many seconds, one in this process a millisecond.
+        here = parted.one.way.in_process(), parted.other.way.in_process()
+        if here != (parted.one.way, parted.other.way) and not part(*here, parted.inputs):
+            return self._disagreement(parted, what)
         deadline = Deadline(SHRINKING_SECONDS)
-        first, second, inputs = shrink(
-            parted.one.way, parted.other.way, parted.inputs, part, deadline
-        )
+        first, second, inputs = shrink(*here, parted.inputs, part, deadline)
         one, other = self._trial(first, second, inputs).hear()
         if what not in parting_sinks(self._program, one, other):
             # A program that gives another answer each time.
@@ -332,6 +351,8 @@ class _Court:
         made = Disagreement(
             sink.name, sink.rule.answer.value, one.way, other.way, shown, difference
         )
+        if one.way.on_spark or other.way.on_spark:
+            return made
         return self._with_operator(made, what, parted.inputs)
 
     def _with_operator(self, made: Disagreement, sink: int, inputs: Inputs) -> Disagreement:

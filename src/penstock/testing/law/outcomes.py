@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from penstock.config.configuration import Configuration, job_parameters
 from penstock.connectors.python.function_sink import DiscardingSink
-from penstock.errors import CallSite, ConfigError, GraphError, PenstockError
+from penstock.errors import CallSite, ConfigError, EffectError, GraphError, PenstockError
 from penstock.graph.logical import LogicalGraph, Node
 from penstock.plan.physical import PhysicalPlan
 from penstock.plan.planner import plan_job
@@ -15,6 +16,8 @@ from penstock.program.operators import SIDE_OUTPUT, SINK, SOURCE
 from penstock.program.traverse import reachable
 from penstock.testing.in_process import run_in_process
 from penstock.testing.law.comparison import Received
+from penstock.testing.law.effects import without_effects
+from penstock.testing.law.on_spark import run_on_spark
 from penstock.testing.law.rules import SinkRule, rule_of
 from penstock.testing.law.samples import Inputs, with_samples
 from penstock.testing.law.ways import Way
@@ -46,11 +49,13 @@ class WayOutcome:
         received: The records of each sink; empty after a failure.
         failure: The error of the run, None without one.
         is_refused: Whether the program cannot be planned this way.
+        note: A sentence about the run for the verdict; None without one.
     """
 
     received: tuple[Received, ...] = ()
     failure: PenstockError | None = None
     is_refused: bool = False
+    note: str | None = None
 
 
 class CheckedProgram:
@@ -86,14 +91,35 @@ class CheckedProgram:
             plan = self._plan(inputs, way)
         except (ConfigError, GraphError) as error:
             return WayOutcome(failure=error, is_refused=True)
+        if way.on_spark:
+            return self._on_spark(inputs, way)
         try:
-            results = run_in_process(
-                plan, way.schedule(), parameters=job_parameters(self._configuration)
-            )
+            with without_effects():
+                results = run_in_process(
+                    plan, way.schedule(), parameters=job_parameters(self._configuration)
+                )
+        except EffectError:
+            raise
         except PenstockError as error:
             return WayOutcome(failure=error)
-        received = zip(self.sinks, results.records, strict=True)
-        return WayOutcome(tuple(Received(way, of, sink.rule) for sink, of in received))
+        return WayOutcome(self._received(way, results.records))
+
+    def _on_spark(self, inputs: Inputs, way: Way) -> WayOutcome:
+        settings = self._configuration.layered(_LAYER, way.settings())
+        graph = with_samples(self.graph, inputs, way)
+        found = run_on_spark(graph, settings, way, sum(map(len, inputs.values())))
+        if found.failure is not None:
+            return WayOutcome(failure=found.failure)
+        note = (
+            None
+            if found.killed is None
+            else f"{way.describe()}: process {found.killed} got SIGKILL"
+        )
+        return WayOutcome(self._received(way, found.records), note=note)
+
+    def _received(self, way: Way, records: Sequence[Sequence[Any]]) -> tuple[Received, ...]:
+        found = zip(self.sinks, records, strict=True)
+        return tuple(Received(way, of, sink.rule) for sink, of in found)
 
     def _plan(self, inputs: Inputs, way: Way) -> PhysicalPlan:
         """Return the plan of a way, which it has in common with ways of other micro-batches and failures."""

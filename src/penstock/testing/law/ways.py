@@ -28,6 +28,10 @@ _FEW = 60
 """Epochs and frames of one record are for inputs of up to as many records: each takes about a millisecond."""
 
 
+DRIVER, WORKER = "driver", "worker"
+"""Processes that a way on Spark may kill."""
+
+
 class WayMode(Enum):
     """The runs of a way."""
 
@@ -63,6 +67,10 @@ class Way:
         columns: Rows enter as Arrow columns, which Arrow computes on where the plan allows it; otherwise as
             Python records.
         frame_records: Records per frame.
+        on_spark: The run is a job on Spark, in a process of its own on `local[2]`. Of the other fields it takes the
+            mode, the parallelism, the cut, the order, the backend, object reuse, chaining and combining.
+        kill: On Spark: `driver` or `worker`, which gets SIGKILL once. None kills nothing.
+        on_duckdb: The answer is that of DuckDB, of a query of SQL; any other program runs as if it were not set.
 
     Example:
         >>> way = Way(WayMode.STREAMING, parallelism=2, restart_every=1)
@@ -88,6 +96,9 @@ class Way:
     combine: bool = True
     columns: bool = False
     frame_records: int = 4096
+    on_spark: bool = False
+    kill: str | None = None
+    on_duckdb: bool = False
 
     def changes(self) -> dict[str, Any]:
         """Return the fields that differ from those of a batch run with one subtask.
@@ -128,7 +139,9 @@ class Way:
             '7'
         """
         is_mixed = self.mode is WayMode.MIXED
-        return {
+        # Spark SQL computes nothing in this process.
+        own = {} if self.on_spark else {BATCH_EXPRESSIONS.key: "false", BATCH_QUERIES.key: "false"}
+        return own | {
             RUNTIME_MODE.key: "BATCH" if self.mode is WayMode.BATCH else "STREAMING",
             HISTORY.key: "batch" if is_mixed else "stream",
             INTERVAL_DURING_BACKLOG.key: "0" if is_mixed else "1d",
@@ -136,12 +149,23 @@ class Way:
             OBJECT_REUSE.key: str(self.object_reuse).lower(),
             OPERATOR_CHAINING.key: str(self.chaining).lower(),
             BATCH_COMBINE.key: str(self.combine).lower(),
-            BATCH_EXPRESSIONS.key: "false",
-            BATCH_QUERIES.key: "false",
             AUTO_UIDS.key: "true",
             # No code changes between the runs of a way, and digests of functions take a third of the time.
             IGNORE_KEY_KINDS.key: "true",
         }
+
+    def in_process(self) -> Way:
+        """Return the way in this process that is nearest to one on Spark: for a kill all workers are lost.
+
+        Example:
+            >>> Way(WayMode.STREAMING, on_spark=True, kill="driver").in_process()
+            Way(WayMode.STREAMING, epochs=(1,), restart_every=1)
+        """
+        if not self.on_spark:
+            return self
+        here = replace(self, on_spark=False, kill=None)
+        is_hit = self.kill is not None and self.mode is not WayMode.BATCH
+        return replace(here, epochs=(1,), restart_every=1) if is_hit else here
 
     def schedule(self) -> Schedule:
         """Return the micro-batches and failures of a run in this process.
@@ -172,12 +196,15 @@ _PHRASES: Mapping[str, str] = {
     "points": "free points {0}",
     "backend": "{0}",
     "frame_records": "frames of {0}",
+    "kill": "{0} killed",
 }
 _SWITCHES: Mapping[str, tuple[str, str]] = {
     "object_reuse": ("object reuse", ""),
     "chaining": ("", "no chaining"),
     "combine": ("", "no combining"),
     "columns": ("Arrow columns", "records"),
+    "on_spark": ("on Spark", ""),
+    "on_duckdb": ("DuckDB", ""),
 }
 
 
@@ -187,6 +214,14 @@ def _phrase(name: str, value: Any) -> str:
     if name in _SWITCHES:
         return _SWITCHES[name][0 if value else 1]
     return _PHRASES.get(name, f"{name} {{0}}").format(value)
+
+
+SPARK_WAYS = (
+    Way(parallelism=2, on_spark=True, kill=WORKER),
+    Way(WayMode.STREAMING, parallelism=2, on_spark=True, kill=DRIVER),
+    Way(WayMode.MIXED, parallelism=2, cut=0.5, on_spark=True),
+)
+"""Ways on Spark: one of each mode, of which two are hit by an accident."""
 
 
 _OF_ALL: dict[str, tuple[Any, ...]] = {
