@@ -238,7 +238,7 @@ def test_an_interrupt_before_the_start_can_be_repeated(penstock, job, running, m
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("penstock.cli.upgrade.take_savepoint", interrupt)
+    monkeypatch.setattr("penstock.cli.upgrade.run_script", interrupt)
     new = running.path.with_name("new")
     result = penstock("upgrade", str(running.path), str(new), job)
     assert result.exit_code == 130

@@ -5,6 +5,8 @@ history  [0, P1)            the plan of what is not kept, as one batch run
 v2       [P1, P2) [P2, end) from both, merged by uid
 
 law      v2 [0, P1) [P1, P2) [P2, end)
+
+In rounds, the history ends at the first stop before P1, and live runs go on from there to the next one and to P1.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from penstock.plan.compat.bootstrap import Stretch
 from penstock.plan.compat.function_digest import source_uids
 from penstock.plan.physical import HandOver, PhysicalPlan, RunPlan
 from penstock.plan.programs import programs_of
@@ -21,7 +24,9 @@ from penstock.program.run_settings import RunKind
 from penstock.runtime.task.report import Report
 from penstock.spark.driver.restore import match_savepoint
 from penstock.spark.job.run_outline import outline_of
+from penstock.spark.job.state_layout import matched_watermarks
 from penstock.spark.upgrade.bootstrap import Bootstrap
+from penstock.spark.upgrade.program_part import ProgramPart
 from penstock.state.log.blob import key_group_of, operator_of
 from penstock.state.merged_savepoint import StatePart, merged_manifest
 from penstock.state.replay import replay
@@ -180,6 +185,7 @@ def upgrade(
     second: Ranges,
     schedule: Schedule,
     read_less: int = 0,
+    stops: Sequence[Ranges] = (),
 ) -> Upgraded:
     """Run the old program to the first position, read the history for the new one, and run that from there.
 
@@ -190,6 +196,7 @@ def upgrade(
         second: The second ones.
         schedule: Its micro-batches.
         read_less: Number of positions that the history lacks, for the control.
+        stops: Positions before the first ones, up to which rounds read.
     """
     done, savepoint = stand_at(old, first, schedule)
     bootstrap = Bootstrap.of(new, savepoint, "v1")
@@ -198,22 +205,17 @@ def upgrade(
     kept = done.part(records_at(old, first), bootstrap.evolution.kept)
     parts, state, before = [], done.state_of(bootstrap.evolution.kept), dict[str, list[Any]]()
     if bootstrap.graph is not None:
-        plan = bootstrap.planned()
-        sizes = lengths(plan)
-        ranges = dict(sizes_to_ranges(sizes))
-        for uid, read in bootstrap.history.parts.items():
-            for split, (start, end) in enumerate(read[0].splits or ()):
-                assert end is not None
-                ranges[uid, split] = (start, end - read_less)
-        (run,) = plan.runs
-        history = run_segment(plan, run, ranges, schedule, handed=HandOver())
-        added = tuple(r for r in records_at(plan, ranges) if r.uid not in known)
-        parts = [history.part(added, bootstrap.operators)]
-        state += history.state_of(bootstrap.operators)
+        targets = [replace(savepoint, sources=records_at(old, at)) for at in (*stops, first)]
+        history = read_in_rounds(bootstrap.part, targets, schedule, read_less)
+        added = tuple(r for r in history.sources if r.uid not in known)
+        parts = [history.segment.part(added, bootstrap.operators)]
+        state += history.segment.state_of(bootstrap.operators)
         before = history.sinks
     program = outline_of(new, new.runs[-1], "", "")
     merged = merged_manifest(kept, parts, program.operators, ())
-    restored = match_savepoint(new, merged, "merged", ignore_unclaimed=True, ignore_positions=False)
+    restored = match_savepoint(
+        new, merged, "merged", ignore_unclaimed=False, ignore_positions=False
+    )
     (run,) = new.runs
     middle = run_segment(
         new, run, between(new, first, second), schedule, handed=restored.handed, state=state
@@ -230,6 +232,57 @@ def upgrade(
     return Upgraded(bootstrap, before, middle, last)
 
 
+@dataclass
+class Rounds:
+    """What has read the history, behind the last round.
+
+    Attributes:
+        segment: The last round.
+        sinks: Sink to what all rounds have written.
+        sources: The positions of all sources.
+    """
+
+    segment: Segment
+    sinks: dict[str, list[Any]]
+    sources: tuple[SourceRecord, ...]
+
+
+def read_in_rounds(
+    part: ProgramPart, targets: Sequence[Savepoint], schedule: Schedule, read_less: int = 0
+) -> Rounds:
+    """Advance a part of a program from position to position, as `advance` does with Spark."""
+    made: Rounds | None = None
+    for target in targets:
+        own = None if made is None else made.segment.part(made.sources, frozenset()).manifest
+        read = part.history(target, own)
+        assert not read.refused
+        kind = RunKind.BATCH if own is None else RunKind.LIVE
+        plan = part.planned(Stretch(kind, read.numbers, read.open_splits))
+        ranges = dict(sizes_to_ranges(lengths(plan)))
+        less = read_less if target is targets[-1] else 0
+        for uid, parts in read.parts.items():
+            for split, (start, end) in enumerate(parts[0].splits or ()):
+                assert end is not None
+                ranges[uid, split] = (start, end - less)
+        (run,) = plan.runs
+        handed = HandOver()
+        if own is not None:
+            handed = HandOver(matched_watermarks(plan, own.watermarks), dict(own.memory))
+        state = [] if made is None else made.segment.state
+        segment = run_segment(plan, run, ranges, schedule, handed=handed, state=state)
+        known = {each.uid for each in target.sources}
+        stay = [] if made is None else [r for r in made.sources if r.uid not in known]
+        new = (
+            [] if made is not None else [r for r in records_at(plan, ranges) if r.uid not in known]
+        )
+        written = {
+            uid: [*(made.sinks[uid] if made else ()), *rows] for uid, rows in segment.sinks.items()
+        }
+        made = Rounds(segment, written, (*target.sources, *stay, *new))
+    assert made is not None, "there is a position"
+    return made
+
+
 def sizes_to_ranges(sizes: Mapping[tuple[str, int], int]) -> Ranges:
     return {key: (0, size) for key, size in sizes.items()}
 
@@ -243,12 +296,29 @@ def between(plan: PhysicalPlan, low: Ranges, high: Ranges | None) -> Ranges:
 
 
 def from_the_beginning(
-    plan: PhysicalPlan, first: Ranges, second: Ranges, schedule: Schedule
+    plan: PhysicalPlan,
+    first: Ranges,
+    second: Ranges,
+    schedule: Schedule,
+    stops: Sequence[Ranges] = (),
 ) -> tuple[Segment, Segment, Segment]:
-    """Run the changed program as if it had always been there."""
+    """Run the changed program as if it had always been there; it is started again at each position."""
     (run,) = plan.runs
-    all_first = {key: first.get(key, (0, size)) for key, size in lengths(plan).items()}
-    one = run_segment(plan, run, all_first, schedule, handed=HandOver())
+    begin = (stops or (first,))[0]
+    one = run_segment(
+        plan,
+        run,
+        {key: begin.get(key, (0, size)) for key, size in lengths(plan).items()},
+        schedule,
+        handed=HandOver(),
+    )
+    reached, sinks = begin, one.sinks
+    for at in (*stops[1:], *((first,) if stops else ())):
+        ranges = between(plan, reached, at)
+        one = run_segment(plan, run, ranges, schedule, handed=one.handed, state=one.state)
+        sinks = {uid: rows + one.sinks[uid] for uid, rows in sinks.items()}
+        reached = at
+    one = replace(one, sinks=sinks)
     two = run_segment(
         plan, run, between(plan, first, second), schedule, handed=one.handed, state=one.state
     )

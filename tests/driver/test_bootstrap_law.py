@@ -234,12 +234,33 @@ def test_a_changed_program_goes_on_as_if_it_had_always_been_there(name: str, bac
     assert done.middle.handed == middle.handed
 
 
-@pytest.mark.parametrize("name", ["new behind state", "changed function", "new sessions"])
-def test_the_law_fails_if_the_positions_differ(name: str) -> None:
+STOPS = ({("events-1", 0): (0, 20)}, {("events-1", 0): (0, 38)})
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_rounds_of_reading_change_nothing(name: str) -> None:
     schedule = Schedule(batch_sizes=(3, 7))
     new = plan_of(PROGRAMS[name])
-    done = upgrade(plan_of(base), new, FIRST, SECOND, schedule, read_less=2)
-    _, middle, last = from_the_beginning(new, FIRST, SECOND, schedule)
+    done = upgrade(plan_of(base), new, FIRST, SECOND, schedule, stops=STOPS)
+    first, middle, last = from_the_beginning(new, FIRST, SECOND, schedule, STOPS)
+    for uid in last.sinks:
+        assert difference(done.middle.sinks[uid], middle.sinks[uid]) is None, uid
+        assert difference(done.last.sinks[uid], last.sinks[uid]) is None, uid
+    if "new" in last.sinks:
+        assert difference(done.before["new"], first.sinks["new"]) is None
+        assert first.sinks["new"]
+    assert contents(done.middle.state) == contents(middle.state)
+    assert contents(middle.state)
+    assert done.middle.handed == middle.handed
+
+
+@pytest.mark.parametrize("stops", [(), STOPS], ids=["at once", "rounds"])
+@pytest.mark.parametrize("name", ["new behind state", "changed function", "new sessions"])
+def test_the_law_fails_if_the_positions_differ(name: str, stops: tuple[Ranges, ...]) -> None:
+    schedule = Schedule(batch_sizes=(3, 7))
+    new = plan_of(PROGRAMS[name])
+    done = upgrade(plan_of(base), new, FIRST, SECOND, schedule, read_less=2, stops=stops)
+    _, middle, last = from_the_beginning(new, FIRST, SECOND, schedule, stops)
     differs = [
         uid
         for uid in last.sinks
@@ -267,6 +288,10 @@ def test_a_pipeline_of_new_sources_begins_by_itself() -> None:
 HALVES = (EVENTS[::2], EVENTS[1::2])
 SLOW_FIRST = {("events-1", 0): (0, 11), ("events-1", 1): (0, 37)}
 SLOW_SECOND = {("events-1", 0): (11, 30), ("events-1", 1): (37, 45)}
+HALF_STOPS = (
+    {("events-1", 0): (0, 6), ("events-1", 1): (0, 14)},
+    {("events-1", 0): (0, 6), ("events-1", 1): (0, 30)},
+)
 NO_FIRST = {("events-1", 0): (0, 0), ("events-1", 1): (0, 37)}
 NO_SECOND = {("events-1", 0): (0, 19), ("events-1", 1): (37, 45)}
 
@@ -291,18 +316,24 @@ def sums_behind(env: Any) -> None:
 
 
 @pytest.mark.parametrize("build", [sums_beside, sums_behind])
+@pytest.mark.parametrize("stops", [(), HALF_STOPS], ids=["at once", "rounds"])
 @pytest.mark.parametrize(
     ("first", "second"), [(SLOW_FIRST, SLOW_SECOND), (NO_FIRST, NO_SECOND)], ids=["slow", "none"]
 )
 def test_several_splits_have_the_watermark_of_a_live_run(
-    monkeypatch: pytest.MonkeyPatch, build: Callable[[Any], None], first: Ranges, second: Ranges
+    monkeypatch: pytest.MonkeyPatch,
+    build: Callable[[Any], None],
+    first: Ranges,
+    second: Ranges,
+    stops: tuple[Ranges, ...],
 ) -> None:
     """The first split is far behind the other one, or has no record yet."""
     monkeypatch.setattr(f"{__name__}.SPLITS", HALVES)
     schedule = Schedule(batch_sizes=(3, 7))
     new = plan_of(build)
-    done = upgrade(plan_of(base), new, first, second, schedule)
-    begun, middle, last = from_the_beginning(new, first, second, schedule)
+    stops = tuple({key: (0, min(at, first[key][1])) for key, (_, at) in s.items()} for s in stops)
+    done = upgrade(plan_of(base), new, first, second, schedule, stops=stops)
+    begun, middle, last = from_the_beginning(new, first, second, schedule, stops)
     for uid in last.sinks:
         assert difference(done.middle.sinks[uid], middle.sinks[uid]) is None, uid
         assert difference(done.last.sinks[uid], last.sinks[uid]) is None, uid

@@ -16,6 +16,7 @@ from penstock.config import set_process_overrides
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.connectors import FileSink, FileSource, HybridSource
 from penstock.errors import EvolutionError, PenstockError
+from penstock.spark.upgrade.rounds import Rounds
 from tests.spark.conftest import Environment
 from tests.spark.waiting import wait_for
 
@@ -137,6 +138,44 @@ def test_new_operators_join_after_failures_at_each_step(
     client.cancel()
     assert written(tmp_path / "out") == counts(6)
     assert written(tmp_path / "new") == often(6)
+    assert not (tmp_path / "second" / "bootstrap").exists()
+
+
+def test_rounds_follow_a_running_job_which_stops_before_the_last(
+    environment, tmp_path, monkeypatch
+):
+    for number in range(5):
+        write(tmp_path / ("old" if number < 3 else "live"), number)
+    first = counts_job(environment("mixed"), tmp_path)
+    wait_for(first, lambda: written(tmp_path / "out") == counts(5))
+    rounds: list[tuple[str, int]] = []
+    chosen = Rounds.target
+
+    def target(self: Rounds, path: Any) -> Any:
+        """Let the job read one more file before each of the first rounds."""
+        if len(rounds) < 3:
+            files = 5 + len(rounds)
+            write(tmp_path / "live", files)
+            wait_for(first, lambda: written(tmp_path / "out") == counts(files + 1))
+        rounds.append((path.name, sum(written(tmp_path / "new").values())))
+        self.limit_seconds = 0.0 if len(rounds) < 4 else 60.0
+        return chosen(self, path)
+
+    monkeypatch.setattr(Rounds, "target", target)
+    now = {
+        "execution.checkpointing.dir": str(tmp_path / "second"),
+        "execution.evolution.from-job": str(tmp_path / "job"),
+        "execution.evolution": "allow",
+    }
+    second = counts_job(environment("mixed", **now), tmp_path, has_new=True)
+    first.get_job_execution_result().result()
+    assert [name for name, _ in rounds[:3]] == ["round-0", "round-1", "round-2"]
+    assert [count for _, count in rounds[:3]] == [0, 6 * PER_FILE, 7 * PER_FILE]
+    write(tmp_path / "live", 8)
+    wait_for(second, lambda: written(tmp_path / "new") >= often(9))
+    second.cancel()
+    assert written(tmp_path / "out") == counts(9)
+    assert written(tmp_path / "new") == often(9)
     assert not (tmp_path / "second" / "bootstrap").exists()
 
 

@@ -47,7 +47,7 @@ def _parts(bootstrap: Bootstrap) -> Iterator[str]:
 
 def _why(part: PartChange) -> str:
     if part.change is PartStatus.DROPPED and part.has_state:
-        return f"{part.reason}; its state stays in the savepoint"
+        return f"{part.reason}; its state is kept until `penstock state drop`"
     return part.reason
 
 

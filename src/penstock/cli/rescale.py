@@ -11,9 +11,10 @@ from rich.console import Console
 
 from penstock.cli.failures import exit_status
 from penstock.cli.progress import duration
+from penstock.cli.savepoint import dim_on
 from penstock.cli.script import Verbose
-from penstock.cli.waiting import AnswerOfJob, Awaited
 from penstock.errors import JobDirectoryError
+from penstock.spark.job.awaited_answer import AnswerOfJob, Awaited
 from penstock.spark.job.observed_job import ObservedJob
 from penstock.spark.job.wanted_parallelism import (
     ParallelismRequest,
@@ -97,4 +98,4 @@ def _wait_for_driver(
             raise refused
         return True if request.number() is None else None
 
-    AnswerOfJob(job, console, _RESCALED).wait(answer, request.withdraw, limit)
+    AnswerOfJob(job, _RESCALED, dim_on(console)).wait(answer, request.withdraw, limit)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json as json_module
+from collections.abc import Callable
 from datetime import timedelta
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -14,22 +14,10 @@ from rich.text import Text
 
 from penstock.cli.failures import exit_status
 from penstock.cli.progress import duration
-from penstock.cli.waiting import AnswerOfJob, Awaited
-from penstock.errors import SavepointError
 from penstock.observe.events.sentences import unnamed_state
 from penstock.spark.job.mounted_path import savepoint_place
 from penstock.spark.job.observed_job import ObservedJob
-from penstock.spark.savepoints.offline_savepoint import take_offline
-from penstock.spark.savepoints.savepoint_requests import SavepointRequests, no_live_run
-
-_SAVEPOINT = Awaited(
-    subject="savepoint",
-    done="took the savepoint",
-    comes="the micro-batch that carries the savepoint",
-    must_wait="cannot give a savepoint before it is done",
-    error=SavepointError,
-    later="a savepoint comes with the next micro-batch.",
-)
+from penstock.spark.savepoints.requested_savepoint import request_savepoint
 
 
 def savepoint(
@@ -98,25 +86,9 @@ def take_savepoint(
     """Request a savepoint; return it, and the operators without a uid whose state is in it."""
     place = None if target is None else savepoint_place(target)
     job = ObservedJob.at(job_dir)
-    ended = job.ended()
-    if ended is not None:
-        raise SavepointError(
-            f"job {job.name!r} has no savepoint to give: {ended}",
-            hint="Take savepoints of jobs that are running or were interrupted.",
-        )
-    if not job.has_live_run():
-        raise no_live_run(job.name)
-    if not job.is_running():
-        taken, unnamed = take_offline(job, place, stop=stop)
-        return str(taken), unnamed
-    requests = SavepointRequests(job.path)
-    request = requests.submit(place, stop=stop)
+    return request_savepoint(job, place, stop=stop, limit=limit, report=dim_on(console))
 
-    def answer() -> tuple[str, tuple[str, ...]] | None:
-        taken = requests.answer(request.id)
-        if isinstance(taken, SavepointError):
-            raise taken
-        return None if taken is None else (str(taken), requests.unnamed_state(request.id))
 
-    waiting = AnswerOfJob(job, console, _SAVEPOINT)
-    return waiting.wait(answer, partial(requests.withdraw, request.id), limit)
+def dim_on(console: Console) -> Callable[[str], None]:
+    """Return what prints remarks."""
+    return lambda text: console.print(Text(text, style="dim"), soft_wrap=True)

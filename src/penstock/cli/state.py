@@ -26,6 +26,8 @@ READ_NAMES = "penstock.spark.inspect.state_reader:read_state_names"
 SMALL_STATE = "penstock.spark.inspect.small_state:small_state"
 IN_ORDER = "penstock.spark.inspect.small_state:in_order"
 DIFFERENCES = "penstock.spark.inspect.state_diff:state_differences"
+DROPPED_UIDS = "penstock.spark.upgrade.dropped_state:dropped_uids"
+FORGET_DROPPED = "penstock.spark.upgrade.dropped_state:forget_dropped"
 """The functions that read state. They are imported by name when a command needs them: importing
 Spark takes longer than printing a help text."""
 
@@ -123,6 +125,39 @@ def show(
         show_rows(found[:limit], json=json, empty="no entries", texts={"key", "map_key", "value"})
         if len(found) > limit:
             note(f"there are more than {limit:,} entries; --limit shows more")
+
+    _run(action, verbose=verbose)
+
+
+@state_app.command(
+    "drop", cls=PlainCommand, epilog="Example: penstock state drop /checkpoints/visits --yes"
+)
+def drop(
+    job_dir: Annotated[
+        Path,
+        typer.Argument(
+            metavar="JOB_DIR", show_default=False, help="The checkpoint directory of a job."
+        ),
+    ],
+    *,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Remove it; without this it is only listed.")
+    ] = False,
+    json: Json = False,
+    verbose: Verbose = False,
+) -> None:
+    """List the state of operators that an upgrade has dropped; --yes removes it.
+
+    It is a savepoint in JOB_DIR/dropped, which the job does not read.
+    """
+
+    def action() -> None:
+        rows = [{"uid": uid, "is_removed": yes} for uid in resolve_name(DROPPED_UIDS)(job_dir)]
+        if yes:
+            resolve_name(FORGET_DROPPED)(job_dir)
+        show_rows(rows, json=json, empty=f"{job_dir} keeps no state of dropped operators")
+        if rows and not yes:
+            note("nothing was removed; --yes removes it")
 
     _run(action, verbose=verbose)
 

@@ -1,4 +1,4 @@
-"""`penstock upgrade`: stops a job with a savepoint, and starts a changed program from it, which reads the history for what is new."""
+"""`penstock upgrade`: starts a changed program in the place of a job, after it has read the history for what is new."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from penstock.cli.evolution import evolution_text
 from penstock.cli.failures import exit_status
 from penstock.cli.plan import planned_by
 from penstock.cli.progress import job_progress
-from penstock.cli.savepoint import take_savepoint
 from penstock.cli.script import (
     Definitions,
     ScriptArguments,
@@ -24,11 +23,11 @@ from penstock.cli.script import (
     settings,
 )
 from penstock.config.configuration import set_process_overrides
-from penstock.config.options import CHECKPOINT_DIR, EVOLUTION, JOB_NAME, RECOVERY_PATH, TARGET
+from penstock.config.options import CHECKPOINT_DIR, EVOLUTION, EVOLUTION_JOB, JOB_NAME, TARGET
 from penstock.errors import EvolutionError
 from penstock.spark.job.job_directory import JobDirectory
 from penstock.spark.job.job_steps import steps_of
-from penstock.spark.job.observed_job import RESTORED, ObservedJob
+from penstock.spark.job.observed_job import RESTORED
 
 
 def upgrade(
@@ -54,10 +53,11 @@ def upgrade(
     *,
     verbose: Verbose = False,
 ) -> None:
-    """Stop a job, and go on with a changed program.
+    """Go on with a changed program in the place of a job.
 
-    Operators that are the same keep their state. New and changed ones read the history that the job has read,
-    and join the others. The same command repeats an attempt that was interrupted.
+    Operators that are the same keep their state. New and changed ones read the history that the job has read, while it goes
+    on; then it is stopped, and they read the rest and join the others. The same command repeats an attempt that was
+    interrupted.
     """
     console = Console(stderr=True)
     given = settings(definitions, verbose=verbose)
@@ -67,8 +67,12 @@ def upgrade(
             set_process_overrides("cli", given | {TARGET.key: "plan"})
             ready = planned_by(script, arguments)
             _check_directory(new_dir, old_dir, ready)
-            given[RECOVERY_PATH.key] = _stopped(old_dir, ready, console)
-        chosen = {CHECKPOINT_DIR.key: str(new_dir), EVOLUTION.key: "allow"}
+            _compare(old_dir, ready, console)
+        chosen = {
+            CHECKPOINT_DIR.key: str(new_dir),
+            EVOLUTION.key: "allow",
+            EVOLUTION_JOB.key: str(old_dir.absolute()),
+        }
         set_process_overrides("cli", given | chosen)
         with job_progress(console, plain=verbose, shows_metrics=verbose):
             run_script(script, arguments)
@@ -92,17 +96,12 @@ def _check_directory(new_dir: Path, old_dir: Path, ready: PlanReady) -> None:
         raise EvolutionError(f"{new_dir} has a job that began without a savepoint", hint=other)
 
 
-def _stopped(old_dir: Path, ready: PlanReady, console: Console) -> str:
-    """Stop the job unless it has stopped, and return its savepoint."""
-    stopped = ObservedJob.at(old_dir).record("stopped")
+def _compare(old_dir: Path, ready: PlanReady, console: Console) -> None:
+    """Print what is kept and what is read again."""
     text, is_possible = evolution_text(ready, old_dir.absolute(), 1000)
     console.print(Text(text), soft_wrap=True)
     if not is_possible:
-        state = "was not" if stopped is None else "had been"
         raise EvolutionError(
-            f"the program cannot go on with the state of {old_dir}, see above; the job {state} stopped",
+            f"the program cannot go on with the state of {old_dir}, see above; the job was not stopped",
             hint=f"Correct the program; or start it in a new directory, from a savepoint with {EVOLUTION.key} keep or without state.",
         )
-    if stopped is not None:
-        return str(stopped["savepoint"])
-    return take_savepoint(old_dir, None, console, stop=True, limit=None)[0]

@@ -288,6 +288,28 @@ SHADOW: ConfigOption[ShadowSinks] = ConfigOption(
     ),
 )
 
+EVOLUTION_JOB: ConfigOption[str | None] = ConfigOption(
+    key="execution.evolution.from-job",
+    parse=STRING,
+    default=None,
+    description=(
+        "Checkpoint directory of the job whose state a changed program takes over in a new directory, instead of a "
+        "savepoint; `penstock upgrade` sets it. While that job runs, the history is read in rounds, and the job is "
+        "stopped before the last one."
+    ),
+    check=NOT_BLANK,
+)
+
+EVOLUTION_REST: ConfigOption[timedelta] = ConfigOption(
+    key="execution.evolution.short-round",
+    parse=DURATION,
+    default=timedelta(seconds=10),
+    description=(
+        "Duration of a round of an upgrade behind which the job that runs is stopped, or behind which rounds no "
+        "longer become shorter. What is left then takes about as long, and kept results pause meanwhile."
+    ),
+)
+
 OPERATOR_CHAINING: ConfigOption[bool] = ConfigOption(
     key="pipeline.operator-chaining.enabled",
     parse=BOOLEAN,
@@ -434,6 +456,8 @@ ALL_OPTIONS: tuple[ConfigOption[Any], ...] = (
     RECOVERY_PATH,
     EVOLUTION,
     SHADOW,
+    EVOLUTION_JOB,
+    EVOLUTION_REST,
     IGNORE_UNCLAIMED_STATE,
     IGNORE_SOURCE_POSITIONS,
     IGNORE_KEY_KINDS,

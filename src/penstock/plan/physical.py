@@ -202,7 +202,7 @@ class Reading:
         parts: Indexes of the parts, in order; all but the last of the source are bounded. A batch run reads
             them all, a live run each from the end of the one before.
         ends: Whether the run reaches the source's end of input.
-        open_splits: Numbers of the splits of the last part that a later run goes on with, after a batch run.
+        open_splits: Numbers of the splits of the last part that end with the run, but not for a later one.
     """
 
     source: int

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 
 from penstock.config.configuration import Configuration
 from penstock.config.options import RuntimeExecutionMode
 from penstock.graph.logical import LogicalGraph
-from penstock.plan.compat.bootstrap import choose_history
+from penstock.plan.compat.bootstrap import Stretch, choose_stretch
 from penstock.plan.explain.chaining import explain_backlog, explain_chains, explain_channels
 from penstock.plan.explain.kept_rules import explain_kept_rules
 from penstock.plan.folding.choice import choose_folds
@@ -101,13 +101,8 @@ def plan_job(graph: LogicalGraph, configuration: Configuration) -> PhysicalPlan:
     return plan
 
 
-def plan_bootstrap(
-    graph: LogicalGraph,
-    options: PlanOptions,
-    parts: Mapping[str, tuple[int, ...]],
-    open_splits: Mapping[str, tuple[int, ...]],
-) -> PhysicalPlan:
-    """Return the plan that reads the history of a changed program; see `plan.compat.bootstrap`."""
+def plan_stretch(graph: LogicalGraph, options: PlanOptions, stretch: Stretch) -> PhysicalPlan:
+    """Return the plan by which a part of a program reaches stored positions; see `plan.compat.bootstrap`."""
     confirms = options.confirms and options.redirection is None
     # The graph has the sinks of a shadow already.
     given = replace(
@@ -115,8 +110,5 @@ def plan_bootstrap(
     )
     plan = PhysicalPlan(graph, given)
     for phase in PHASES:
-        if phase is choose_runs:
-            plan = choose_history(plan, parts=parts, open_splits=open_splits)
-        else:
-            plan = phase(plan)
+        plan = choose_stretch(plan, stretch=stretch) if phase is choose_runs else phase(plan)
     return plan

@@ -60,8 +60,11 @@ class SparkExecutor:
             from penstock.spark.job_client import SparkJobClient
             from penstock.spark.upgrade.bootstrap import evolved, forget_bootstrap
 
-            settings = evolved(directory, settings, session)
-            client = SparkJobClient(directory.plan, settings, directory, events, session)
+            start = evolved(directory, settings, session)
+            settings = start.configuration
+            client = SparkJobClient(
+                directory.plan, settings, directory, events, session, start.stopped
+            )
             forget_bootstrap(directory)
             begun = job_started(directory.plan, settings)
         except BaseException:

@@ -68,6 +68,7 @@ class SparkJobClient(ShownAsCard):
         directory: JobDirectory,
         events: JobEvents,
         session: SparkSession,
+        stopped: float | None = None,
     ) -> None:
         """Prepare a job, which runs from `start` on."""
         restored = restore(directory, plan, configuration, events)
@@ -95,6 +96,7 @@ class SparkJobClient(ShownAsCard):
             events,
             restored,
         )
+        self._job.stopped = stopped
         self._job.workers = workers
         self._job.object_settings = object_settings(session)
         self._executable = worker_executable(session, configuration, workers)

@@ -101,7 +101,8 @@ class PipelineRuns:
                 groups = (
                     None if job.restored.layout is None else job.restored.layout.max_parallelism
                 )
-                predecessor = Predecessor(job.restored.handed, files, None, readers, groups)
+                stopped = None if job.attempt else job.stopped
+                predecessor = Predecessor(job.restored.handed, files, stopped, readers, groups)
             ended: float | None = None
             if job.directory.step(f"run-{run.index}.done") is None:
                 self._wait_for(run)

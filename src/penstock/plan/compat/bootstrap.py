@@ -1,4 +1,4 @@
-"""The part of a changed program that reads the history: its graph, and one batch run per pipeline.
+"""The part of a changed program that reads the history: its graph, and one run per pipeline.
 
     v1     events -> sums -> out                 state of `sums` is stored, `events` stands at a position
     v2     events -> sums -> out
@@ -9,12 +9,14 @@
 What leads to the new and changed operators is computed again, kept operators too: their state at the beginning of
 the history is not stored. Sinks that were there before get nothing, because they have the results of the history.
 A pipeline without a source that was there before begins at its beginning, as in a new job.
+
+The history is a batch run without state. From there live runs go on with the state, each up to later positions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.graph.logical import LogicalGraph, Node
@@ -27,6 +29,7 @@ from penstock.program.run_settings import RunKind
 from penstock.program.traverse import reachable
 
 HISTORY_RUN = "history"
+CATCH_UP_RUN = "catch-up"
 
 
 def bootstrap_graph(plan: PhysicalPlan, evolution: Evolution) -> LogicalGraph | None:
@@ -49,7 +52,7 @@ def bootstrap_graph(plan: PhysicalPlan, evolution: Evolution) -> LogicalGraph | 
     for index, node in enumerate(plan.graph.of_kind(SINK)):
         if begun.isdisjoint(sources_of(plan.graph, node)):
             continue
-        named = replace(node, uid=sinks[index].uid)
+        named = replace(node, uid=node.uid or sinks[index].uid)
         if evolution.sinks[index].change is PartStatus.NEW:
             nodes[node.id] = named
         elif not stateful.isdisjoint(_upstream(plan.graph, node)):
@@ -68,36 +71,41 @@ def _upstream(graph: LogicalGraph, node: Node) -> frozenset[int]:
     return frozenset(reachable([node.id], lambda key: graph.node(key).inputs))
 
 
-def choose_history(
-    plan: PhysicalPlan,
-    *,
-    parts: Mapping[str, tuple[int, ...]],
-    open_splits: Mapping[str, tuple[int, ...]],
-) -> PhysicalPlan:
-    """Give every pipeline one batch run, in the place of `choose_runs`.
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """The input that a part of a program reads to reach stored positions.
 
-    Args:
-        plan: After `find_pipelines`.
+    Attributes:
+        kind: A batch run begins without state, a live run goes on with it.
         parts: Uid of a source to the parts to read.
         open_splits: Uid of a source to the splits of the last of them that the job goes on with.
     """
-    uids = source_uids(plan)
+
+    kind: RunKind
+    parts: Mapping[str, tuple[int, ...]]
+    open_splits: Mapping[str, tuple[int, ...]]
+
+
+def choose_stretch(plan: PhysicalPlan, *, stretch: Stretch) -> PhysicalPlan:
+    """Give every pipeline one run that hands over, in the place of `choose_runs`, after `find_pipelines`."""
+    uids, parts = source_uids(plan), stretch.parts
+    is_history = stretch.kind is RunKind.BATCH
     runs = tuple(
         RunPlan(
             pipeline.index,
-            HISTORY_RUN,
-            RunKind.BATCH,
+            HISTORY_RUN if is_history else CATCH_UP_RUN,
+            stretch.kind,
             tuple(
                 Reading(
                     source,
                     parts[uids[source]],
                     ends=False,
-                    open_splits=open_splits.get(uids[source], ()),
+                    open_splits=stretch.open_splits.get(uids[source], ()),
                 )
                 for source in pipeline.sources
                 if parts.get(uids[source])
             ),
-            final_results_only=plan.options.latest_in_backlog,
+            final_results_only=is_history and plan.options.latest_in_backlog,
             hands_over=True,
             pipeline=pipeline.index,
         )

@@ -233,12 +233,11 @@ def _sources(plan: PhysicalPlan, stored: StoredProgram) -> Iterator[PartChange]:
 def _sinks(plan: PhysicalPlan, stored: StoredProgram) -> Iterator[PartChange]:
     names = sink_names(plan)
     for sink, name in zip(plan.sinks, names, strict=True):
+        uid = sink.uid if name.startswith(_UNNAMED) else name
         if stored.sinks is None or name in stored.sinks:
-            yield PartChange(sink.uid, sink.name, PartStatus.KEPT)
+            yield PartChange(uid, sink.name, PartStatus.KEPT)
         else:
-            yield PartChange(
-                sink.uid, sink.name, PartStatus.NEW, "no sink with this uid was stored"
-            )
+            yield PartChange(uid, sink.name, PartStatus.NEW, "no sink with this uid was stored")
     for name in stored.sinks or ():
         if name not in names:
             shown = name.removeprefix(_UNNAMED)

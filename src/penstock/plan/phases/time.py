@@ -262,13 +262,16 @@ def watermark_groups(
     opened = {reading.source: len(reading.open_splits) for reading in run.readings}
     groups = []
     for source_id in channel.sources:
-        splits, goes_on = [(opened.get(source_id, 0), False)], bool(opened.get(source_id))
+        waited = opened.get(source_id, 0)
+        splits, goes_on = [(waited, False)], waited > 0 and run.kind is RunKind.BATCH
         if run.kind is RunKind.LIVE and source_id in parts:
             splits = [
                 (_splits(plan, part, (open_splits or {}).get((source_id, number))), _may_grow(part))
                 for number in parts[source_id]
                 for part in [plan.source(source_id).parts[number]]
             ]
+            if waited:
+                splits[-1] = (waited, False)
         idle_ms = _idle_ms(plan, source_id, channel.id)
         (count, may_grow), *later = splits
         groups.append(WatermarkGroup(source_id, count, idle_ms, may_grow, tuple(later), goes_on))

@@ -122,6 +122,7 @@ class JobContext:
         counted: Index of a run to the last of its epochs that is in the metrics.
         workers: Files that the job ships beside its program; None without any.
         pool: Spark's scheduler pool of the pipeline; None is the default.
+        stopped: Time at which this process stopped the job whose state this one takes over, on the monotonic clock.
         object_settings: Spark's addresses and logins of stores; None takes those of the environment.
     """
 
@@ -140,6 +141,7 @@ class JobContext:
     counted: dict[int, int] = field(default_factory=dict)
     workers: WorkerEnvironment | None = None
     pool: str | None = None
+    stopped: float | None = None
     object_settings: StoreSettings | None = None
 
     def rescaled(

@@ -91,10 +91,14 @@ SHADOW = "shadow"
 """Directory of the positions up to which a shadow reads the history."""
 
 
-def has_staged(directory: JobPath) -> bool:
-    """Return whether the job that reads the history of a changed program may have written to its sinks."""
-    inner = directory / BOOTSTRAP / "job"
-    return inner.exists() and any(_STAGED.fullmatch(name) for name in steps_of(inner).names())
+def bootstrap_round(directory: JobPath, number: int) -> JobPath:
+    """Return the directory of one round of reading the history of a changed program."""
+    return directory / BOOTSTRAP / f"round-{number}"
+
+
+def has_staged(job: JobPath) -> bool:
+    """Return whether a batch run of a job may have written to its sinks."""
+    return job.exists() and any(_STAGED.fullmatch(name) for name in steps_of(job).names())
 
 
 def snapshot_step(source: int) -> str:
@@ -248,7 +252,7 @@ class JobDirectory:
         with suppress(JobFencedError, OSError):
             if self._lock is not None:
                 self.fence()
-                if self.is_new and not has_staged(self.path):
+                if self.is_new and not has_staged(bootstrap_round(self.path, 0) / "job"):
                     self._forget_job()
                 if isinstance(self._lock, JobLock) and not self.is_temporary:
                     self._lock.undo(self._owner_before)

@@ -174,7 +174,9 @@ def pinned_reading(context: LoopContext, _part: FileSource) -> FileReading:
 
 
 def listed_reading(context: LoopContext, part: FileSource) -> FileReading:
-    """Begin to read the files of a path as they appear, but those of earlier parts and runs."""
+    """Begin to read the files of a path as they appear, but those of earlier parts and runs; or those that are pinned."""
+    if (context.source, context.part) in context.pinned.files:
+        return pinned_reading(context, part)
     log = FileLog(file_log_directory(context.directory, context.source), context.fence)
     for known in (context.earlier, context.pinned.files):
         for (source, _), read in known.items():
@@ -211,10 +213,12 @@ def fixed_schema(
     source: int,
     part: int,
     described: FileSource,
-    _uris: Sequence[str],
+    uris: Sequence[str],
     first: int,
 ) -> StructType:
     """Return the schema that the run began with, which is decided and recorded if there is none."""
+    if (source, part) in context.pinned.files:
+        return pinned_schema(context, source, part, described, uris, first)
     path = file_log_directory(context.directory, source) / _SCHEMA
     if path.exists():
         return _recorded_schema(path)

@@ -81,6 +81,7 @@ class SplitReading:
         tail: Facts about a source whose splits and heads are looked up; None for others.
         part: Index of the part of the source.
         is_history: True if further parts follow.
+        open_splits: Numbers of the splits that a later run goes on with, behind their ends in this one.
     """
 
     source: int
@@ -94,6 +95,7 @@ class SplitReading:
     part: int = 0
     is_history: bool = False
     origin: CallSite | None = field(default=None, compare=False)
+    open_splits: tuple[int, ...] = ()
 
     @property
     def begin(self) -> tuple[int, ...]:

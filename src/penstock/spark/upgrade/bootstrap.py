@@ -1,27 +1,25 @@
-"""Reads the history for new and changed operators, before a job starts from a savepoint with the others' state.
+"""Reads the history for new and changed operators, before a job starts from stored state with the others'.
 
-    bootstrap/job/          a job that reads the history up to the positions of the savepoint, in a batch run
-    bootstrap/savepoint/    the state of kept operators, and of those that have read the history
+    bootstrap/round-0/      what is not kept reads the history in a batch run, up to a position of the job that goes on
+    bootstrap/round-1/ …    it reads what that job has read meanwhile; before the last round the job is stopped
+    bootstrap/savepoint/    the state of kept operators at the stop, and of those that have read the history
 
-Both are steps that a later driver repeats or finds: the first is a job with records of its own, the second is
-complete with its manifest. No output is visible before the batch run commits the sinks that are
-new. Then the job starts from the second, as from any savepoint.
+From a savepoint, or a job that has stopped, round 0 is the last. Every step is one that a later driver repeats or finds:
+the rounds are jobs with records of their own, savepoints are complete with their manifests. No output is visible before the
+batch run commits the sinks that are new. Then the job starts from the last savepoint, as from any other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 from pyspark.sql import SparkSession
-from pyspark.sql.types import StructType
 
 from penstock.config.configuration import Configuration
 from penstock.config.options import (
     EVOLUTION,
+    EVOLUTION_REST,
     IGNORE_UNCLAIMED_STATE,
-    JOB_NAME,
     RECOVERY_PATH,
     EvolutionPolicy,
 )
@@ -29,43 +27,29 @@ from penstock.errors import EvolutionError, SavepointMismatchError
 from penstock.failpoint import failpoint
 from penstock.filesystem.stored_path import JobPath
 from penstock.graph.logical import LogicalGraph
-from penstock.observe.events.listeners import JobEvents
-from penstock.plan.compat.bootstrap import bootstrap_graph
+from penstock.plan.compat.bootstrap import Stretch, bootstrap_graph
 from penstock.plan.compat.evolution import Evolution, PartStatus, compare, sink_names, unclear_sinks
-from penstock.plan.compat.function_digest import changed_functions, source_uids
-from penstock.plan.phases.backlog import known_cuts, with_cuts
-from penstock.plan.physical import PhysicalPlan, RunPlan
-from penstock.plan.planner import plan_bootstrap
-from penstock.runtime.task.report import Report
-from penstock.spark.driver.restore import fetched_savepoint, match_savepoint
-from penstock.spark.driver.restored import Restored
-from penstock.spark.job.event_log import event_log_of, job_started
-from penstock.spark.job.hand_over import read_hand_over, verified_files
-from penstock.spark.job.job_directory import BOOTSTRAP, JobDirectory, has_staged
-from penstock.spark.job.observed_job import RESTORED, ObservedJob
-from penstock.spark.job.run_outline import begun_with, outline_of
-from penstock.spark.job.state_layout import StateLayout
-from penstock.spark.job_client import SparkJobClient
+from penstock.plan.physical import PhysicalPlan
+from penstock.program.run_settings import RunKind
+from penstock.spark.driver.restore import match_savepoint
+from penstock.spark.job.job_directory import BOOTSTRAP, JobDirectory, bootstrap_round
+from penstock.spark.job.observed_job import RESTORED
+from penstock.spark.job.run_outline import outline_of
 from penstock.spark.savepoints.job_savepoints import unwritable
-from penstock.spark.sources.line_reads import is_read_by_lines
-from penstock.spark.sources.pinned_files import PinnedFiles, declared_schema, pin_files
-from penstock.spark.sources.read_context import Pinned
-from penstock.spark.sources.source_row import Pinning
-from penstock.spark.sources.split_reads import NAMES
-from penstock.spark.sources.table import files_of, row_of
+from penstock.spark.upgrade.dropped_state import keep_dropped, part_of
 from penstock.spark.upgrade.history import History, history_of
 from penstock.spark.upgrade.policy import decide
+from penstock.spark.upgrade.program_part import SAVEPOINT, ProgramPart, Workplace, advance
+from penstock.spark.upgrade.rounds import LastPosition, Rounds, Start, StoredState, stored_state
 from penstock.spark.upgrade.stored_program import stored_program
-from penstock.state.merged_savepoint import StatePart, merge_state, merged_manifest
+from penstock.state.merged_savepoint import merge_state, merged_manifest
 from penstock.state.savepoint import (
     MANIFEST,
-    STATE_DIRECTORY,
     Savepoint,
-    SourceRecord,
     prepare_directory,
+    read_savepoint,
     write_manifest,
 )
-from penstock.wire.atomic_file import PRIVATE_DIRECTORY, create_directory
 from penstock.wire.job_files import remove_tree
 
 
@@ -95,6 +79,12 @@ class Bootstrap:
         return cls(plan, evolution, graph, history)
 
     @property
+    def part(self) -> ProgramPart:
+        """The reading part of the program."""
+        assert self.graph is not None, "there is something to read"
+        return ProgramPart(self.plan, self.graph)
+
+    @property
     def operators(self) -> frozenset[str]:
         """Uids of the operators whose state it makes."""
         return frozenset(
@@ -105,9 +95,9 @@ class Bootstrap:
 
     def planned(self) -> PhysicalPlan:
         """Return the plan of the job that reads the history."""
-        assert self.graph is not None, "there is something to read"
         history = self.history
-        return plan_bootstrap(self.graph, self.plan.options, history.numbers, history.open_splits)
+        stretch = Stretch(RunKind.BATCH, history.numbers, history.open_splits)
+        return self.part.planned(stretch)
 
     def refusals(self, savepoint: Savepoint) -> list[str]:
         """Return why the history cannot be read for the program, one line each."""
@@ -147,11 +137,7 @@ class Bootstrap:
         return []
 
     def check(self, savepoint: Savepoint) -> None:
-        """Refuse a history that cannot be read again.
-
-        Raises:
-            EvolutionError: It cannot; the error names what is missing.
-        """
+        """Refuse a history that cannot be read again."""
         refusals = self.refusals(savepoint)
         if refusals:
             lines = "\n".join(refusals)
@@ -162,39 +148,35 @@ class Bootstrap:
             )
 
 
-def evolved(
-    directory: JobDirectory, configuration: Configuration, session: SparkSession
-) -> Configuration:
-    """Return the settings with which a job starts from a savepoint whose program was another one.
+def evolved(directory: JobDirectory, configuration: Configuration, session: SparkSession) -> Start:
+    """Return the settings with which a job starts from stored state whose program was another one.
 
     The history is read first, if the policy allows it.
-
-    Raises:
-        EvolutionError: The policy refuses the start, or the history cannot be read again.
-        PenstockError: Reading the history failed.
     """
-    configured = configuration.get(RECOVERY_PATH)
-    if configured is None or directory.has_begun or directory.step(RESTORED) is not None:
-        return configuration
-    path, savepoint, place = fetched_savepoint(directory, configured, configuration)
-    bootstrap = Bootstrap.of(directory.plan, savepoint, f"savepoint {place}")
+    if directory.has_begun or directory.step(RESTORED) is not None:
+        return Start(configuration)
+    stored = stored_state(directory, configuration)
+    if stored is None:
+        return Start(configuration)
+    savepoint = stored.now()
+    bootstrap = Bootstrap.of(directory.plan, savepoint, stored.place)
     if bootstrap.graph is None or _is_unclaimed(bootstrap.evolution, configuration):
-        return _without_dropped(configuration)
+        last = stored.last()
+        if configuration.get(EVOLUTION) is EvolutionPolicy.ALLOW:
+            evolution = Bootstrap.of(directory.plan, last.savepoint, stored.place).evolution
+            keep_dropped(directory, last.path, last.savepoint, evolution)
+        return last.start(_without_dropped(configuration))
     answer = decide(
         bootstrap.evolution, configuration, (EvolutionPolicy.ALLOW, EvolutionPolicy.KEEP)
     )
     if answer is EvolutionPolicy.KEEP:
-        return configuration
+        return stored.last().start(configuration)
     bootstrap.check(savepoint)
-    return _Reading(directory, configuration, session, bootstrap, savepoint, path).start()
+    return _Reading(directory, configuration, session, bootstrap, stored).start()
 
 
 def forget_bootstrap(directory: JobDirectory) -> None:
-    """Remove what has read the history, once the state of the job is its own.
-
-    Raises:
-        JobFencedError: Another driver has taken over.
-    """
+    """Remove what has read the history, once the state of the job is its own."""
     if directory.step(RESTORED) is not None:
         remove_tree(directory.path / BOOTSTRAP, directory.fence)
 
@@ -215,206 +197,83 @@ def _without_dropped(configuration: Configuration) -> Configuration:
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """One attempt to read the history; the attributes are those of `evolved`.
+    """One attempt to read the history; for the attributes see `evolved`.
 
     Attributes:
         directory: The checkpoint directory of the job that is to start.
         configuration: Its settings.
         session: Spark.
         bootstrap: What reads the history.
-        savepoint: The manifest of the savepoint.
-        path: Where its state is.
+        stored: The state that is kept.
     """
 
     directory: JobDirectory
     configuration: Configuration
     session: SparkSession
     bootstrap: Bootstrap
-    savepoint: Savepoint
-    path: JobPath
+    stored: StoredState
 
-    def start(self) -> Configuration:
-        """Read the history unless that is done, and return the settings that name the new savepoint."""
+    def start(self) -> Start:
+        """Read the history unless that is done, and return the settings that name the merged savepoint."""
         target = self.directory.path / BOOTSTRAP / "savepoint"
+        stopped = None
         if not (target / MANIFEST).exists():
-            plan = self._read(self.directory.path / BOOTSTRAP / "job")
-            failpoint("bootstrap.read")
-            self._merge(plan, target)
+            part, last = self._read()
+            self._merge(last, part, target)
+            stopped = last.stopped
         failpoint("bootstrap.merged")
-        merged = {RECOVERY_PATH.key: str(target), IGNORE_UNCLAIMED_STATE.key: "true"}
-        return self.configuration.layered("evolution", merged, is_final=True)
+        merged = {RECOVERY_PATH.key: str(target)}
+        return Start(self.configuration.layered("evolution", merged, is_final=True), stopped)
 
-    def _read(self, place: JobPath) -> PhysicalPlan:
-        """Run the job that reads the history to its end, and return its plan."""
-        name = f"{self.configuration.get(JOB_NAME)} (history)"
-        settings = self.configuration.layered("evolution", {JOB_NAME.key: name}, is_final=True)
-        if not has_staged(self.directory.path):
-            remove_tree(place, self.directory.fence)  # no output is visible
-        create_directory(place.parent, PRIVATE_DIRECTORY)
-        inner = JobDirectory.open(place, self.bootstrap.planned(), name)
-        events = JobEvents(inner.job_id, name, own=event_log_of(inner))
-        try:
-            self._check_functions(inner)
-            if inner.step(RESTORED) is None:
-                inner.record(RESTORED, self._restored(inner).to_json())
-            client = SparkJobClient(inner.plan, settings, inner, events, self.session)
-            begun = job_started(inner.plan, settings)
-        except BaseException:
-            events.close()
-            inner.release()
-            raise
-        client.start(begun)
-        try:
-            client.get_job_execution_result().result()
-        except KeyboardInterrupt:
-            client.cancel()
-            raise
-        return inner.plan
+    def _read(self) -> tuple[JobPath, LastPosition]:
+        """Advance what is not kept round by round; return its savepoint, and the state at the same positions."""
+        limit = self.configuration.get(EVOLUTION_REST).total_seconds()
+        rounds = Rounds(self.stored, limit)
+        made: JobPath | None = None
+        number = self._newest()
+        while True:
+            path = bootstrap_round(self.directory.path, number)
+            target, last = rounds.target(path)
+            place = Workplace(path, self.directory.fence, self.session, self.configuration)
+            made = advance(self.bootstrap.part, made, target, place)
+            if last is not None:
+                return made, last
+            if number:
+                before = bootstrap_round(self.directory.path, number - 1)
+                remove_tree(before / SAVEPOINT, self.directory.fence)
+            number += 1
 
-    def _check_functions(self, inner: JobDirectory) -> None:
-        """Refuse a program that has changed since it wrote the history to its sinks.
+    def _newest(self) -> int:
+        """Return the number of the newest complete round; the savepoints of those before were removed."""
+        number = newest = 0
+        while (path := bootstrap_round(self.directory.path, number)).exists():
+            newest = number if (path / SAVEPOINT / MANIFEST).exists() else newest
+            number += 1
+        return newest
 
-        Raises:
-            EvolutionError: It has.
-        """
-        recorded = inner.step("functions")
-        changed = () if recorded is None else changed_functions(inner.plan, recorded["operators"])
-        if changed:
-            names = ", ".join(f"{op.name} (uid {op.uid})" for op in changed)
+    def _merge(self, last: LastPosition, part: JobPath, target: JobPath) -> None:
+        """Write the savepoint from which the job starts."""
+        savepoint = last.savepoint
+        evolution = Bootstrap.of(self.bootstrap.plan, savepoint, self.stored.place).evolution
+        if evolution.kept != self.bootstrap.evolution.kept:
             raise EvolutionError(
-                f"the history was read by a program with another function of {names}",
-                hint=f"Start the program that read it; or remove {self.directory.path} and what new sinks have "
-                "written, and begin again.",
+                f"the job of {self.stored.place} was started with another program while its history was read",
+                hint=f"Remove {self.directory.path} and what new sinks have written, and begin again.",
             )
-
-    def _restored(self, inner: JobDirectory) -> Restored:
-        """Return the input of the job, whose files have columns."""
-        plan = inner.plan
-        restored = self.bootstrap.history.restored(plan, self.bootstrap.evolution.place)
-        left = {key: self._with_columns(plan, key, files) for key, files in restored.left.items()}
-        return replace(restored, left=left, layout=StateLayout.of(plan, inner.fingerprint))
-
-    def _with_columns(
-        self, plan: PhysicalPlan, key: tuple[int, int], files: PinnedFiles
-    ) -> PinnedFiles:
-        source = plan.source(key[0])
-        described = files_of(source.parts[key[1]])
-        assert described is not None, "it has files"
-        if files.schema or declared_schema(described) is not None:
-            return files
-        if is_read_by_lines(described):
-            return replace(files, schema=StructType().json())
-        return replace(files, schema=pin_files(self.session, described, source.origin).schema)
-
-    def _merge(self, plan: PhysicalPlan, target: JobPath) -> None:
-        """Write the savepoint from which the job starts.
-
-        Raises:
-            SavepointError: It cannot be written.
-            StateError: State is damaged.
-        """
-        evolution = self.bootstrap.evolution
         known = {each.uid for each in evolution.sources if each.change is PartStatus.KEPT}
-        sources = tuple(each for each in self.savepoint.sources if each.uid in known)
-        files = {file.name: file.sha256 for file in self.savepoint.files}
-        kept = StatePart(
-            replace(self.savepoint, sources=sources),
-            tuple(verified_files(self.path / STATE_DIRECTORY, files)),
-            evolution.kept,
-        )
-        job = ObservedJob.at(self.directory.path / BOOTSTRAP / "job")
-        new = [self._part(plan, run, job) for run in plan.runs]
+        sources = tuple(each for each in savepoint.sources if each.uid in known)
+        kept = part_of(last.path, replace(savepoint, sources=sources), evolution.kept)
+        manifest = read_savepoint(part)
+        added = tuple(each for each in manifest.sources if each.uid not in known)
+        new = part_of(part, replace(manifest, sources=added), self.bootstrap.operators)
+        keep_dropped(self.directory, last.path, savepoint, evolution)
         remove_tree(target, self.directory.fence)
         program = outline_of(self.bootstrap.plan, self.bootstrap.plan.runs[-1], "", "")
         try:
             prepare_directory(target)
-            files_written = merge_state([kept, *new], target)
+            files = merge_state([kept, new], target)
             failpoint("bootstrap.state")
-            write_manifest(
-                target,
-                merged_manifest(
-                    kept, new, program.operators, sink_names(self.bootstrap.plan), files_written
-                ),
-            )
+            sinks = sink_names(self.bootstrap.plan)
+            write_manifest(target, merged_manifest(kept, [new], program.operators, sinks, files))
         except OSError as cause:
             raise unwritable(cause) from cause
-
-    def _part(self, plan: PhysicalPlan, run: RunPlan, job: ObservedJob) -> StatePart:
-        """Return what a run that has read the history gives to the savepoint."""
-        done, pinned = job.record(f"run-{run.index}.done"), job.record(f"run-{run.index}.pinned")
-        assert done is not None, "the run is complete"
-        assert pinned is not None, "the run is complete"
-        snapshot = job.path / f"run-{run.index}" / "snapshot"
-        handed = read_hand_over(done)
-        report = Report(watermarks=handed.watermarks, memory=handed.memory)
-        cuts = known_cuts(job.record("cuts") or {})
-        sources = self._new_sources(with_cuts(plan, cuts), run, Pinned.from_json(pinned))
-        outline = outline_of(plan, run, "", "")
-        manifest = outline.savepoint("", report, tuple(sources), (), drained=False)
-        files = verified_files(snapshot, done["state_files"])
-        return StatePart(manifest, tuple(files), self.bootstrap.operators)
-
-    def _new_sources(
-        self, plan: PhysicalPlan, run: RunPlan, pinned: Pinned
-    ) -> Iterator[SourceRecord]:
-        """Yield the positions of new sources behind the history that a run has read of them."""
-        new = {
-            each.uid for each in self.bootstrap.evolution.sources if each.change is PartStatus.NEW
-        }
-        uids = source_uids(plan)
-        for reading in run.readings:
-            uid = uids[reading.source]
-            if uid in new:
-                yield self._new_source(plan, reading.source, uid, pinned)
-
-    def _new_source(
-        self, plan: PhysicalPlan, source: int, uid: str, pinned: Pinned
-    ) -> SourceRecord:
-        described = plan.source(source)
-        last = len(described.parts) - 1
-        read = {
-            str(part): files.to_json() for (of, part), files in pinned.files.items() if of == source
-        }
-        began = {
-            str(part): splits
-            for (of, part), splits in begun_with({}, [pinned]).items()
-            if of == source
-        }
-        position: dict[str, Any]
-        if described.parts[last].is_bounded:
-            position = _end_of(pinned, source, last)
-        else:
-            position, splits = self._begin_of(plan, source, last)
-            began |= {} if splits is None else {str(last): splits}
-        kinds = tuple(part.kind for part in described.parts)
-        return SourceRecord(uid, described.name, kinds, last, position, read, began)
-
-    def _begin_of(
-        self, plan: PhysicalPlan, source: int, part: int
-    ) -> tuple[dict[str, Any], dict[str, Any] | None]:
-        """Return the position at which the live part of a source begins, and its splits."""
-        described = plan.source(source)
-        pinning = Pinning(
-            self.session,
-            plan.options.parallelism,
-            described.origin,
-            lambda call: call(),
-            self.configuration,
-        )
-        begins = row_of(described.parts[part]).pin(pinning, described.parts[part])
-        if begins.splits is None:
-            return {}, None
-        names = {} if begins.names is None else {NAMES: list(begins.names)}
-        splits = {"splits": [list(split) for split in begins.splits], **names}
-        return splits, splits
-
-
-def _end_of(pinned: Pinned, source: int, part: int) -> dict[str, Any]:
-    """Return the position behind a bounded part."""
-    key = source, part
-    if key in pinned.splits:
-        names = {NAMES: list(pinned.names[key])} if key in pinned.names else {}
-        return {"splits": [[end, end] for _, end in pinned.splits[key]], **names}
-    if key in pinned.files:
-        return {"left": PinnedFiles({}, pinned.files[key].schema).to_json()}
-    return {"rows_left": False, "rows_read": True}

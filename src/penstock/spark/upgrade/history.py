@@ -4,7 +4,8 @@
     splits, logs   from the position at which the job began up to the stored one; a log may have dropped its beginning
     DataFrames     all rows of one that was read to its end
 
-A new source is read as in a new job, up to the end of its last bounded part.
+A new source is read as in a new job, up to the end of its last bounded part. What a part of a program has read
+already is left out (`rest_of`).
 """
 
 from __future__ import annotations
@@ -113,13 +114,7 @@ class History:
 def history_of(
     plan: PhysicalPlan, records: Iterable[SourceRecord], sources: Iterable[str]
 ) -> History:
-    """Return the history of some sources of a program, given stored positions.
-
-    Args:
-        plan: The program.
-        records: The stored positions.
-        sources: Uids of the sources. The kinds of all others are compared too.
-    """
+    """Return the history of some sources of a program, given stored positions."""
     known = {record.uid: record for record in records}
     wanted = {*sources}
     made = History()
@@ -137,12 +132,88 @@ def history_of(
             if record is None:
                 made.parts[uid] = _of_new(described)
             else:
-                made.parts[uid] = _of_stored(described, record)
-                _check_watermarks(plan, source, made.parts[uid].values())
+                made.parts[uid] = _checked(plan, source, _of_stored(described, record))
                 made.switches.update(_switches(uid, record))
         except CannotReadAgain as refusal:
             made.refused[uid] = str(refusal)
     return made
+
+
+def rest_of(
+    plan: PhysicalPlan, records: Iterable[SourceRecord], read: Iterable[SourceRecord]
+) -> History:
+    """Return the input from the positions of a part of a program up to later ones."""
+    known = {record.uid: record for record in records}
+    before = {record.uid: record for record in read}
+    made = History()
+    for source, uid in source_uids(plan).items():
+        if uid not in known:
+            continue
+        try:
+            rest = _behind(plan.source(source), before.get(uid), known[uid])
+            made.parts[uid] = _checked(plan, source, rest)
+            made.switches.update(_switches(uid, known[uid]))
+        except CannotReadAgain as refusal:
+            made.refused[uid] = str(refusal)
+    return made
+
+
+def _behind(
+    source: SourcePlan, before: SourceRecord | None, record: SourceRecord
+) -> dict[int, PartHistory]:
+    """Return the input of a source between two positions, by part."""
+    if before is None:
+        raise CannotReadAgain("the part of the program has no position of it")
+    if before.kinds != record.kinds:
+        raise CannotReadAgain(
+            f"it was {', then '.join(before.kinds)}, and is {', then '.join(record.kinds)}"
+        )
+    reached = -1 if before.part is None else before.part
+    if record.part is not None and reached > record.part:
+        raise CannotReadAgain("the part of the program has read further")
+    found = {
+        number: part for number, part in _of_stored(source, record).items() if number >= reached
+    }
+    if reached in found:
+        rest = _left_of(found[reached], before)
+        found = {number: part for number, part in found.items() if number != reached}
+        found |= {} if rest is None else {reached: rest}
+    return dict(sorted(found.items()))
+
+
+def _left_of(whole: PartHistory, before: SourceRecord) -> PartHistory | None:
+    """Return what is left of a part in which a source was; None if nothing can be left."""
+    number = str(before.part)
+    if whole.files is not None:
+        known = before.read.get(number)
+        read = {} if known is None else PinnedFiles.from_json(known).files
+        files = {uri: facts for uri, facts in whole.files.files.items() if uri not in read}
+        return replace(whole, files=replace(whole.files, files=files))
+    if whole.splits is None:
+        if before.position.get("rows_read"):
+            return None
+        return whole
+    at = [start for start, _ in before.position["splits"]]
+    begins = dict(zip(before.position.get(NAMES) or range(len(at)), at, strict=True))
+    names = whole.names or range(len(whole.splits))
+    splits: Splits = []
+    for name, (_, end) in zip(names, whole.splits, strict=True):
+        if name not in begins:
+            raise CannotReadAgain(f"split {name} was added, and the part has no position of it")
+        if end is not None and begins[name] > end:
+            raise CannotReadAgain(f"split {name} was read up to {begins[name]}, behind {end}")
+        splits.append((begins[name], end))
+    return replace(whole, splits=splits)
+
+
+def _checked(
+    plan: PhysicalPlan, source: int, parts: dict[int, PartHistory]
+) -> dict[int, PartHistory]:
+    """Return the input of a source, if all of it is there."""
+    for number, part in parts.items():
+        _check_log(plan.source(source).parts[number], part)
+    _check_watermarks(plan, source, parts.values())
+    return parts
 
 
 def _check_watermarks(plan: PhysicalPlan, source: int, parts: Iterable[PartHistory]) -> None:
@@ -205,22 +276,23 @@ def _files(part: Source, record: SourceRecord, number: int) -> PartHistory:
 
 def _splits(part: Source, record: SourceRecord, number: int) -> PartHistory:
     del part
-    splits, _ = _ranges(record, number)
-    return PartHistory(splits, open_splits=_open_splits(record, number))
-
-
-def _log(part: Source, record: SourceRecord, number: int) -> PartHistory:
     splits, names = _ranges(record, number)
-    assert names is not None, "a log names its splits"
+    return PartHistory(splits, names, open_splits=_open_splits(record, number))
+
+
+def _check_log(part: Source, history: PartHistory) -> None:
+    """Refuse records that a log has dropped."""
+    if row_of(part).kind is not SourceKind.LOGS:
+        return
+    assert history.names is not None, "a log names its splits"
     wrapped = as_split_part(part)
     log = cast("LogSource", part if wrapped is None else wrapped.source)
-    for name, (start, end) in zip(names, splits, strict=True):
+    for name, (start, end) in zip(history.names, history.splits or (), strict=True):
         if start != end:
             try:
                 log.exact_discover({name: start})
             except SourceError as lost:
                 raise CannotReadAgain(lost.problem) from lost
-    return PartHistory(splits, names, open_splits=_open_splits(record, number))
 
 
 def _open_splits(record: SourceRecord, number: int) -> tuple[int, ...]:
@@ -267,7 +339,7 @@ def _foreign(part: Source, record: SourceRecord, number: int) -> PartHistory:
 
 _AGAIN: Mapping[SourceKind, Callable[[Source, SourceRecord, int], PartHistory]] = {
     SourceKind.SPLITS: _splits,
-    SourceKind.LOGS: _log,
+    SourceKind.LOGS: _splits,
     SourceKind.FILES: _files,
     SourceKind.BOUNDED_FILES: _files,
     SourceKind.WRITTEN_FRAME: _frame,

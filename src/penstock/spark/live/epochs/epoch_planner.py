@@ -363,7 +363,7 @@ def _after(
 
 
 def _range(step: _Step, split: int, first: int, last: int) -> Row:
-    finished = last == step.reading.stop(split)
+    finished = last == step.reading.stop(split) and split not in step.reading.open_splits
     source = step.reading.source
     row = {"event": "range", "source": source, "split": split, "first": first, "last": last}
     named = {} if step.names is None else {"name": step.names[split]}

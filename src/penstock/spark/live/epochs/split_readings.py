@@ -11,6 +11,7 @@ from penstock.config.options import MAX_FILES_PER_BATCH, MAX_RECORDS_PER_BATCH
 from penstock.graph.log_source import LogSource
 from penstock.graph.log_values import LogSplit
 from penstock.graph.split_source import SplitSource
+from penstock.plan.compat.bootstrap import CATCH_UP_RUN
 from penstock.plan.phases.backlog import catch_up_factor, checkpoint_interval
 from penstock.plan.phases.pipelines import most_written_tasks
 from penstock.plan.phases.task_groups import tasks_reading
@@ -41,9 +42,12 @@ class LogTail:
         source: LogSource,
         splits: Sequence[tuple[int, int | None]],
         now_seconds: Callable[[], float] = time.monotonic,
+        *,
+        is_bounded: bool = False,
     ) -> None:
-        """Begin without a look."""
+        """Begin without a look; `is_bounded` is that of the run, which then reads no more splits than these."""
         self._source = source
+        self._is_bounded = is_bounded or source.is_bounded
         self._stops = [stop for _, stop in splits]
         self._now_seconds = now_seconds
         self._found: tuple[LogSplit, ...] = ()
@@ -56,7 +60,7 @@ class LogTail:
     @property
     def is_endless(self) -> bool:
         """True if splits may be added."""
-        return not self._source.is_bounded
+        return not self._is_bounded
 
     @property
     def is_counted(self) -> bool:
@@ -127,7 +131,7 @@ class LogTail:
         begun = self._now_seconds()
         known = dict(zip(names, at, strict=True))
         found = self._source.exact_discover(known, is_again=True)
-        self._found = found[: len(names)] if self._source.is_bounded else found
+        self._found = found[: len(names)] if self._is_bounded else found
         now = self._now_seconds()
         pause = max(self._source.discovery_seconds, _SHARE * (now - begun))
         self._next_look = now + pause
@@ -157,7 +161,7 @@ def history_read(plan: PhysicalPlan, run: RunPlan) -> frozenset[tuple[int, int]]
 
 def split_readings(plan: PhysicalPlan, run: RunPlan, pinned: Pinned) -> tuple[SplitReading, ...]:
     """Return the readings of all pinned splits, of each source in order of its parts."""
-    ending = {reading.source for reading in run.readings if reading.ends}
+    by_source = {reading.source: reading for reading in run.readings}
     readings = []
     history = history_read(plan, run)
     for (source, part), splits in pinned.splits.items():
@@ -166,15 +170,15 @@ def split_readings(plan: PhysicalPlan, run: RunPlan, pinned: Pinned) -> tuple[Sp
         names = pinned.names.get((source, part))
         head = tail = None
         if names is not None:
-            tail = LogTail(cast("LogSource", described), splits)
+            tail = LogTail(cast("LogSource", described), splits, is_bounded=run.hands_over)
         elif described.asks_driver is not None:
             head = cast("SplitSource", described).exact_head
         readings.append(
             SplitReading(
                 source,
                 tuple(splits),
-                described.records_per_second,
-                source in ending,
+                None if run.name == CATCH_UP_RUN else described.records_per_second,
+                by_source[source].ends,
                 tasks_reading(plan, source),
                 head,
                 names,
@@ -182,6 +186,7 @@ def split_readings(plan: PhysicalPlan, run: RunPlan, pinned: Pinned) -> tuple[Sp
                 part,
                 (source, part) in history,
                 plan.source(source).origin,
+                tuple(n for n in range(len(splits)) if by_source[source].is_open(part, n)),
             )
         )
     return tuple(readings)

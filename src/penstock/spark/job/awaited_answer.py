@@ -1,4 +1,4 @@
-"""A command that waits for an answer of a running job, and reports meanwhile what the job does."""
+"""Waits for an answer of a running job in another process, and reports meanwhile what the job does."""
 
 from __future__ import annotations
 
@@ -7,9 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TypeVar
-
-from rich.console import Console
-from rich.text import Text
 
 from penstock.errors import PenstockError
 from penstock.observe.events.sentences import human_duration
@@ -45,10 +42,10 @@ class Awaited:
 class AnswerOfJob:
     """Waits for the answer of a job to one request."""
 
-    def __init__(self, job: ObservedJob, console: Console, awaited: Awaited) -> None:
-        """Prepare."""
+    def __init__(self, job: ObservedJob, awaited: Awaited, report: Callable[[str], None]) -> None:
+        """Prepare; `report` is called when what the job does changes."""
         self._job = job
-        self._console = console
+        self._show = report
         self._awaited = awaited
         self._reported = ""
 
@@ -94,7 +91,7 @@ class AnswerOfJob:
     def _report(self, text: str) -> None:
         if text != self._reported:
             self._reported = text
-            self._console.print(Text(text, style="dim"), soft_wrap=True)
+            self._show(text)
 
     def _timeout(self, limit: timedelta) -> PenstockError:
         after = human_duration(limit.total_seconds())
