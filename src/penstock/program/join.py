@@ -12,33 +12,45 @@ from penstock.types.row import Row
 
 
 class JoinKind(Enum):
-    """Unmatched rows that a join emits: a pair of flags, for the left and the right side."""
+    """Rows that a join emits."""
 
-    INNER = (False, False)
-    """Neither side."""
+    INNER = "Inner join"
+    """Pairs."""
 
-    LEFT = (True, False)
-    """Rows of the left side, with None for the right one."""
+    LEFT = "Left join"
+    """Pairs, and rows of the left side without a match, beside None."""
 
-    RIGHT = (False, True)
-    """Rows of the right side, with None for the left one."""
+    RIGHT = "Right join"
+    """Pairs, and rows of the right side without a match, beside None."""
 
-    FULL = (True, True)
-    """Rows of both sides."""
+    FULL = "Full join"
+    """Pairs, and rows of either side without a match."""
+
+    SEMI = "Semi join"
+    """Rows of the left side that match, each as often as it is there."""
+
+    ANTI = "Anti join"
+    """Rows of the left side that match nothing, each as often as it is there."""
+
+    @property
+    def is_existence(self) -> bool:
+        """True if results are rows of the left side only."""
+        return self in (JoinKind.SEMI, JoinKind.ANTI)
 
     def pads(self, side: int) -> bool:
-        """Return whether the join emits unmatched rows of a side (0 is left)."""
-        return self.value[side]
+        """Return whether the join emits rows of a side (0 is left) without a match, beside None."""
+        return self in _PADDED[side]
+
+    def watches(self, side: int) -> bool:
+        """Return whether results depend on whether a row of a side has a match."""
+        return self.pads(side) or (self is JoinKind.SEMI and side == 0)
 
 
-class Existence(Enum):
-    """Joins whose results are rows of the left side only, each as often as it is there."""
-
-    SEMI = "semi"
-    """Those that match a row of the right side."""
-
-    ANTI = "anti"
-    """Those that match none."""
+_PADDED = (
+    (JoinKind.LEFT, JoinKind.FULL, JoinKind.ANTI),
+    (JoinKind.RIGHT, JoinKind.FULL),
+)
+"""Kinds of joins that emit rows without a match, of the left and of the right side."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +58,11 @@ class JoinSpec:
     """One regular join.
 
     Attributes:
-        kind: Which unmatched rows it emits.
+        kind: Rows that it emits.
         record_types: Type of the records of the left and the right side.
         ttl_ms: Time in milliseconds after the last change of a row at which it expires; None keeps
             rows for ever.
         side_ttls_ms: The same for the left and the right side, where it is set for one; None takes `ttl_ms`.
-        existence: Whether results are left rows that match, or left rows that do not; None is pairs.
         condition: Further condition for a match of two rows with equal keys; None if there is none.
     """
 
@@ -59,7 +70,6 @@ class JoinSpec:
     record_types: tuple[TypeInformation, TypeInformation]
     ttl_ms: int | None = None
     side_ttls_ms: tuple[int | None, int | None] = (None, None)
-    existence: Existence | None = None
     condition: Callable[[Any, Any], bool] | None = None
 
 
@@ -72,8 +82,7 @@ class IntervalSpec:
         upper: Milliseconds, included; not less than `lower`.
         types: Types of left and right records.
         late_tags: Ids of the output tags of late left and right records; None drops them.
-        kind: Which records without a match are passed to the function too, beside None.
-        existence: Whether left records that match are passed, or those that do not, beside None; None is pairs.
+        kind: Pairs that are passed to the function.
         condition: Further condition for a pair, beside its times; None if there is none.
         times: Function of each side that returns the time of a record, None if the record has none and never matches;
             without it, the timestamp.
@@ -85,16 +94,9 @@ class IntervalSpec:
     types: tuple[TypeInformation, TypeInformation]
     late_tags: tuple[str | None, str | None] = (None, None)
     kind: JoinKind = JoinKind.INNER
-    existence: Existence | None = None
     condition: Callable[[Any, Any], bool] | None = None
     times: tuple[Callable[[Any], int | None], ...] | None = None
     is_relational: bool = False
-
-    def pads(self, side: int) -> bool:
-        """Return whether records of a side without a match are passed on."""
-        if self.existence is None:
-            return self.kind.pads(side)
-        return side == 0 and self.existence is Existence.ANTI
 
 
 def reaches_ms(lower: int, upper: int) -> tuple[int, int]:

@@ -12,11 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
 from typing import ClassVar
 
 from penstock.expressions.tree import Call, Expression, Field, Literal, conjuncts
-from penstock.program.join import reaches_ms
+from penstock.program.join import JoinKind, reaches_ms
 from penstock.relation.tree import (
     Changelog,
     Relation,
@@ -144,17 +143,6 @@ def _term(scalar: Expression) -> Term | None:
     return None
 
 
-class JoinType(Enum):
-    """Rows that a join returns."""
-
-    INNER = "Inner join"
-    LEFT = "Left join"
-    RIGHT = "Right join"
-    FULL = "Full join"
-    SEMI = "Semi join"
-    ANTI = "Anti join"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Join(TwoInputs):
     """A join over all rows, or over those whose event times are close.
@@ -167,7 +155,7 @@ class Join(TwoInputs):
 
     tag: ClassVar[str] = "Join"
 
-    type: JoinType
+    type: JoinKind
     ttls_ms: tuple[int | None, int | None] = (None, None)
     interval: TimeInterval | None = None
 
@@ -232,13 +220,10 @@ class TemporalJoin(TwoInputs):
         )
 
 
-_PADDED = {JoinType.LEFT, JoinType.RIGHT, JoinType.FULL}
-
-
 def joined(
     left: Relation,
     right: Relation,
-    kind: JoinType,
+    kind: JoinKind,
     keys: Sequence[tuple[Expression, Expression]],
     condition: Expression | None,
     ttls_ms: tuple[int | None, int | None] = (None, None),
@@ -248,14 +233,13 @@ def joined(
     It is an interval join if its condition bounds the distance between the event times of rows that are not taken back. A hint of a
     time-to-live requires a join of all rows.
     """
-    is_existence = kind in {JoinType.SEMI, JoinType.ANTI}
     both = left.is_insert_only and right.is_insert_only
     interval = interval_of(left, right, keys, condition) if both and not any(ttls_ms) else None
     if interval is not None:
         left = in_time(left, interval.left.position)
         right = in_time(right, interval.right.position)
-    may_take_back = interval is None and (kind in {*_PADDED, JoinType.ANTI} or not both)
-    sides = left.columns if is_existence else (*left.columns, *right.columns)
+    may_take_back = interval is None and (kind.pads(0) or kind.pads(1) or not both)
+    sides = left.columns if kind.is_existence else (*left.columns, *right.columns)
     columns = [SqlColumn(each.name, each.type) for each in sides]
     if interval is not None:
         _keep_times(columns, (left, right), interval, kind)
@@ -269,7 +253,7 @@ def joined(
         ttls_ms=ttls_ms,
         interval=interval,
         columns=distinct_names(columns),
-        keys=left.keys if is_existence else _joined_keys(left, right),
+        keys=left.keys if kind.is_existence else _joined_keys(left, right),
         changelog=Changelog.RETRACT if may_take_back else Changelog.INSERT_ONLY,
     )
 
@@ -278,23 +262,17 @@ def _keep_times(
     columns: list[SqlColumn],
     sides: tuple[Relation, Relation],
     interval: TimeInterval,
-    kind: JoinType,
+    kind: JoinKind,
 ) -> None:
     """Set, for the times that an interval join compares, how far behind the watermark its rows may be.
 
     A row waits for its matches as long as it is kept. A side that is padded with NULL has no time.
     """
-    pads = {
-        JoinType.LEFT: (False, True),
-        JoinType.RIGHT: (True, False),
-        JoinType.FULL: (True, True),
-    }
-    is_padded = pads.get(kind, (False, False))
     begin = 0
     for side, time in enumerate((interval.left, interval.right)):
         at, source = begin + time.position, sides[side].columns[time.position]
         begin += len(sides[side].columns)
-        if at < len(columns) and not is_padded[side] and source.is_time:
+        if at < len(columns) and not kind.pads(1 - side) and source.is_time:
             columns[at] = replace(columns[at], is_time=True, lag_ms=interval.reaches_ms[side])
 
 

@@ -32,7 +32,7 @@ from itertools import compress, repeat
 from typing import Any
 
 from penstock.errors import ArgumentError, TypeMismatchError
-from penstock.program.join import Existence, IntervalSpec, is_null_key, reaches_ms
+from penstock.program.join import IntervalSpec, JoinKind, is_null_key, reaches_ms
 from penstock.program.level import OperatorSpec
 from penstock.runtime.flow.output import Output, send_sides
 from penstock.runtime.functions.context import KeyedScope, OperatorContext
@@ -53,8 +53,8 @@ class IntervalBuffer:
     def __init__(self, interval: IntervalSpec, side: int, uid: str, scope: KeyedScope) -> None:
         """Bind."""
         element = interval.types[side]
-        self._pads = interval.pads(side)
-        self._is_done = interval.existence is not None and side == 0
+        self._pads = interval.kind.pads(side)
+        self._is_done = interval.kind.is_existence and side == 0
         self._has_marks = self._pads and not self._is_done
         if self._has_marks and element.need_conversion():
             element = Types.TUPLE([element, Types.BOOLEAN()])
@@ -226,8 +226,7 @@ class IntervalJoinOperator(BuffersInputs):
             (-interval.upper, -interval.lower),
         )
         self._late_ms = int(interval.is_relational)
-        is_inner = interval.existence is None and not any(map(interval.pads, (0, 1)))
-        self._is_plain = is_inner and interval.condition is None
+        self._is_plain = interval.kind is JoinKind.INNER and interval.condition is None
         self._context = InternalJoinContext(self.emission.copy)
 
     def inputs_complete(self) -> None:
@@ -295,7 +294,7 @@ class IntervalJoinOperator(BuffersInputs):
         self, number: int, own: tuple[int, Any], found: Iterator[tuple[int, list[Any]]]
     ) -> bool:
         """Join one record with those of the other side that match it, and return whether there is one."""
-        existence, condition = self._interval.existence, self._interval.condition
+        kind, condition = self._interval.kind, self._interval.condition
         (time, value), has_matched = own, False
         for other_time, others in found:
             pairs = list(_pairs(number, value, others))
@@ -305,9 +304,9 @@ class IntervalJoinOperator(BuffersInputs):
             if not places:
                 continue
             self._buffers[1 - number].have_matched(other_time, places)
-            if existence is None:
+            if not kind.is_existence:
                 self._call((pairs[index] for index in places), number, time, other_time)
-            elif existence is Existence.SEMI and (number or not has_matched):
+            elif kind is JoinKind.SEMI and (number or not has_matched):
                 lefts = (pairs[index][0] for index in (places if number else places[:1]))
                 self._call(((left, None) for left in lefts), number, time, other_time)
             has_matched = True
@@ -326,7 +325,7 @@ class IntervalJoinOperator(BuffersInputs):
 
     def _pad(self, number: int, records: Iterable[tuple[int, Any]]) -> None:
         """Pass on records that match nothing, with the times of the results, if the join has them."""
-        if self._interval.pads(number):
+        if self._interval.kind.pads(number):
             for time, record in records:
                 self._call(_pairs(number, record, (None,)), number, time, time)
 

@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from penstock.program.join import Existence, JoinKind, is_null_key
+from penstock.program.join import JoinKind, is_null_key
 from penstock.program.level import OperatorSpec
 from penstock.runtime.flow.output import Output
 from penstock.runtime.functions.context import KeyedScope, OperatorContext
@@ -51,7 +51,6 @@ class RegularJoinOperator(BuffersInputs):
         super().__init__(spec, output, context, scope)
         assert spec.join is not None
         self._kind = spec.join.kind
-        self._existence = spec.join.existence
         self._condition = spec.join.condition
         sides = zip(FIELDS, spec.join.record_types, spec.join.side_ttls_ms, strict=True)
         left, right = (
@@ -88,9 +87,7 @@ class RegularJoinOperator(BuffersInputs):
         if not changes[0] and not changes[1]:
             return
         if self._condition is not None and can_match:
-            made = matched_difference(
-                changes, self._rows_of, self._kind, self._existence, self._condition
-            )
+            made = matched_difference(changes, self._rows_of, self._kind, self._condition)
             for sign in (-1, 1):
                 self._emit_sign(sign, iter(made))
             return
@@ -105,10 +102,10 @@ class RegularJoinOperator(BuffersInputs):
             self._emit_sign(sign, self._difference(changes, had, has, can_match=can_match))
 
     def _watched(self, can_match: bool) -> Iterator[tuple[JoinSide, bool]]:  # noqa: FBT001
-        """Yield each side, and whether the other side is padded, so that `seen` must be stored."""
+        """Yield each side, and whether rows of the other one depend on it, so that `seen` must be stored."""
         left, right = self._rows_of
-        yield left, can_match and self._kind.pads(1)
-        yield right, can_match and self._kind.pads(0)
+        yield left, can_match and self._kind.watches(1)
+        yield right, can_match and self._kind.watches(0)
 
     def _difference(
         self,
@@ -119,8 +116,8 @@ class RegularJoinOperator(BuffersInputs):
         can_match: bool,
     ) -> Iterator[Pair]:
         """Yield the changes of the join; the state is already that after the changes."""
-        if self._existence is not None:
-            is_semi = self._existence is Existence.SEMI
+        if self._kind.is_existence:
+            is_semi = self._kind is JoinKind.SEMI
             for row, times in self._padded(
                 0, changes[0], had[1] is not is_semi, has[1] is not is_semi
             ):
@@ -198,11 +195,10 @@ def matched_difference(
     changes: tuple[Changes, Changes],
     sides: tuple[JoinSide, JoinSide],
     kind: JoinKind,
-    existence: Existence | None,
     condition: Callable[[Any, Any], bool],
 ) -> list[tuple[Any, Any, int]]:
     """Return (left, right, change of the count) of the current key."""
-    pads = (kind.pads(0) or existence is not None, kind.pads(1) and existence is None)
+    pads = kind.watches(0), kind.watches(1)
     lefts = list(_counted_rows(changes[0], sides[0], with_unchanged=bool(changes[1]) or pads[1]))
     rights = list(_counted_rows(changes[1], sides[1], with_unchanged=bool(changes[0]) or pads[0]))
     right_marks = [[False, False] for _ in rights]
@@ -216,10 +212,10 @@ def matched_difference(
             has = has or now > 0
             mark[0] = mark[0] or left_before > 0
             mark[1] = mark[1] or left_now > 0
-            if existence is None:
+            if not kind.is_existence:
                 made.append((left, right, left_now * now - left_before * before))
         if pads[0]:
-            counts_matched = existence is Existence.SEMI
+            counts_matched = kind is JoinKind.SEMI
             before = left_before if had is counts_matched else 0
             now = left_now if has is counts_matched else 0
             made.append((left, None, now - before))

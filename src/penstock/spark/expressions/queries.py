@@ -18,8 +18,9 @@ from penstock.expressions.facts import spark_type
 from penstock.expressions.tree import Expression, Field, Literal
 from penstock.graph.query_source import QueryRead, WholeQuery, place_of
 from penstock.plan.placement.legality import narrowed
+from penstock.program.join import JoinKind
 from penstock.relation.groups import GroupBy, WindowGroupBy, WindowTable
-from penstock.relation.joins import Join, JoinType
+from penstock.relation.joins import Join
 from penstock.relation.ordered import Over, OverCall, Rank, RowNumber, total_order
 from penstock.relation.parts import AggregateCall
 from penstock.relation.tree import Delayed, Filter, Project, Relation, Scan, SqlColumn, Union
@@ -201,12 +202,12 @@ def _join(relation: Join, left: DataFrame, right: DataFrame) -> DataFrame:
 
 
 _MATCHING = {
-    JoinType.INNER: "inner",
-    JoinType.LEFT: "left_outer",
-    JoinType.RIGHT: "right_outer",
-    JoinType.FULL: "full_outer",
-    JoinType.SEMI: "left_semi",
-    JoinType.ANTI: "left_anti",
+    JoinKind.INNER: "inner",
+    JoinKind.LEFT: "left_outer",
+    JoinKind.RIGHT: "right_outer",
+    JoinKind.FULL: "full_outer",
+    JoinKind.SEMI: "left_semi",
+    JoinKind.ANTI: "left_anti",
 }
 
 

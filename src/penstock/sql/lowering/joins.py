@@ -11,9 +11,9 @@ from penstock.api.streams.columns.column_joins import JoinedColumns, joined_in_t
 from penstock.expressions import tree as columns
 from penstock.expressions.steps import SelectStep
 from penstock.expressions.tree import Expression, Field
-from penstock.program.join import Existence, IntervalSpec, JoinKind, JoinSpec
+from penstock.program.join import IntervalSpec, JoinSpec
 from penstock.program.operators import KEYED_REGULAR_JOIN
-from penstock.relation.joins import Join, JoinType, TemporalJoin, TimeOf
+from penstock.relation.joins import Join, TemporalJoin, TimeOf
 from penstock.relation.tree import Relation, TwoInputs
 from penstock.sql.functions.join_condition import MillisAt, PairCondition
 from penstock.sql.lowering.evaluated import Rows, evaluated, row_type
@@ -22,14 +22,6 @@ from penstock.sql.lowering.rows import KeyValues
 from penstock.types import Types
 
 _FIELDS = ("left", "right")
-_KINDS = {
-    JoinType.INNER: (JoinKind.INNER, None),
-    JoinType.LEFT: (JoinKind.LEFT, None),
-    JoinType.RIGHT: (JoinKind.RIGHT, None),
-    JoinType.FULL: (JoinKind.FULL, None),
-    JoinType.SEMI: (JoinKind.LEFT, Existence.SEMI),
-    JoinType.ANTI: (JoinKind.LEFT, Existence.ANTI),
-}
 
 
 def lower_join(lowering: Any, relation: Join) -> Rows:
@@ -39,7 +31,6 @@ def lower_join(lowering: Any, relation: Join) -> Rows:
 
 
 def _regular_join(lowering: Any, relation: Join) -> Rows:
-    kind, existence = _KINDS[relation.type]
     sides = (relation.left, relation.right)
     types = tuple(row_type(each.columns) for each in sides)
     left, right = _sides(lowering, relation)
@@ -49,16 +40,15 @@ def _regular_join(lowering: Any, relation: Join) -> Rows:
         relation.type.value.lower(),
         Types.ROW_NAMED(list(_FIELDS), list(types)),
         join=JoinSpec(
-            kind,
+            relation.type,
             (types[0], types[1]),
             side_ttls_ms=relation.ttls_ms,
-            existence=existence,
             condition=_condition(relation),
         ),
     )
     pairs = lowering.stateful(pairs, relation)
     read = [*_fields(0, relation.left)]
-    if existence is None:
+    if not relation.type.is_existence:
         read += _fields(1, relation.right)
     names = (each.name for each in relation.columns)
     return evaluated(pairs, SelectStep(tuple(zip(names, read, strict=True))), "columns")
@@ -75,7 +65,6 @@ def _fields(side: int, relation: Relation) -> list[columns.Expression]:
 
 def _interval_join(lowering: Any, relation: Join) -> Rows:
     assert relation.interval is not None
-    kind, existence = _KINDS[relation.type]
     made, lefts, rights = (
         row_type(each.columns) for each in (relation, relation.left, relation.right)
     )
@@ -85,8 +74,7 @@ def _interval_join(lowering: Any, relation: Join) -> Rows:
         relation.interval.lower_ms,
         relation.interval.upper_ms,
         (lefts, rights),
-        kind=kind,
-        existence=existence,
+        kind=relation.type,
         condition=_condition(relation),
         times=(_time(relation.interval.left), _time(relation.interval.right)),
         is_relational=True,

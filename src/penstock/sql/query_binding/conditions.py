@@ -21,13 +21,14 @@ from penstock.expressions.tree import (
     shifted,
     with_fields,
 )
-from penstock.relation.joins import Join, JoinType, joined
+from penstock.program.join import JoinKind
+from penstock.relation.joins import Join, joined
 from penstock.relation.ordered import Rank, RowNumber
 from penstock.relation.tree import Changelog, Delayed, Filter, Project, Relation, SqlColumn
 from penstock.types.sql_types import BOOLEAN
 
-_LEFT_MOVES = {JoinType.INNER, JoinType.LEFT, JoinType.SEMI, JoinType.ANTI}
-_RIGHT_MOVES = {JoinType.INNER, JoinType.RIGHT}
+_LEFT_MOVES = {JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI}
+_RIGHT_MOVES = {JoinKind.INNER, JoinKind.RIGHT}
 _SWAPPED = {
     "less": "greater",
     "less_equal": "greater_equal",
@@ -114,7 +115,7 @@ def _into_join(join: Join, conditions: Sequence[Expression]) -> Relation:
     left, right = where(join.left, lefts), where(join.right, rights)
     pairs = list(zip(join.left_keys, join.right_keys, strict=True))
     condition = join.condition
-    if join.type is JoinType.INNER:
+    if join.type is JoinKind.INNER:
         more, others = equalities(rest, width)
         inside = [*([] if condition is None else [condition]), *others]
         return joined(left, right, join.type, [*pairs, *more], all_of(inside), join.ttls_ms)

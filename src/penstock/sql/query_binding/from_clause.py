@@ -15,7 +15,8 @@ from penstock.expressions.tree import (
     conjuncts,
     shifted,
 )
-from penstock.relation.joins import JoinType, joined
+from penstock.program.join import JoinKind
+from penstock.relation.joins import joined
 from penstock.relation.tree import Relation, SqlColumn, Values
 from penstock.sql.place import unsupported, wrong
 from penstock.sql.query_binding.conditions import all_of, equalities, where
@@ -76,7 +77,7 @@ def one_row() -> Relation:
     return Values(rows=((True,),), columns=(SqlColumn("$one", BOOLEAN),))
 
 
-_SIDES = {"": JoinType.INNER, "LEFT": JoinType.LEFT, "RIGHT": JoinType.RIGHT, "FULL": JoinType.FULL}
+_SIDES = {"": JoinKind.INNER, "LEFT": JoinKind.LEFT, "RIGHT": JoinKind.RIGHT, "FULL": JoinKind.FULL}
 _KINDS = frozenset({"", "INNER", "OUTER", "CROSS"})
 
 
@@ -183,12 +184,12 @@ class FromClause:
         )
 
     def _correlated(
-        self, left: Relation, scope: Scope, kind: JoinType, join: exp.Join
+        self, left: Relation, scope: Scope, kind: JoinKind, join: exp.Join
     ) -> tuple[Relation, Scope]:
-        if kind not in {JoinType.INNER, JoinType.LEFT}:
+        if kind not in {JoinKind.INNER, JoinKind.LEFT}:
             raise unsupported(f"{kind.value} with UNNEST or LATERAL TABLE", join)
         table = correlated_table(join.this, scope, self._translator)
-        rows = correlated_rows(left, table, keeps_unmatched=kind is JoinType.LEFT)
+        rows = correlated_rows(left, table, keeps_unmatched=kind is JoinKind.LEFT)
         columns = tuple(
             (column.name, Field(column.name, column.type, position))
             for position, column in enumerate(table.columns, len(left.columns))
@@ -199,7 +200,7 @@ class FromClause:
         on = join.args.get("on")
         conditions = [] if on is None else self._conditions(on, both)
         conditions = [condition for condition in conditions if not _holds(condition)]
-        if conditions and kind is JoinType.LEFT:
+        if conditions and kind is JoinKind.LEFT:
             raise unsupported(
                 "a condition other than TRUE of a LEFT JOIN with UNNEST or LATERAL TABLE", join
             )
@@ -210,7 +211,7 @@ class FromClause:
         return list(conjuncts(binder.condition(on, "the condition of ON")))
 
     @staticmethod
-    def _type(join: exp.Join) -> JoinType:
+    def _type(join: exp.Join) -> JoinKind:
         side, kind = str(join.side or "").upper(), str(join.kind or "").upper()
         method = str(join.args.get("method") or "").upper()
         if side not in _SIDES or kind not in _KINDS or method not in {"", "NATURAL"}:
@@ -221,7 +222,7 @@ class FromClause:
         self,
         left: Relation,
         right: Relation,
-        kind: JoinType,
+        kind: JoinKind,
         scope: Scope,
         table: ScopeTable,
         using: list[exp.Expr],
@@ -247,7 +248,7 @@ def _check_name(scope: Scope, join: exp.Join) -> None:
         raise wrong(f"FROM has two tables {name!r}", join, hint="Give one of them an alias.")
 
 
-def _check_conditions(join: exp.Join, kind: JoinType) -> None:
+def _check_conditions(join: exp.Join, kind: JoinKind) -> None:
     """Refuse a join that has a condition too many, or none where it needs one."""
     method = "NATURAL" if join.args.get("method") else ""
     methods = [key for key in ("on", "using") if join.args.get(key)] + ([method] if method else [])
@@ -257,20 +258,20 @@ def _check_conditions(join: exp.Join, kind: JoinType) -> None:
         raise wrong(
             f"{description} with {' and '.join(methods).upper()}", join, hint="Write one condition."
         )
-    if not methods and kind is not JoinType.INNER:
+    if not methods and kind is not JoinKind.INNER:
         raise wrong(f"{kind.value} without ON", join, hint="Write ON, or CROSS JOIN.")
 
 
-def _merged(left: Expression, right: Expression, kind: JoinType) -> Expression:
-    if kind is JoinType.RIGHT:
+def _merged(left: Expression, right: Expression, kind: JoinKind) -> Expression:
+    if kind is JoinKind.RIGHT:
         return right
-    return Call("coalesce", (left, right), kind=left.type) if kind is JoinType.FULL else left
+    return Call("coalesce", (left, right), kind=left.type) if kind is JoinKind.FULL else left
 
 
 def joined_on(
     left: Relation,
     right: Relation,
-    kind: JoinType,
+    kind: JoinKind,
     conditions: list[Expression],
     ttls_ms: tuple[int | None, int | None] = (None, None),
 ) -> Relation:
@@ -285,14 +286,14 @@ def joined_on(
         if (
             read
             and all(position < width for position in read)
-            and kind in {JoinType.INNER, JoinType.RIGHT, JoinType.SEMI}
+            and kind in {JoinKind.INNER, JoinKind.RIGHT, JoinKind.SEMI}
         ):
             left = where(left, [condition])
         elif (
             read
             and all(position >= width for position in read)
-            and kind is not JoinType.RIGHT
-            and kind is not JoinType.FULL
+            and kind is not JoinKind.RIGHT
+            and kind is not JoinKind.FULL
         ):
             right = where(right, [shifted(condition, -width)])
         else:

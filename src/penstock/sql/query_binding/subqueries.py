@@ -34,8 +34,8 @@ from penstock.expressions.tree import (
     shifted,
     with_fields,
 )
+from penstock.program.join import JoinKind
 from penstock.relation.groups import GroupBy
-from penstock.relation.joins import JoinType
 from penstock.relation.ordered import Rank
 from penstock.relation.parts import AggregateCall
 from penstock.relation.tree import Filter, Project, Relation, SqlColumn
@@ -175,7 +175,7 @@ def with_correlated_value(
     chosen = Call("case", (is_missing, without, values[0]), kind=values[0].type)
     is_plain = isinstance(without, Literal) and without.value is None
     binder.given[id(node)] = values[0] if is_plain else chosen
-    return joined_on(relation, right, JoinType.LEFT, conditions)
+    return joined_on(relation, right, JoinKind.LEFT, conditions)
 
 
 def _of_no_rows(value: exp.Expr, calls: Sequence[exp.Expr], inner: Binder) -> Expression:
@@ -313,7 +313,7 @@ def with_existence(
         other = Field(right.columns[number].name, right.columns[number].type, width + number)
         equal = compared("equal", value, other, node)
         conditions.append(_unless_false(equal) if is_negated else equal)
-    kind = JoinType.ANTI if is_negated else JoinType.SEMI
+    kind = JoinKind.ANTI if is_negated else JoinKind.SEMI
     return joined_on(relation, right, kind, conditions)
 
 
@@ -331,7 +331,7 @@ def _with_one_row(
     for value, output in zip(values, one.outputs, strict=False):
         equal = compared("equal", value, shifted(output, width), node)
         conditions.append(_unless_false(equal) if is_negated else equal)
-    joined = joined_on(relation, one.group, JoinType.LEFT, []) if conditions else relation
+    joined = joined_on(relation, one.group, JoinKind.LEFT, []) if conditions else relation
     predicate = all_of(conditions) or _YES
     if is_negated:
         is_there = Call("coalesce", (predicate, _NO), kind=BOOLEAN)
@@ -382,7 +382,7 @@ def with_scalars(
                     hint="Aggregate it without GROUP BY.",
                 )
             position = len(relation.columns)
-            relation = joined_on(relation, group.group, JoinType.LEFT, [])
+            relation = joined_on(relation, group.group, JoinKind.LEFT, [])
             binder.given[id(subquery)] = shifted(group.value(), position)
     return relation
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from penstock.expressions.tree import Expression, Field
-from penstock.relation.joins import JoinType, TemporalJoin
+from penstock.program.join import JoinKind
+from penstock.relation.joins import TemporalJoin
 from penstock.relation.ordered import Rank
 from penstock.relation.tree import (
     Normalize,
@@ -73,7 +74,7 @@ def versions_of(  # noqa: PLR0911 - one per relation
 def temporal_join(
     left: Relation,
     right: Relation,
-    kind: JoinType,
+    kind: JoinKind,
     conditions: list[Expression],
     join: exp.Join,
     scope: Scope,
@@ -83,7 +84,7 @@ def temporal_join(
     Raises:
         SqlError: The right side has no versions, the left one no time, or the key is not compared.
     """
-    if kind not in {JoinType.INNER, JoinType.LEFT}:
+    if kind not in {JoinKind.INNER, JoinKind.LEFT}:
         raise unsupported(f"{kind.value} with FOR SYSTEM_TIME AS OF", join)
     found = versions_of(right)
     if found is None:
@@ -107,7 +108,7 @@ def temporal_join(
         right_keys=tuple(other for _, other in used),
         left_time=left_time,
         right_time=right_time,
-        keeps_unmatched=kind is JoinType.LEFT,
+        keeps_unmatched=kind is JoinKind.LEFT,
         condition=all_of(kept),
         columns=columns,
         keys=left.keys,

@@ -125,7 +125,7 @@ class PairsInTime(ProcessJoinFunction):
 
 
 _NAME = "join"
-KINDS = {kind.name.lower(): kind for kind in JoinKind}
+KINDS = {kind.name.lower(): kind for kind in JoinKind if not kind.is_existence}
 """Values of `how`."""
 
 
