@@ -202,8 +202,8 @@ def window_rows(relation: Relation, group: int) -> WindowRows | str:
         if isinstance(relation, Filter):
             conditions.append(relation.condition)
         else:
-            outputs = [_read_through(output, relation.outputs) for output in outputs]
-            conditions = [_read_through(condition, relation.outputs) for condition in conditions]
+            outputs = [read_through(output, relation.outputs) for output in outputs]
+            conditions = [read_through(condition, relation.outputs) for condition in conditions]
         relation = relation.input
     conditions.reverse()
     if isinstance(relation, WindowGroupBy):
@@ -237,42 +237,33 @@ def _refused(found: WindowRows, table: WindowTable, group: int) -> str | None:
         for position in columns_of(expression)
     ):
         return "it computes with the bounds of windows"
-    if not _is_timestamp(found.input, spec.time):
+    if scanned(found.input, spec.time) is None:
         return f"{found.input.columns[spec.time].name} is not the timestamp of its rows"
     return None
 
 
-def _read_through(scalar: Expression, made: tuple[Expression, ...]) -> Expression:
+def read_through(scalar: Expression, made: tuple[Expression, ...]) -> Expression:
     """Return an expression over what a selection reads, of one over what it makes."""
     return with_fields(scalar, lambda column: made[column.position])
 
 
-def _is_timestamp(relation: Relation, at: int) -> bool:
-    """Return whether the values of a column are the timestamps of rows; joins and OVER emit rows at other times."""
+def scanned(relation: Relation, at: int) -> list[tuple[Scan, int]] | None:
+    """Return the event times of tables that a column of timestamps is read from, None if it is no such column.
+
+    Joins and OVER emit rows at other times.
+    """
     if isinstance(relation, Scan):
-        return relation.columns[at].is_time
+        return [(relation, at)] if relation.columns[at].is_time else None
     if isinstance(relation, Project):
         output = relation.outputs[at]
-        return isinstance(output, Field) and _is_timestamp(relation.input, output.position)
+        return scanned(relation.input, output.position) if isinstance(output, Field) else None
     if isinstance(relation, Filter | Correlate):
-        return at < len(relation.input.columns) and _is_timestamp(relation.input, at)
+        return scanned(relation.input, at) if at < len(relation.input.columns) else None
     if isinstance(relation, Union):
-        return all(_is_timestamp(source, at) for source in relation.inputs)
-    return isinstance(relation, WindowGroupBy) and relation.columns[at].window == "time"
-
-
-def scanned(relation: Relation, at: int) -> list[tuple[Scan, int]]:
-    """Return the columns of tables that a column of timestamps is read from; see `window_rows`."""
-    if isinstance(relation, Scan):
-        return [(relation, at)]
-    if isinstance(relation, Project):
-        output = relation.outputs[at]
-        assert isinstance(output, Field), "timestamps are not computed"
-        return scanned(relation.input, output.position)
-    if isinstance(relation, Filter | Correlate):
-        return scanned(relation.input, at)
-    parts = relation.inputs if isinstance(relation, Union) else ()
-    return [scan for part in parts for scan in scanned(part, at)]
+        parts = [scanned(source, at) for source in relation.inputs]
+        return None if None in parts else [scan for part in parts for scan in part or ()]
+    is_time = isinstance(relation, WindowGroupBy) and relation.columns[at].window == "time"
+    return [] if is_time else None
 
 
 def aggregated(

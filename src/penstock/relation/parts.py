@@ -15,7 +15,7 @@ from typing import Any
 from penstock.expressions import tree as columns
 from penstock.expressions.aggregates import AggregateExpression
 from penstock.expressions.functions import USER
-from penstock.expressions.keyed_aggregate import KeyedAggregate, keyed_aggregate
+from penstock.expressions.keyed_aggregate import WINDOW_BOUNDS, KeyedAggregate, keyed_aggregate
 from penstock.expressions.steps import ExpressionChain, SelectStep
 from penstock.expressions.typing import RecordType, typed
 from penstock.types.records import RowTypeInfo
@@ -121,6 +121,18 @@ def _kind(call: AggregateCall, *, is_insert_only: bool) -> _Kind:
     return (how, parameters) if is_insert_only else _OF_CHANGES.get(how, (how, parameters))
 
 
+_MICROS_OF_TIME = -1_000
+"""From the end of a window to its last millisecond."""
+
+_START, _END = map(columns.Field, WINDOW_BOUNDS)
+_BOUNDS: Mapping[str | None, columns.Expression] = {
+    "start": _START,
+    "end": _END,
+    "time": columns.Call("shift", (_END,), (_MICROS_OF_TIME,)),
+}
+"""Bound of a window to its expression."""
+
+
 @dataclass(frozen=True, slots=True)
 class GroupParts:
     """Steps of a group whose aggregates have parts.
@@ -151,8 +163,12 @@ def group_parts(
     *,
     is_insert_only: bool = True,
     emits_changes: bool = True,
+    bounds: Sequence[str | None] = (),
 ) -> GroupParts:
-    """Return the steps of a group of records, whose decimals have digits; the first part of rows that may be taken back counts them."""
+    """Return the steps of a group of records, whose decimals have digits; the first part of rows that may be taken back counts them.
+
+    `bounds` has, for the columns of the group, which bound of the window each is, None for another one.
+    """
     arguments = _arguments(records, group, calls)
     inside = SelectStep(tuple(arguments.items()))
     keys = tuple(arguments)[: max(group, 1)]
@@ -170,6 +186,12 @@ def group_parts(
     kept = [each for name, each in results.outputs if name != "rows"]
     if not group:
         kept = kept[1:]
+    fired, of_windows = aggregate.parts, [at for at, bound in enumerate(bounds) if bound]
+    if of_windows:
+        types = [made.field_types[of_windows[0]]] * len(WINDOW_BOUNDS)
+        fired = RowTypeInfo([*fired.field_types, *types], [*fired.field_names, *WINDOW_BOUNDS])
+    for at in of_windows:
+        kept.insert(at, typed(_BOUNDS[bounds[at]], fired, "group by"))
     outputs = zip(made.field_names, kept, made.field_types, strict=True)
     last = SelectStep(
         tuple(
@@ -177,7 +199,7 @@ def group_parts(
             for name, each, kind in outputs
         )
     )
-    emitted = replace(aggregate.results, steps=(last,))
+    emitted = replace(aggregate.results, records=fired, steps=(last,))
     changes = aggregate.changes
     if changes is not None:
         changes = replace(changes, rows=None if is_insert_only else len(keys))

@@ -54,7 +54,7 @@ class RegularJoinForms:
             >>> [(row.left, row.right) for row in collect(pairs)]
             [(2, 2)]
         """
-        return _joined(*self.keyed_sides(), JoinKind.INNER)
+        return joined(*self.keyed_sides(), JoinKind.INNER)
 
     def left(self) -> JoinedRows:
         """Return the pairs, and left rows without a match beside None.
@@ -65,7 +65,7 @@ class RegularJoinForms:
             >>> sorted((row.left, str(row.right)) for row in collect(pairs))
             [(1, 'None'), (2, '2')]
         """
-        return _joined(*self.keyed_sides(), JoinKind.LEFT)
+        return joined(*self.keyed_sides(), JoinKind.LEFT)
 
     def right(self) -> JoinedRows:
         """Return the pairs, and right rows without a match beside None.
@@ -76,7 +76,7 @@ class RegularJoinForms:
             >>> sorted((str(row.left), row.right) for row in collect(pairs))
             [('2', 2), ('None', 3)]
         """
-        return _joined(*self.keyed_sides(), JoinKind.RIGHT)
+        return joined(*self.keyed_sides(), JoinKind.RIGHT)
 
     def full(self) -> JoinedRows:
         """Return the pairs, and rows of either side without a match beside None.
@@ -87,19 +87,19 @@ class RegularJoinForms:
             >>> sorted((str(row.left), str(row.right)) for row in collect(pairs))
             [('1', 'None'), ('2', '2'), ('None', '3')]
         """
-        return _joined(*self.keyed_sides(), JoinKind.FULL)
+        return joined(*self.keyed_sides(), JoinKind.FULL)
 
 
-def _joined(left: DataStream[Any], right: DataStream[Any], kind: JoinKind) -> JoinedRows:
+def joined(left: DataStream[Any], right: DataStream[Any], kind: JoinKind) -> JoinedRows:
+    """Return the join over all records of two streams with keys."""
     types = (enforced(left.get_type()), enforced(right.get_type()))
-    rows = left.join_with(
-        right,
-        KEYED_REGULAR_JOIN,
-        f"{kind.name.lower()} join",
-        Types.ROW_NAMED(FIELDS, list(types)),
-        join=JoinSpec(kind, types),
-    )
-    return cast("JoinedRows", rows)
+    return joined_by(left, right, JoinSpec(kind, types))
+
+
+def joined_by(left: DataStream[Any], right: DataStream[Any], spec: JoinSpec) -> JoinedRows:
+    """Return the rows of a join: the left and the right record."""
+    pairs, name = Types.ROW_NAMED(FIELDS, list(spec.record_types)), spec.kind.value.lower()
+    return cast("JoinedRows", left.join_with(right, KEYED_REGULAR_JOIN, name, pairs, join=spec))
 
 
 _FEW = 1_000

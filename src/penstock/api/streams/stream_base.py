@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any, Generic
 from penstock.api.state.descriptors import MapStateDescriptor
 from penstock.api.streams.operator_settings import OperatorSettings
 from penstock.errors import ArgumentError, CallSite, GraphError
+from penstock.expressions.keyed_aggregate import KeyedAggregate
 from penstock.expressions.steps import ExpressionChain
 from penstock.graph.logical import Node
 from penstock.observe.notebook.card import Card, ShownAsCard
+from penstock.program.fold import Promises
 from penstock.program.operator_kind import OperatorKind
-from penstock.program.operators import KEY_BY
+from penstock.program.operators import KEYED_AGGREGATE
 from penstock.types import TupleTypeInfo, TypeInformation, Types
 from penstock.types.infer import InferredTypeInfo, common_type, described
 from penstock.types.output_tag import OutputTag
@@ -173,7 +175,23 @@ def keyed_parts(
     """Return the records that a selection of parts makes of a keyed stream, by their key."""
     # a key is no operator, so the selection is behind the one before
     source = stream._environment.stream_of(stream._unkeyed_id())  # noqa: SLF001
-    parts = source._evaluate(chain, "parts of aggregates")  # noqa: SLF001
-    return parts._add(  # noqa: SLF001
-        KEY_BY, "key_by", (parts.node_id,), parts.get_type(), key_selector=key_selector
+    return source._evaluate(chain, "parts of aggregates").key_by(key_selector)  # noqa: SLF001
+
+
+def merged_parts(
+    stream: StreamBase[Any],
+    chain: ExpressionChain,
+    function: KeyedAggregate,
+    name: str,
+    type_info: TypeInformation,
+) -> DataStream[Row]:
+    """Return the results of parts that are merged by key."""
+    exact = function.exact_because
+    return keyed_parts(stream, chain, itemgetter(*range(function.keys)))._derive(  # noqa: SLF001
+        KEYED_AGGREGATE,
+        name,
+        type_info,
+        function=function,
+        method=None,
+        promises=Promises(associative=exact, commutative=exact),
     )

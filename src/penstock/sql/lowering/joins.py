@@ -8,20 +8,17 @@ from typing import Any
 from penstock.api.functions.key_selectors import typed_selector
 from penstock.api.streams.columns.as_of_join import AsOf, AsOfJoinFunction, Direction
 from penstock.api.streams.columns.column_joins import JoinedColumns, joined_in_time
+from penstock.api.streams.joined_streams import FIELDS, joined_by
 from penstock.expressions import tree as columns
 from penstock.expressions.steps import SelectStep
 from penstock.expressions.tree import Expression, Field
 from penstock.program.join import IntervalSpec, JoinSpec
-from penstock.program.operators import KEYED_REGULAR_JOIN
 from penstock.relation.joins import Join, TemporalJoin, TimeOf
 from penstock.relation.tree import Relation, TwoInputs
 from penstock.sql.functions.join_condition import MillisAt, PairCondition
 from penstock.sql.lowering.evaluated import Rows, evaluated, row_type
-from penstock.sql.lowering.keyed import keyed, same_key
+from penstock.sql.lowering.keyed import same_key
 from penstock.sql.lowering.rows import KeyValues
-from penstock.types import Types
-
-_FIELDS = ("left", "right")
 
 
 def lower_join(lowering: Any, relation: Join) -> Rows:
@@ -34,19 +31,13 @@ def _regular_join(lowering: Any, relation: Join) -> Rows:
     sides = (relation.left, relation.right)
     types = tuple(row_type(each.columns) for each in sides)
     left, right = _sides(lowering, relation)
-    pairs = left.join_with(
-        right,
-        KEYED_REGULAR_JOIN,
-        relation.type.value.lower(),
-        Types.ROW_NAMED(list(_FIELDS), list(types)),
-        join=JoinSpec(
-            relation.type,
-            (types[0], types[1]),
-            side_ttls_ms=relation.ttls_ms,
-            condition=_condition(relation),
-        ),
+    spec = JoinSpec(
+        relation.type,
+        (types[0], types[1]),
+        side_ttls_ms=relation.ttls_ms,
+        condition=_condition(relation),
     )
-    pairs = lowering.stateful(pairs, relation)
+    pairs = lowering.stateful(joined_by(left, right, spec), relation)
     read = [*_fields(0, relation.left)]
     if not relation.type.is_existence:
         read += _fields(1, relation.right)
@@ -56,7 +47,7 @@ def _regular_join(lowering: Any, relation: Join) -> Rows:
 
 def _fields(side: int, relation: Relation) -> list[columns.Expression]:
     kind = row_type(relation.columns)
-    whole = columns.Field(_FIELDS[side], kind)
+    whole = columns.Field(FIELDS[side], kind)
     return [
         columns.Call("field", (whole,), (name,), of_field)
         for name, of_field in zip(kind.field_names, kind.field_types, strict=True)
@@ -114,8 +105,8 @@ def lower_temporal_join(lowering: Any, relation: TemporalJoin) -> Rows:
 def _sides(lowering: Any, relation: TwoInputs) -> tuple[Any, Any]:
     """Return both sides by the key of the join."""
     return (
-        keyed(lowering.stream(relation.left), join_key(relation.left_keys)),
-        keyed(lowering.stream(relation.right), join_key(relation.right_keys)),
+        lowering.stream(relation.left).key_by(join_key(relation.left_keys)),
+        lowering.stream(relation.right).key_by(join_key(relation.right_keys)),
     )
 
 

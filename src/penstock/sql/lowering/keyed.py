@@ -7,10 +7,9 @@ from operator import itemgetter
 from typing import Any
 
 from penstock.api.functions.first_rows import FirstRows, TopN
-from penstock.expressions import tree as columns
-from penstock.expressions.steps import SelectStep
-from penstock.program.fold import Promises
-from penstock.program.operators import KEY_BY, KEYED_AGGREGATE, KEYED_CHANGES, KEYED_TOP_N
+from penstock.api.streams.stream_base import merged_parts
+from penstock.expressions.tree import Field
+from penstock.program.operators import KEYED_CHANGES, KEYED_TOP_N
 from penstock.relation.groups import GroupBy
 from penstock.relation.ordered import Rank, total_order
 from penstock.relation.parts import group_parts
@@ -18,19 +17,13 @@ from penstock.relation.tree import Normalize, Relation, SqlColumn, Union
 from penstock.sql.functions.normalize import NormalizeFunction, NormalizeSpec
 from penstock.sql.functions.timed_rank import FirstInTime, WindowRank
 from penstock.sql.lowering.evaluated import Rows, column_types, evaluated, row_type
+from penstock.sql.query_binding.conditions import projected
 from penstock.types.row_order import RowOrder
-
-
-def keyed(rows: Rows, selector: Any) -> Any:
-    """Return a stream with a key."""
-    return rows._add(  # noqa: SLF001 - as the methods of streams do
-        KEY_BY, "key_by", (rows.node_id,), rows.get_type(), key_selector=selector
-    )
 
 
 def by_columns(rows: Rows, positions: tuple[int, ...]) -> Any:
     """Return a stream whose key is some columns; without columns all rows have one key."""
-    return keyed(rows, itemgetter(*positions) if positions else same_key)
+    return rows.key_by(itemgetter(*positions) if positions else same_key)
 
 
 def same_key(_: Any) -> int:
@@ -48,21 +41,17 @@ def changes_of(rows: Any, function: Any, made: tuple[SqlColumn, ...], name: str)
 def lower_union(lowering: Any, relation: Union) -> Rows:
     """Return the stream of a union."""
     wanted = row_type(relation.columns)
-    parts = [_renamed(lowering.stream(each), each, relation) for each in relation.parts]
+    parts: list[Rows] = [lowering.stream(_renamed(each, relation)) for each in relation.parts]
     first, *others = parts
     assert all(each.get_type() == wanted for each in parts), "the binder has made the types equal"
     return first.union(*others) if others else first
 
 
-def _renamed(rows: Rows, part: Relation, relation: Union) -> Rows:
+def _renamed(part: Relation, relation: Union) -> Relation:
     if [each.name for each in part.columns] == [each.name for each in relation.columns]:
-        return rows
-    pairs = zip(relation.columns, part.columns, strict=True)
-    outputs = tuple(
-        (column.name, columns.Field(of_part.name, of_part.type.type_info))
-        for column, of_part in pairs
-    )
-    return evaluated(rows, SelectStep(outputs), "select")
+        return part
+    fields = (Field(each.name, each.type, at) for at, each in enumerate(part.columns))
+    return projected(part, relation.columns, tuple(fields))
 
 
 def lower_normalize(lowering: Any, relation: Normalize) -> Rows:
@@ -94,18 +83,8 @@ def merged_groups(lowering: Any, relation: GroupBy, name: str) -> Rows:
     assert found.aggregate.changes is not None, "groups emit changes"
     changes = replace(found.aggregate.changes, ttl_ms=relation.ttl_ms or lowering.ttl_ms)
     function = replace(found.aggregate, changes=changes)
-    parts = evaluated(rows, found.arguments, "arguments", found.records)._evaluate(  # noqa: SLF001 - as the methods of streams do
-        found.chain, "parts of aggregates"
-    )
-    exact = function.exact_because
-    return keyed(parts, itemgetter(*range(function.keys)))._derive(  # type: ignore[no-any-return]  # noqa: SLF001
-        KEYED_AGGREGATE,
-        name,
-        kind,
-        function=function,
-        method=None,
-        promises=Promises(associative=exact, commutative=exact),
-    )
+    arguments = evaluated(rows, found.arguments, "arguments", found.records)
+    return merged_parts(arguments, found.chain, function, name, kind)
 
 
 def lower_rank(lowering: Any, relation: Rank) -> Rows:

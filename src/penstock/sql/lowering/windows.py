@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from operator import itemgetter
 from typing import Any
@@ -16,15 +16,12 @@ from penstock.api.windows.time_assigners import (
 )
 from penstock.api.windows.windowed_stream import WindowedStream
 from penstock.expressions import tree as columns
-from penstock.expressions.keyed_aggregate import WINDOW_BOUNDS, KeyedAggregate
 from penstock.expressions.steps import ExpressionChain, SelectStep, WhereStep
 from penstock.expressions.tree import Call, Expression, Field, Literal
-from penstock.expressions.typing import typed
 from penstock.program.operators import EXPRESSIONS, TIMESTAMPS
 from penstock.program.timestamps import ColumnTimestamps
 from penstock.program.windows import RegularWindows
 from penstock.relation.groups import (
-    BOUNDS,
     TableWindows,
     WindowGroupBy,
     WindowRows,
@@ -35,9 +32,8 @@ from penstock.relation.parts import AggregateCall, GroupParts, group_parts
 from penstock.relation.tree import Relation, SqlColumn
 from penstock.sql.functions.windows import AssignWindows, AtWindowEnd, SessionFunction
 from penstock.sql.lowering.evaluated import Rows, column_types, evaluated, row_type
-from penstock.sql.lowering.keyed import by_columns, keyed
+from penstock.sql.lowering.keyed import by_columns
 from penstock.sql.query_binding.conditions import all_of, projected, where
-from penstock.types.records import RowTypeInfo
 from penstock.types.sql_types import BIGINT, BOOLEAN
 
 _ASSIGNERS: Mapping[str, Callable[[RegularWindows], WindowAssigner[Any, Any]]] = {
@@ -47,8 +43,6 @@ _ASSIGNERS: Mapping[str, Callable[[RegularWindows], WindowAssigner[Any, Any]]] =
 }
 _ROWS = "$rows"
 """Column that rows satisfy a condition behind sessions by; then the number of these."""
-_MICROS_OF_TIME = -1_000
-"""From the end of a window to its last millisecond."""
 
 
 def lower_window(lowering: Any, relation: WindowTable) -> Rows:
@@ -96,22 +90,21 @@ def grouped_row_by_row(lowering: Any, relation: WindowGroupBy) -> Rows:
     kind = row_type(relation.columns)
     read = column_types(inside)
     parts = group_parts(read, relation.group, relation.calls, kind, emits_changes=False)
-    return _windowed(rows, parts, TumblingEventTimeWindows(1, 0), parts.aggregate, has_bounds=False)
+    return _windowed(rows, parts, TumblingEventTimeWindows(1, 0), has_bounds=False)
 
 
 def _windowed(
     rows: Rows,
     parts: GroupParts,
     assigner: WindowAssigner[Any, Any],
-    function: KeyedAggregate,
     *,
     has_bounds: bool,
 ) -> Rows:
     """Return the groups of windows of rows."""
     selector = itemgetter(*range(parts.keys))
-    arguments = keyed(evaluated(rows, parts.arguments, "arguments", parts.records), selector)
+    arguments = evaluated(rows, parts.arguments, "arguments", parts.records).key_by(selector)
     windows: WindowedStream[Any, Any] = WindowedStream(arguments, assigner)
-    return windows._merged_parts(parts.chain, function, selector, has_bounds=has_bounds)  # noqa: SLF001 - as `aggregate` does
+    return windows._merged_parts(parts.chain, parts.aggregate, selector, has_bounds=has_bounds)  # noqa: SLF001 - as `aggregate` does
 
 
 def _merged(
@@ -133,18 +126,13 @@ def _merged(
         emitted.append(SqlColumn(_ROWS, BIGINT))
     table = _selected(lowering, found, conditions, selected)
     rows = lowering.stream(table)
-    columns_of_rows = [
-        c for position, c in enumerate(emitted) if position >= relation.group or position in plain
-    ]
-    made_type = row_type(tuple(columns_of_rows))
-    parts = group_parts(column_types(table.columns), keys, calls, made_type, emits_changes=False)
-    bounds = [found.bound(position) for position in range(relation.group)]
-    function = parts.aggregate
+    bounds = [found.bound(at) for at in range(relation.group)]
+    read, made = column_types(table.columns), row_type(tuple(emitted))
+    parts = group_parts(read, keys, calls, made, emits_changes=False, bounds=bounds)
     assigner: WindowAssigner[Any, Any] = TumblingEventTimeWindows(1, 0)
     if found.spec is not None:
         assigner = _assigner(found.spec)
-        function = _with_bounds(function, emitted, bounds)
-    return _windowed(rows, parts, assigner, function, has_bounds=any(bounds))
+    return _windowed(rows, parts, assigner, has_bounds=any(bounds))
 
 
 def _assigner(spec: TableWindows) -> WindowAssigner[Any, Any]:
@@ -199,8 +187,8 @@ def _selected(
 def _has_times(lowering: Any, spec: TableWindows, relation: Relation) -> bool:
     """Return whether no row is without a time: timestamps are read from the column, and that refuses NULL."""
     graph = lowering.environment.graph
-    for scan, position in scanned(relation, spec.time):
-        name = scan.columns[position].name
+    for scan, at in scanned(relation, spec.time) or ():
+        name = scan.columns[at].name
         node = graph.node(lowering.stream(scan).node_id)
         while node.kind == EXPRESSIONS and _passes_on(node.function, name):
             node = graph.node(node.inputs[0])
@@ -223,27 +211,3 @@ def _moved(call: AggregateCall, kept: list[int]) -> AggregateCall:
     """Return an aggregate that reads rows without the bounds of windows."""
     condition = None if call.filter is None else kept.index(call.filter)
     return replace(call, arguments=tuple(map(kept.index, call.arguments)), filter=condition)
-
-
-def _with_bounds(
-    aggregate: KeyedAggregate, made: Iterable[SqlColumn], bounds: list[str | None]
-) -> KeyedAggregate:
-    """Return aggregates whose rows have the bounds of windows in their places."""
-    (step,) = aggregate.results.steps
-    assert isinstance(step, SelectStep), "results are one selection"
-    others: Iterator[columns.Expression] = (expression for _, expression in step.outputs)
-    named = list(made)
-    kind = next(c.type.type_info for c, bound in zip(named, bounds, strict=False) if bound)
-    fired = RowTypeInfo(
-        [*aggregate.parts.field_types, kind, kind], [*aggregate.parts.field_names, *WINDOW_BOUNDS]
-    )
-    start, end = (columns.Field(name) for name in WINDOW_BOUNDS)
-    last = columns.Call("shift", (end,), (_MICROS_OF_TIME,))
-    of_bounds: dict[str, columns.Expression] = dict(zip(BOUNDS, (start, end, last), strict=True))
-    outputs = []
-    for position, column in enumerate(named):
-        bound = bounds[position] if position < len(bounds) else None
-        value = next(others) if bound is None else typed(of_bounds[bound], fired, "group by")
-        outputs.append((column.name, value))
-    results = ExpressionChain(fired, (SelectStep(tuple(outputs)),))
-    return replace(aggregate, results=results)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Generic
 
 from penstock.api.functions.first_rows import FirstRows, TopN
 from penstock.api.functions.function_classes import ReduceFunction
 from penstock.api.functions.key_selectors import given_columns
-from penstock.api.streams.stream_base import StreamBase, key_selector_of, keyed_parts
+from penstock.api.streams.stream_base import StreamBase, key_selector_of, merged_parts
 from penstock.api.user_code import called_as
 from penstock.api.windows.column_aggregates import checked_aggregates, key_columns
 from penstock.errors import ArgumentError, TypeMismatchError
@@ -20,7 +19,7 @@ from penstock.expressions.kinds import COMPUTED, FLOATS
 from penstock.expressions.tree import Field
 from penstock.expressions.typing import RecordType, record_type, typed
 from penstock.program.fold import Promises
-from penstock.program.operators import KEYED_AGGREGATE, KEYED_REDUCE, KEYED_TOP_N
+from penstock.program.operators import KEYED_REDUCE, KEYED_TOP_N
 from penstock.types import TypeInformation, Types
 from penstock.types.row import Row, RowKind
 from penstock.types.row_order import RowOrder, SortColumn
@@ -61,16 +60,7 @@ class KeyedColumns(StreamBase[T], Generic[T]):
         records = record_type(self.get_type(), "aggregate")
         keys = key_columns(key_selector_of(self), records.field_names)
         chain, function = keyed_aggregate(records, keys, checked_aggregates(aggregates, keys))
-        exact = function.exact_because
-        keyed = keyed_parts(self, chain, itemgetter(*range(len(keys))))
-        return keyed._derive(  # noqa: SLF001 - of the same class
-            KEYED_AGGREGATE,
-            "aggregate",
-            function.results.type_info,
-            function=function,
-            method=None,
-            promises=Promises(associative=exact, commutative=exact),
-        )
+        return merged_parts(self, chain, function, "aggregate", function.results.type_info)
 
     @called_as("top_n(3, by=col.amount)")
     def top_n(
