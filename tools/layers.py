@@ -61,6 +61,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
         "observe.notebook",
         "plan",
         "program",
+        "relation",
         "state",
         "types",
     },

@@ -53,6 +53,7 @@ NOT_OURS = {
     ("graph/hybrid.py", "Source"),
     ("graph/source_switch.py", "LogSource"),
     ("spark/driver/batch_run.py", "SparkSource"),  # a DataFrame has a size, as files have
+    ("plan/placement/expressions.py", "QuerySource"),  # that the plan has made, for its query
     ("spark/sources/source_reads.py", "QuerySource"),  # that the plan has made, for its query
     (
         "sql/lowering/lower.py",

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from penstock.common import Configuration, Row, Types, WatermarkStrategy
-from penstock.datastream import ProcessFunction, StreamExecutionEnvironment
+from penstock.datastream import ProcessFunction, StreamExecutionEnvironment, col
 from penstock.datastream.connectors import DiscardingSink, FileSource
 from penstock.plan.physical import PhysicalPlan
 from penstock.plan.placement.queries import place_queries
@@ -133,6 +134,7 @@ def test_the_rows_of_a_program_are_no_columns(env) -> None:
         ("SELECT LISTAGG(k) AS ks FROM j GROUP BY k", "LISTAGG", "arguments, parts of aggregates"),
         ("SELECT SUM(x) AS s FROM j GROUP BY k", "SUM", "arguments, parts of aggregates"),
         ("SELECT k FROM j WHERE n * m > 1", "may fail", "where, select"),
+        ("SELECT k, q FROM (SELECT k, n * n AS q FROM j) WHERE q > 1", "may fail", "where, select"),
     ],
 )
 def test_the_inner_query_goes_if_the_outer_one_cannot(
@@ -191,3 +193,87 @@ def test_lines_of_a_declared_type_are_columns(
     plan = planned(made, "SELECT v.k, COUNT(*) AS c FROM v GROUP BY v.k", v=lines)
     assert whole(plan) == (["query of lines"] if why is None else [])
     assert (why or "") in " ".join(reasons(plan))
+
+
+TYPE = Types.ROW_NAMED(["k", "n", "x"], [Types.STRING(), Types.LONG(), Types.DOUBLE()])
+TIMED = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(col.n)
+UNTIMED = WatermarkStrategy.no_watermarks()
+
+
+def columns_of(made: StreamExecutionEnvironment, name: str, strategy=UNTIMED):
+    return made.from_source(FileSource.parquet(name, TYPE), strategy, name)
+
+
+def pairs(made: StreamExecutionEnvironment, how: str = "inner", strategy=UNTIMED):
+    left = columns_of(made, "t", strategy).where(col.n > 1).with_columns(m=col.n + 1)
+    right = columns_of(made, "u").select(col.k, y=col.x)
+    return left.join(right, on=col.k, how=how)
+
+
+def plan_of(stream: Any) -> Any:
+    stream.sink_to(DiscardingSink())
+    return stream.get_execution_environment().plan()
+
+
+@pytest.mark.parametrize("how", ["inner", "left", "right", "full"])
+@pytest.mark.parametrize("strategy", [UNTIMED, TIMED], ids=["untimed", "timed"])
+def test_a_join_of_columns_is_one_source(env, how: str, strategy) -> None:
+    plan = plan_of(pairs(env(), how, strategy))
+    assert whole(plan) == ["query of t, u"]
+    assert [node.kind for node in plan.graph.nodes] == [SOURCE, SINK]
+    assert place_queries(plan) == plan
+
+
+def test_joins_of_columns_are_one_source(env) -> None:
+    made = env()
+    both = pairs(made).where(col.m > 3).join(columns_of(made, "v").select(col.k, z=col.n), on=col.k)
+    plan = plan_of(both)
+    assert whole(plan) == ["query of t, u, v"]
+    assert len(plan.graph.nodes) == 2
+
+
+def test_columns_that_are_united_are_read_by_one_source(env) -> None:
+    made = env()
+    united = columns_of(made, "t").union(columns_of(made, "v"))
+    plan = plan_of(united.join(columns_of(made, "u").select(col.k, y=col.x), on=col.k))
+    assert whole(plan) == ["query of t, v, u"]
+
+
+def test_sql_reads_a_join_of_columns_as_a_query(env) -> None:
+    made = env()
+    plan = planned(made, "SELECT m, COUNT(*) AS c FROM v GROUP BY m", v=pairs(made))
+    assert whole(plan) == ["query of t, u"]
+    assert len(plan.graph.nodes) == 2
+
+
+def test_other_modes_compute_joins_of_columns_by_operators(env) -> None:
+    for settings in ({}, {"execution.checkpointing.interval-during-backlog": "0"}):
+        assert whole(plan_of(pairs(env("STREAMING", **settings)))) == []
+
+
+def test_a_join_of_columns_that_may_be_something_else_is_named(env) -> None:
+    made = env()
+    floats = columns_of(made, "t").join(columns_of(made, "u").select(col.x, m=col.n), on=col.x)
+    called = columns_of(made, "t").map(lambda row: row, TYPE)
+    mapped = called.join(columns_of(made, "u").select(col.k, m=col.n), on=col.k)
+    floats.sink_to(DiscardingSink())
+    plan = plan_of(mapped)
+    assert whole(plan) == []
+    assert "the key x is DOUBLE" in " ".join(reasons(plan))
+    assert "table 'map' is made by 'map'" in " ".join(reasons(plan))
+
+
+def test_expressions_behind_a_query_are_a_projection_of_its_rows(env) -> None:
+    plan = plan_of(pairs(env()).select(total=col.m + col.n))
+    assert (whole(plan), len(plan.projections)) == (["query of t, u"], 1)
+    totals = pairs(env()).where(col.y > 0).key_by(col.k).aggregate(total=col.n.sum())
+    (placed,) = plan_of(totals).projections
+    assert placed.is_finished
+
+
+def test_a_condition_that_may_fail_is_not_computed_before_a_join(env) -> None:
+    divided = pairs(env()).with_columns(z=col.n / col.m)
+    assert len(plan_of(divided).projections) == 1
+    plan = plan_of(pairs(env()).with_columns(z=col.n / col.m).where(col.z > 1))
+    assert (whole(plan), plan.projections) == (["query of t, u"], ())
+    assert "may fail" in " ".join(each.reason for each in plan.decisions)

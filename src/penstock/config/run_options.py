@@ -48,8 +48,8 @@ BATCH_QUERIES: ConfigOption[bool] = ConfigOption(
     parse=BOOLEAN,
     default=True,
     description=(
-        "Let Spark SQL compute whole queries of SQL in a batch job, where all parts mean the same "
-        "there. Rows are the same."
+        "Let Spark SQL compute whole queries of SQL and joins by columns in a batch job, where all "
+        "parts mean the same there. Rows are the same."
     ),
 )
 

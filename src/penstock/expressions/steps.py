@@ -82,19 +82,28 @@ class ExpressionChain:
         return made[-1] if made else self.records
 
     @property
+    def expressions(self) -> list[Expression]:
+        """Conditions and outputs of all steps."""
+        return [each for step in self.steps for each in _expressions_of(step)]
+
+    @property
+    def has_conditions(self) -> bool:
+        """True if it drops records."""
+        return any(isinstance(step, WhereStep) for step in self.steps)
+
+    @property
     def reads_weights(self) -> bool:
         """True if kinds of records become values, so that all results are added."""
         return any(
             isinstance(part, Call) and part.function == WEIGHT.function
-            for step in self.steps
-            for each in _expressions_of(step)
+            for each in self.expressions
             for part in parts_of(each)
         )
 
     @property
     def unprojected_because(self) -> str | None:
         """Reason why Spark SQL does not have the same answer for every record; None if it has."""
-        made = [expression for step in self.steps for expression in _expressions_of(step)]
+        made = self.expressions
         if any(map(adds_decimals, made)):
             return "Spark SQL adds decimals with a digit less"
         called = {

@@ -7,7 +7,7 @@ those of its inputs, so nodes in order of id are in topological order.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from typing import Any
@@ -131,6 +131,17 @@ class Node:
     query: WholeQuery | None = None
     continued: Continued | None = None
     version: str | None = None
+
+    def queries(self) -> Iterator[tuple[Node, WholeQuery, ExpressionChain | None]]:
+        """Yield its parts that have a query, the outermost first, each with the query and the expressions behind it."""
+        part, behind = self, None
+        while True:
+            if part.query is not None:
+                yield part, part.query, behind
+            if part.continued is None:
+                return
+            chain = part.continued.chain
+            part, behind = part.continued.before, chain.followed_by(behind) if behind else chain
 
 
 @dataclass(frozen=True, slots=True)

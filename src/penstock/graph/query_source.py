@@ -21,17 +21,11 @@ class QueryRead:
     Attributes:
         name: Name of the source, for people.
         type_info: Type of its records, as the program declares it.
-        chain: Selection that is applied first; None takes them as they are.
     """
 
     name: str
     source: Source
     type_info: TypeInformation
-    chain: ExpressionChain | None = None
-
-    def is_same(self, other: QueryRead) -> bool:
-        """Return whether another read has the same rows, and can be made together with this one."""
-        return self.source is other.source and self.chain == other.chain
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,11 +34,13 @@ class ScanRead:
 
     Attributes:
         rows: Columns of a source, or another query; a text is the reason why they are neither.
+        chain: Expressions whose results are scanned, computed over these; None takes them as they are.
         required: Position of the column that is never NULL, because it is the time of the rows; None if there is none.
     """
 
     scan: Scan
     rows: QueryRead | WholeQuery | str
+    chain: ExpressionChain | None = None
     required: int | None = None
 
 
@@ -79,14 +75,11 @@ class WholeQuery:
         found: list[QueryRead] = []
         for each, query in self.relations():
             rows = query.read(each).rows if isinstance(each, Scan) else None
-            if isinstance(rows, QueryRead) and not any(map(rows.is_same, found)):
+            if isinstance(rows, QueryRead) and all(
+                each.source is not rows.source for each in found
+            ):
                 found.append(rows)
         return tuple(found)
-
-
-def place_of(read: QueryRead, reads: Sequence[QueryRead]) -> int:
-    """Return the position of a read among those of a query."""
-    return next(at for at, each in enumerate(reads) if each.is_same(read))
 
 
 @dataclass(frozen=True, slots=True)

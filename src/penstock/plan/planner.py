@@ -38,6 +38,8 @@ def job_because(plan: PhysicalPlan) -> str | None:
     for many, what in ((plan.sinks, "sinks"), (plan.sources, "sources"), (plan.runs, "runs")):
         if len(many) != 1:
             return f"the program has {len(many)} {what}"
+    if plan.sources[0].is_query:
+        return "Spark SQL computes the whole query"
     projected = {each.operator for each in plan.projections}
     projected |= {each.merged_for for each in plan.projections if each.merged_for is not None}
     operators = [op for level in plan.levels for op in level.operators]

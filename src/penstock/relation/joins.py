@@ -14,10 +14,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from penstock.expressions.tree import Call, Expression, Field, Literal, conjuncts
+from penstock.expressions.tree import Call, Expression, Field, Literal, conjuncts, shifted
 from penstock.program.join import JoinKind, reaches_ms
 from penstock.relation.tree import (
     Changelog,
+    Project,
     Relation,
     SqlColumn,
     TwoInputs,
@@ -36,13 +37,14 @@ Bound = tuple[int | None, int | None]
 
 _LOWER = frozenset({"less", "less_equal", "equal"})
 _UPPER = frozenset({"greater", "greater_equal", "equal"})
-_SWAPPED = {
+SWAPPED = {
     "less": "greater",
     "less_equal": "greater_equal",
     "greater": "less",
     "greater_equal": "less_equal",
     "equal": "equal",
 }
+"""Comparison to that of its operands in the other order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +123,7 @@ def _comparisons(
         if one is not None and other is not None:
             yield "equal", one, other
     for each in () if condition is None else conjuncts(condition):
-        if not isinstance(each, Call) or each.function not in _SWAPPED:
+        if not isinstance(each, Call) or each.function not in SWAPPED:
             continue
         one, other = map(_term, each.arguments)
         if one is None or other is None:
@@ -129,7 +131,7 @@ def _comparisons(
         if one[0] < width <= other[0]:
             yield each.function, one, (other[0] - width, other[1])
         elif other[0] < width <= one[0]:
-            yield _SWAPPED[each.function], other, (one[0] - width, one[1])
+            yield SWAPPED[each.function], other, (one[0] - width, one[1])
 
 
 def _term(scalar: Expression) -> Term | None:
@@ -256,6 +258,37 @@ def joined(
         keys=left.keys if kind.is_existence else _joined_keys(left, right),
         changelog=Changelog.RETRACT if may_take_back else Changelog.INSERT_ONLY,
     )
+
+
+def joined_by_names(
+    left: Relation, right: Relation, kind: JoinKind, names: Sequence[str]
+) -> Project:
+    """Return a join on columns of equal names: all columns of the left side, then those of the right one that are not compared."""
+    lefts, rights = (
+        {each.name: Field(each.name, each.type, at) for at, each in enumerate(side.columns)}
+        for side in (left, right)
+    )
+    rows = joined(left, right, kind, [(lefts[name], rights[name]) for name in names], None)
+    behind = {name: shifted(each, len(lefts)) for name, each in rights.items()}
+    outputs: list[Expression] = [
+        compared_value(each, behind[name], kind) if name in names else each
+        for name, each in lefts.items()
+    ]
+    outputs += [each for name, each in behind.items() if name not in names]
+    columns = (*left.columns, *(each for each in right.columns if each.name not in names))
+    return Project(
+        input=rows,
+        outputs=tuple(outputs),
+        columns=tuple(SqlColumn(each.name, each.type) for each in columns),
+        changelog=rows.changelog,
+    )
+
+
+def compared_value(left: Expression, right: Expression, kind: JoinKind) -> Expression:
+    """Return the value of a compared column in the result: that of the row that is there."""
+    if kind is JoinKind.RIGHT:
+        return right
+    return Call("coalesce", (left, right), kind=left.type) if kind is JoinKind.FULL else left
 
 
 def _keep_times(

@@ -117,7 +117,7 @@ class Scan(Relation):
 
     Attributes:
         name: Name of the table.
-        table: The table, which makes its stream.
+        table: The table, which makes its stream; of columns the stream.
     """
 
     tag: ClassVar[str] = "Scan"

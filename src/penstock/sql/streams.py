@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from penstock.api.streams.columns.noted_queries import table_columns
 from penstock.api.streams.data_stream import DataStream
 from penstock.errors import ArgumentError
 from penstock.expressions.steps import ExpressionChain, SelectStep
 from penstock.expressions.tree import Field
 from penstock.expressions.typing import record_type
-from penstock.relation.tree import Changelog, SqlColumn
+from penstock.relation.tree import Changelog
 from penstock.sql.catalogue import SqlCatalogue, SqlFunction, SqlTable, SqlView, TableSchema
 from penstock.types.row import Row
-from penstock.types.sql_types import of_type_info
 
 
 class StreamTable:
@@ -45,10 +45,7 @@ class StreamTable:
         self._stream = stream
         self._records = records
         self.schema = TableSchema(
-            columns=tuple(
-                SqlColumn(name, of_type_info(kind), is_time=name == time)
-                for name, kind in zip(records.field_names, records.field_types, strict=True)
-            ),
+            columns=table_columns(records, time),
             primary_key=tuple(primary_key),
             changelog=changelog,
         )

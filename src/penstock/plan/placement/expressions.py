@@ -5,7 +5,7 @@
 
 Spark SQL evaluates an operator of expressions in a batch run if only this operator reads the
 source, and the source is columns of the declared types. Python then never sees the other columns and records.
-Everywhere else a worker evaluates it, with the same answer; tests force both.
+Everywhere else a worker evaluates it, with the same answer; tests force both. Rows of a whole query (`place_queries`) are columns, too.
 
     columns ──▶ Spark SQL: parts, merged by key ──▶ the plan without the operator
     columns ──▶ Spark SQL: parts, merged by key, results ──▶ sinks
@@ -21,7 +21,8 @@ from dataclasses import replace
 
 from penstock.expressions.keyed_aggregate import KeyedAggregate
 from penstock.expressions.kinds import FLOATS
-from penstock.expressions.steps import WhereStep
+from penstock.expressions.steps import ExpressionChain
+from penstock.graph.query_source import QuerySource
 from penstock.plan.phases.edges import region_of
 from penstock.plan.physical import (
     Decision,
@@ -31,6 +32,7 @@ from penstock.plan.physical import (
     RunPlan,
     SourcePlan,
 )
+from penstock.plan.placement.legality import other_values
 from penstock.program.channel import SINK_LEVEL, ChannelSpec, StreamPartitioner
 from penstock.program.fold import Place
 from penstock.program.level import NO_COPIES, ComputedSource, LevelProgram, OperatorSpec
@@ -61,7 +63,7 @@ def place_expressions(plan: PhysicalPlan) -> PhysicalPlan:
             timestamps = timestamps_before(plan, op)
             source, reason = source_of(plan, op if timestamps is None else timestamps)
             if source is not None:
-                reason = refused(plan, run, source) or op.function.unprojected_because
+                reason = refused(plan, run, source) or _other_values(plan, source, op.function)
             subject = f"{op.name!r} in run {run.index} ({run.name})"
             merged_for = merging_operator(plan, run, op, is_timed=timestamps is not None)
             if reason is None and timestamps is not None and merged_for is None:
@@ -69,7 +71,9 @@ def place_expressions(plan: PhysicalPlan) -> PhysicalPlan:
             if source is not None and reason is None:
                 assigns = None if timestamps is None else timestamps.id
                 is_last = merged_for is not None and _is_finished(plan, run, source, merged_for)
-                if assigns is not None and (_has_conditions(op) or is_rolling(plan, merged_for)):
+                if assigns is not None and (
+                    op.function.has_conditions or is_rolling(plan, merged_for)
+                ):
                     is_last = False  # a result lacks times of the records, and those are checked
                 projection = PlannedProjection(
                     run.index, source.id, op.id, merged_for, assigns, is_finished=is_last
@@ -149,10 +153,6 @@ def computes_in_spark(plan: PhysicalPlan) -> bool:
     )
 
 
-def _has_conditions(op: OperatorSpec) -> bool:
-    return any(isinstance(step, WhereStep) for step in op.function.steps)
-
-
 def is_rolling(plan: PhysicalPlan, merged_for: int | None) -> bool:
     """Return whether the operator for which Spark SQL merges has no windows."""
     return merged_for is not None and _operator(plan, merged_for).kind == KEYED_AGGREGATE
@@ -194,7 +194,8 @@ def _is_complete(plan: PhysicalPlan, run: RunPlan, source: int, target: int) -> 
     feeding = [
         c for c in plan.channels if c.target_operator == target and c.target_level != SINK_LEVEL
     ]
-    return len(reading.parts) == 1 and len(feeding) == 1
+    is_one = len(reading.parts) == 1 or plan.source(source).is_query
+    return is_one and len(feeding) == 1
 
 
 def _operator(plan: PhysicalPlan, number: int) -> OperatorSpec:
@@ -243,7 +244,7 @@ def refused(plan: PhysicalPlan, run: RunPlan, source: SourcePlan) -> str | None:
     if not plan.options.projects:
         return "execution.batch.expressions is false"
     if source.is_query:
-        return f"Spark SQL computes the query {source.name!r}, and it comes behind that"
+        return None
     read = next(reading.parts for reading in run.readings if reading.source == source.id)
     for part in (source.parts[index] for index in read):
         if part.unprojected_because is not None:
@@ -251,6 +252,11 @@ def refused(plan: PhysicalPlan, run: RunPlan, source: SourcePlan) -> str | None:
         if part.get_produced_type() != source.type_info:
             return f"{part.describe()} has other types than {source.name!r} declares"
     return None
+
+
+def _other_values(plan: PhysicalPlan, source: SourcePlan, chain: ExpressionChain) -> str | None:
+    read = plan.graph.node(source.id).source
+    return other_values(chain, read.query if isinstance(read, QuerySource) else None)
 
 
 def with_projections(

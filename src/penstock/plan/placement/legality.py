@@ -13,9 +13,10 @@ from typing import Any
 
 from penstock.expressions.facts import spark_type
 from penstock.expressions.functions import ScalarExecutor, because, can_fail
+from penstock.expressions.steps import ExpressionChain
 from penstock.expressions.tree import Call, Expression, Literal
 from penstock.graph.query_source import WholeQuery
-from penstock.relation.groups import GroupBy, WindowGroupBy, WindowTable
+from penstock.relation.groups import GroupBy, WindowGroupBy, WindowTable, read_through
 from penstock.relation.joins import Join
 from penstock.relation.ordered import RANKS, Over, OverCall, Rank, RowNumber
 from penstock.relation.parts import AggregateCall
@@ -27,6 +28,7 @@ from penstock.relation.tree import (
     Scan,
     SqlColumn,
     Union,
+    relations_of,
 )
 from penstock.types.sql_types import BOOLEAN, MOST_DIGITS, WHOLE
 
@@ -64,14 +66,28 @@ def other_rows(query: WholeQuery) -> str | None:
     return None
 
 
+def other_values(chain: ExpressionChain, behind: WholeQuery | None) -> str | None:
+    """Return why Spark SQL may have other results of a chain, which may be behind a query; None if it has the same."""
+    if behind is not None:
+        decimal = (each.name for each in behind.relation.columns if each.type.name == "DECIMAL")
+        computed = (each for relation, _ in behind.relations() for each in _expressions(relation))
+        failing = filter(can_fail, [*chain.expressions, *computed] if chain.has_conditions else ())
+        of_query = _first(f"the column {each!r} of a query is a decimal" for each in decimal)
+        if of_query is None and not _is_of_one_source(behind):
+            of_query = _first(f"{each} may fail" for each in failing)
+        if of_query is not None:
+            return of_query
+    return chain.unprojected_because
+
+
 def is_projection(query: WholeQuery) -> bool:
-    """Return whether a query is conditions and selections of one source that Arrow computes, too.
+    """Return whether a query is conditions and selections of one source, or of another query, that Arrow computes, too.
 
     Then they are operators of columns, which `place_expressions` places.
     """
-    for relation, of_query in query.relations():
+    for relation in relations_of(query.relation):
         if isinstance(relation, Scan):
-            if of_query.read(relation).required is not None:
+            if query.read(relation).required is not None:
                 return False
         elif not isinstance(relation, _OF_ONE_SOURCE) or any(
             because(narrowed(each), ScalarExecutor.ARROW) for each in _expressions(relation)
@@ -98,6 +114,10 @@ def narrowed(scalar: Expression) -> Expression:
 
 
 _OF_ONE_SOURCE = (Scan, Filter, Project, Delayed)
+
+
+def _is_of_one_source(query: WholeQuery, top: Relation | None = None) -> bool:
+    return all(isinstance(each, _OF_ONE_SOURCE) for each, _ in query.relations(top))
 
 
 def _expressions(relation: Relation) -> tuple[Expression, ...]:
@@ -128,11 +148,14 @@ def _wrong_scalars(scalars: Iterable[Expression]) -> str | None:
 
 
 def _scan(relation: Scan, query: WholeQuery) -> str | None:
-    rows = query.read(relation).rows
+    read = query.read(relation)
+    rows = read.rows
     if isinstance(rows, str):
         return rows
-    if isinstance(rows, WholeQuery):
-        return None
+    behind = rows if isinstance(rows, WholeQuery) else None
+    wrong = None if read.chain is None else other_values(read.chain, behind)
+    if wrong is not None or behind is not None:
+        return wrong
     if not relation.is_insert_only:
         return f"table {relation.name!r} has changes"
     if any(each.type.name == "DECIMAL" for each in relation.columns):
@@ -141,12 +164,15 @@ def _scan(relation: Scan, query: WholeQuery) -> str | None:
 
 
 def _filter(relation: Filter, query: WholeQuery) -> str | None:
-    wrong = _wrong_scalars([relation.condition])
-    if wrong is not None or not can_fail(narrowed(relation.condition)):
+    condition, rows = relation.condition, relation.input
+    wrong = _wrong_scalars([condition])
+    while isinstance(rows, Project | Filter | Delayed):
+        if isinstance(rows, Project):
+            condition = read_through(condition, rows.outputs)
+        rows = rows.input
+    if wrong is not None or not can_fail(narrowed(condition)) or _is_of_one_source(query, rows):
         return wrong
-    behind = (each for each, _ in query.relations(relation.input))
-    is_first = all(isinstance(each, _OF_ONE_SOURCE) for each in behind)
-    return None if is_first else f"the condition {relation.condition} may fail"
+    return f"the condition {relation.condition} may fail"
 
 
 def _project(relation: Project, _: WholeQuery) -> str | None:

@@ -1,10 +1,10 @@
-"""Phase: gives whole queries of SQL to Spark SQL, in BATCH mode.
+"""Phase: gives whole queries of SQL and of columns to Spark SQL, in BATCH mode.
 
     orders ─ where ─ join ─ group by ─ sink          [query of orders, customers] ─ sink
     customers ────────┘                        =>
 
-SQL notes at an operator the relation that it computes (`WholeQuery`). Spark SQL computes it if that is legal, if it reads only
-columns of sources, and if no operator behind looks at timestamps, which rows of Spark SQL do not have. Among nested queries the
+SQL and joins of columns note at an operator the relation that it computes (`WholeQuery`). Spark SQL computes it if that is legal, if it reads
+only columns of sources, and if no operator behind looks at timestamps, which rows of Spark SQL do not have. Among nested queries the
 outermost one that is legal counts. Everywhere else operators compute the same rows; tests force both.
 
 Then `to_dataframe` needs no job, and what Spark may optimize does not end where Penstock begins.
@@ -52,7 +52,7 @@ def place_queries(plan: PhysicalPlan) -> PhysicalPlan:
         if node.id in inside:
             continue
         refusals: list[Decision] = []
-        for found in _queries(node):
+        for found in node.queries():
             _, whole, _ = found
             wrong = other_rows(whole)
             if wrong is None and is_projection(whole):
@@ -68,19 +68,6 @@ def place_queries(plan: PhysicalPlan) -> PhysicalPlan:
     new = [each for each in reversed(decisions) if each not in plan.decisions]
     plan = replace(plan, decisions=(*plan.decisions, *new))
     return replace(plan, graph=_placed(plan.graph, made)) if made else plan
-
-
-def _queries(node: Node) -> Iterator[_Placed]:
-    """Yield the queries of an operator, the outermost first."""
-    part, behind = node, None
-    while True:
-        whole = part.query
-        if whole is not None:
-            yield part, whole, behind
-        if part.continued is None:
-            return
-        chain = part.continued.chain
-        part, behind = part.continued.before, chain.followed_by(behind) if behind else chain
 
 
 def _placed(graph: LogicalGraph, made: Mapping[int, _Placed]) -> LogicalGraph:
@@ -142,7 +129,7 @@ def _not_columns(read: QueryRead) -> str | None:
         return f"{part.describe()} is read, and {part.unprojected_because}"
     if part.get_produced_type() != read.type_info:
         return f"{part.describe()} has other types than {read.name!r} declares"
-    return None if read.chain is None else read.chain.unprojected_because
+    return None
 
 
 def _name(whole: WholeQuery) -> str:

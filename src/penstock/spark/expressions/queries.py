@@ -16,7 +16,7 @@ from penstock.connectors.spark_source import by_position, column_name
 from penstock.errors import CallSite
 from penstock.expressions.facts import spark_type
 from penstock.expressions.tree import Expression, Field, Literal
-from penstock.graph.query_source import QueryRead, WholeQuery, place_of
+from penstock.graph.query_source import QueryRead, WholeQuery
 from penstock.plan.placement.legality import narrowed
 from penstock.program.join import JoinKind
 from penstock.relation.groups import GroupBy, WindowGroupBy, WindowTable
@@ -27,7 +27,7 @@ from penstock.relation.tree import Delayed, Filter, Project, Relation, Scan, Sql
 from penstock.spark.expressions.aggregates import NUMBER, by_keys, numbered_sessions
 from penstock.spark.expressions.builders import BUILDERS, constant
 from penstock.spark.expressions.first_rows import ordered
-from penstock.spark.expressions.projection import check_session, projected
+from penstock.spark.expressions.projection import check_session, selected
 from penstock.types.row_order import SortColumn
 
 _HALF_BITS = 32
@@ -41,11 +41,7 @@ def rows_of_query(
 ) -> DataFrame:
     """Return the rows of a query of DataFrames, which are those of its sources in order."""
     check_session(frames[0].sparkSession, origin)
-    pairs = zip(frames, query.sources, strict=True)
-    read = [
-        rows if part.chain is None else projected(rows, part.chain, origin) for rows, part in pairs
-    ]
-    return _rows(query, query.sources, read)
+    return _rows(query, query.sources, frames)
 
 
 def _rows(
@@ -57,7 +53,10 @@ def _rows(
         if isinstance(query_read.rows, WholeQuery):
             rows = _rows(query_read.rows, sources, frames)
         else:
-            rows = frames[place_of(query_read.rows, sources)]
+            source, pairs = query_read.rows.source, zip(frames, sources, strict=True)
+            rows = next(frame for frame, read in pairs if read.source is source)
+        if query_read.chain is not None:
+            rows = selected(rows, query_read.chain)
         return rows if query_read.required is None else _required(scan, query_read.required, rows)
 
     return computed(query.relation, scanned)

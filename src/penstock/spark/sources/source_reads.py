@@ -25,7 +25,6 @@ from penstock.connectors.spark_source import by_position
 from penstock.errors import SourceError
 from penstock.expressions.keyed_aggregate import KeyedAggregate
 from penstock.expressions.paned import by_pane, by_piece
-from penstock.expressions.steps import WhereStep
 from penstock.graph.log_source import LogSource
 from penstock.graph.logical import LogicalGraph
 from penstock.graph.query_source import QuerySource
@@ -139,7 +138,8 @@ def _batch_rows(
         (source, part), *_ = group.parts
         described = context.plan.source(source).parts[part]
         if context.plan.source(source).is_query:
-            made = in_tasks(context, source, _query_rows(context, source))
+            rows_of = _computed(context, source, _query_rows(context, source))
+            made = in_tasks(context, source, rows_of)
             yield _columns(made, columns, source, described, times)
             continue
         rows = row_of(described).batch
@@ -172,7 +172,10 @@ def fewer_rows(context: ReadContext) -> list[int | None]:
         each.source
         for each in context.plan.projections
         if each.run == context.run.index
-        and (each.merged_for is not None or _has_conditions(context.plan.graph, each))
+        and (
+            each.merged_for is not None
+            or context.plan.graph.node(each.operator).function.has_conditions
+        )
     }
     left |= {each.source for each in context.plan.first_rows if each.run == context.run.index}
     sources = (group.parts[0][0] for group in _branches(context))
@@ -180,11 +183,6 @@ def fewer_rows(context: ReadContext) -> list[int | None]:
         source if source in left or context.plan.source(source).is_query else None
         for source in sources
     ]
-
-
-def _has_conditions(graph: LogicalGraph, planned: PlannedProjection) -> bool:
-    steps = graph.node(planned.operator).function.steps
-    return any(isinstance(step, WhereStep) for step in steps)
 
 
 def _query_rows(context: ReadContext, source: int) -> DataFrame:
@@ -219,14 +217,9 @@ def _projected(
 ) -> tuple[DataFrame, LineDecoder | None]:
     """Return the rows of a source behind what Spark SQL evaluates, if there is anything, and the decoder of lines that are left."""
     origin = context.plan.source(source).origin
-    here = (context.run.index, source)
-    projection = next((e for e in context.plan.projections if (e.run, e.source) == here), None)
-    first = next((e for e in context.plan.first_rows if (e.run, e.source) == here), None)
-    if projection is not None or first is not None:
+    if any(_placed(context, source)):
         made = columns_of(frame, described, origin, context.lines_read)
-        if projection is not None:
-            made = _evaluated(context, projection, made)
-        return made if first is None else _first_rows(context, first, projection, made), None
+        return _computed(context, source, made), None
     total = context.field_total(source)
     if total is not None and has_errors(frame.sparkSession):  # else NULL would replace them
         parts = projected(
@@ -235,6 +228,23 @@ def _projected(
         tasks = context.program.settings.parallelism
         return merged(parts, total.aggregate, tasks, is_ordered=context.behind is None), None
     return frame, decoder_of(described, origin, context.lines_read)
+
+
+def _placed(
+    context: ReadContext, source: int
+) -> tuple[PlannedProjection | None, PlannedFirstRows | None]:
+    """Return what Spark SQL evaluates behind a source."""
+    here = (context.run.index, source)
+    projection = next((e for e in context.plan.projections if (e.run, e.source) == here), None)
+    return projection, next((e for e in context.plan.first_rows if (e.run, e.source) == here), None)
+
+
+def _computed(context: ReadContext, source: int, frame: DataFrame) -> DataFrame:
+    """Return the columns of a source behind what Spark SQL evaluates."""
+    projection, first = _placed(context, source)
+    if projection is not None:
+        frame = _evaluated(context, projection, frame)
+    return frame if first is None else _first_rows(context, first, projection, frame)
 
 
 def _evaluated(context: ReadContext, planned: PlannedProjection, frame: DataFrame) -> DataFrame:

@@ -6,15 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
+from penstock.api.streams.columns.noted_queries import note_query
 from penstock.config.options import RUNTIME_MODE, STATE_TTL, RuntimeExecutionMode
 from penstock.expressions.functions import ScalarExecutor
 from penstock.expressions.functions import because as because_of
 from penstock.expressions.steps import SelectStep, WhereStep
 from penstock.expressions.tree import Expression, Field, named
 from penstock.graph.logical import LogicalGraph
-from penstock.graph.query_source import QueryRead, QuerySource, ScanRead, WholeQuery
-from penstock.program.operators import EXPRESSIONS, SOURCE, TIMESTAMPS
-from penstock.program.timestamps import ColumnTimestamps
+from penstock.graph.query_source import QuerySource
+from penstock.program.operators import SOURCE
 from penstock.program.traverse import reachable
 from penstock.relation.groups import GroupBy, WindowGroupBy, WindowTable
 from penstock.relation.identity import digest_of
@@ -31,7 +31,6 @@ from penstock.relation.tree import (
     SqlColumn,
     Union,
     Values,
-    relations_of,
 )
 from penstock.sql.functions.changes import RowMaker
 from penstock.sql.functions.correlate import CorrelateRows
@@ -90,7 +89,7 @@ class Lowering:
         if lowered is None:
             lowered = self._made[id(relation)] = (relation, LOWER[type(relation)](self, relation))
             if not isinstance(relation, Scan):
-                self._note_query(relation, lowered[1])
+                note_query(lowered[1], relation, self.stream)
         return lowered[1]
 
     def stateful(self, rows: Rows, relation: Relation) -> Rows:
@@ -102,31 +101,6 @@ class Lowering:
         uid = f"{node.name}-{digest_of(relation)}"
         is_taken = any(node.uid == uid for node in self.environment.graph.nodes())
         return rows if is_taken else rows.uid(uid)
-
-    def _note_query(self, relation: Relation, rows: Rows) -> None:
-        """Note what Spark SQL may compute in the place of the operators; the planner decides whether it does."""
-        scans = (node for node in relations_of(relation) if isinstance(node, Scan))
-        reads = tuple(map(self._read, scans))
-        whole = WholeQuery(relation, reads, forgets=self.ttl_ms is not None)
-        self.environment.graph.change(rows.node_id, query=whole)
-
-    def _read(self, scan: Scan) -> ScanRead:
-        """Return the rows of a table as columns, if they are."""
-        node, graph = self.environment.graph.node(self.stream(scan).node_id), self.environment.graph
-        required = None
-        if node.kind == TIMESTAMPS and isinstance(node.watermarking.assigner, ColumnTimestamps):
-            names = [column.name for column in scan.columns]
-            required = names.index(node.watermarking.assigner.name)
-            node = graph.node(node.inputs[0])
-        if node.query is not None:
-            return ScanRead(scan, node.query, required)
-        chain = None
-        if node.kind == EXPRESSIONS:
-            chain, node = node.function, graph.node(node.inputs[0])
-        if node.kind != SOURCE:
-            return ScanRead(scan, f"table {scan.name!r} is made by {node.name!r}", required)
-        read = QueryRead(node.name, node.source, node.type_info, chain)
-        return ScanRead(scan, read, required)
 
 
 def _scan(lowering: Lowering, relation: Scan) -> Rows:

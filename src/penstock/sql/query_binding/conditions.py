@@ -22,20 +22,13 @@ from penstock.expressions.tree import (
     with_fields,
 )
 from penstock.program.join import JoinKind
-from penstock.relation.joins import Join, joined
+from penstock.relation.joins import SWAPPED, Join, joined
 from penstock.relation.ordered import Rank, RowNumber
 from penstock.relation.tree import Changelog, Delayed, Filter, Project, Relation, SqlColumn
 from penstock.types.sql_types import BOOLEAN
 
 _LEFT_MOVES = {JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI}
 _RIGHT_MOVES = {JoinKind.INNER, JoinKind.RIGHT}
-_SWAPPED = {
-    "less": "greater",
-    "less_equal": "greater_equal",
-    "greater": "less",
-    "greater_equal": "less_equal",
-    "equal": "equal",
-}
 
 
 def all_of(conditions: Sequence[Expression]) -> Expression | None:
@@ -213,12 +206,12 @@ def _window_end(numbered: RowNumber) -> int | None:
 
 def _bound(condition: Expression, number: int) -> tuple[int, int | None] | None:
     """Return (rows left out, position behind the last row) of a condition on the number of a row."""
-    if not isinstance(condition, Call) or condition.function not in _SWAPPED:
+    if not isinstance(condition, Call) or condition.function not in SWAPPED:
         return None
     left, right = condition.arguments
     name = condition.function
     if isinstance(left, Literal):
-        left, right, name = right, left, _SWAPPED[name]
+        left, right, name = right, left, SWAPPED[name]
     is_number = isinstance(left, Field) and left.position == number
     if not is_number or not isinstance(right, Literal) or not isinstance(right.value, int):
         return None

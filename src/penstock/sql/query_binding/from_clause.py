@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from penstock.expressions.tree import (
-    Call,
     Expression,
     Field,
     Literal,
@@ -16,7 +15,7 @@ from penstock.expressions.tree import (
     shifted,
 )
 from penstock.program.join import JoinKind
-from penstock.relation.joins import joined
+from penstock.relation.joins import compared_value, joined
 from penstock.relation.tree import Relation, SqlColumn, Values
 from penstock.sql.place import unsupported, wrong
 from penstock.sql.query_binding.conditions import all_of, equalities, where
@@ -234,7 +233,7 @@ class FromClause:
             column = exp.column(identifier.name)
             first, two = scope.resolve(column), other.resolve(column)
             conditions.append(compared("equal", first, two, join))
-            merged[identifier.name] = _merged(first, two, kind)
+            merged[identifier.name] = compared_value(first, two, kind)
         names = frozenset(identifier.name for identifier in using)
         hidden = replace(table, hidden=names)
         both = Scope((*scope.tables, hidden), merged=merged, outer=self._outer)
@@ -260,12 +259,6 @@ def _check_conditions(join: exp.Join, kind: JoinKind) -> None:
         )
     if not methods and kind is not JoinKind.INNER:
         raise wrong(f"{kind.value} without ON", join, hint="Write ON, or CROSS JOIN.")
-
-
-def _merged(left: Expression, right: Expression, kind: JoinKind) -> Expression:
-    if kind is JoinKind.RIGHT:
-        return right
-    return Call("coalesce", (left, right), kind=left.type) if kind is JoinKind.FULL else left
 
 
 def joined_on(

@@ -13,10 +13,10 @@ from penstock.api.functions.context import RuntimeContext
 from penstock.api.functions.key_selectors import column_keys, given_columns
 from penstock.api.functions.two_input_functions import KeyedCoProcessFunction
 from penstock.api.state.descriptors import MapStateDescriptor, ValueStateDescriptor
-from penstock.api.streams.columns.column_joins import paired_columns
+from penstock.api.streams.columns.column_joins import united_columns
 from penstock.errors import ArgumentError, TimestampUnsupportedError
 from penstock.expressions.column import ColumnExpression
-from penstock.expressions.typing import RecordType, record_type
+from penstock.expressions.typing import record_type
 from penstock.program.join import is_null_key
 from penstock.program.windows import MAX_TIMESTAMP, MIN_TIMESTAMP
 from penstock.types import Row, RowKind, TypeInformation, Types
@@ -260,38 +260,21 @@ def as_of_joined(
         stream.key_by(column_keys(columns, side, _NAME))
         for stream, side in zip((left, right), sides, strict=True)
     ]
-    spec = _spec(sides, columns, tolerance, direction, equal_times=allow_exact_matches)
-    kinds = [*sides[0].field_types, *(sides[1].field_types[at] for at in spec.right_positions)]
-    joined = (
-        keyed[0]
-        .connect(keyed[1])
-        .process(AsOfJoinFunction(spec), Types.ROW_NAMED(list(spec.names), kinds))
-    )
-    return joined.name(_NAME)
-
-
-def _spec(
-    sides: tuple[RecordType, ...],
-    columns: tuple[ColumnExpression, ...],
-    tolerance: Length | None,
-    direction: str,
-    *,
-    equal_times: bool,
-) -> AsOf:
-    left, right = sides
-    pairs = paired_columns(sides, columns, _NAME)
+    result, rest = united_columns(sides, columns, _NAME)
     if not isinstance(direction, str) or direction not in {each.value for each in Direction}:
         raise ArgumentError.here(
             f"{_NAME} got the direction {direction!r}",
             hint=f"Pass one of {', '.join(each.value for each in Direction)}.",
         )
     reach: timedelta | None = None if tolerance is None else length_of(tolerance, _NAME)
-    return AsOf(
+    spec = AsOf(
         direction=Direction(direction),
         tolerance_ms=None if reach is None else milliseconds_of(reach),
-        equal_times=equal_times,
-        left=left,
-        right=right,
-        right_positions=pairs.right_positions,
-        names=pairs.names,
+        equal_times=allow_exact_matches,
+        left=sides[0],
+        right=sides[1],
+        right_positions=rest,
+        names=tuple(result.field_names),
     )
+    joined = keyed[0].connect(keyed[1]).process(AsOfJoinFunction(spec), result)
+    return joined.name(_NAME)

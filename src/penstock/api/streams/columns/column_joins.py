@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from penstock.api.functions.key_selectors import column_keys, given_columns
 from penstock.api.functions.two_input_functions import JoinFunction, ProcessJoinFunction
+from penstock.api.streams.columns.noted_queries import note_query, scan_of
 from penstock.api.streams.interval_join import bounds_of
-from penstock.api.streams.joined_streams import JoinedStreams
+from penstock.api.streams.joined_streams import joined
 from penstock.errors import ArgumentError
 from penstock.expressions.column import ColumnExpression
 from penstock.expressions.typing import RecordType, record_type
 from penstock.program.join import IntervalSpec, JoinKind
 from penstock.program.operators import KEYED_INTERVAL_JOIN
+from penstock.relation.joins import joined_by_names
 from penstock.types import Row, TypeInformation, Types
 from penstock.types.infer import enforced
+from penstock.types.records import RowTypeInfo
 from penstock.types.row import row_factory
 
 if TYPE_CHECKING:
@@ -24,29 +27,10 @@ if TYPE_CHECKING:
     from penstock.api.streams.keyed_stream import KeyedStream
 
 
-@dataclass(frozen=True, slots=True)
-class PairedColumns:
-    """All columns of the left side, then those of the right one that are not compared.
-
-    Attributes:
-        names: Names of the columns of the result.
-        types: Their types.
-        left_keys: Positions of the compared columns on the left.
-        right_keys: Positions of the same on the right.
-        right_positions: Positions of the other columns on the right.
-    """
-
-    names: tuple[str, ...]
-    types: tuple[TypeInformation, ...]
-    left_keys: tuple[int, ...]
-    right_keys: tuple[int, ...]
-    right_positions: tuple[int, ...]
-
-
-def paired_columns(
+def united_columns(
     sides: tuple[RecordType, ...], columns: Sequence[ColumnExpression], operation: str
-) -> PairedColumns:
-    """Return the columns of two sides that are equal in some columns; these exist and may be keys.
+) -> tuple[RowTypeInfo, tuple[int, ...]]:
+    """Return the type of all columns of two sides, of which some are equal, and the positions of the others on the right.
 
     Raises:
         ArgumentError: A column has two types, or another one is on both sides.
@@ -61,20 +45,15 @@ def paired_columns(
                 hint="Cast one of them before, with with_columns.",
             )
     positions = tuple(at for at, name in enumerate(right.field_names) if name not in keys)
-    names = (*left.field_names, *(right.field_names[at] for at in positions))
+    names = [*left.field_names, *(right.field_names[at] for at in positions)]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ArgumentError.here(
             f"{operation} got the column {twice[0]!r} on both sides",
             hint="Rename one before, with select; only the compared columns may have one name.",
         )
-    return PairedColumns(
-        names=names,
-        types=(*left.field_types, *(right.field_types[at] for at in positions)),
-        left_keys=tuple(map(left.field_names.index, keys)),
-        right_keys=tuple(map(right.field_names.index, keys)),
-        right_positions=positions,
-    )
+    types = [*left.field_types, *(right.field_types[at] for at in positions)]
+    return Types.ROW_NAMED(names, types), positions
 
 
 class JoinedColumns(JoinFunction):
@@ -140,24 +119,22 @@ def joined_by_columns(
         raise ArgumentError.here(f"join got how={how!r}", hint=f"Pass one of {', '.join(KINDS)}.")
     sides = tuple(record_type(each.get_type(), _NAME) for each in (left, right))
     selectors = [column_keys(columns, side, _NAME) for side in sides]
-    pairs = paired_columns(sides, columns, _NAME)
-    result = Types.ROW_NAMED(list(pairs.names), list(pairs.types))
-    function = JoinedColumns(
-        pairs.names,
-        len(sides[0].field_names),
-        pairs.left_keys,
-        pairs.right_keys,
-        pairs.right_positions,
-    )
+    result, rest = united_columns(sides, columns, _NAME)
+    names = [str(each.tree) for each in columns]
+    left_keys, right_keys = (tuple(map(side.field_names.index, names)) for side in sides)
+    width = len(sides[0].field_names)
+    function = JoinedColumns(tuple(result.field_names), width, left_keys, right_keys, rest)
     name = f"{how} join"
+    by_key = left.key_by(selectors[0]), right.key_by(selectors[1])
     if between is None:
-        keyed = JoinedStreams(left, right).where(selectors[0]).equal_to(selectors[1])
-        form = {"inner": keyed.inner, "left": keyed.left, "right": keyed.right, "full": keyed.full}
-        return form[how]().apply(function, result).name(name)
+        made = joined(*by_key, KINDS[how]).apply(function, result).name(name)
+        node = left.get_execution_environment().graph.node
+        read, other = (scan_of(node(each.node_id), each) for each in (left, right))
+        note_query(made, joined_by_names(read, other, KINDS[how], names), attrgetter("table"))
+        return made
     lower, upper = bounds_of(*_bounds(between))
     types = (enforced(left.get_type()), enforced(right.get_type()))
     interval = IntervalSpec(lower, upper, types, kind=KINDS[how], is_relational=True)
-    by_key = (left.key_by(selectors[0]), right.key_by(selectors[1]))
     return joined_in_time(*by_key, function, interval, result, name)
 
 
