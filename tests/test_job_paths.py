@@ -113,6 +113,8 @@ TOUCHING: dict[str, str] = {
     "graph/dataset.py": USERS,
     "spark/inspect/state_reader.py": USERS,
     "spark/savepoints/offline_savepoint.py": USERS,
+    "spark/job/generations.py": OWN,
+    "spark/upgrade/handover.py": OWN,
     "spark/upgrade/position_diff.py": USERS,
     "spark/upgrade/rounds.py": USERS,
     "spark/upgrade/shadow.py": USERS,

@@ -396,10 +396,22 @@ class JobLockedError(JobDirectoryError):
     code = "JOB_LOCKED"
 
 
+class JobHandedOverError(JobDirectoryError):
+    """The job has handed its sinks over to another one, and may not start."""
+
+    code = "JOB_HANDED_OVER"
+
+
 class JobFencedError(JobDirectoryError):
     """Another driver has taken the job over; this one may not commit any more."""
 
     code = "JOB_FENCED"
+
+
+class HandOverError(PenstockError):
+    """The sinks of a job cannot be handed over to another one."""
+
+    code = "HAND_OVER"
 
 
 class StateError(PenstockError):

@@ -85,6 +85,10 @@ COMMANDS: tuple[Command, ...] = (
         *("compare", "compare", "compare", OPERATE),
         "penstock compare /data/checkpoints/visits /data/checkpoints/visits-2",
     ),
+    Command(
+        *("handover", "handover", "handover", OPERATE),
+        "penstock handover /data/checkpoints/visits /data/checkpoints/visits-2 job_v2.py",
+    ),
     Command("drop", "drop", "drop", OPERATE, "penstock drop job.py /data/checkpoints/visits --yes"),
     Command(
         *("doctor", "doctor.command", "doctor", MACHINE),

@@ -262,6 +262,16 @@ EVOLUTION: ConfigOption[EvolutionPolicy] = ConfigOption(
     ),
 )
 
+ADVANCE_TO: ConfigOption[str | None] = ConfigOption(
+    key="execution.state-recovery.advance-to",
+    parse=STRING,
+    default=None,
+    description=(
+        "Savepoint of another job with the same sources. A job that starts from `execution.state-recovery.path` first reads up "
+        "to its positions, without output, and begins there; `penstock handover` sets it."
+    ),
+)
+
 
 class ShadowSinks(Enum):
     """Decides where the sinks of a job write that runs beside another one."""
@@ -454,6 +464,7 @@ ALL_OPTIONS: tuple[ConfigOption[Any], ...] = (
     STATE_BACKEND,
     SAVEPOINT_DIR,
     RECOVERY_PATH,
+    ADVANCE_TO,
     EVOLUTION,
     SHADOW,
     EVOLUTION_JOB,

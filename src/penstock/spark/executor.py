@@ -55,12 +55,14 @@ class SparkExecutor:
         own = (*event_log_of(directory), *_in_notebook(directory.job_id, name))
         events = JobEvents(directory.job_id, name, own=own)
         try:
+            directory.check_owns_sinks()
             check_functions(directory, settings)
             session = _session_of(directory.plan, settings)
             from penstock.spark.job_client import SparkJobClient
-            from penstock.spark.upgrade.bootstrap import evolved, forget_bootstrap
+            from penstock.spark.upgrade.bootstrap import forget_bootstrap
+            from penstock.spark.upgrade.handover import begun_elsewhere
 
-            start = evolved(directory, settings, session)
+            start = begun_elsewhere(directory, settings, session)
             settings = start.configuration
             client = SparkJobClient(
                 directory.plan, settings, directory, events, session, start.stopped

@@ -63,6 +63,16 @@ def bootstrap_graph(plan: PhysicalPlan, evolution: Evolution) -> LogicalGraph | 
     return LogicalGraph.leading_to_sinks(nodes) if is_needed else None
 
 
+def silent_graph(plan: PhysicalPlan) -> LogicalGraph:
+    """Return the graph of a program with sinks that drop, which have the uids of its own."""
+    uids, sinks = source_uids(plan), {sink.index: sink for sink in plan.sinks}
+    nodes = {node.id: _with_uid(node, uids) for node in plan.graph.nodes}
+    for index, node in enumerate(plan.graph.of_kind(SINK)):
+        uid = node.uid or sinks[index].uid
+        nodes[node.id] = replace(node, uid=uid, sink=DiscardingSink())
+    return LogicalGraph.leading_to_sinks(nodes)
+
+
 def _with_uid(node: Node, uids: Mapping[int, str]) -> Node:
     return replace(node, uid=uids[node.id]) if node.id in uids else node
 

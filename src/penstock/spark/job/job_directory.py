@@ -16,6 +16,8 @@
     run-1.savepoint.json  what a pipeline has added to a savepoint that others have not yet added to
     restored.json         the savepoint the job started from, and the positions it continues at
     stopped.json          the job was stopped with a savepoint
+    handed-over.json      its sinks belong to another job (see `penstock.spark.upgrade.handover`)
+    generation-1/         the job itself, after it was handed over (see `generations`)
     finished.json         the whole job has ended
     run-0/snapshot/       state of the hand-over, Parquet rows (operator, key_group, blob), until
                           the next run's checkpoint contains it (see `run_bounds`)
@@ -50,7 +52,12 @@ from pathlib import Path
 from typing import Any
 
 from penstock.config.options import MAX_PARALLELISM, RECOVERY_PATH
-from penstock.errors import JobDirectoryError, JobFencedError, JobMismatchError
+from penstock.errors import (
+    JobDirectoryError,
+    JobFencedError,
+    JobHandedOverError,
+    JobMismatchError,
+)
 from penstock.filesystem.stored_path import JobPath, StoredPath, mounted
 from penstock.observe.events.event_files import DIRECTORY as EVENTS_DIRECTORY
 from penstock.plan.compat.fingerprint import (
@@ -86,6 +93,9 @@ _KEY = "key"
 """Version of generated uids."""
 BOOTSTRAP = "bootstrap"
 """Directory of what reads the history of a changed program."""
+
+HANDED_OVER = "handed-over"
+"""The step of a job whose sinks belong to another one."""
 
 SHADOW = "shadow"
 """Directory of the positions up to which a shadow reads the history."""
@@ -319,6 +329,16 @@ class JobDirectory:
     def _steps(self) -> RecordedSteps:
         assert self._recorded is not None, "the directory is open"
         return self._recorded
+
+    def check_owns_sinks(self) -> None:
+        """Refuse a job that has handed its sinks over."""
+        handed = self.step(HANDED_OVER)
+        if handed is not None:
+            raise JobHandedOverError(
+                f"the job in {self.path} has handed its sinks over to the job in {handed['to']}",
+                hint=f"Start the job in {handed['to']}; or take the sinks back: penstock handover --back "
+                f"{handed['of']} {handed['to']} JOB.PY, with the program of this job.",
+            )
 
     def _identify(self, job_name: str) -> None:
         known = self.step("job")

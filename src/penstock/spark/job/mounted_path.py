@@ -13,6 +13,7 @@ from penstock.filesystem.object_store import check_installed
 from penstock.filesystem.store_settings import StoreSettings
 from penstock.filesystem.stored_path import JobPath, StoredPath
 from penstock.filesystem.stores import store_of
+from penstock.spark.job.generations import current_generation
 
 SAVEPOINTS = "the directory for savepoints"
 
@@ -38,7 +39,7 @@ def mounted_path(configured: str | os.PathLike[str], what: str, error: type[Pens
 def checkpoint_path(
     configured: str | os.PathLike[str], settings: StoreSettings | None = None
 ) -> JobPath:
-    """Return the path of a checkpoint directory.
+    """Return the path of a checkpoint directory, of its newest generation if there are some.
 
     Raises:
         JobDirectoryError: It names another kind of storage.
@@ -48,7 +49,7 @@ def checkpoint_path(
     text = _STORED.sub(r"\1://", os.fspath(configured))
     found = object_path(text, "use as a checkpoint directory")
     if found is None:
-        return mounted_path(configured, CHECKPOINT_DIR.key, JobDirectoryError)
+        return current_generation(mounted_path(configured, CHECKPOINT_DIR.key, JobDirectoryError))
     check_installed(found.scheme, f"the checkpoint directory {found}")
     return StoredPath(store_of(found, settings), found)
 

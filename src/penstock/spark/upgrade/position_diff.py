@@ -11,9 +11,9 @@ from typing import Any
 from penstock.errors import SavepointError
 from penstock.spark.sources.split_reads import NAMES
 from penstock.spark.upgrade.stored_program import manifest_at
-from penstock.state.savepoint import SourceRecord
+from penstock.state.savepoint import Savepoint, SourceRecord
 
-FILES, POSITIONS = "files", "positions"
+FILES, PARTS, POSITIONS = "files", "parts", "positions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class PositionDifference:
         source: Its uid.
         ahead_a: How much the first job has read that the second has not.
         ahead_b: The reverse.
-        unit: `files` or `positions`.
+        unit: `files`, `positions`, or `parts` of a hybrid source.
     """
 
     source: str
@@ -52,29 +52,37 @@ def compare_positions(
         [PositionDifference(source='visits', ahead_a=2, ahead_b=0, unit='files')]
     """
     try:
-        known = [
-            {each.uid: each for each in manifest_at(Path(at)).sources} for at in (first, second)
-        ]
+        one, other = (manifest_at(Path(at)) for at in (first, second))
     except SavepointError:
         return None
-    one, other = known
-    shared = (uid for uid in one if uid in other)
-    return [each for uid in shared for each in _differences(uid, one[uid], other[uid])]
+    return position_differences(one, other)
 
 
-def _differences(uid: str, one: SourceRecord, other: SourceRecord) -> Iterator[PositionDifference]:
+def position_differences(one: Savepoint, other: Savepoint) -> list[PositionDifference]:
+    """Return the differences between the positions of two manifests, of the sources that both have."""
+    known = {each.uid: each for each in other.sources}
+    pairs = [(each, known[each.uid]) for each in one.sources if each.uid in known]
+    return [each for pair in pairs for each in _differences(*pair)]
+
+
+def _differences(one: SourceRecord, other: SourceRecord) -> Iterator[PositionDifference]:
     files = [
-        {(part, f) for part, of in each.read.items() for f in of["files"]} for each in (one, other)
+        {(part, name) for part, of in each.read.items() for name in of["files"]}
+        for each in (one, other)
     ]
     if files[0] != files[1]:
         ahead = len(files[0] - files[1]), len(files[1] - files[0])
-        yield PositionDifference(uid, *ahead, FILES)
-    if one.part == other.part:
-        splits = [_splits(each) for each in (one, other)]
-        pairs = [(splits[0].get(key, 0), splits[1].get(key, 0)) for key in splits[0] | splits[1]]
-        ahead = sum(max(a - b, 0) for a, b in pairs), sum(max(b - a, 0) for a, b in pairs)
-        if any(ahead):
-            yield PositionDifference(uid, *ahead, POSITIONS)
+        yield PositionDifference(one.uid, *ahead, FILES)
+    if one.part != other.part:
+        parts = [-1 if each.part is None else each.part for each in (one, other)]
+        ahead = max(parts[0] - parts[1], 0), max(parts[1] - parts[0], 0)
+        yield PositionDifference(one.uid, *ahead, PARTS)
+        return
+    splits = [_splits(each) for each in (one, other)]
+    pairs = [(splits[0].get(key, 0), splits[1].get(key, 0)) for key in splits[0] | splits[1]]
+    ahead = sum(max(a - b, 0) for a, b in pairs), sum(max(b - a, 0) for a, b in pairs)
+    if any(ahead):
+        yield PositionDifference(one.uid, *ahead, POSITIONS)
 
 
 def _splits(record: SourceRecord) -> dict[Any, int]:

@@ -15,6 +15,7 @@ from pathlib import Path
 from penstock.errors import EvolutionError
 from penstock.graph.hybrid import snapshot_part_of
 from penstock.plan.physical import PhysicalPlan
+from penstock.spark.job.generations import current_generation
 from penstock.spark.job.job_directory import SHADOW
 from penstock.spark.job.job_steps import steps_of
 from penstock.spark.job.observed_job import ObservedJob
@@ -51,6 +52,8 @@ def begin_shadow(original: Path, new: Path, plan: PhysicalPlan) -> ShadowBeginni
     other = "Name another directory with --into."
     if new == original:
         raise EvolutionError(f"a job and its shadow would both be in {new}", hint=other)
+    if current_generation(new) != new:
+        raise EvolutionError(f"the job in {new} is no shadow: it has got the sinks", hint=other)
     target = new / SHADOW
     is_recorded = (target / MANIFEST).exists()
     if not is_recorded and (_reads_as_new(original, plan) or steps_of(new).read("job")):
