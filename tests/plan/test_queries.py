@@ -109,6 +109,45 @@ def test_what_may_be_something_else_is_named(env, query: str, why: str) -> None:
     assert why in " ".join(reasons(plan))
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        (
+            "SELECT a.k FROM (SELECT t.k, t.n * t.n AS q FROM t JOIN u ON t.k = u.k) AS a "
+            "JOIN u AS b ON a.k = b.k WHERE a.q > 1"
+        ),
+        (
+            "SELECT b.q FROM u AS a JOIN (SELECT t.k, t.n * t.n AS q FROM t JOIN u ON t.k = u.k "
+            "UNION ALL SELECT k, n FROM t) AS b ON a.k = b.k WHERE b.q > 1"
+        ),
+        (
+            "SELECT q FROM (SELECT q, COUNT(*) AS c FROM (SELECT t.n * t.n AS q FROM t JOIN u "
+            "ON t.k = u.k) AS j GROUP BY q) AS g WHERE q > 1"
+        ),
+    ],
+)
+def test_a_condition_that_would_fail_for_rows_that_a_join_below_drops_stays(
+    env, query: str
+) -> None:
+    plan = planned(env(), query)
+    assert [node.kind for node in plan.graph.nodes] != [SOURCE, SINK]
+    assert "may fail" in " ".join(reasons(plan))
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT a.k FROM (SELECT k, n * n AS q FROM t) AS a JOIN u ON a.k = u.k WHERE a.q > 1",
+        (
+            "SELECT k FROM (SELECT k, MAX(n) AS m FROM (SELECT t.k, t.n FROM t JOIN u ON t.k = u.k) "
+            "AS j GROUP BY k) AS g WHERE k > 'a'"
+        ),
+    ],
+)
+def test_a_condition_that_operators_compute_for_all_rows_is_legal(env, query: str) -> None:
+    assert len(whole(planned(env(), query))) == 1
+
+
 def test_an_option_keeps_operators(env) -> None:
     plan = planned(env(**{"execution.batch.queries": "false"}), GROUPED)
     assert (whole(plan), set(reasons(plan))) == ([], {"execution.batch.queries is false"})

@@ -80,7 +80,7 @@ def handover(
             check_program(planned_by(script, arguments).plan, taker)
             made = _handed_over(giver, taker, console)
         failpoint("handover.recorded")
-        _tell(console, f"the sinks of {giver} belong to {made.directory} from {made.at} on")
+        _report(console, f"the sinks of {giver} belong to {made.directory} from {made.at} on")
         chosen = {CHECKPOINT_DIR.key: str(made.directory), RECOVERY_PATH.key: made.begins}
         if made.at != made.begins:
             chosen[ADVANCE_TO.key] = made.at
@@ -111,7 +111,7 @@ def _stopped(job: Path, console: Console) -> str:
 
 def _await(giver: Path, taker: Path, console: Console) -> None:
     """Wait until the giver has read all that the taker has read."""
-    told = ""
+    reported = ""
     while ahead := behind(giver, taker):
         text = "; ".join(f"source {e.source}: {e.ahead_b:,} {e.unit} to read" for e in ahead)
         if not ObservedJob.at(giver).is_running():
@@ -119,11 +119,11 @@ def _await(giver: Path, taker: Path, console: Console) -> None:
                 f"{taker} has read more than {giver}, which does not run: {text}",
                 hint="Start the job again, so that it reads as far, and repeat the command.",
             )
-        if text != told:
-            _tell(console, f"waiting for {giver}: {text}")
-            told = text
+        if text != reported:
+            _report(console, f"waiting for {giver}: {text}")
+            reported = text
         time.sleep(_POLL_SECONDS)
 
 
-def _tell(console: Console, text: str) -> None:
+def _report(console: Console, text: str) -> None:
     console.print(Text(text, style="dim"), soft_wrap=True)

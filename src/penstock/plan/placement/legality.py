@@ -7,14 +7,21 @@ behind a source: Spark SQL may compute it before a join, for rows that the join 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from penstock.expressions.facts import spark_type
 from penstock.expressions.functions import ScalarExecutor, because, can_fail
 from penstock.expressions.steps import ExpressionChain
-from penstock.expressions.tree import Call, Expression, Literal
+from penstock.expressions.tree import (
+    Call,
+    Expression,
+    Literal,
+    columns_of,
+    conjuncts,
+    shifted,
+)
 from penstock.graph.query_source import WholeQuery
 from penstock.relation.groups import GroupBy, WindowGroupBy, WindowTable, read_through
 from penstock.relation.joins import Join
@@ -164,15 +171,46 @@ def _scan(relation: Scan, query: WholeQuery) -> str | None:
 
 
 def _filter(relation: Filter, query: WholeQuery) -> str | None:
-    condition, rows = relation.condition, relation.input
-    wrong = _wrong_scalars([condition])
-    while isinstance(rows, Project | Filter | Delayed):
-        if isinstance(rows, Project):
-            condition = read_through(condition, rows.outputs)
-        rows = rows.input
-    if wrong is not None or not can_fail(narrowed(condition)) or _is_of_one_source(query, rows):
-        return wrong
-    return f"the condition {relation.condition} may fail"
+    wrong = _wrong_scalars([relation.condition])
+    if wrong is None and any(
+        _fails_early(each, relation.input, query) for each in conjuncts(relation.condition)
+    ):
+        return f"the condition {relation.condition} may fail"
+    return wrong
+
+
+def _fails_early(condition: Expression, rows: Relation, query: WholeQuery) -> bool:
+    """Return whether a condition on some rows may fail for rows that operators drop before, as deep as Spark SQL may compute it."""
+    if isinstance(rows, Project):
+        return _fails_early(read_through(condition, rows.outputs), rows.input, query)
+    if isinstance(rows, Filter | Delayed):
+        return _fails_early(condition, rows.input, query)
+    if _is_of_one_source(query, rows):
+        return False
+    if can_fail(narrowed(condition)):
+        return True
+    return any(_fails_early(*below) for below in _below(condition, rows, query))
+
+
+def _below(
+    condition: Expression, rows: Relation, query: WholeQuery
+) -> Iterator[tuple[Expression, Relation, WholeQuery]]:
+    """Yield the inputs of a relation on whose rows Spark SQL may compute a condition, as it is there."""
+    columns = columns_of(condition)
+    if isinstance(rows, Union):
+        yield from ((condition, each, query) for each in rows.parts)
+    elif isinstance(rows, Join):
+        width = len(rows.left.columns)
+        if all(each < width for each in columns):
+            yield condition, rows.left, query
+        elif all(each >= width for each in columns):
+            yield shifted(condition, -width), rows.right, query
+    elif isinstance(rows, GroupBy) and all(each < rows.group for each in columns):
+        yield condition, rows.input, query
+    elif isinstance(rows, Scan):
+        read = query.read(rows)
+        if isinstance(read.rows, WholeQuery) and read.chain is None:
+            yield condition, read.rows.relation, read.rows
 
 
 def _project(relation: Project, _: WholeQuery) -> str | None:
