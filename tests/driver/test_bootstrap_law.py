@@ -350,3 +350,16 @@ def test_splits_of_which_some_have_ended_are_refused(monkeypatch: pytest.MonkeyP
     _, savepoint = stand_at(plan_of(base), at, Schedule())
     (refused,) = Bootstrap.of(plan_of(leaf), savepoint, "v1").refusals(savepoint)
     assert refused == "  source events-1: 1 of its 2 splits have ended, and it has watermarks"
+
+
+def test_a_new_sink_has_the_same_name_in_the_program_and_in_what_reads_the_history() -> None:
+    def quiet(env: Any) -> None:
+        _, totals = base(env)
+        write(totals.map(str).uid("texts"), "quiet pages")
+
+    new = plan_of(quiet)
+    _, savepoint = stand_at(plan_of(base), FIRST, Schedule())
+    bootstrap = Bootstrap.of(new, savepoint, "v1")
+    (sink,) = bootstrap.planned().sinks
+    assert sink.uid == new.sinks[1].uid == "quiet%20pages"
+    assert [each.uid for each in bootstrap.evolution.sinks] == ["out", "quiet pages"]
