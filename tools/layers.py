@@ -438,6 +438,7 @@ BENCHMARKS: dict[str, frozenset[str]] = {
     "file_cost": frozenset(),
     "driver_cost": frozenset({"file_cost", "measuring"}),
     "history_cost": _MODEL | {"answers", "inputs", "measuring", "reporting", "systems"},
+    "evolve": frozenset({"inputs", "reporting"}),
     "hop_cost": frozenset(),
     "nexmark": frozenset(),
     "reading_cost": frozenset(),

@@ -13,13 +13,14 @@ from penstock.datastream.connectors import DataGeneratorSource, HybridSource, So
 
 
 @dataclass(frozen=True, slots=True)
-class _From:
+class From:
     """A generator whose index 0 is index `first` of another one."""
 
     make: Callable[[int], Any]
     first: int
 
     def __call__(self, index: int) -> Any:
+        """Return the record of an index."""
         return self.make(self.first + index)
 
     def is_output_value_stored(self) -> bool:
@@ -55,6 +56,6 @@ def generated(
     """
     source: Source = DataGeneratorSource(storing_nothing(make), shape.records)
     if shape.mode == MIXED:
-        live = DataGeneratorSource(_From(make, shape.records), shape.live)
+        live = DataGeneratorSource(From(make, shape.records), shape.live)
         source = HybridSource.builder(source).add_source(live).build()
     return env.from_source(source, strategy or WatermarkStrategy.no_watermarks(), name)
