@@ -13,6 +13,7 @@ from penstock.cli.plan import planned_by
 from penstock.common import Configuration
 from penstock.config.configuration import set_process_overrides
 from penstock.config.options import RECOVERY_PATH, EvolutionPolicy
+from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.errors import EvolutionError
 from penstock.plan.compat.evolution import compare
 from penstock.runtime.task.report import Report
@@ -22,6 +23,7 @@ from penstock.spark.sources.pinned_files import PinnedFiles
 from penstock.spark.upgrade.policy import decide
 from penstock.spark.upgrade.stored_program import manifest_at, stored_program
 from penstock.state.savepoint import SourceRecord, prepare_directory, write_manifest
+from tests.runtime.jobs import environment
 
 PROGRAM = """
     import sys
@@ -179,6 +181,17 @@ def test_a_directory_without_state_is_an_error(penstock, job, tmp_path):
     assert "is not a checkpoint directory" in result.stderr
     assert penstock("plan", job, "--from", str(tmp_path / "not there")).exit_code == 2
     assert penstock("plan", job, "--from", str(tmp_path), "--json").exit_code == 2
+
+
+def test_a_batch_job_has_no_state_to_compare_with(penstock, job, tmp_path):
+    batch = environment({"execution.runtime-mode": "BATCH", "pipeline.name": "counts"})
+    batch.from_collection([1]).sink_to(DiscardingSink())
+    directory = JobDirectory.open(str(tmp_path / "job"), batch.plan(), "counts")
+    directory.record("run-0.done", {})
+    directory.release()
+    result = penstock("plan", job, "--from", str(tmp_path / "job"))
+    assert result.exit_code == 1
+    assert "'counts' is a batch job" in result.stderr
 
 
 def test_help_has_examples(penstock):

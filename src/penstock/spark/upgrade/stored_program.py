@@ -9,6 +9,7 @@ from penstock.filesystem.object_path import ObjectPath
 from penstock.plan.compat.evolution import StoredOperator, StoredProgram
 from penstock.spark.job.mounted_path import savepoint_place
 from penstock.spark.job.observed_job import ObservedJob
+from penstock.spark.savepoints.savepoint_requests import no_live_run
 from penstock.spark.savepoints.settled_part import standing_part
 from penstock.state.savepoint import MANIFEST, Savepoint, merged, read_savepoint
 
@@ -32,6 +33,8 @@ def manifest_at(path: Path) -> Savepoint:
                 hint="Copy the savepoint to a directory, and pass that.",
             )
         return read_savepoint(place)
+    if not job.has_live_run():
+        raise no_live_run(job.name)
     without = job.run_without_savepoint()
     if without is not None:
         raise SavepointError(
