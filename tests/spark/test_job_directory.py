@@ -155,6 +155,8 @@ UNPICKLED: dict[str, str] = {
     "state/backends/lmdb/format.py": "local copies, in Spark's local directories; used if the log knows them",
     "state/backends/lmdb/table.py": "the same",
     "state/replay.py": "names of a blob's operator and key for messages",
+    "testing/law/on_spark.py": "the error of a driver that it started, in a temporary directory, which is 0700",
+    "testing/law/spark_driver.py": "records of the sink of that driver, in the same directory",
     "testing/law/comparison.py": "what the same process pickled",
     "types/value_kinds.py": "what the same process pickled",
 }

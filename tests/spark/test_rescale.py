@@ -237,13 +237,12 @@ def test_a_running_job_changes_its_parallelism(
     backend: str,
 ) -> None:
     out, job = tmp_path / "out", tmp_path / "job"
-    env = environment(
-        "streaming", **settings, **{"parallelism.default": 2, "state.backend.type": backend}
-    )
+    settings |= {"execution.live.max-records-per-batch": 8, "state.backend.type": backend}
+    env = environment("streaming", **settings, **{"parallelism.default": 2})
     build(env, out)
     client = env.execute_async("numbers")
     for parallelism in (3, 1, 4):
-        wait_for(client, partial(has_more, out, results_in(out).total() + 60))
+        wait_for(client, partial(has_more, out, results_in(out).total()))
         arguments = ["rescale", str(job), "--parallelism", str(parallelism)]
         result = CliRunner().invoke(command_line(), arguments)
         assert result.exit_code == 0, result.output
