@@ -36,8 +36,8 @@ def run(*command, **variables):
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["penstock", "sa"], {"savepoint"}),
-        (["penstock", "state", ""], {"ls", "show", "diff"}),
+        (["penstock", "sa"], {"sample", "savepoint"}),
+        (["penstock", "state", ""], {"ls", "show", "diff", "drop"}),
         (["penstock", "doctor", "--j"], {"--job", "--json"}),
         (["penstock", "completion", "f"], {"fish"}),
     ],

@@ -24,6 +24,7 @@ EDGES = {"inputs", "chained_to", "fed_operators", "producer"}
 """What leads from a node to others."""
 
 NO_WALKS = {
+    "api/streams/columns/noted_queries.py": "the nodes that are read as one scan, a tree",
     "plan/compat/function_digest.py": "what a function refers to: values, with an identity but no hash",
     "plan/phases/edges.py": "takes levels off the end of a list",
     "plan/placement/expressions.py": "takes levels off the end of a list",

@@ -64,18 +64,21 @@ CALLED_IN_NO_PROGRAM = {
     ("Committer", "publish"),
     ("KeySelector", "open"),
     ("KeySelector", "close"),
+    ("LogSource", "beside"),
     ("LogSource", "datasets"),
     ("LogSource", "kept_outside"),
     ("Partitioner", "open"),
     ("Partitioner", "close"),
+    ("Sink", "beside"),
     ("Sink", "datasets"),
     ("Sink", "kept_outside"),
     ("SinkWriter", "write_columns"),  # of records that are columns; here they are tuples
     ("SinkWriter", "abort"),
     ("SourceFunction", "cancel"),
+    ("SplitSource", "beside"),
     ("SplitSource", "datasets"),
 }
-"""Never called, as Flink never calls them; or only when something else has failed, by `penstock drop`, or by a driver of Spark:
+"""Never called, as Flink never calls them; or only when something else has failed, by `penstock drop`, by the plan of a shadow, or by a driver of Spark:
 `tests/spark/test_user_callables.py`."""
 
 BUILDING = {

@@ -16,7 +16,7 @@ from penstock.connectors.files.file_source import FileSource
 from penstock.connectors.files.read_here import records_of_files
 from penstock.errors import ArgumentError, SourceError, did_you_mean
 from penstock.graph.backlog_end import SourcePart
-from penstock.graph.endpoints import LogSource, Source, SplitSource
+from penstock.graph.endpoints import Source, SplitSource
 from penstock.graph.hybrid import parts_of
 from penstock.graph.logical import LogicalGraph, Node
 from penstock.graph.source import PositionedSource
@@ -97,8 +97,7 @@ def first_records(graph: LogicalGraph, node: Node, records: int) -> Sample:
     parts = [
         own
         for own in map(_own_source, parts_of(node.source))
-        if isinstance(own, (PositionedSource, FileSource))
-        and not (isinstance(own, LogSource) and own.takes_snapshot)
+        if (own.as_split or isinstance(own, FileSource)) and not own.takes_snapshot
     ]
     if not parts:
         raise SourceError(
@@ -156,9 +155,7 @@ def _readable_parts(node: Node) -> list[SplitSource | FileSource]:
     return [part for part in map(_readable, parts_of(node.source)) if part is not None]
 
 
-def _own(
-    node: Node, readable: Sequence[PositionedSource | FileSource], records: int
-) -> list[_Split]:
+def _own(node: Node, readable: Sequence[Source], records: int) -> list[_Split]:
     parts = {id(part): part for part in readable}.values()
     merged: list[_Split] = []
     for part in parts:
@@ -179,9 +176,10 @@ def _own_source(part: Source) -> Source:
     return part.source if isinstance(part, SourcePart) else part
 
 
-def _splits(source: PositionedSource | FileSource, node: Node, records: int) -> Iterable[_Split]:
-    if isinstance(source, PositionedSource):
-        return _read(source, records)
+def _splits(source: Source, node: Node, records: int) -> Iterable[_Split]:
+    if source.as_split is not None:
+        return _read(source.as_split, records)
+    assert isinstance(source, FileSource), "other sources are not read"
     files = islice(records_of_files(source, records, node.origin), _MOST_FILES)
     return ([(value, None) for value in file] for file in files)
 
