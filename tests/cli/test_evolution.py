@@ -251,7 +251,7 @@ def test_an_interrupt_before_the_start_can_be_repeated(penstock, job, running, m
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("penstock.cli.upgrade.run_script", interrupt)
+    monkeypatch.setattr("penstock.cli.script.run_script", interrupt)
     new = running.path.with_name("new")
     result = penstock("upgrade", str(running.path), str(new), job)
     assert result.exit_code == 130
@@ -301,7 +301,7 @@ def test_without_a_terminal_nobody_is_asked(job, saved):
 
 def test_a_shadow_tells_what_it_reads_and_writes(penstock, job, running, tmp_path, monkeypatch):
     started: list[object] = []
-    monkeypatch.setattr("penstock.cli.shadow.run_script", lambda *given: started.append(given))
+    monkeypatch.setattr("penstock.cli.script.run_script", lambda *given: started.append(given))
     new = tmp_path / "new"
     for sinks, written in (("files", "text files"), ("discard", "digest of text rows")):
         result = penstock(

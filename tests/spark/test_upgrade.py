@@ -187,6 +187,7 @@ def test_a_changed_function_makes_its_state_anew_and_writes_from_now_on(
     added = Counter({f"{k} {2 * int(n)}": 1 for k, n in map(str.split, counts(6) - counts(5))})
     wait_for(client, lambda: written(tmp_path / "out") - counts(5) == added)
     client.cancel()
+    assert written(tmp_path / "out") == counts(5) + added
 
 
 def test_history_that_changed_is_refused_and_leaves_no_directory(environment, tmp_path, stopped):

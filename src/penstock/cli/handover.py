@@ -8,18 +8,16 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.text import Text
 
 from penstock.cli.failures import exit_status
 from penstock.cli.plan import planned_by
-from penstock.cli.progress import job_progress
-from penstock.cli.savepoint import take_savepoint
+from penstock.cli.savepoint import dim_on, take_savepoint
 from penstock.cli.script import (
     Definitions,
     ScriptArguments,
     ScriptPath,
     Verbose,
-    run_script,
+    run_to_end,
     settings,
 )
 from penstock.config.configuration import set_process_overrides
@@ -80,14 +78,12 @@ def handover(
             check_program(planned_by(script, arguments).plan, taker)
             made = _handed_over(giver, taker, console)
         failpoint("handover.recorded")
-        _report(console, f"the sinks of {giver} belong to {made.directory} from {made.at} on")
+        report = dim_on(console)
+        report(f"the sinks of {giver} belong to {made.directory} from {made.at} on")
         chosen = {CHECKPOINT_DIR.key: str(made.directory), RECOVERY_PATH.key: made.begins}
         if made.at != made.begins:
             chosen[ADVANCE_TO.key] = made.at
-        set_process_overrides("cli", given | chosen)
-        with job_progress(console, plain=verbose, shows_metrics=verbose):
-            run_script(script, arguments)
-        return 0
+        return run_to_end(given | chosen, script, arguments, console, verbose=verbose)
 
     status = exit_status(
         action, console, verbose=verbose, advice=lambda _: "stopped; the same command goes on"
@@ -111,7 +107,7 @@ def _stopped(job: Path, console: Console) -> str:
 
 def _await(giver: Path, taker: Path, console: Console) -> None:
     """Wait until the giver has read all that the taker has read."""
-    reported = ""
+    report, reported = dim_on(console), ""
     while ahead := behind(giver, taker):
         text = "; ".join(f"source {e.source}: {e.ahead_b:,} {e.unit} to read" for e in ahead)
         if not ObservedJob.at(giver).is_running():
@@ -120,10 +116,6 @@ def _await(giver: Path, taker: Path, console: Console) -> None:
                 hint="Start the job again, so that it reads as far, and repeat the command.",
             )
         if text != reported:
-            _report(console, f"waiting for {giver}: {text}")
+            report(f"waiting for {giver}: {text}")
             reported = text
         time.sleep(_POLL_SECONDS)
-
-
-def _report(console: Console, text: str) -> None:
-    console.print(Text(text, style="dim"), soft_wrap=True)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any, TextIO
 
 import typer
+from rich.console import Console
 
 from penstock.api.environment.environment import StreamExecutionEnvironment
 from penstock.api.environment.program_file import importable, run_program
+from penstock.cli.progress import job_progress
+from penstock.config.configuration import set_process_overrides
 from penstock.errors import SqlError
 
 
@@ -164,3 +167,18 @@ def run_script(path: Path, arguments: Sequence[str] | None) -> None:
     with importable(path.resolve().parent):
         environment = StreamExecutionEnvironment.get_execution_environment()
         print_results(environment, script_text(path), str(path), sys.stdout)
+
+
+def run_to_end(
+    given: Mapping[str, str],
+    script: Path,
+    arguments: Sequence[str] | None,
+    console: Console,
+    *,
+    verbose: bool,
+) -> int:
+    """Run a program with settings, show its progress, and return the exit status of success."""
+    set_process_overrides("cli", given)
+    with job_progress(console, plain=verbose, shows_metrics=verbose):
+        run_script(script, arguments)
+    return 0

@@ -14,13 +14,12 @@ from penstock.api.environment.job import PlanReady
 from penstock.cli.evolution import history_lines
 from penstock.cli.failures import exit_status
 from penstock.cli.plan import planned_by
-from penstock.cli.progress import job_progress
 from penstock.cli.script import (
     Definitions,
     ScriptArguments,
     ScriptPath,
     Verbose,
-    run_script,
+    run_to_end,
     settings,
 )
 from penstock.config.configuration import set_process_overrides
@@ -80,12 +79,9 @@ def shadow(
         set_process_overrides("cli", given | {TARGET.key: "plan"})
         ready = planned_by(script, arguments)
         beginning = begin_shadow(original, new, ready.plan)
-        console.print(Text(_told(original, new, ready, beginning)), soft_wrap=True)
+        console.print(Text(_banner(original, new, ready, beginning)), soft_wrap=True)
         from_there = {} if beginning is None else {RECOVERY_PATH.key: str(beginning.savepoint)}
-        set_process_overrides("cli", given | from_there)
-        with job_progress(console, plain=verbose, shows_metrics=verbose):
-            run_script(script, arguments)
-        return 0
+        return run_to_end(given | from_there, script, arguments, console, verbose=verbose)
 
     status = exit_status(
         action, console, verbose=verbose, advice=lambda _: "stopped; the same command goes on"
@@ -93,7 +89,7 @@ def shadow(
     raise typer.Exit(status)
 
 
-def _told(original: Path, new: Path, ready: PlanReady, beginning: ShadowBeginning | None) -> str:
+def _banner(original: Path, new: Path, ready: PlanReady, beginning: ShadowBeginning | None) -> str:
     """Return what the shadow reads and writes."""
     sources = (
         [f"  source {source.name}: as a new job" for source in ready.plan.sources]

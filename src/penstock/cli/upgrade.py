@@ -13,13 +13,12 @@ from penstock.api.environment.job import PlanReady
 from penstock.cli.evolution import evolution_text
 from penstock.cli.failures import exit_status
 from penstock.cli.plan import planned_by
-from penstock.cli.progress import job_progress
 from penstock.cli.script import (
     Definitions,
     ScriptArguments,
     ScriptPath,
     Verbose,
-    run_script,
+    run_to_end,
     settings,
 )
 from penstock.config.configuration import set_process_overrides
@@ -73,10 +72,7 @@ def upgrade(
             EVOLUTION.key: "allow",
             EVOLUTION_JOB.key: str(old_dir.absolute()),
         }
-        set_process_overrides("cli", given | chosen)
-        with job_progress(console, plain=verbose, shows_metrics=verbose):
-            run_script(script, arguments)
-        return 0
+        return run_to_end(given | chosen, script, arguments, console, verbose=verbose)
 
     status = exit_status(
         action, console, verbose=verbose, advice=lambda _: "stopped; the same command goes on"

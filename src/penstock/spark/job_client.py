@@ -16,6 +16,7 @@ from penstock.config.options import JOB_NAME, PARALLELISM
 from penstock.connectors.files.local_listing import has_glob, local_path
 from penstock.errors import (
     JobCancelledError,
+    JobDirectoryError,
     JobFencedError,
     PenstockError,
     SavepointError,
@@ -283,7 +284,13 @@ class SparkJobClient(ShownAsCard):
         job, directory = self._job, self._directory
         request = ParallelismRequest(directory.path)
         number, program = request.number(), directory.plan.program
-        if number is None or program is None:  # withdrawn
+        if number is None:  # withdrawn
+            return
+        if program is None:  # that of an upgrade or a hand-over, which ends by itself
+            problem = (
+                f"the job in {directory.path} reads for another job, with the parallelism of that"
+            )
+            request.refuse(JobDirectoryError(problem, hint="Rescale the other job when it runs."))
             return
         layer = {PARALLELISM.key: str(number)}
         settings = job.configuration.layered("penstock rescale", layer, is_final=True)
