@@ -28,8 +28,8 @@ except ImportError:  # `unavailable` says so
     pass
 
 OTHER = "PENSTOCK_TEST_KAFKA"
-HOUR_AGO_MS = (int(time.time()) - 3_600) * 1_000
-"""Time of the first record of a topic. Records of 1970 would be removed by retention."""
+HOUR_AGO_MS = (int(time.time()) // 60 - 60) * 60_000
+"""Time of the first record of a topic, a whole minute. Records of 1970 would be removed by retention."""
 
 
 class Broker:
