@@ -3,7 +3,7 @@
     python -m benchmarks.scale_plan
 
 Two tables: sizes, measured in this process with the classes that run on Spark; and the plan, which is
-arithmetic over them. `docs/scale.md` has both, and a test compares. The job is the `reduce` of the
+arithmetic over them. `docs/decisions/0071-estimates.md` has both, and a test compares. The job is the `reduce` of the
 benchmarks with history and a live part: tuples (v % K, v, 1), a tenth as many keys as records.
 """
 

@@ -1,4 +1,4 @@
-"""Write the tables of `docs/benchmarks.md` from the newest results.
+"""Write the tables of `docs/benchmarks.md`, and the goals of decision 93, from the newest results.
 
     python -m benchmarks.reporting.results_page
 
@@ -9,6 +9,7 @@ Between `<!-- goals -->` marks: a row per goal. Between `<!-- results -->` marks
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -17,6 +18,7 @@ from benchmarks.reporting.query_times import query_table, summary
 from benchmarks.reporting.render import table
 
 PAGE = RESULTS.parents[1] / "docs" / "benchmarks.md"
+GOALS = PAGE.parent / "decisions" / "0093-figures-on-one-commit.md"
 
 SECTIONS: Mapping[str, str] = {
     "reduce": "A Python function reduces `(v % K, v, 1)` by key to `(key, greatest v, count)`.",
@@ -50,13 +52,17 @@ SECTIONS: Mapping[str, str] = {
     "postgres": "A table of three bigints, captured in files, then counted by key.",
     "postgres-changes": "A backlog of 1,000 changes per transaction, read by a job that starts again.",
     "nexmark": "The queries of Nexmark in SQL, one job each; the seconds are the sum of a round.",
+}
+"""File of results, without its ending, to what it measures; in the order of the page."""
+
+OF_PROPOSALS: Mapping[str, str] = {
     "coded-join": "The job of the proposal CodedRowData: a join without end.",
     "coded-rows": "A row in every encoding: bytes, ns to encode, ns to decode.",
     "booleans": "Ten maps that are not chained, with timestamps (`on`) and without (`off`).",
     "word-count": "Lines to words to counts, with timestamps (`on`) and without (`off`).",
     "object-reuse": "Ten chained maps of dicts of 20 fields: functions that promise, the setting, and no promise.",
 }
-"""File of results, without its ending, to what it measures; in the order of the page."""
+"""The same for the parts of proposals, which decision 93 has."""
 
 _MIB = 1 << 20
 _OURS = "penstock "
@@ -123,12 +129,13 @@ def goals() -> str:
     rows = [
         (
             figure["id"],
-            f"[{figure['ratio'].replace(_OURS, '')}](#{name})",
+            f"[{figure['ratio'].replace(_OURS, '')}]({page}#{name})",
             f"{figure['value']:,.2f}",
             f"{'≤' if figure.get('bound') == 'at most' else '≥'}{figure['goal']:g}"
             + ("" if figure["reached"] else ", **missed**"),
         )
-        for name in SECTIONS
+        for page, names in (("../benchmarks.md", SECTIONS), ("", OF_PROPOSALS))
+        for name in names
         for figure in newest(name)["figures"]
     ]
     rows.sort(key=lambda row: int(row[0][1:]))
@@ -137,24 +144,38 @@ def goals() -> str:
 
 def sections() -> str:
     """Return a section per file of results."""
-    return "\n\n".join(_section(name, what) for name, what in SECTIONS.items())
+    return "\n\n".join(_section(name, what, "images") for name, what in SECTIONS.items())
 
 
-def with_results(text: str) -> str:
-    """Return the page with the tables in place of what is between its marks."""
-    for name, made in (("goals", goals()), ("results", sections())):
+def of_proposals() -> str:
+    """Return the sections of the parts of proposals."""
+    return "\n\n".join(_section(*each, "../images") for each in OF_PROPOSALS.items())
+
+
+TABLES: Mapping[Path, Mapping[str, Callable[[], str]]] = {
+    PAGE: {"results": sections},
+    GOALS: {"goals": goals, "results": of_proposals},
+}
+"""Page, to the names of its marks and to what is between them."""
+
+
+def with_tables(page: Path) -> str:
+    """Return a page with its tables in place of the text between its marks."""
+    text = page.read_text(encoding="utf-8")
+    for name, content in TABLES[page].items():
         begin, end = f"<!-- {name} -->\n", f"<!-- /{name} -->"
         before, _, rest = text.partition(begin)
-        text = f"{before}{begin}\n{made}\n\n{end}{rest.partition(end)[2]}"
+        text = f"{before}{begin}\n{content()}\n\n{end}{rest.partition(end)[2]}"
     return text
 
 
 def main() -> None:
-    """Write the tables into the page."""
-    PAGE.write_text(with_results(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    """Write the tables into the pages."""
+    for page in TABLES:
+        page.write_text(with_tables(page), encoding="utf-8")
 
 
-def _section(name: str, what: str) -> str:
+def _section(name: str, what: str, images: str) -> str:
     result = newest(name)
     facts, shown = ([], _encodings(result["results"])) if name == _ROWS else _shown(result)
     if name == _QUERIES:
@@ -166,7 +187,7 @@ def _section(name: str, what: str) -> str:
     caption = ", ".join(fact for fact in facts if fact not in _USUAL)
     return (
         f"### {name}\n\n{what}\n{caption[:1].upper()}{caption[1:]}.\n\n"
-        f"![{name}](images/bench-{name}.svg)\n\n{shown}"
+        f"![{name}]({images}/bench-{name}.svg)\n\n{shown}"
     )
 
 

@@ -136,6 +136,6 @@ def test_rows_are_weighed_in_every_encoding(tmp_path: Path) -> None:
 def test_the_page_has_the_table_of_the_record() -> None:
     found = HourRecord.read(RECORD)
     assert found.differences == []
-    page = (TOP / "docs" / "scale.md").read_text(encoding="utf-8")
+    page = (TOP / "docs" / "decisions" / "0010-coded-rows.md").read_text(encoding="utf-8")
     assert table(found) in page
     assert row_table(found.rows) in page

@@ -122,7 +122,7 @@ def missing_modules(where: list[ModuleName]) -> Iterator[Remark]:
     for place in where:
         if not is_here(place.module):
             package = next((each for each in INSTEAD if _is_within(place.module, each)), "")
-            fix = INSTEAD.get(package, "See docs/api-support.md for what exists.")
+            fix = INSTEAD.get(package, "docs/api-support.md lists missing names.")
             yield Remark(place.line, Weight.BY_HAND, f"{place.module} is not here. {fix}")
 
 
@@ -299,7 +299,7 @@ def missing_names(tree: ast.Module) -> Iterator[Remark]:
             yield Remark(alias.lineno, Weight.BY_HAND, f"{error.problem}. {error.hint}")
         except AttributeError:
             text = (
-                f"{node.module} has no {alias.name} here. See docs/api-support.md for what exists."
+                f"{node.module} has no {alias.name} here. docs/api-support.md lists missing names."
             )
             yield Remark(alias.lineno, Weight.BY_HAND, text)
 

@@ -51,8 +51,7 @@ OBJECT_REUSE: ConfigOption[bool] = ConfigOption(
     default=False,
     description=(
         "Let operators of one task share records without copies; then no function may change a "
-        "record that another one reads. With false records are copied unless attributes make that "
-        "unnecessary (FLIP-329)."
+        "record that another one reads (FLIP-329)."
     ),
 )
 
@@ -214,9 +213,8 @@ HISTORY: ConfigOption[str | None] = ConfigOption(
     parse=Parser("choice", lambda text: text.strip().lower()),
     default=None,
     description=(
-        "Run that reads history before a job goes live: `batch`, short for "
-        "`execution.checkpointing.interval-during-backlog` of 0, or `stream`, the live run. When "
-        "unset, that key decides."
+        "Run that reads history before a job goes live: `batch` or `stream`, the live run. When "
+        "unset, `execution.checkpointing.interval-during-backlog` decides."
     ),
     check=Limit("must be batch or stream", lambda how: how in (None, "batch", "stream")),
 )
@@ -226,8 +224,8 @@ HISTORY_PARALLELISM: ConfigOption[int | None] = ConfigOption(
     parse=INTEGER,
     default=None,
     description=(
-        "Number of tasks per level of the batch run that reads history. When unset it is "
-        "`parallelism.default`, or the number of cores if the program sets none."
+        "Number of tasks per level of the batch run that reads history. When unset it is that of "
+        "the program, else the number of cores."
     ),
     check=Limit("must be 1 or more", lambda value: value is None or value >= 1),
 )
@@ -315,8 +313,8 @@ EVOLUTION_REST: ConfigOption[timedelta] = ConfigOption(
     parse=DURATION,
     default=timedelta(seconds=10),
     description=(
-        "Duration of a round of an upgrade behind which the job that runs is stopped, or behind which rounds no "
-        "longer become shorter. What is left then takes about as long, and kept results pause meanwhile."
+        "An upgrade stops the running job when a round took no longer than this, or when rounds "
+        "no longer become shorter. Kept results pause for about as long."
     ),
 )
 
@@ -325,8 +323,7 @@ OPERATOR_CHAINING: ConfigOption[bool] = ConfigOption(
     parse=BOOLEAN,
     default=True,
     description=(
-        "Let operators without an exchange between them call each other. With false they exchange "
-        "frames within their subtask. Results are the same."
+        "Let operators without an exchange between them call each other. Results are the same."
     ),
     fallback_keys=("pipeline.operator-chaining",),
 )
@@ -364,7 +361,10 @@ MAX_RECORDS_PER_BATCH: ConfigOption[int] = ConfigOption(
     key="execution.live.max-records-per-batch",
     parse=INTEGER,
     default=1_000_000,
-    description="Most records that one micro-batch takes from each source.",
+    description=(
+        "Most records that one micro-batch takes from each source. Files are taken whole: their "
+        "limit is `execution.live.max-files-per-batch`, however many records they have."
+    ),
     check=Limit("must be 1 or more", lambda value: value >= 1),
 )
 
@@ -372,7 +372,10 @@ MAX_FILES_PER_BATCH: ConfigOption[int] = ConfigOption(
     key="execution.live.max-files-per-batch",
     parse=INTEGER,
     default=8,
-    description="Most new files that one micro-batch takes from each file source.",
+    description=(
+        "Most files that one micro-batch takes from each file source, also of history that is "
+        "read as a stream."
+    ),
     check=Limit("must be 1 or more", lambda value: value >= 1),
 )
 
@@ -381,9 +384,9 @@ STATE_BACKEND: ConfigOption[str] = ConfigOption(
     parse=Parser("backend", lambda text: _BACKENDS.get(text.strip().lower(), text)),
     default="hashmap",
     description=(
-        "Place of the local copy of the state of a live run: `hashmap` is the memory of each worker "
-        "process, `lmdb` is files that the workers of an executor share. Results are the same. "
-        "Flink's `rocksdb` and `forst` mean `lmdb`, `jobmanager` and `filesystem` mean `hashmap`."
+        "Place of the state of a live run: `hashmap` is the memory of each worker process, `lmdb` "
+        "is files that the workers of an executor share. Flink's `rocksdb` and `forst` mean "
+        "`lmdb`, `jobmanager` and `filesystem` mean `hashmap`."
     ),
     check=one_of("hashmap", "lmdb"),
     fallback_keys=("state.backend",),
@@ -407,7 +410,7 @@ RECOVERY_PATH: ConfigOption[str | None] = ConfigOption(
     default=None,
     description=(
         "Savepoint from which a new job starts, also a URL of a store. Without effect if the "
-        "checkpoint directory is already in use."
+        "checkpoint directory is in use."
     ),
     check=NOT_BLANK,
     fallback_keys=("execution.savepoint.path",),
@@ -418,8 +421,7 @@ IGNORE_UNCLAIMED_STATE: ConfigOption[bool] = ConfigOption(
     parse=BOOLEAN,
     default=False,
     description=(
-        "Start from a savepoint without state or positions of operators and sources that the "
-        "program no longer has."
+        "Drop state and positions of operators and sources that the program no longer has."
     ),
     fallback_keys=("execution.savepoint.ignore-unclaimed-state",),
 )
@@ -429,8 +431,8 @@ IGNORE_SOURCE_POSITIONS: ConfigOption[bool] = ConfigOption(
     parse=BOOLEAN,
     default=False,
     description=(
-        "Start from a savepoint although a streaming DataFrame cannot continue at the saved position;"
-        " it must begin behind the records already read."
+        "Start although a streaming DataFrame cannot continue at the saved position; it must "
+        "begin behind the records already read."
     ),
 )
 
@@ -439,8 +441,7 @@ IGNORE_KEY_KINDS: ConfigOption[bool] = ConfigOption(
     parse=BOOLEAN,
     default=False,
     description=(
-        "Let a changed program continue with state although the first keys of an operator have other "
-        "kinds than the stored ones."
+        "Continue although the first keys of an operator have other kinds than the stored ones."
     ),
 )
 

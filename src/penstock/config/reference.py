@@ -47,7 +47,7 @@ env = StreamExecutionEnvironment.get_execution_environment(config)
 
 ## Options without effect
 
-These options of Flink are accepted, because they change no results: {ignored}.
+These options of Flink are accepted: {ignored}.
 
 These have one accepted value, because others would change results:
 

@@ -16,9 +16,9 @@ UI_PORT: ConfigOption[int | None] = ConfigOption(
     parse=INTEGER,
     default=None,
     description=(
-        "Port of a server in the driver, with the page of the jobs, `/metrics` for Prometheus and "
-        "`/status` as JSON. 0 is any free port, which the log shows; unset is no server. It needs "
-        "the extra `ui`."
+        "Port of the page of the jobs, `/metrics` for Prometheus and `/status` as JSON, in the "
+        "driver. 0 is any free port, which the log shows; unset is no server. It needs the extra "
+        "`ui`."
     ),
     check=Limit(
         f"must be between 0 and {_MOST_PORT:,}",

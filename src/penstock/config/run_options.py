@@ -13,9 +13,8 @@ SINGLE_TASK_WORK: ConfigOption[timedelta] = ConfigOption(
     parse=DURATION,
     default=timedelta(milliseconds=30),
     description=(
-        "An epoch with less work than this is one Spark task. Work is the time of user functions, "
-        "state and sinks, estimated from earlier epochs. 0 always uses a stage per level. Results "
-        "are the same."
+        "An epoch with less work than this, estimated from earlier epochs, is one Spark task. 0 "
+        "always uses a stage per level. Results are the same."
     ),
 )
 
@@ -28,8 +27,7 @@ BATCH_COMBINE: ConfigOption[bool] = ConfigOption(
     parse=BOOLEAN,
     default=True,
     description=(
-        "Let a batch run combine records of a key before the exchange, where only the last result "
-        "counts and order cannot matter. Results are the same."
+        "Let a batch run combine records of a key before the exchange. Results are the same."
     ),
 )
 
@@ -48,8 +46,8 @@ BATCH_QUERIES: ConfigOption[bool] = ConfigOption(
     parse=BOOLEAN,
     default=True,
     description=(
-        "Let Spark SQL compute whole queries of SQL and joins by columns in a batch job, where all "
-        "parts mean the same there. Rows are the same."
+        "Let Spark SQL compute whole queries of SQL and joins by columns in a batch job. Rows are "
+        "the same."
     ),
 )
 
@@ -107,8 +105,8 @@ CATCH_UP_FACTOR: ConfigOption[int | None] = ConfigOption(
     parse=INTEGER,
     default=None,
     description=(
-        "Largest multiple of the usual records or files that a micro-batch takes, while more than "
-        "that wait. 1 never takes more. When unset it is 4, or 1 where the usual number is set."
+        "Largest multiple of the usual records or files that a micro-batch takes while more wait. "
+        "When unset it is 4, or 1 where the usual number is set."
     ),
     check=Limit("must be 1 or more", lambda value: value is None or value >= 1),
 )
@@ -160,9 +158,9 @@ PYTHON_EXECUTABLE: ConfigOption[str | None] = ConfigOption(
     parse=STRING,
     default=None,
     description=(
-        "Interpreter of the workers: a path, a command, or a path in an unpacked archive. It needs "
-        "Penstock, its dependencies, and the Python version of the program. When unset it is that of "
-        "the program."
+        "Interpreter of the workers: a path, a command, or a path in an unpacked archive. It "
+        "needs Penstock and the Python version of the program. When unset it is that of the "
+        "program."
     ),
     check=NOT_BLANK,
 )
@@ -204,8 +202,8 @@ LOCAL_TIME_ZONE: ConfigOption[str] = ConfigOption(
     parse=ZONE,
     default="UTC",
     description=(
-        "Zone of instants (TIMESTAMP_LTZ) and of times without a zone in SQL: a name such as "
-        "`Europe/Berlin`, or an offset such as `GMT-08:00`."
+        "Zone of instants and of times without a zone in SQL: `Europe/Berlin`, or an offset such "
+        "as `GMT-08:00`."
     ),
 )
 
@@ -245,8 +243,7 @@ LATENCY_HISTORY_SIZE: ConfigOption[int | None] = ConfigOption(
     parse=INTEGER,
     default=None,
     description=(
-        "Number of latencies in a metric, the latest of all subtasks. When unset, it has all "
-        "since the job started."
+        "Number of latencies in a metric, the latest of all subtasks. When unset, it has all."
     ),
     check=Limit("must be 1 or more", lambda value: value is None or value >= 1),
 )

@@ -1,4 +1,4 @@
-"""Where Penstock's answer is another one than Flink's, and why. docs/sql.md has them for users."""
+"""Where Penstock's answer is another one than Flink's, and why. docs/sql.md and decision 99 have them for users."""
 
 from __future__ import annotations
 

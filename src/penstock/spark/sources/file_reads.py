@@ -248,7 +248,8 @@ def rows_of_files(
     """Return the rows of files, with the columns of a schema."""
     if is_read_by_lines(described):
         return lines_of_files(context.session, described, uris)
-    schema = declared_schema(described) or schema  # an earlier version recorded partitions, too
+    # The program may declare another type than the one with which the run began.
+    schema = declared_schema(described) or schema
     return rows_by_partitions(partial(_loaded, context, described, schema), described, schema, uris)
 
 
