@@ -1,4 +1,4 @@
-"""First lines of docstrings are noun phrases or imperatives; no text of the package lets things speak."""
+"""First lines of docstrings are noun phrases or imperatives; no text or name of the package lets things speak."""
 
 from __future__ import annotations
 
@@ -38,6 +38,36 @@ WORDS = re.compile(
     re.IGNORECASE,
 )
 """Words of people. A plan shows, a field contains, a test reports; no operator reads it."""
+SENTENCES = re.compile(r"(?:^[rbfRBF]*\W*|[.:;!?]\s+|\n\s*\n\s*)(?:What|Who|Whose|Whoever|Of)\s")
+"""Sentences whose subject is a clause. "The commit of an epoch is final", not "What was committed is final"."""
+
+NAMES = frozenset(
+    [
+        "told",
+        "untold",
+        "tell",
+        "tells",
+        "says",
+        "said",
+        "asks",
+        "knows",
+        "knew",
+        "wants",
+        "hear",
+        "heard",
+    ]
+)
+"""Words of people that no name of the package has."""
+
+FILE_METHODS = frozenset({"tell"})
+"""Names of methods of Python's files."""
+
+PUBLIC = frozenset({"asks_driver", "knows_costs"})
+"""Names of the public API."""
+
+OTHERS = SOURCE / "testing"
+"""Code whose names are not checked yet."""
+
 WRITTEN = frozenset({"STRING", "COMMENT", "FSTRING_MIDDLE"})
 """Tokens that have words."""
 
@@ -72,6 +102,64 @@ def spoken(source: str) -> list[int]:
         for number, line in enumerate(token.string.splitlines())
         if WORDS.search(line)
     ]
+
+
+def headless(source: str) -> list[int]:
+    """Return the lines of texts with a sentence whose subject is a clause."""
+    return [
+        token.start[0] + token.string[: found.end()].count("\n")
+        for token in tokenize.generate_tokens(io.StringIO(source).readline)
+        if tokenize.tok_name[token.type] in WRITTEN
+        for found in SENTENCES.finditer(token.string)
+    ]
+
+
+def named(source: str) -> list[str]:
+    """Return the names that have a word of people, with their lines."""
+    nodes = ((node, _name(node)) for node in ast.walk(ast.parse(source)))
+    return sorted(
+        f"{getattr(node, 'lineno', 0)} {name}"
+        for node, name in nodes
+        if name not in FILE_METHODS | PUBLIC and NAMES & set(name.lower().split("_"))
+    )
+
+
+def _name(node: ast.AST) -> str:
+    """Return the name that a node defines or reads; empty if it has none."""
+    of_class = {ast.Name: "id", ast.arg: "arg", ast.Attribute: "attr"}
+    own = of_class.get(type(node), "name" if hasattr(node, "body") else "")
+    return str(getattr(node, own, "")) if own else ""
+
+
+def test_no_sentence_has_a_clause_as_subject() -> None:
+    found = [
+        f"{path.relative_to(SOURCE)}:{line}"
+        for path in sorted(SOURCE.rglob("*.py"))
+        if not path.is_relative_to(OTHERS)
+        for line in headless(path.read_text())
+    ]
+    assert found == []
+
+
+def test_sentences_with_a_clause_as_subject_are_found() -> None:
+    source = '"""Rows.\n\nWhat is read is kept. Of these one is.\n"""\na = 1  # What is this?\nb = f"Who {a}"\n'
+    assert headless(source) == [3, 3, 5, 6]
+    assert headless('"""Rows: what a source gives. The list of Whos."""\n') == []
+
+
+def test_no_name_has_a_word_of_people() -> None:
+    found = [
+        f"{path.relative_to(SOURCE)}:{name}"
+        for path in sorted(SOURCE.rglob("*.py"))
+        if not path.is_relative_to(OTHERS)
+        for name in named(path.read_text())
+    ]
+    assert found == []
+
+
+def test_names_with_a_word_of_people_are_found() -> None:
+    source = "def _tell(told):\n    a.heard = file.tell()\n    teller = 1\n"
+    assert named(source) == ["1 _tell", "1 told", "2 heard"]
 
 
 def test_no_docstring_begins_with_a_clause() -> None:

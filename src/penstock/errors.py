@@ -74,7 +74,7 @@ class CallSite:
     def of_caller(cls) -> CallSite | None:
         """Return the innermost frame outside Penstock, or None if there is none.
 
-        While a script is carried out it is the line of the script. What calls the command line is a library.
+        While a script is carried out it is the line of the script. The caller of the command line is a library.
         """
         line = _SCRIPT_LINE.get()
         if line is not None:
@@ -118,8 +118,8 @@ class PenstockError(Exception):
 
     Attributes:
         code: Stable identifier, unique in the package; tests and users match on it.
-        problem: What is wrong, with the offending values.
-        hint: What to do about it, in the imperative.
+        problem: The fault, with the offending values.
+        hint: The way out, in the imperative.
         origin: The user's line that created the operator at fault, when there is one.
         details: The text of Spark's error that led to it, None if there is none.
         is_permanent: True if another attempt would repeat it, so that no restart strategy applies.

@@ -22,7 +22,9 @@ def test_a_page_is_that_of_the_newest_results(page):
 
 def test_every_result_has_a_section_and_a_picture():
     assert {*SECTIONS, *OF_PROPOSALS} == {path.stem for path in RESULTS.glob("*.jsonl")}
-    assert [name for name in [*SECTIONS, *OF_PROPOSALS] if not (IMAGES / f"bench-{name}.svg").exists()] == []
+    assert [
+        name for name in [*SECTIONS, *OF_PROPOSALS] if not (IMAGES / f"bench-{name}.svg").exists()
+    ] == []
 
 
 def test_the_page_counts_the_goals_that_are_reached():

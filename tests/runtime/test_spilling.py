@@ -41,7 +41,7 @@ class Operator:
 
     def __init__(self, *, in_parts: bool = True, by_time: bool = True) -> None:
         self.takes_keys_in_parts = in_parts
-        self.wants_parts_by_time = by_time
+        self.has_parts_by_time = by_time
         self.spec = SimpleNamespace(id=3, input_type=lambda _: None)
 
     def keys_of(self, number, values):

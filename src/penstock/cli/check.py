@@ -97,7 +97,7 @@ def check(  # noqa: PLR0913 - the options of a command line
         typer.Option(
             "--duckdb/--no-duckdb",
             show_default="if it is installed",
-            help="Of a SQL script: compare the final rows with those of DuckDB.",
+            help="Compare the final rows of a SQL script with those of DuckDB.",
         ),
     ] = None,
     spark: Annotated[
@@ -117,8 +117,8 @@ def check(  # noqa: PLR0913 - the options of a command line
     in mode, in the cut between history and live, in parallelism, micro-batches, restarts, failures and settings. None
     of these may change the answer. --spark adds ways on Spark.
 
-    The exit status is 0 for one answer, 1 for two, and 2 for a program that cannot be checked. What the program
-    prints while it is checked is dropped.
+    The exit status is 0 for one answer, 1 for two, and 2 for a program that cannot be checked. The output of
+    the program while it is checked is dropped.
     """
     console = Console(stderr=True)
     verdicts: list[LawVerdict] = []

@@ -95,8 +95,8 @@ def _number(sink: Mapping[str, Any], name: str) -> str:
 def _first(sink: Mapping[str, Any]) -> str:
     time, epochs = sink.get("first_time"), sink.get("first_epochs") or (None, None)
     sides = [f"{side} {epoch}" for side, epoch in zip("ab", epochs, strict=True) if epoch]
-    told = [] if time is None else [f"at {time}"]
-    return "; ".join([*told, *([f"epoch {', '.join(sides)}"] if sides else [])])
+    place = [] if time is None else [f"at {time}"]
+    return "; ".join([*place, *([f"epoch {', '.join(sides)}"] if sides else [])])
 
 
 def _details(sinks: Sequence[Mapping[str, Any]]) -> Iterator[str]:

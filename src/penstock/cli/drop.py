@@ -62,11 +62,11 @@ def drop(
                 if yes:
                     directory.fence()
                     dropped(each)
-                told = json.dumps({"what": each.what, "is_dropped": yes})
-                typer.echo(told if as_json else f"{'dropped ' if yes else ''}{each.what}")
+                line = json.dumps({"what": each.what, "is_dropped": yes})
+                typer.echo(line if as_json else f"{'dropped ' if yes else ''}{each.what}")
         if found and stopped is not None:
-            told = f"a job that was started from {stopped['savepoint']} has the same slots"
-            console.print(Text(told), soft_wrap=True)
+            reason = f"a job that was started from {stopped['savepoint']} has the same slots"
+            console.print(Text(reason), soft_wrap=True)
         if not found:
             console.print("the job keeps nothing in other systems")
         elif not yes:

@@ -272,14 +272,16 @@ def _option(key: ast.expr, value: ast.expr, *, by_name: bool) -> Iterator[Remark
     if text in REFUSED_KEYS:
         refused = REFUSED_KEYS[text]
         if not (isinstance(value, ast.Constant) and refused.allows(str(value.value))):
-            said = f"option {text!r} would change results. {refused.instead}"
-            yield Remark(key.lineno, Weight.BY_HAND, said)
+            problem = f"option {text!r} would change results. {refused.instead}"
+            yield Remark(key.lineno, Weight.BY_HAND, problem)
     elif option is None and not text.startswith(tuple(OPEN_PREFIXES)):
         # `set` is a method of other objects, too.
         if by_name or text.startswith(_prefixes()):
             nearest = did_you_mean(text, tuple(_OPTIONS)) or "."
-            said = f"option {text!r} is not known{nearest} Remove it, or see docs/configuration.md."
-            yield Remark(key.lineno, Weight.BY_HAND, said)
+            problem = (
+                f"option {text!r} is not known{nearest} Remove it, or see docs/configuration.md."
+            )
+            yield Remark(key.lineno, Weight.BY_HAND, problem)
     elif option is not None and option.description.startswith(_WITHOUT_EFFECT):
         reason = option.description.removeprefix(_WITHOUT_EFFECT)
         yield Remark(key.lineno, Weight.NO_EFFECT, f"option {text!r}: {reason}")

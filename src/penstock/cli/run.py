@@ -61,14 +61,14 @@ def run(
             return _run_or_plan(script, arguments)
         with (
             job_progress(console, plain=verbose, shows_metrics=verbose),
-            announced_to(partial(_tell_page, console)),
+            announced_to(partial(_print_page, console)),
         ):
             return _run_or_plan(script, arguments)
 
     raise typer.Exit(exit_status(action, console, verbose=verbose))
 
 
-def _tell_page(console: Console, server: UiServer) -> None:
+def _print_page(console: Console, server: UiServer) -> None:
     address = server.address_for(is_terminal=console.is_terminal)
     console.print(Text(f"page: {address}"), soft_wrap=True)
 

@@ -128,7 +128,7 @@ class EpochMarks:
         self._system = system
         self._file = EpochFile(own_directory(system, context), context)
         self._context = context
-        self._ask = visible
+        self._visible = visible
 
     def recover(self) -> None:
         """Check that the marks can be."""
@@ -155,7 +155,7 @@ class EpochMarks:
 
     def _compared(self) -> tuple[EpochMark | None, int | None]:
         """Return the last decided epoch, and the mark."""
-        decided, visible = self._decided(), self._ask()
+        decided, visible = self._decided(), self._visible()
         number = 0 if decided is None else decided.number
         is_last = visible == (None if decided is None else decided.value)
         is_before = number > 0 and (visible or 0) >> _NAME_BITS == number - 1

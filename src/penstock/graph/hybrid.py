@@ -311,9 +311,9 @@ class HybridSourceBuilder:
                 f"add_source got {source!r}",
                 hint="Pass a source, or a function of a SourceSwitch that makes it.",
             )
-        asks = SwitchColumns(timestamp, position, split)
+        columns = SwitchColumns(timestamp, position, split)
         type_info = self.parts[0].get_produced_type()
-        made = SwitchedSource(source, asks, type_info, is_bounded, CallSite.of_caller())
+        made = SwitchedSource(source, columns, type_info, is_bounded, CallSite.of_caller())
         return HybridSourceBuilder((*self.parts, made))
 
     def build(self) -> HybridSource:

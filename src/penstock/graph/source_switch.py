@@ -217,7 +217,7 @@ def as_switched(source: Source) -> SwitchedSource | None:
 
 
 def switch_after(
-    batches: Iterable[Batch], asks: SwitchColumns, described: str, origin: CallSite | None
+    batches: Iterable[Batch], needed: SwitchColumns, described: str, origin: CallSite | None
 ) -> SourceSwitch:
     """Return the switch behind records."""
     column = partial(_column, described=described, origin=origin)
@@ -225,33 +225,33 @@ def switch_after(
     positions: dict[SplitValue, int] = {}
     for values, timestamps in batches:
         times = timestamps
-        if asks.timestamp is not None:
-            times = [milliseconds(at) for at in column(values, asks.timestamp) if at is not None]
-        if times is None and asks.position is None:
+        if needed.timestamp is not None:
+            times = [milliseconds(at) for at in column(values, needed.timestamp) if at is not None]
+        if times is None and needed.position is None:
             raise no_time(described, origin)
         if times:
             latest = max(times) if latest is None else max(latest, *times)
-        if asks.position is not None:
-            at = column(values, asks.position)
-            of = [0] * len(at) if asks.split is None else column(values, asks.split)
+        if needed.position is not None:
+            at = column(values, needed.position)
+            of = [0] * len(at) if needed.split is None else column(values, needed.split)
             for split, position in zip(of, at, strict=True):
                 if split is not None and position is not None:
                     positions[split] = max(positions.get(split, position), position)
-    return checked_switch(latest, positions, asks, described, origin)
+    return checked_switch(latest, positions, needed, described, origin)
 
 
 def checked_switch(
     end_timestamp: Any,
     positions: Mapping[Any, Any],
-    asks: SwitchColumns,
+    needed: SwitchColumns,
     described: str,
     origin: CallSite | None,
 ) -> SourceSwitch:
     """Return a switch of values that were found in columns."""
     found = (
-        [(asks.timestamp, end_timestamp, int)] * (end_timestamp is not None)
-        + [(asks.split, split, (int, str)) for split in positions]
-        + [(asks.position, position, int) for position in positions.values()]
+        [(needed.timestamp, end_timestamp, int)] * (end_timestamp is not None)
+        + [(needed.split, split, (int, str)) for split in positions]
+        + [(needed.position, position, int) for position in positions.values()]
     )
     for name, value, kinds in found:
         if not isinstance(value, kinds) or isinstance(value, bool):

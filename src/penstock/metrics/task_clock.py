@@ -64,13 +64,13 @@ def level_place(level: int) -> str:
 class TaskClock:
     """Measures one task, or one subtask of a live run. Not thread-safe."""
 
-    __slots__ = ("_nanoseconds", "_section", "_since", "_tell")
+    __slots__ = ("_nanoseconds", "_report", "_section", "_since")
 
     def __init__(
-        self, section: str = OTHER, tell: Callable[[dict[str, int]], None] | None = None
+        self, section: str = OTHER, report: Callable[[dict[str, int]], None] | None = None
     ) -> None:
         """Start."""
-        self._tell = tell
+        self._report = report
         self._nanoseconds: defaultdict[str, int] = defaultdict(int)
         self._section = section
         self._since = perf_counter_ns()
@@ -94,7 +94,7 @@ class TaskClock:
         self.switch(self._section)
         taken = {f"{place}.{name}": spent for name, spent in self._nanoseconds.items() if spent}
         self._nanoseconds.clear()
-        if self._tell is None:
+        if self._report is None:
             return taken
-        self._tell(taken)
+        self._report(taken)
         return {}

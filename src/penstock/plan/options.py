@@ -54,7 +54,7 @@ def plan_options(configuration: Configuration) -> PlanOptions:
     if parallelism is None:
         parallelism = min(len(os.sched_getaffinity(0)), max_parallelism)
     return PlanOptions(
-        parallelism_is_asked=configuration.get(PARALLELISM) is not None,
+        parallelism_is_set=configuration.get(PARALLELISM) is not None,
         mode=configuration.get(RUNTIME_MODE),
         mode_from=configuration.source_of(RUNTIME_MODE),
         backlog_as_batch=configuration.get(HISTORY) == "batch"

@@ -57,7 +57,7 @@ class PlanOptions:
         chaining: Operators may be chained.
         default_parallelism: Number of subtasks of an operator without one of its own.
         parallelism: Number of subtasks of a level.
-        parallelism_is_asked: The program or its configuration sets it.
+        parallelism_is_set: The program or its configuration sets it.
         force_timestamps: `pipeline.force-timestamp-support`.
         auto_watermarks: `pipeline.auto-watermark-interval` is not 0.
         drop_unused_timestamps: Channels may omit timestamps that no operator reads.
@@ -102,7 +102,7 @@ class PlanOptions:
     state_compression: str = "none"
     object_reuse: bool = False
     verify_object_reuse: bool = False
-    parallelism_is_asked: bool = False
+    parallelism_is_set: bool = False
     backlog_lag_ms: int | None = None
     latest_in_backlog: bool = False
     combines: bool = True

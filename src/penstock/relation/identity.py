@@ -45,13 +45,13 @@ def _facts(value: Any) -> Any:  # noqa: PLR0911 - one per class
     if isinstance(value, frozenset):
         return sorted(map(repr, value))
     if is_dataclass(value):
-        told = (
+        facts = (
             [each.name, _facts(getattr(value, each.name))]
             for each in fields(value)
             if each.compare and not (isinstance(value, Relation) and each.name in _NO_MEANING)
             if each.default is MISSING or getattr(value, each.name) != each.default
         )
-        return [*_names_of(value), *told]
+        return [*_names_of(value), *facts]
     return repr(value)
 
 
@@ -69,8 +69,8 @@ def _scalar_facts(value: Expression) -> list[Any]:
     if value.function == "isin":
         parameters = [sorted(parameters)]
     typed = [["arguments", arguments], ["type", str(value.type)]]
-    told = [["parameters", parameters]] if value.parameters else []
-    return ["ScalarCall", ["function", repr(value.name)], *typed, *told]
+    others = [["parameters", parameters]] if value.parameters else []
+    return ["ScalarCall", ["function", repr(value.name)], *typed, *others]
 
 
 def _names_of(value: Any) -> list[Any]:

@@ -269,10 +269,10 @@ class SparkJobClient(ShownAsCard):
                 if again is None:
                     raise
             self._status = JobStatus.RESTARTING
-            told = error_of(failure)
-            reason = told["problem"].partition("\n")[0]
+            error = error_of(failure)
+            reason = error["problem"].partition("\n")[0]
             self._job.events.publish(
-                Restarting(again.number, again.limit, again.delay_seconds, reason, told)
+                Restarting(again.number, again.limit, again.delay_seconds, reason, error)
             )
             self._cancelled.wait(again.delay_seconds)
             self._job.check_cancelled()

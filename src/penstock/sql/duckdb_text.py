@@ -1,6 +1,6 @@
 """Queries as DuckDB writes them, as far as they mean the same there.
 
-What is not in the tables below is refused by name: a wrong accusation is worse than a query that is not compared.
+Functions that the tables below lack are refused by name: a wrong accusation is worse than a query that is not compared.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ class OperatorRecord:
         kind: Name of its row in the catalogue of operators.
         is_generated: Whether the uid is generated, because the user set none.
         digest: Digest of its functions (`penstock.plan.compat.function_digest`).
-        inputs: What it reads (`penstock.plan.compat.evolution`).
+        inputs: Its inputs (`penstock.plan.compat.evolution`).
     """
 
     uid: str

@@ -87,7 +87,7 @@ class Row:
 
     __slots__ = ("_fields", "_kind", "_values")
 
-    # Of the classes `_class_of` makes: the field names all their rows share.
+    # Field names of all rows of a class that `_class_of` has made.
     _schema: ClassVar[tuple[str, ...] | None] = None
 
     _fields: tuple[str, ...] | None

@@ -373,7 +373,7 @@ class StreamOperatorParameters(Protocol):
 class StreamOperatorFactory(ABC, Generic[OUT]):
     """Creates operators in the worker, so that an operator may have what cannot be pickled.
 
-    `transform` takes one in place of an operator. The factory itself is pickled. What it creates must
+    `transform` takes one in place of an operator. The factory itself is pickled. Its operators must
     fit the streams: a `OneInputStreamOperator`, `TwoInputStreamOperator` or `MultipleInputStreamOperator`.
 
     Example:

@@ -308,10 +308,10 @@ class _Supplier:
     """Calls the supplier of the user, with the runtime context if it takes one."""
 
     function: Callable[..., WatermarkGenerator]
-    wants_context: bool
+    takes_context: bool
 
     def __call__(self, context: Any) -> WatermarkGenerator:
-        return self.function(context) if self.wants_context else self.function()
+        return self.function(context) if self.takes_context else self.function()
 
 
 def _takes_one(function: Callable[..., Any]) -> bool:

@@ -78,8 +78,8 @@ class StreamEnds(StreamBase[T], Generic[T]):
     def upsert_to(self, sink: Sink, key: ToKey[T, Any] | None = None) -> DataStreamSink:
         """Write the last record of each key and micro-batch to a sink; of history read as a batch, the last of each key.
 
-        For sinks that keep one value per key: a compacted topic, a table with a primary key. What they hold
-        in the end is the same in every mode, and the same as if every record had been written. "Last" is in order
+        For sinks that keep one value per key: a compacted topic, a table with a primary key. Their
+        content in the end is the same in every mode, and the same as if every record had been written. "Last" is in order
         of arrival in a live run; a batch run reads each key in order of time, as keyed functions do.
 
         Args:

@@ -33,7 +33,7 @@ LIBRARIES = ("pyarrow", "pandas", "numpy", "protobuf", "cloudpickle", "lmdb", "r
 _OTHER = "penstock"
 """Another project's package, which has modules under our name."""
 
-_ASKED = """
+_FACTS = """
 import json, platform
 from importlib.util import find_spec
 from importlib.metadata import PackageNotFoundError, version
@@ -152,7 +152,7 @@ def workers(situation: Situation) -> Finding:
     name = "workers"
     executable = situation.environ.get("PYSPARK_PYTHON", sys.executable)
     try:
-        found = _asked(executable, situation)
+        found = _of_interpreter(executable, situation)
     except (OSError, subprocess.SubprocessError, ValueError) as cause:
         return fail(
             name,
@@ -182,9 +182,9 @@ def workers(situation: Situation) -> Finding:
     return ok(name, f"Python {found['python']}, {executable}")
 
 
-def _asked(executable: str, situation: Situation) -> dict[str, str | None]:
+def _of_interpreter(executable: str, situation: Situation) -> dict[str, str | None]:
     ran = subprocess.run(  # noqa: S603 - the interpreter that Spark would start
-        [executable, "-c", _ASKED],
+        [executable, "-c", _FACTS],
         capture_output=True,
         text=True,
         check=True,

@@ -173,7 +173,7 @@ class DeltaCommitter(Committer):
 
     def _visible(self) -> int | None:
         with delta_errors(SinkError, self._form.directory, "open", self._context.origin):
-            # What is committed is based on this version: a mark that another driver writes behind it is a
+            # A commit is based on this version: a mark that another driver writes behind it is a
             # conflict, which the library refuses. A table that is opened later would have that mark already.
             self._compared = self._table()
             found: int | None = self._compared.transaction_version(self._app)

@@ -150,10 +150,10 @@ def snapshot_files(directory: Path, actions: pa.Table) -> list[DataFile]:
 
 def _file(directory: Path, action: Mapping[str, Any], types: Types, rows: RowsOfFile) -> DataFile:
     path = _decoded(action["path"])
-    told = json.loads(action.get("stats") or "{}").get("numRecords")
+    count = json.loads(action.get("stats") or "{}").get("numRecords")
     texts = action.get("partitionValues") or {}
     values = tuple((name, _value(texts.get(name), types[name])) for name in types)
-    return DataFile(path, values, _counted(directory, path) if told is None else told, rows)
+    return DataFile(path, values, _counted(directory, path) if count is None else count, rows)
 
 
 def _decoded(path: str) -> str:

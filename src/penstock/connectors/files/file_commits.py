@@ -60,8 +60,8 @@ class Manifest:
 
     def to_json(self) -> dict[str, Any]:
         """Return the content of its file."""
-        said = {"epoch": self.epoch, "sequence": self.sequence, "names": self.names}
-        return said | ({"hidden": sorted(self.hidden)} if self.hidden else {})
+        record = {"epoch": self.epoch, "sequence": self.sequence, "names": self.names}
+        return record | ({"hidden": sorted(self.hidden)} if self.hidden else {})
 
 
 class StagedFileCommitter(Committer):

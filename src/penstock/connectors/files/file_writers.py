@@ -274,7 +274,7 @@ def columns_of_files(
 def is_whole_column(type_info: TypeInformation) -> bool:
     """Return whether every value of a column of a type is that of some record.
 
-    Of times that is seen (`WritableColumns.declared`), except inside of other values; a map may have a key twice.
+    `WritableColumns.declared` shows it of times, except inside of other values; a map may have a key twice.
     """
     return _is_whole(arrow_type(type_info), is_inside=False)
 

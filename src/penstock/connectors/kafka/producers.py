@@ -111,7 +111,7 @@ _BATCH_BYTES = 61
 _RECORD_BYTES = 36
 """Lengths, time and offset of a record, at most."""
 
-_ASK_AGAIN_SECONDS = 60.0
+_LIMIT_SECONDS = 60.0
 _ANSWER_SECONDS = 5.0
 _limits: OfThisProcess = OfThisProcess()
 
@@ -124,9 +124,9 @@ def limit_of(properties: KafkaProperties, topic: str) -> int:
     until, limit = _limits.get(key, (0.0, 0))
     if now >= until:
         limit = properties.milliseconds(_CLIENT_LIMIT, _DEFAULT_CLIENT_BYTES)
-        of_topic = _asked(properties, topic)
+        of_topic = _limit_of_topic(properties, topic)
         limit = limit if of_topic is None else min(limit, of_topic)
-        _limits[key] = now + _ASK_AGAIN_SECONDS, limit
+        _limits[key] = now + _LIMIT_SECONDS, limit
     return limit
 
 
@@ -159,7 +159,7 @@ def size_of(record: OutgoingRecord) -> int:
     return size + sum(len(name.encode()) + len(text or b"") + 10 for name, text in headers or ())
 
 
-def _asked(properties: KafkaProperties, topic: str) -> int | None:
+def _limit_of_topic(properties: KafkaProperties, topic: str) -> int | None:
     """Return the limit of a topic; None if it is not there, or the user may not see it."""
     library()
     admin: Any = import_module("confluent_kafka.admin")

@@ -3,7 +3,7 @@
     COPY (SELECT … WHERE ctid >= '(4096,0)' AND ctid < '(8192,0)') TO STDOUT (FORMAT csv)
 
 A range is a Parquet file. Its columns are bytes: the text that PostgreSQL writes, as in changes, so that a value is
-the same whether it was captured or changed. What the columns are is in the file's metadata.
+the same whether it was captured or changed. The file's metadata has the columns.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Addresses of databases, whose secrets are not shown, connections that are kept, and their failures as ours.
 
-A connection is kept per process, address and purpose, and used by one thread at a time. What fails because the server
-restarts, or because somebody else uses the slot for a moment, is tried again for a while.
+A connection is kept per process, address and purpose, and used by one thread at a time. A call that fails because the
+server restarts, or because another client uses the slot for a moment, is repeated for a while.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class PostgresAddress:
     """A connection string, as libpq understands it.
 
     Attributes:
-        dsn: `host=… dbname=…` or `postgresql://…`. What it lacks is taken from libpq's environment
+        dsn: `host=… dbname=…` or `postgresql://…`. Other settings come from libpq's environment
             variables (PGPASSWORD) and files, in the driver and in the workers.
     """
 
@@ -126,7 +126,7 @@ select set_config('DateStyle', 'ISO', false), set_config('TimeZone', 'UTC', fals
        set_config('synchronous_commit', 'on', false),
        set_config('statement_timeout', '0', false),
        set_config('idle_in_transaction_session_timeout', '0', false)"""
-"""Values come as text, and text depends on these. A table may take long. What is committed stays."""
+"""Values come as text, and text depends on these. A table may take long. Commits stay."""
 
 _REPEATED = ("0A", "22", "23", "28", "3D", "42", "54")
 """Classes of SQLSTATE that another attempt would repeat."""

@@ -350,13 +350,13 @@ def _watched(address: PostgresAddress, slot: str, pid: int) -> Iterator[None]:
     is_made = threading.Event()
 
     def watch() -> None:
-        told: list[Any] = []
+        logged: list[Any] = []
         try:
             with address.connect(application_name="penstock watcher") as connection:
                 while not is_made.wait(_WATCH_SECONDS):
                     found = connection.execute(_WAITS, (pid,)).fetchall()
-                    if found and found != told:
-                        told = found
+                    if found and found != logged:
+                        logged = found
                         words = ", ".join(_WAITED.format(*row) for row in found)
                         _logger.warning("replication slot %r waits for the end of %s", slot, words)
         except library().Error:

@@ -50,7 +50,7 @@ class Change(NamedTuple):
     Attributes:
         op: `RowKind.INSERT`, `UPDATE_AFTER` or `DELETE`. A row of the snapshot is an INSERT.
         key: Values of the primary key, or of what else is the replica identity.
-        before: What the database's log has of the row as it was, by column: everything with REPLICA
+        before: The row before the change, by column, as the database's log has it: whole with REPLICA
             IDENTITY FULL; otherwise the key, of a DELETE and of an UPDATE that changes it; else None.
         after: The row by column; None of a DELETE. A large value that an UPDATE has not changed is not in
             the database's log: its column is absent, or as in `before` if that has it.

@@ -79,9 +79,9 @@ class StreamFacts:
         return -(-self.length * (stop - begin) // (self.head - self.first)) if begin < stop else 0
 
 
-def facts_of(name: str, told: Any) -> StreamFacts:
+def facts_of(name: str, reply: Any) -> StreamFacts:
     """Parse the reply to `XINFO STREAM`."""
-    found = {_text(key): value for key, value in told.items()}
+    found = {_text(key): value for key, value in reply.items()}
     first, length = found["first-entry"], int(found["length"])
     head = position_of(found["last-generated-id"], name)
     added = found.get("entries-added")
@@ -101,12 +101,12 @@ def streams_at(address: RedisAddress, names: Sequence[str]) -> list[StreamFacts]
     for name in names:
         pipeline.xinfo_stream(name)
     found = []
-    for name, told in zip(names, pipeline.execute(raise_on_error=False), strict=True):
-        if isinstance(told, errors) and _MISSING in str(told):
+    for name, reply in zip(names, pipeline.execute(raise_on_error=False), strict=True):
+        if isinstance(reply, errors) and _MISSING in str(reply):
             continue
-        if isinstance(told, Exception):
-            raise told
-        found.append(facts_of(name, told))
+        if isinstance(reply, Exception):
+            raise reply
+        found.append(facts_of(name, reply))
     return found
 
 
@@ -120,12 +120,12 @@ def entries_of(
     address: RedisAddress, name: str, start: int, end: int
 ) -> tuple[list[tuple[bytes, dict[bytes, bytes]]], int]:
     """Return the first entries of a range of positions, and the position behind them."""
-    # In one step: what is trimmed between two questions would be missing without a trace.
+    # In one step: what is trimmed between two calls would be missing without a trace.
     pipeline = client_of(address).pipeline(transaction=True)
     pipeline.xinfo_stream(name)
     pipeline.xrange(name, id_of(start), id_of(end - 1), _MOST_ENTRIES)
-    told, entries = pipeline.execute()
-    facts_of(name, told).check(start)
+    reply, entries = pipeline.execute()
+    facts_of(name, reply).check(start)
     if len(entries) < _MOST_ENTRIES:
         return entries, end
     return entries, position_of(entries[-1][0], name) + 1

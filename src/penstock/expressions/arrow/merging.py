@@ -85,14 +85,14 @@ class ColumnMerge:
         columns: list[Any] = [*table.columns, *further]
         by = [str(at) for at in (*range(self.keys), *range(len(table.columns), len(columns)))]
         wide = dict(zip(map(str, range(len(columns))), columns, strict=True))
-        asked: list[_Kernel] = []
+        kernels: list[_Kernel] = []
         finish: list[_Finish] = []
         for name, how, make in self._merges:
-            finish.append(make(wide, name, how, asked))
+            finish.append(make(wide, name, how, kernels))
         wide[_FIRST] = pa.array(np.arange(table.num_rows))
-        asked.append((_FIRST, "min"))
+        kernels.append((_FIRST, "min"))
         table = pa.Table.from_arrays(list(wide.values()), names=list(wide))
-        found = table.group_by(by, use_threads=False).aggregate(asked)
+        found = table.group_by(by, use_threads=False).aggregate(kernels)
         # Arrow has an order of its own for texts, for several columns, and for many keys.
         first = found[f"{_FIRST}_min"].to_numpy()
         if (first[1:] < first[:-1]).any():
@@ -111,18 +111,18 @@ class ColumnMerge:
         return pa.RecordBatch.from_arrays(columns, names=names)
 
 
-def _plain(_wide: dict[str, Any], name: str, how: str, asked: list[_Kernel]) -> _Finish:
-    asked.append((name, how))
+def _plain(_wide: dict[str, Any], name: str, how: str, kernels: list[_Kernel]) -> _Finish:
+    kernels.append((name, how))
     return lambda found: found[f"{name}_{how}"]
 
 
-def _sum_of_longs(wide: dict[str, Any], name: str, how: str, asked: list[_Kernel]) -> _Finish:
+def _sum_of_longs(wide: dict[str, Any], name: str, how: str, kernels: list[_Kernel]) -> _Finish:
     column = wide[name]
     limits = pc.min_max(column).as_py()
     least, greatest = limits["min"] or 0, limits["max"] or 0
     if max(-least, greatest) * len(column) >= _LONG and _total(column) >= _SAFE:
         raise CannotMergeError  # sums may wrap around
-    return _plain(wide, name, how, asked)
+    return _plain(wide, name, how, kernels)
 
 
 def _total(column: Any) -> float:
@@ -130,9 +130,9 @@ def _total(column: Any) -> float:
     return float(pc.sum(pc.abs(column.cast(pa.float64(), safe=False))).as_py() or 0.0)
 
 
-def _sum_of_decimals(wide: dict[str, Any], name: str, how: str, asked: list[_Kernel]) -> _Finish:
+def _sum_of_decimals(wide: dict[str, Any], name: str, how: str, kernels: list[_Kernel]) -> _Finish:
     wide[name] = wide[name].cast(_WIDE)
-    asked.append((name, how))
+    kernels.append((name, how))
 
     def checked(found: pa.Table) -> Any:
         total = found[f"{name}_{how}"]
@@ -143,16 +143,16 @@ def _sum_of_decimals(wide: dict[str, Any], name: str, how: str, asked: list[_Ker
     return checked
 
 
-def _extreme_float(wide: dict[str, Any], name: str, how: str, asked: list[_Kernel]) -> _Finish:
+def _extreme_float(wide: dict[str, Any], name: str, how: str, kernels: list[_Kernel]) -> _Finish:
     # Arrow's kernels leave NaN out, which is greater than any number: the greatest is NaN if one is, the least if all are.
     # Filled, because up to version 24 `any` of groups reads the flags of a slice with NULL from the wrong place,
     # and the flags of the second batch are a slice.
     is_nan = pc.is_nan(wide[name])
     if not pc.any(is_nan).as_py():
-        return _plain(wide, name, how, asked)
+        return _plain(wide, name, how, kernels)
     flag, merge = f"{name} is NaN", {"min": "all", "max": "any"}[how]
     wide[flag] = pc.fill_null(is_nan, how == "min")
-    asked += [(name, how), (flag, merge)]
+    kernels += [(name, how), (flag, merge)]
 
     def with_nan(found: pa.Table) -> Any:
         value = found[f"{name}_{how}"]
@@ -169,10 +169,10 @@ _ROW = "row"
 """Name of the column of the numbers of rows."""
 
 
-def _tally(wide: dict[str, Any], name: str, _how: str, asked: list[_Kernel]) -> _Finish:
+def _tally(wide: dict[str, Any], name: str, _how: str, kernels: list[_Kernel]) -> _Finish:
     """Add the counts of values; groups are found by the numbers of their rows."""
     column = _one(wide.pop(name), None)
-    _ask_for_rows(wide, len(column), asked)
+    _add_rows(wide, len(column), kernels)
 
     def added(found: pa.Table) -> pa.Array:
         rows, keys, counts = entries(column)
@@ -197,10 +197,10 @@ def _groups_of_rows(lists: pa.ListArray, length: int) -> npt.NDArray[np.int64]:
     return group_of
 
 
-def _list(wide: dict[str, Any], name: str, _how: str, asked: list[_Kernel]) -> _Finish:
+def _list(wide: dict[str, Any], name: str, _how: str, kernels: list[_Kernel]) -> _Finish:
     """Append lists in the order of their rows."""
     column = _one(wide.pop(name), None)
-    _ask_for_rows(wide, len(column), asked)
+    _add_rows(wide, len(column), kernels)
 
     def appended(found: pa.Table) -> pa.Array:
         groups = _one(found[f"{_ROW}_list"], None)
@@ -218,10 +218,10 @@ def _list(wide: dict[str, Any], name: str, _how: str, asked: list[_Kernel]) -> _
     return appended
 
 
-def _ask_for_rows(wide: dict[str, Any], length: int, asked: list[_Kernel]) -> None:
+def _add_rows(wide: dict[str, Any], length: int, kernels: list[_Kernel]) -> None:
     if _ROW not in wide:
         wide[_ROW] = pa.array(np.arange(length))
-        asked.append((_ROW, "list"))
+        kernels.append((_ROW, "list"))
 
 
 _OF_TYPE: dict[tuple[str, str], Callable[..., _Finish]] = {

@@ -193,7 +193,7 @@ class JobEvents:
 
     def publish(self, event: JobEvent) -> None:
         """Call every listener with an event of this job, which has happened now."""
-        told = replace(
+        dated = replace(
             event,
             job_id=self.job_id,
             job_name=self.job_name,
@@ -201,8 +201,8 @@ class JobEvents:
             at_ms=time.time_ns() // 1_000_000,
         )
         for registration in self.own:
-            registration.call(told)
-        publish(told)
+            registration.call(dated)
+        publish(dated)
 
     def close(self) -> None:
         """Close the listeners of this job."""

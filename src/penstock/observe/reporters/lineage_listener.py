@@ -103,10 +103,10 @@ class LineageRun:
             ),
         )
         if self.error:
-            told = ": ".join(
+            problem = ": ".join(
                 self.error[name] for name in ("code", "problem") if self.error.get(name)
             )
-            message = without_logins(told)[:_MOST_ERROR_CHARS]
+            message = without_logins(problem)[:_MOST_ERROR_CHARS]
             failure = facets.error_message_run.ErrorMessageRunFacet
             yield "errorMessage", failure(message, "PYTHON", producer=_PRODUCER)
 
@@ -180,7 +180,7 @@ class _Known:
     """A run, and when the last event of it was made."""
 
     run: LineageRun
-    told_ms: int
+    reported_ms: int
 
 
 class LineageListener(JobListener):
@@ -220,7 +220,7 @@ class LineageListener(JobListener):
         state = self._state_after(known, event)
         if state is None:
             return
-        known.told_ms = event.at_ms
+        known.reported_ms = event.at_ms
         self._send(known.run.event(state, event.at_ms), is_last=isinstance(event, JobEnded))
 
     def _state_after(self, known: _Known, event: JobEvent) -> str | None:
@@ -234,7 +234,7 @@ class LineageListener(JobListener):
         if isinstance(event, RunStarted):
             known.run.error = {}
             return "RUNNING"
-        is_due = not 0 <= event.at_ms - known.told_ms < self._interval_ms
+        is_due = not 0 <= event.at_ms - known.reported_ms < self._interval_ms
         return "RUNNING" if isinstance(event, MetricsReported) and is_due else None
 
     def _send(self, made: Any, *, is_last: bool = False) -> None:

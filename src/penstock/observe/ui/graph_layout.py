@@ -15,7 +15,7 @@ _SIDES, _LEAST_WIDTH, _HEIGHT, _MARGIN = 24, 96, 42, 14
 _MOST_LABEL = 34
 _FIGURES = len(" · 100 % · hot")
 _NO_EXCHANGE = frozenset({"CHAINED", "NONE"})
-_NOT_TOLD = _NO_EXCHANGE | {"FORWARD"}
+_UNNAMED = _NO_EXCHANGE | {"FORWARD"}
 """Partitionings that need no word beside an edge: `NONE` is what a level hands to its sinks."""
 
 _Point = tuple[float, float]
@@ -40,8 +40,8 @@ def layout_of(
     details = _details(nodes)
     boxes, lines = _drawn(nodes, edges, labels, details)
     placed = [
-        {**node, "label": label, "details": told, **box}
-        for node, label, told, box in zip(nodes, labels, details, boxes, strict=True)
+        {**node, "label": label, "details": detail, **box}
+        for node, label, detail, box in zip(nodes, labels, details, boxes, strict=True)
     ]
     led = _led(nodes, edges, lines)
     width, height = _ends(placed, led)
@@ -62,8 +62,8 @@ def _drawn(
     """Return the boxes of nodes, and the points of edges."""
     graphlay = EXTRAS["ui"].load("graphlay")
     graph = graphlay.Graph()
-    for node, label, told in zip(nodes, labels, details, strict=True):
-        length = max(len(label), len(told) + _FIGURES)
+    for node, label, detail in zip(nodes, labels, details, strict=True):
+        length = max(len(label), len(detail) + _FIGURES)
         width = max(_LEAST_WIDTH, length * _CHAR_WIDTH + _SIDES)
         graph.node(node["id"], width=width, height=_HEIGHT)
     for edge in edges:
@@ -144,7 +144,7 @@ def _details(nodes: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _edge_label(edge: Mapping[str, Any]) -> str:
-    ship = "" if edge["ship"] in _NOT_TOLD else str(edge["ship"]).lower()
+    ship = "" if edge["ship"] in _UNNAMED else str(edge["ship"]).lower()
     return " · ".join(part for part in (str(edge.get("tag") or ""), ship) if part)
 
 

@@ -179,8 +179,8 @@ class JobChanges:
         if not is_own_origin(headers.get("origin", ""), headers.get("host", "")):
             return self._refusal(HTTPStatus.FORBIDDEN, "The request is not one of this page.")
         if not is_token(headers.get("authorization", ""), self._token):
-            told = "The token is not that of this server: open the address that it has printed."
-            return self._refusal(HTTPStatus.UNAUTHORIZED, told)
+            problem = "The token is not that of this server: open the address that it has printed."
+            return self._refusal(HTTPStatus.UNAUTHORIZED, problem)
         names = request.path_params
         try:
             action = JobAction(names["action"])
@@ -220,8 +220,8 @@ class _Guard:
         hosts = [value.decode("latin-1") for name, value in scope["headers"] if name == b"host"]
         app = self._app
         if len(hosts) != 1 or not is_ours(hosts[0], self._names):
-            told = "This name is not one of the server's; ui.hosts adds one.\n"
-            app = self._text(told, status_code=421)
+            problem = "This name is not one of the server's; ui.hosts adds one.\n"
+            app = self._text(problem, status_code=421)
         await app(scope, receive, send_with_headers)
 
 

@@ -6,7 +6,7 @@
 
     here   events -> sums -> tops -> new         reads `events` up to the position
 
-What leads to the new and changed operators is computed again, kept operators too: their state at the beginning of
+Everything before the new and changed operators is computed again, kept operators too: their state at the beginning of
 the history is not stored. Sinks that were there before get nothing, because they have the results of the history.
 A pipeline without a source that was there before begins at its beginning, as in a new job.
 

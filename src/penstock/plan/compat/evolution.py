@@ -40,7 +40,7 @@ class StoredOperator:
         name: For people.
         kind: Name of its row in the catalogue of operators; empty if it was not recorded.
         digest: Digest of its functions; empty if it was not recorded.
-        inputs: What it reads, as `described_inputs` has it; None if it was not recorded.
+        inputs: Its inputs, as `described_inputs` has them; None if it was not recorded.
         has_state: Whether state of it is stored.
     """
 

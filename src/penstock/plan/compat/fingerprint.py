@@ -26,8 +26,8 @@ _FIRST = ("operators", "sinks", "sources")
 def without_parallelism(shape: Mapping[str, Any]) -> dict[str, Any]:
     """Return a shape without what follows from the numbers of subtasks and of key groups.
 
-    A change of them adds exchanges and removes them. What stays is which operators send their records to which, and
-    whether by key.
+    A change of them adds exchanges and removes them. The targets of the records of
+    each operator stay, and whether records go there by key.
     """
     by_key = StreamPartitioner.HASH.name
     targets = {

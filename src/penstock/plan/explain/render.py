@@ -89,13 +89,13 @@ def _operators(plan: PhysicalPlan) -> Iterator[OperatorSpec]:
 
 def _runs(plan: PhysicalPlan) -> Iterator[str]:
     """Yield a line per run, below one per pipeline if several run at the same time."""
-    is_told = have_company(plan)
+    has_others = have_company(plan)
     for pipeline in plan.pipelines:
-        if is_told:
+        if has_others:
             waits = ", ".join(str(index) for index in pipeline.after)
             yield f"  pipeline {pipeline.index}" + (f", behind pipeline {waits}" if waits else "")
         for run in plan.runs_of(pipeline.index):
-            yield f"  {'  ' if is_told else ''}{_run(plan, run)}"
+            yield f"  {'  ' if has_others else ''}{_run(plan, run)}"
 
 
 def _run(plan: PhysicalPlan, run: RunPlan) -> str:

@@ -309,9 +309,9 @@ def _promises(node: Node, op: OperatorSpec) -> Promises:
     )
 
 
-def _promise(node: Node, op: OperatorSpec, said: str | None, method: str) -> str | None:
-    if said is not None:
-        return said
+def _promise(node: Node, op: OperatorSpec, promise: str | None, method: str) -> str | None:
+    if promise is not None:
+        return promise
     function = function_of(op)
     asked = getattr(function, method, None)
     if asked is None:

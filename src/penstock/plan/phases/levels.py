@@ -152,19 +152,19 @@ class _Assignment:
 
     def _changes_subtasks(self, producer: Node, node: Node) -> bool:
         """Return whether a node must have another number of subtasks than its producer."""
-        own, is_said = self._subtasks(node), node.parallelism is not None
+        own, is_set = self._subtasks(node), node.parallelism is not None
         if self._levels[producer.id] > 0 or node.kind == TIMESTAMPS:
             before = self._subtasks(producer)
             is_source = producer.kind == SOURCE
-            return own != before and (is_said or (own < before and not is_source))
+            return own != before and (is_set or (own < before and not is_source))
         readers = [tasks_reading(self._plan, key) for key in sources_of(self._graph, producer)]
-        if is_said:
+        if is_set:
             return any(tasks != own for tasks in readers)
-        return self._plan.options.parallelism_is_asked and any(n > own for n in readers if n)
+        return self._plan.options.parallelism_is_set and any(n > own for n in readers if n)
 
     def _is_read_apart(self, node: Node) -> bool:
         """Return whether tasks that read sources would open more functions than the node has subtasks."""
-        if node.method is None or not (node.parallelism or self._plan.options.parallelism_is_asked):
+        if node.method is None or not (node.parallelism or self._plan.options.parallelism_is_set):
             return False
         producers = [edge.producer for edge in self._edges[node.id]]
         beside = [each for each in producers if self._levels[each.id] == 0]
@@ -396,7 +396,7 @@ def choose_parallelism(plan: PhysicalPlan) -> PhysicalPlan:
     return replace(
         plan,
         options=replace(options, parallelism=max(options.default_parallelism, most)),
-        exact_subtasks=bool(partitioned) or bool(most) or options.parallelism_is_asked,
+        exact_subtasks=bool(partitioned) or bool(most) or options.parallelism_is_set,
     )
 
 

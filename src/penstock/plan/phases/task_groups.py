@@ -31,9 +31,9 @@ class TaskGroup:
 def tasks_reading(plan: PhysicalPlan, source: int, run: RunPlan | None = None) -> int | None:
     """Return the greatest number of tasks that may read a source in a run, None if the program sets none."""
     options = plan.options
-    asked = options.default_parallelism if options.parallelism_is_asked else None
+    parallelism = options.default_parallelism if options.parallelism_is_set else None
     own = None if run is None else plan.history_tasks(run)
-    return own or plan.graph.node(source).parallelism or asked
+    return own or plan.graph.node(source).parallelism or parallelism
 
 
 def task_groups(plan: PhysicalPlan, run: RunPlan) -> tuple[TaskGroup, ...]:

@@ -66,9 +66,9 @@ class Operator:
             raise self.failed_in(where, cause) from cause
 
     def _call_function(self, method: str, *arguments: Any) -> None:
-        told = getattr(self.spec.function, method, None) if self.spec.method else None
-        if told is not None:
-            self.guarded(method, told, *arguments)
+        function = getattr(self.spec.function, method, None) if self.spec.method else None
+        if function is not None:
+            self.guarded(method, function, *arguments)
 
     def collect(self, values: list[Any], timestamps: list[int] | None) -> None:
         """Process a batch of records."""

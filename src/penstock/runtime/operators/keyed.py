@@ -195,7 +195,7 @@ class KeyedOperator(Operator):
         self.flush()
 
     @property
-    def wants_parts_by_time(self) -> bool:
+    def has_parts_by_time(self) -> bool:
         """True if parts of a key with timestamps must be in order of time, not of arrival."""
         return True
 

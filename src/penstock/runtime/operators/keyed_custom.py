@@ -155,7 +155,7 @@ class KeyedCustomOperator(OwnOperator, KeyedTwoInputOperator):
         super().__init__(spec, output, context, scope)
         self._prepare(ProcessContext(self._timers, scope.context, spec=spec))
         self._shipped = b"" if context.is_live else user_code.dump(spec.function)
-        self._said: dict[int, bool] = {}
+        self._backlog_of: dict[int, bool] = {}
         self._is_open = False
         self._groups = KeyGroups(context.get_max_number_of_parallel_subtasks())
         self._seen: set[int] = set()
@@ -190,7 +190,7 @@ class KeyedCustomOperator(OwnOperator, KeyedTwoInputOperator):
         self.flush()
 
     @property
-    def wants_parts_by_time(self) -> bool:
+    def has_parts_by_time(self) -> bool:
         """Parts of a key come as they arrived, if the operator sorts them itself."""
         return not self.spec.sorts_itself
 
@@ -207,7 +207,7 @@ class KeyedCustomOperator(OwnOperator, KeyedTwoInputOperator):
             return
         if self.spec.sorts_itself:
             self._fire_all(final)
-        for number in [n for n, backlog in self._said.items() if backlog]:
+        for number in [n for n, backlog in self._backlog_of.items() if backlog]:
             if self._hands_over:
                 self._forward_backlog(number, False)  # noqa: FBT003 - a status
         for number in sorted(self._ending):
@@ -222,11 +222,11 @@ class KeyedCustomOperator(OwnOperator, KeyedTwoInputOperator):
 
     def take_backlog(self, number: int, backlog: bool) -> None:  # noqa: FBT001
         """Pass the attributes of an input; in a batch run to every following object."""
-        self._said[number] = backlog
+        self._backlog_of[number] = backlog
         if self.context.is_live:
             self._forward_backlog(number, backlog)
             return
-        known = combined_backlog(self._said.get(n) for n in range(self.spec.input_count))
+        known = combined_backlog(self._backlog_of.get(n) for n in range(self.spec.input_count))
         if known is not None:
             self.output.set_backlog(known or bool(self._last_backlog))
 
@@ -285,7 +285,7 @@ class KeyedCustomOperator(OwnOperator, KeyedTwoInputOperator):
         self._seen.clear()
         self._out.watermark, self._out.backlog = MIN_TIMESTAMP, None
         self._open(user_code.load(self._shipped))
-        for number, backlog in sorted(self._said.items()):
+        for number, backlog in sorted(self._backlog_of.items()):
             self._forward_backlog(number, backlog)
 
     def _open(self, function: Any) -> None:

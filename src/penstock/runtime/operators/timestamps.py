@@ -137,7 +137,7 @@ class TimestampsOperator(Operator):
     def send_merged(self, keys: int, write: WriteColumns, *, sends_times: bool) -> None:
         """Send what Spark SQL has merged by key and pane or session to the channel that is the only reader.
 
-        Of sessions it sends the greatest timestamps, too.
+        It also sends the greatest timestamps of sessions.
         """
         self._merged_keys, self._write, self._sends_times = keys, write, sends_times
 

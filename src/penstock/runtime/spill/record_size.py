@@ -24,8 +24,8 @@ _SMALL_INTS = range(-5, 257)  # CPython makes them once
 def bytes_per_record(values: Sequence[Any]) -> int:
     """Return the size of an average record with all it refers to, 0 if there is none.
 
-    Looks at no more than 32 records, evenly spread, and 20,000 objects. What several of them
-    share counts once.
+    Looks at no more than 32 records, evenly spread, and 20,000 objects. An object that
+    several of them share counts once.
     """
     if not values:
         return 0

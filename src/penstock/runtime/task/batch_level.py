@@ -168,8 +168,8 @@ class BatchLevel:
 
     def _add(self, keyed: LevelInput, frame: bytes, hold: set[int]) -> int | None:
         operator = keyed.add(frame, hold=hold)
-        if said := keyed.take_punctuation():
-            self._forward_statuses(said)
+        if statuses := keyed.take_punctuation():
+            self._forward_statuses(statuses)
         return operator
 
     def _take_back(self, keyed: LevelInput, operator: int, frame: bytes) -> set[int]:
@@ -257,16 +257,16 @@ class BatchLevel:
     def _begin_backlog(self) -> None:
         """Forward the statuses before all records: all control frames have been read."""
         if self._backlog is not None:
-            self._backlog.accept(said for said in self._statuses if said[1].before_records)
+            self._backlog.accept(status for status in self._statuses if status[1].before_records)
             self._forward_backlog(self._backlog)
 
     def _forward_statuses(self, statuses: list[tuple[int, BacklogStatus]]) -> None:
         """Forward statuses between records; operators with buffered records get them at the end."""
         if self._backlog is None:
             return
-        waits = [said for said in statuses if self._targets[said[0]] in self._keyed]
+        waits = [status for status in statuses if self._targets[status[0]] in self._keyed]
         self._statuses += waits
-        self._backlog.accept(said for said in statuses if said not in waits)
+        self._backlog.accept(status for status in statuses if status not in waits)
         self._forward_backlog(self._backlog)
 
     def _forward_backlog(self, backlog: LevelBacklog) -> None:
@@ -276,7 +276,9 @@ class BatchLevel:
     def _end_inputs(self) -> None:
         """Forward the end of backlog, then the ends of inputs, before the watermarks."""
         if self._backlog is not None:
-            self._backlog.accept(said for said in self._statuses if not said[1].before_records)
+            self._backlog.accept(
+                status for status in self._statuses if not status[1].before_records
+            )
             if self._program.settings.hands_over:
                 self._backlog.end()
             self._forward_backlog(self._backlog)

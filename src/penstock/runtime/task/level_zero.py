@@ -326,13 +326,13 @@ class LevelZero:
         It opens no functions, because the task need not read the source.
         """
         self._marks[source] = MIN_TIMESTAMP
-        self._tell(source, EndOfInput(source))
+        self._announce(source, EndOfInput(source))
 
     def begin_next_part(self, source: int) -> None:
         """Announce to every receiver that `source` goes on with its next part, behind this micro-batch."""
-        self._tell(source, NextPart(source))
+        self._announce(source, NextPart(source))
 
-    def _tell(self, source: int, element: ControlElement) -> None:
+    def _announce(self, source: int, element: ControlElement) -> None:
         for writer in self._chain(source, opens=False).fed:
             if not writer.is_to_sink:
                 writer.send_control((element,))

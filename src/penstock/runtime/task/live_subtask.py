@@ -116,12 +116,14 @@ class LiveLevel:
         self, arrived: LevelInput, elements: list[tuple[int, ControlElement | BacklogStatus]]
     ) -> None:
         """Process the records before a punctuation, then its elements."""
-        statuses = [(at, said) for at, said in elements if isinstance(said, BacklogStatus)]
+        statuses = [(at, element) for at, element in elements if isinstance(element, BacklogStatus)]
         if statuses:
             self._feed(arrived)
             self._forward_backlog(statuses)
             return
-        times = [(at, said) for at, said in elements if not isinstance(said, BacklogStatus)]
+        times = [
+            (at, element) for at, element in elements if not isinstance(element, BacklogStatus)
+        ]
         self._run(arrived, times)
         self._chain.finish_batch()
         for writer in self._chain.writers.values():
@@ -224,10 +226,10 @@ class LiveLevel:
             self._watermarks.restore(watermarks)
             self._restore_watermarks(operators)
             if self._backlog is not None and backlog:
-                known, said = backlog[0]
+                known, statuses = backlog[0]
                 self._backlog.restore(known)
                 for key, writer in self._chain.writers.items():
-                    writer.backlog = said.get(key)
+                    writer.backlog = statuses.get(key)
 
     def snapshot(self, name: str) -> Iterator[tuple[int, bytes]]:
         """Yield (route, frame) pairs with a snapshot, for a next run or a savepoint.

@@ -96,7 +96,7 @@ class RunWriter:
     @property
     def by_time(self) -> bool:
         """True if the operator is given the parts of a key in order of time."""
-        return self.operator.takes_keys_in_parts and self.operator.wants_parts_by_time
+        return self.operator.takes_keys_in_parts and self.operator.has_parts_by_time
 
     @property
     def buffered_bytes(self) -> int:

@@ -80,8 +80,8 @@ class SubtaskMemory:
         """Return the memory with which each subtask of a level begins, given the channels of its program."""
         channels, backlog = {}, {}
         for spec in program.inputs:
-            same, heard = self._channels_like(now[spec.id])
-            channels[spec.id] = self._watermarks(program, spec, now[spec.id], same or heard)
+            same, to_receiver = self._channels_like(now[spec.id])
+            channels[spec.id] = self._watermarks(program, spec, now[spec.id], same or to_receiver)
             backlog[spec.id] = self._backlog(program, spec, now[spec.id], same)
         moved = channels, self.operators
         # Writers send their status again: the new receivers may not have it.
@@ -89,10 +89,12 @@ class SubtaskMemory:
 
     def _channels_like(self, ends: ChannelEnds) -> tuple[list[int], list[int]]:
         """Return the channels with the same ends, and those to the same receiver."""
-        heard = [
+        to_receiver = [
             channel for channel in self.channels if self.ends[channel].receiver == ends.receiver
         ]
-        return [each for each in heard if self.ends[each].sender == ends.sender], heard
+        return [
+            channel for channel in to_receiver if self.ends[channel].sender == ends.sender
+        ], to_receiver
 
     def _watermarks(
         self, program: LevelProgram, spec: ChannelSpec, ends: ChannelEnds, like: Sequence[int]

@@ -147,8 +147,8 @@ class _Group:
         if self._idle_ms is None:
             return None
         known = self.progress.spoke_at
-        heard = [known[split] for split in self._waited_for() if split in known]
-        return min(heard) + self._idle_ms if heard else None
+        times = [known[split] for split in self._waited_for() if split in known]
+        return min(times) + self._idle_ms if times else None
 
     def _note_activity(self, split: int, now_ms: int) -> None:
         if self._idle_ms is None:
@@ -165,10 +165,10 @@ class _Group:
 
     def _silent(self) -> bool:
         """Return whether an expected split has never sent a watermark."""
-        heard = len(self.progress.active) + len(self.progress.finished)
+        started = len(self.progress.active) + len(self.progress.finished)
         if self._may_grow:
-            heard -= sum(split >= self._expected for split in self.progress.active)
-        return heard < self._expected
+            started -= sum(split >= self._expected for split in self.progress.active)
+        return started < self._expected
 
     def _waited_for(self) -> list[int]:
         rest = [_REST] if self._silent() or not self._expected else []

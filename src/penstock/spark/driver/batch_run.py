@@ -1,7 +1,7 @@
 """A batch run: one Spark job over history, whose last stage stages the output, its progress, and its number of partitions.
 
-A task counts the records that it makes. What Spark SQL drops or merges before, by conditions, aggregates or
-whole queries, is known to Spark only, as the metric of the nodes of its plan that read:
+A task counts the records that it makes. Spark SQL may drop or merge records before, by conditions, aggregates or
+whole queries; only Spark counts those, as the metric of the nodes of its plan that read:
 
     sinks, levels: MapInArrow … ── Union ─┬─ MapInArrow ── aggregate ── scan 60,000,000 rows      part 0 of the union
                                           └─ MapInArrow ── scan of ranges                         part 1

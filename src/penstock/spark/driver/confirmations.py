@@ -51,11 +51,11 @@ class Confirmations:
         self._logs = {part: named for part, named in logs.items() if named[1].is_confirmed}
         self._check = check
         self._changed = threading.Condition()
-        self._wanted: dict[Part, dict[str, int]] = {}
+        self._pending: dict[Part, dict[str, int]] = {}
         self._thread: threading.Thread | None = None
         self._is_closing = False
-        self._told: dict[Part, str] = {}
-        self._asked: Part | None = None
+        self._reported: dict[Part, str] = {}
+        self._current: Part | None = None
 
     def __enter__(self) -> Self:
         """Return the object itself."""
@@ -66,7 +66,7 @@ class Confirmations:
         with self._changed:
             self._is_closing = True
             if error is not None:
-                self._wanted = {}  # the next driver confirms what was committed
+                self._pending = {}  # the next driver confirms what was committed
             self._changed.notify()
         if error is None and self._thread is not None:
             self._await_last(self._thread)
@@ -77,20 +77,20 @@ class Confirmations:
         while thread.is_alive():
             thread.join(_POLL_SECONDS)
             self._check()
-            asked = self._asked
-            if asked is not None and time.monotonic() > deadline:
-                name, _ = self._logs[asked]
+            current = self._current
+            if current is not None and time.monotonic() > deadline:
+                name, _ = self._logs[current]
                 problem = f"confirm() has not returned within {most:g} s: the run ends without it"
                 self._events.publish(ConfirmFailed(name, problem))
                 return
 
     def note(self, positions: Positions) -> None:
         """Confirm positions soon; those of earlier calls that are not confirmed yet are superseded."""
-        wanted = {part: dict(positions[part]) for part in self._logs if part in positions}
-        if not wanted:
+        pending = {part: dict(positions[part]) for part in self._logs if part in positions}
+        if not pending:
             return
         with self._changed:
-            self._wanted |= wanted
+            self._pending |= pending
             if self._thread is None:
                 name = f"{threading.current_thread().name}-confirm"
                 self._thread = threading.Thread(target=self._run, name=name, daemon=True)
@@ -102,33 +102,33 @@ class Confirmations:
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._is_closing, pause)
-                self._changed.wait_for(lambda: self._is_closing or self._wanted)
-                if not self._wanted or not tries:
+                self._changed.wait_for(lambda: self._is_closing or self._pending)
+                if not self._pending or not tries:
                     return
                 tries -= self._is_closing
-                taken, self._wanted = self._wanted, {}
+                taken, self._pending = self._pending, {}
             left = self._confirm(taken)
             pause = _RETRY_SECONDS if left else 0.0
             with self._changed:
-                self._wanted = left | self._wanted
+                self._pending = left | self._pending
 
-    def _confirm(self, wanted: dict[Part, dict[str, int]]) -> dict[Part, dict[str, int]]:
+    def _confirm(self, pending: dict[Part, dict[str, int]]) -> dict[Part, dict[str, int]]:
         """Call the logs; return the positions that they refused. It reports the same failure once."""
         left = {}
-        for part, positions in sorted(wanted.items()):
+        for part, positions in sorted(pending.items()):
             name, log = self._logs[part]
             failpoint("log.before-confirm")
-            self._asked = part
+            self._current = part
             try:
                 log.exact_confirm(positions)
             except PenstockError as cause:
                 left[part] = positions
-                if self._told.get(part) != cause.problem:
-                    self._told[part] = cause.problem
+                if self._reported.get(part) != cause.problem:
+                    self._reported[part] = cause.problem
                     self._events.publish(ConfirmFailed(name, cause.problem))
             else:
-                self._told.pop(part, None)
-        self._asked = None
+                self._reported.pop(part, None)
+        self._current = None
         return left
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from penstock.observe.events.job_events import Repeating
 from penstock.observe.events.listeners import JobEvents
 
-_SPARK_SAYS = "indeterminate output"
+_MESSAGE = "indeterminate output"
 
 MOST_IN_A_ROW = 4
 """Greatest number of repetitions; equal to Spark's number of attempts of a stage."""
@@ -27,7 +27,7 @@ class LostOutput:
 
     def is_cause_of(self, failure: BaseException) -> bool:
         """Return whether to repeat the failed work; if so, it publishes an event."""
-        return _SPARK_SAYS in str(failure) and self.repeat()
+        return _MESSAGE in str(failure) and self.repeat()
 
     def repeat(self) -> bool:
         """Return whether to repeat work whose output Spark lost; if so, it publishes an event."""

@@ -382,8 +382,8 @@ class JobContext:
         later = as_switched(parts[after[1]]) if after[1] < len(parts) else None
         if later is None:
             return None
-        part, asks, origin = parts[key[1]], later.switch_columns, later.origin
-        return self.patiently(lambda: switch_behind(self.session, part, pinned, asks, origin))
+        part, columns, origin = parts[key[1]], later.switch_columns, later.origin
+        return self.patiently(lambda: switch_behind(self.session, part, pinned, columns, origin))
 
     def _known_switches(self) -> dict[tuple[int, int], SourceSwitch]:
         """Return the switches that were decided, by (source id, part)."""

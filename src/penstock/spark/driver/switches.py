@@ -36,7 +36,7 @@ def switch_behind(
     session: SparkSession,
     part: Source,
     pinned: PinnedPart,
-    asks: SwitchColumns,
+    needed: SwitchColumns,
     origin: CallSite | None,
 ) -> SourceSwitch:
     """Return the switch behind a part, whose input is pinned."""
@@ -44,17 +44,17 @@ def switch_behind(
     positioned = part.as_split
     if positioned is not None:
         batches = batches_of(positioned, pinned.splits or (), pinned.names)
-        return switch_after(batches, asks, described, origin)
-    if asks.timestamp is None and asks.position is None:
+        return switch_after(batches, needed, described, origin)
+    if needed.timestamp is None and needed.position is None:
         raise no_time(described, origin)
     files = files_of(part)
     if files is not None and pinned.files is not None:
         read = rows_of_pinned(session, files, pinned.files)
-        rows = columns_of(read, files, origin, only=asks.names)
+        rows = columns_of(read, files, origin, only=needed.names)
     else:
         rows = cast("SparkSource", part).dataframe  # all others have files or positions
     try:
-        return _of_rows(rows, asks, described, origin)
+        return _of_rows(rows, needed, described, origin)
     except SourceError:
         raise
     except Exception as cause:
@@ -67,27 +67,27 @@ def switch_behind(
 
 
 def _of_rows(
-    rows: DataFrame, asks: SwitchColumns, described: str, origin: CallSite | None
+    rows: DataFrame, needed: SwitchColumns, described: str, origin: CallSite | None
 ) -> SourceSwitch:
-    wanted = asks.names
-    for name in wanted:
+    names = needed.names
+    for name in names:
         if name not in rows.columns:
             raise no_column(name, described, origin)
-    picked = by_position(chosen(rows, wanted))
-    columns = {name: sf.col(column_name(at)) for at, name in enumerate(wanted)}
+    picked = by_position(chosen(rows, names))
+    columns = {name: sf.col(column_name(at)) for at, name in enumerate(names)}
     latest, positions = None, {}
-    if asks.timestamp is not None:
-        greatest = sf.max(columns[asks.timestamp])
-        is_zoned = isinstance(rows.schema[asks.timestamp].dataType, TimestampType)
+    if needed.timestamp is not None:
+        greatest = sf.max(columns[needed.timestamp])
+        is_zoned = isinstance(rows.schema[needed.timestamp].dataType, TimestampType)
         ((found,),) = picked.agg(sf.unix_millis(greatest) if is_zoned else greatest).collect()
         latest = milliseconds(found)
-    if asks.position is not None:
-        split = sf.lit(0) if asks.split is None else columns[asks.split]
-        found = picked.groupBy(split.alias("split")).agg(sf.max(columns[asks.position])).collect()
+    if needed.position is not None:
+        split = sf.lit(0) if needed.split is None else columns[needed.split]
+        found = picked.groupBy(split.alias("split")).agg(sf.max(columns[needed.position])).collect()
         positions = {
             _whole(of): _whole(at) for of, at in found if of is not None and at is not None
         }
-    return checked_switch(latest, positions, asks, described, origin)
+    return checked_switch(latest, positions, needed, described, origin)
 
 
 def _whole(found: Any) -> Any:

@@ -284,7 +284,7 @@ KNOWN_FAILURES: tuple[KnownFailure, ...] = (
     ),
     KnownFailure(
         SourceError,
-        "Of Amazon's file systems Hadoop has s3a: write s3a:// instead of s3://.",
+        "Hadoop reads Amazon's stores as s3a: write s3a:// instead of s3://.",
         classes=("UnsupportedFileSystemException",),
         contains=re.compile(r'"s3n?"'),
     ),

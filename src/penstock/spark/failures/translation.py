@@ -81,10 +81,10 @@ def carrying() -> Iterator[None]:
         report_to_driver(error)
         raise WorkerFailure(f"{error}\n{error.to_wire()}") from None
     except BaseException as error:
-        told = "".join(traceback.format_exception(error))
-        if encodable(told) == told:
+        trace = "".join(traceback.format_exception(error))
+        if encodable(trace) == trace:
             raise
-        raise WorkerFailure(encodable(told)) from None
+        raise WorkerFailure(encodable(trace)) from None
 
 
 _RAISED = re.compile(r"^[A-Za-z_][\w.]*(?:Error|Exception|Failure|Interrupt)\b.*$", re.MULTILINE)
@@ -173,5 +173,5 @@ def _essence(text: str) -> str:
     raised = _RAISED.findall(text)
     if "Traceback (most recent call last)" in text and raised:
         return str(raised[-1]).strip()
-    said = _CALLING.sub("", text)
-    return next((line.strip() for line in said.splitlines() if line.strip()), "")
+    rest = _CALLING.sub("", text)
+    return next((line.strip() for line in rest.splitlines() if line.strip()), "")

@@ -25,7 +25,7 @@ class JobOutput:
 
     Attributes:
         uid: The sink.
-        datasets: What it writes, as the start of the job recorded it.
+        datasets: Its outputs, as the start of the job recorded them.
     """
 
     uid: str

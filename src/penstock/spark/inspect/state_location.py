@@ -11,7 +11,7 @@ disturbed.
 
 While a driver runs the job it merges small extents, and removes the files they were in; with short epochs
 several times a second. A task of Spark would come too late for them. So entries are read here, directly
-after the record, and travel to the workers within the views. Of much state the large extents are left to the
+after the record, and travel to the workers within the views. Large extents are left to the
 workers: they stay until the state in them is written anew.
 """
 

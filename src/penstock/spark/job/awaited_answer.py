@@ -25,7 +25,7 @@ class Awaited:
     Attributes:
         subject: The answer, such as `savepoint`.
         done: The driver has done it, such as `took the savepoint`.
-        comes: What brings it, such as `the micro-batch that carries the savepoint`.
+        comes: The event that brings it, such as `the micro-batch that carries the savepoint`.
         must_wait: The reason why a batch run delays it, such as `cannot give a savepoint before it is done`.
         error: Class of the errors.
         later: End of the hint of a time limit.

@@ -122,8 +122,8 @@ def matched_watermarks(
     for channel, ends in channel_ends(plan).items():
         groups = known.get(ends)
         if groups is None:
-            heard = [g for (_, receiver), g in known.items() if receiver == ends[1]]
-            marks = [mark for group in heard for mark in group.values()]
+            same_receiver = [g for (_, receiver), g in known.items() if receiver == ends[1]]
+            marks = [mark for group in same_receiver for mark in group.values()]
             groups = {EVERY_SUBTASK: min(marks)} if marks else {}
         if not groups:
             continue

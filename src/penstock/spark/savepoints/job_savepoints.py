@@ -5,7 +5,7 @@
                     stop, it commits nothing afterwards and waits
     the last one    adds those of pipelines that have ended, writes the manifest, answers the request
 
-Pipelines share no record, so their micro-batches need not be the same. What one has added is recorded
+Pipelines share no record, so their micro-batches need not be the same. The part of each is recorded
 (`run-N.savepoint.json`) before its micro-batch counts as settled: a driver that starts in between goes on with
 it. A job with one pipeline completes its savepoint at once, and needs no such record.
 """

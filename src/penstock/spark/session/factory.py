@@ -153,11 +153,11 @@ def worker_settings(settings: Mapping[str, str]) -> dict[str, str]:
 
     Workers with another interpreter than this process may have to import other modules.
     """
-    told = os.environ.get("PYSPARK_PYTHON", sys.executable)
+    interpreter = os.environ.get("PYSPARK_PYTHON", sys.executable)
     is_local = settings["spark.master"].startswith("local")
-    if _DAEMON in settings or not is_local or told != sys.executable:
+    if _DAEMON in settings or not is_local or interpreter != sys.executable:
         return {}
-    if any(settings.get(key, told) != told for key in _INTERPRETERS):
+    if any(settings.get(key, interpreter) != interpreter for key in _INTERPRETERS):
         return {}
     return {_DAEMON: "penstock.spark.worker.daemon"}
 

@@ -43,7 +43,7 @@ _RENAMING = (
 )
 """Renames a file of a local directory with one system call, as safely as Spark's default. The default
 starts a process `readlink` for each file, which takes a third of a small micro-batch."""
-_UNTOLD = "python3"
+_UNSET = "python3"
 """Spark's default interpreter."""
 
 _query_lock = threading.Lock()
@@ -107,12 +107,12 @@ def default_interpreter(session: SparkSession) -> str | None:
 
     Spark's default, `python3` of the search path, need not have Penstock installed.
     """
-    is_told = (
+    is_set = (
         session.conf.get("spark.pyspark.python", None) is not None
         or "PYSPARK_PYTHON" in os.environ
-        or session.sparkContext.pythonExec != _UNTOLD
+        or session.sparkContext.pythonExec != _UNSET
     )
-    return None if is_told else sys.executable
+    return None if is_set else sys.executable
 
 
 @contextmanager

@@ -110,16 +110,16 @@ def _lost(
 ) -> Iterator[tuple[str, Any, DataType]]:
     """Yield the fields, with values and types, of the record that were not read."""
     for (name, value), item in zip(read.items(), schema.fields, strict=True):
-        said, wanted = whole.get(name), item.dataType
+        written, wanted = whole.get(name), item.dataType
         if (
             isinstance(value, SparkRow)
             and isinstance(wanted, StructType)
-            and isinstance(said, dict)
+            and isinstance(written, dict)
         ):
             inside = dict(zip(value.__fields__, value, strict=True))
-            yield from ((f"{name}.{each}", *lost) for each, *lost in _lost(inside, wanted, said))
-        elif value is None and said is not None:
-            yield name, said, wanted
+            yield from ((f"{name}.{each}", *lost) for each, *lost in _lost(inside, wanted, written))
+        elif value is None and written is not None:
+            yield name, written, wanted
 
 
 def _no_value_of(name: str, value: str, kind: DataType) -> str:
@@ -129,16 +129,16 @@ def _no_value_of(name: str, value: str, kind: DataType) -> str:
 def _csv_field(
     read: Mapping[str, Any], schema: StructType, record: str, options: Mapping[str, str]
 ) -> str:
-    said = {name.lower(): value for name, value in options.items()}
-    separator = said.get("sep", said.get("delimiter", ","))
-    quote = said.get("quote", '"')
+    named = {name.lower(): value for name, value in options.items()}
+    separator = named.get("sep", named.get("delimiter", ","))
+    quote = named.get("quote", '"')
     if len(separator) != 1 or len(quote) != 1:
         return f"the record does not fit: {shortened(record)}"
     cells = next(csv.reader([record], delimiter=separator, quotechar=quote), [])
     if len(cells) != len(read):
         fields = f"{len(cells)} field{'' if len(cells) == 1 else 's'}"
         return f"the record has {fields} and not {len(read)}: {shortened(record)}"
-    empty = {"", said.get("nullvalue", "")}
+    empty = {"", named.get("nullvalue", "")}
     for (name, value), cell, item in zip(read.items(), cells, schema.fields, strict=True):
         if value is None and cell not in empty:
             return _no_value_of(name, repr(cell), item.dataType)

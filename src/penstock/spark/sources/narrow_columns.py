@@ -42,12 +42,12 @@ def narrowed(frame: DataFrame, schema: StructType) -> DataFrame:
     for each in frame.schema.fields:
         column, kind = sf.col(_quoted(each.name)), wanted.get(each.name, each.dataType)
         if kind != each.dataType:
-            said = sf.concat(
+            message = sf.concat(
                 file, sf.lit(f": field {each.name!r} is out of the range of {kind.simpleString()}: "),
                 column.cast("string"),
             )  # fmt: skip
             column = sf.when(_fits(column, kind), column.cast(kind)).otherwise(
-                sf.raise_error(said).cast(kind)
+                sf.raise_error(message).cast(kind)
             )
         columns.append(column.alias(each.name))
     return frame.select(*columns)

@@ -60,7 +60,7 @@ class Bootstrap:
     Attributes:
         plan: The program.
         evolution: Its differences to the one that made the state.
-        graph: What reads the history; None if there is nothing to read it for.
+        graph: The part of the program that reads the history; None if there is nothing to read it for.
         history: The history of the sources of the graph.
     """
 
@@ -203,7 +203,7 @@ class _Reading:
         directory: The checkpoint directory of the job that is to start.
         configuration: Its settings.
         session: Spark.
-        bootstrap: What reads the history.
+        bootstrap: The part of the program that reads the history.
         stored: The state that is kept.
     """
 

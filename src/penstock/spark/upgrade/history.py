@@ -4,8 +4,8 @@
     splits, logs   from the position at which the job began up to the stored one; a log may have dropped its beginning
     DataFrames     all rows of one that was read to its end
 
-A new source is read as in a new job, up to the end of its last bounded part. What a part of a program has read
-already is left out (`rest_of`).
+A new source is read as in a new job, up to the end of its last bounded part. The input that a part of a program has
+read already is left out (`rest_of`).
 """
 
 from __future__ import annotations

@@ -120,7 +120,7 @@ def advance(
     """Bring a part of a program to the positions of a savepoint, and return the savepoint of the part there.
 
     The part reads from its own savepoint `start` on, with its state, in live runs that end at the positions; or, if that is
-    None, from the beginning in a batch run. Of `target` only the positions are read. Its sinks commit epoch by epoch, or once for a batch run. Sources that the positions lack
+    None, from the beginning in a batch run. Only the positions of `target` are read. Its sinks commit epoch by epoch, or once for a batch run. Sources that the positions lack
     are read as in a new job in the batch run, and stay where they are later.
 
     The call is repeated with the same arguments after a kill or a failure: it goes on, or returns what is complete. After
@@ -149,7 +149,7 @@ class _Advance:
 
     Attributes:
         plan: The plan of the job.
-        history: What it reads.
+        history: The history to read.
         own: The manifest of the savepoint of the part; None begins without state.
         start: Where that is.
         target: The positions.

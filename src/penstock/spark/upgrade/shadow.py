@@ -36,7 +36,7 @@ class ShadowBeginning:
 
     Attributes:
         savepoint: The positions up to which it reads the history.
-        bootstrap: What reads the history.
+        bootstrap: The part of the program that reads the history.
     """
 
     savepoint: Path

@@ -149,7 +149,7 @@ def _filtered(
 ) -> tuple[_Selected, list[AggregateCall]]:
     """Return columns and aggregates of the rows that satisfy a condition, and behind these their number.
 
-    What other rows have is not computed: the condition may be there to leave out what fails.
+    Arguments of other rows are not computed: the condition may be there to leave out those that fail.
     """
     assert condition is not None, "there are conditions"
     filters = {call.filter for call in calls}

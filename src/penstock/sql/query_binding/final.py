@@ -1,7 +1,7 @@
 """Final rows: the rows that a query leaves in a batch job, which are insert-only.
 
-Operators with state see all rows of a key at once there, and emit what is left. What is above them takes rows one by
-one, so it is insert-only if its inputs are.
+Operators with state see all rows of a key at once there, and emit what is left. Operators above them take rows one by
+one, so they are insert-only if their inputs are.
 """
 
 from __future__ import annotations

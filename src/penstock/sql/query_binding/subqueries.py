@@ -12,7 +12,7 @@ A subquery may be correlated: conditions of its WHERE may read columns of the qu
 
 Subqueries that read columns of the query around them.
 
-The conditions of their WHERE that do so become those of a join. What these read of the subquery is selected behind its own columns, as
+The conditions of their WHERE that do so become those of a join. Columns of the subquery in these are selected behind its own ones, as
 `$outer…`. A subquery of one value is grouped by it:
 
     (SELECT MAX(b) + 1 FROM u WHERE u.k = t.k AND c > 2)

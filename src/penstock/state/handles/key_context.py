@@ -16,8 +16,8 @@ class KeyContext:
     Attributes:
         key: The current key; valid only while a record or timer is processed.
         group: Its key group.
-        epoch: Number of the micro-batch, or of the key group in a batch run. What a handle
-            caches is invalid when it changes.
+        epoch: Number of the micro-batch, or of the key group in a batch run. Caches of
+            handles are invalid when it changes.
     """
 
     __slots__ = ("epoch", "group", "key")

@@ -1,4 +1,4 @@
-r"""Lines as columns, where Arrow's parsers give what `wire.text` gives. What they might read otherwise is left to it.
+r"""Lines as columns, where Arrow's parsers give what `wire.text` gives; other lines are left to it.
 
     {"id":1,"name":"x"}\n{"id":2,"name":null}  ──Objects.flat──▶  1,"x"\n2,null
 

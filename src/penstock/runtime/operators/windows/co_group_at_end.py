@@ -49,7 +49,7 @@ class CoGroupWindowOperator(BuffersInputs, KeyedWindowOperator):
             self.process(values, stamps)
 
     @property
-    def wants_parts_by_time(self) -> bool:
+    def has_parts_by_time(self) -> bool:
         """True if parts of a key must be in order of time; its lists at the end of input are not."""
         return not self._fires_at_end
 

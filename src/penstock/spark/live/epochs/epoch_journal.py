@@ -1,6 +1,6 @@
 """The records of the epochs of one live run: its positions, what an epoch reads, and the outcome.
 
-A record is the commit of its epoch. What is in it and is not state, is here:
+A record is the commit of its epoch. This module has its parts that are not state:
 
     positions    next position of every split, delivered ends, the control event of the epoch
     outcome      committables of sinks, names of state files, the merged report
@@ -190,9 +190,9 @@ class EpochJournal:
         digest = self._directory.digest_of(packed)
         number = self._log.next_epoch
         layout = self._directory.fingerprint
-        said: dict[str, Any] = {**positions.to_json(), "event": event, LAYOUT: layout}
+        record: dict[str, Any] = {**positions.to_json(), "event": event, LAYOUT: layout}
         fence = self._directory.fence
-        self._log.put(number, said, changes, digest.encode() + packed, may_put=fence)
+        self._log.put(number, record, changes, digest.encode() + packed, may_put=fence)
         return RecordedEpoch(number, positions, event, staged, layout)
 
     def settle(self, recorded: RecordedEpoch) -> None:

@@ -41,10 +41,10 @@ from penstock.spark.live.epochs.log_frames import (
     Outcome,
     arrived_logs,
     is_log,
+    message_of,
     outcome_frame,
     sender_frame,
     staged_frame,
-    told_of,
 )
 from penstock.spark.live.epochs.seed_files import SeedFiles
 from penstock.spark.worker.frames import task_id, waited_for
@@ -145,16 +145,16 @@ class EpochMessage(SinkMessage):
     changes: list[LogChange] = field(default_factory=list)
     read: set[tuple[int, bytes]] = field(default_factory=set)
 
-    def add(self, told: Outcome | SinkMessage) -> None:
+    def add(self, message: Outcome | SinkMessage) -> None:
         """Add the outcome of a subtask, or what a task of an earlier stage has staged."""
-        if isinstance(told, Outcome):
-            self.read.add(told.read)
-            if told.change is not None:
-                self.changes.append(told.change)
+        if isinstance(message, Outcome):
+            self.read.add(message.read)
+            if message.change is not None:
+                self.changes.append(message.change)
             return
-        for sink, committables in told.committables.items():
+        for sink, committables in message.committables.items():
             self.committables.setdefault(sink, []).extend(committables)
-        self.report.merge(told.report)
+        self.report.merge(message.report)
 
 
 def has_lost_output(messages: Iterable[EpochMessage]) -> bool:
@@ -328,7 +328,7 @@ def _without_outcomes(rows: Iterable[Row], message: EpochMessage) -> Iterator[Ro
     """Yield the rows for sinks; the outcomes of subtasks go to the message."""
     for row in rows:
         if is_log(row[1]):
-            message.add(told_of(row[1]))
+            message.add(message_of(row[1]))
         else:
             yield row
 

@@ -88,11 +88,11 @@ def is_log(frame: bytes) -> bool:
     return read_header(frame).kind is FrameKind.LOG
 
 
-def told_of(frame: bytes) -> Outcome | SinkMessage:
+def message_of(frame: bytes) -> Outcome | SinkMessage:
     """Return the content of a frame that was sent to the last stage."""
-    told = load_payload(frame)
-    assert isinstance(told, Outcome | SinkMessage), "nothing else is sent to the last stage"
-    return told
+    message = load_payload(frame)
+    assert isinstance(message, Outcome | SinkMessage), "nothing else is sent to the last stage"
+    return message
 
 
 def arrived_logs(frames: Iterable[bytes]) -> ArrivedLogs:

@@ -37,7 +37,7 @@ _STATUS = re.compile(
     r"[^\0]*?modification_time=(?P<time>\d+);[^\0]*"
 )
 
-_UNTOLD = "null"
+_NO_PATH = "null"
 """The path in the text of a status that has another one inside, as those of Hadoop's `ViewFileSystem`."""
 
 
@@ -60,7 +60,7 @@ def statuses(files: Any) -> list[tuple[str, tuple[int, int]]]:
     """
     texts = str(files.mkString("\0")).split("\0")
     matches = list(map(_STATUS.fullmatch, texts)) if texts != [""] else []
-    if all(m is not None and m["path"] != _UNTOLD for m in matches):
+    if all(m is not None and m["path"] != _NO_PATH for m in matches):
         return [(metadata_path(m["path"]), (int(m["size"]), int(m["time"]))) for m in matches if m]
     found = []
     for index in range(files.size()):  # a file system whose statuses have another format

@@ -90,7 +90,7 @@ class LmdbTimers:
                 return None
             timestamp, group, _, key = timer
             part = self._table[group]
-            is_new = not part.knows(key, timestamp)
+            is_new = not part.has_seen(key, timestamp)
             if part.get(key, timestamp) is not None:
                 part.remove(key, timestamp)
                 return timestamp, group, key

@@ -50,7 +50,7 @@ class _TableChanges:
     """Changes of a micro-batch to one state in one key group; by key behind the table's prefix.
 
     Attributes:
-        written: What a key with subkeys begins with, to key, to entry; all
+        written: Beginning of a key with subkeys, to key, to entry; all
             keys without subkeys are under b"".
         removed: Keys of entries that are gone.
         cleared: Beginnings of keys of which everything before `written` is gone.

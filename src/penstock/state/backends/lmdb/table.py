@@ -252,7 +252,7 @@ class LmdbNestedPart:
         stored = [key for key in self._source.keys(self._prefix) if key not in self._inner]
         return stored + [key for key in self._inner if not self.is_empty(key)]
 
-    def knows(self, key: Any, subkey: Any) -> bool:
+    def has_seen(self, key: Any, subkey: Any) -> bool:
         """Return whether the entry was read or written in this micro-batch."""
         inner = self._inner.get(key)
         return inner is not None and (inner.is_whole or subkey in inner)

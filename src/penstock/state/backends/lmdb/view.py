@@ -6,7 +6,7 @@ another way. Values that were read, or are being read, from an earlier one stay 
 Entries and timers have checksums over key and value, but a damaged key is not found in the first
 place, and a damaged inner page leads past it. So where an entry is not found its neighbours are
 looked at: keys must ascend there, and be what was written. A key that was damaged is itself one
-of the neighbours of where it should be; next to a wrong turn the order is broken. What is left is
+of the neighbours of where it should be; next to a wrong turn the order is broken. It does not find
 a page whose own count of entries is damaged so that its last ones are never seen.
 """
 
