@@ -37,19 +37,19 @@ def _facts(value: Any) -> Any:  # noqa: PLR0911 - one per class
     if isinstance(value, Field | Literal | Call):
         return _scalar_facts(value)
     if isinstance(value, Scan):
-        return ["Scan", value.name, [[each.name, str(each.type)] for each in value.columns]]
+        return ["Scan", value.name, [[column.name, str(column.type)] for column in value.columns]]
     if isinstance(value, Enum):
         return value.name
     if isinstance(value, tuple):
-        return [_facts(each) for each in value]
+        return [_facts(item) for item in value]
     if isinstance(value, frozenset):
         return sorted(map(repr, value))
     if is_dataclass(value):
         facts = (
-            [each.name, _facts(getattr(value, each.name))]
-            for each in fields(value)
-            if each.compare and not (isinstance(value, Relation) and each.name in _NO_MEANING)
-            if each.default is MISSING or getattr(value, each.name) != each.default
+            [field.name, _facts(getattr(value, field.name))]
+            for field in fields(value)
+            if field.compare and not (isinstance(value, Relation) and field.name in _NO_MEANING)
+            if field.default is MISSING or getattr(value, field.name) != field.default
         )
         return [*_names_of(value), *facts]
     return repr(value)

@@ -83,22 +83,24 @@ def spark(situation: Situation) -> Finding:
     install = f"pip install 'pyspark>={_dotted(LEAST_SPARK)},<5'"
     if version is None:
         return fail(name, "PySpark is not installed", install)
-    found = _numbers(version)
-    if found < LEAST_SPARK:
+    spark = _numbers(version)
+    if spark < LEAST_SPARK:
         return fail(name, f"PySpark {version} is too old", install)
     home = situation.environ.get("SPARK_HOME")
     at_home = None if home is None else _version_of_home(Path(home))
     if home is not None and at_home is None:
         return fail(name, f"SPARK_HOME={home} has no Spark", "Unset SPARK_HOME, or set it to one.")
-    if at_home is not None and _numbers(at_home) != found:
+    if at_home is not None and _numbers(at_home) != spark:
         return fail(
             name,
             f"SPARK_HOME={home} has Spark {at_home}, and PySpark is {version}",
             f"Unset SPARK_HOME, or install the same: pip install pyspark=={at_home}",
         )
     own = _own_python()
-    tested = TESTED.get(own, ()) or sorted({each for sparks in TESTED.values() for each in sparks})
-    if found not in tested:
+    tested = TESTED.get(own, ()) or sorted(
+        {python for sparks in TESTED.values() for python in sparks}
+    )
+    if spark not in tested:
         return warn(
             name,
             f"PySpark {version} is not tested with Python {_dotted(own)}",
@@ -110,23 +112,23 @@ def spark(situation: Situation) -> Finding:
 def java(situation: Situation) -> Finding:
     """Check that Spark finds a Java runtime that is new enough."""
     try:
-        found = find_java(situation.environ)
+        java = find_java(situation.environ)
     except EnvironmentSetupError as error:
         return fail("java", error.problem, error.hint or "")
-    return ok("java", f"Java {found.version}, {found.path}")
+    return ok("java", f"Java {java.version}, {java.path}")
 
 
 def libraries(_: Situation) -> Finding:
     """Check that everything the package needs is installed."""
-    found = {name: _version(name) for name in LIBRARIES}
-    missing = [name for name, version in found.items() if version is None]
+    versions = {name: _version(name) for name in LIBRARIES}
+    missing = [name for name, version in versions.items() if version is None]
     if missing:
         return fail(
             "libraries",
             f"not installed: {', '.join(missing)}",
             f"{install_command()} --force-reinstall",
         )
-    return ok("libraries", ", ".join(f"{name} {version}" for name, version in found.items()))
+    return ok("libraries", ", ".join(f"{name} {version}" for name, version in versions.items()))
 
 
 def extras(_: Situation) -> Finding:
@@ -142,7 +144,7 @@ def extras(_: Situation) -> Finding:
         elif len(missing) < len(versions):
             broken.append(f"{extra.name} lacks {', '.join(missing)}")
     if broken:
-        named = [EXTRAS[each.partition(" ")[0]].install_command for each in broken]
+        named = [EXTRAS[extra.partition(" ")[0]].install_command for extra in broken]
         return warn("extras", "; ".join(broken), "; ".join(named))
     return ok("extras", "; ".join(installed) or f"none of {', '.join(EXTRAS)}")
 
@@ -152,7 +154,7 @@ def workers(situation: Situation) -> Finding:
     name = "workers"
     executable = situation.environ.get("PYSPARK_PYTHON", sys.executable)
     try:
-        found = _of_interpreter(executable, situation)
+        facts = _of_interpreter(executable, situation)
     except (OSError, subprocess.SubprocessError, ValueError) as cause:
         return fail(
             name,
@@ -160,26 +162,26 @@ def workers(situation: Situation) -> Finding:
             "Set PYSPARK_PYTHON to an interpreter that every worker has, or unset it.",
         )
     ours = ".".join(map(str, sys.version_info[:2]))
-    if not str(found["python"]).startswith(f"{ours}."):
+    if not str(facts["python"]).startswith(f"{ours}."):
         return fail(
             name,
-            f"workers have Python {found['python']} ({executable}), and the driver {ours}",
+            f"workers have Python {facts['python']} ({executable}), and the driver {ours}",
             f"Set PYSPARK_PYTHON to a Python {ours}, or unset it.",
         )
-    if not found["penstock"]:
+    if not facts["penstock"]:
         return fail(
             name,
             f"the interpreter of workers, {executable}, has no Penstock",
             f"Install it there: {executable} -m {install_command()}",
         )
     for library in ("cloudpickle", "pyspark"):
-        if found[library] != _version(library):
+        if facts[library] != _version(library):
             return fail(
                 name,
-                f"workers have {library} {found[library]}, and the driver {_version(library)}",
+                f"workers have {library} {facts[library]}, and the driver {_version(library)}",
                 f"Install the same: {executable} -m pip install {library}=={_version(library)}",
             )
-    return ok(name, f"Python {found['python']}, {executable}")
+    return ok(name, f"Python {facts['python']}, {executable}")
 
 
 def _of_interpreter(executable: str, situation: Situation) -> dict[str, str | None]:

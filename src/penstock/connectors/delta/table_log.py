@@ -45,7 +45,7 @@ check_installed, library = _LIBRARY.check_installed, _LIBRARY.load
 
 @contextmanager
 def delta_errors(
-    made: type[PenstockError], directory: Path, doing: str, origin: CallSite | None = None
+    error: type[PenstockError], directory: Path, doing: str, origin: CallSite | None = None
 ) -> Iterator[None]:
     """Turn a failure of the library, or of the file system, into one of ours.
 
@@ -57,7 +57,7 @@ def delta_errors(
         raise
     except BaseException as cause:
         raise_interrupt(cause)
-        raise made(
+        raise error(
             f"cannot {doing} the Delta table {directory}: {_first_line(cause)}",
             hint="Check the path, and that nothing but Delta writers changes what is in it. The job goes "
             "on where it was.",
@@ -102,8 +102,8 @@ def read_commit(path: Path, version: int) -> CommitFile:
         version,
         int(path.stat().st_mtime_ns // 1_000_000 if stamp is None else stamp),
         str(info.get("operation", "an unknown operation")),
-        tuple(each for each in _all(actions, "add") if each.get("dataChange", True)),
-        tuple(each for each in _all(actions, "remove") if each.get("dataChange", True)),
+        tuple(action for action in _all(actions, "add") if action.get("dataChange", True)),
+        tuple(action for action in _all(actions, "remove") if action.get("dataChange", True)),
         tuple(_all(actions, "cdc")),
         next(iter(_all(actions, "metaData")), None),
     )
@@ -137,14 +137,14 @@ def changed_files(directory: Path, commit: CommitFile, types: Types) -> list[Dat
 
 def snapshot_files(directory: Path, actions: pa.Table) -> list[DataFile]:
     """Return the files of a snapshot, those that were written first before the others."""
-    listed = sorted(actions.to_pylist(), key=lambda each: (each["modification_time"], each["path"]))
+    listed = sorted(actions.to_pylist(), key=lambda file: (file["modification_time"], file["path"]))
     return [
         DataFile(
-            path := _decoded(each["path"]),
-            tuple((each.get("partition") or {}).items()),
-            _counted(directory, path) if each["num_records"] is None else each["num_records"],
+            path := _decoded(file["path"]),
+            tuple((file.get("partition") or {}).items()),
+            _counted(directory, path) if file["num_records"] is None else file["num_records"],
         )
-        for each in listed
+        for file in listed
     ]
 
 
@@ -239,17 +239,17 @@ class TableLog:
             self._facts = None  # another table: the path is the same, and nothing else need be
             self._rows.clear()
         versions = self._versions()
-        found = self._facts
-        if found is None or not versions or self._has_new_metadata(versions):
-            found = self.facts()  # it reads the files of the table, of which there may be many
-        elif versions[-1] != found.version:
-            found = replace(found, version=versions[-1])
-        if found is not self._facts:
-            # A version that came while the library looked is found by the next call.
-            self._facts, self._newest = found, found.version
+        facts = self._facts
+        if facts is None or not versions or self._has_new_metadata(versions):
+            facts = self.facts()  # it reads the files of the table, of which there may be many
+        elif versions[-1] != facts.version:
+            facts = replace(facts, version=versions[-1])
+        if facts is not self._facts:
+            # The next call finds a version that came while the library looked.
+            self._facts, self._newest = facts, facts.version
             self._newest_file = self._signature(self._newest)
         self._oldest = versions[0] if versions else 0
-        return found
+        return facts
 
     def _has_new_metadata(self, versions: Sequence[int]) -> bool:
         new = versions[bisect_right(versions, self._newest) :]
@@ -260,37 +260,37 @@ class TableLog:
         with delta_errors(SourceError, self._directory, "open"):
             table = library().DeltaTable(str(self._directory), version=version)
             metadata = table.metadata()
-            found = TableFacts(
+            facts = TableFacts(
                 str(metadata.id),
                 table.version(),
                 pa.schema(table.schema().to_arrow()),
                 tuple(metadata.partition_columns),
                 dict(metadata.configuration),
             )
-        if found.configuration.get("delta.columnMapping.mode", "none") != "none":
+        if facts.configuration.get("delta.columnMapping.mode", "none") != "none":
             raise SourceError(
                 f"the Delta table {self._directory} maps columns to names of their own in its files "
                 "(delta.columnMapping.mode)",
                 hint="Copy it to a table without column mapping, or read it with Spark and its jar.",
             )
-        return found
+        return facts
 
     def rows(self, split: TableSplit, version: int, *, feed: bool) -> VersionRows:
         """Return the rows that a version adds."""
         key = (split, version, feed)
-        found = self._rows.get(key)
-        if found is None:
-            found = self._snapshot(version) if version == split.snapshot else self._version(*key)
-            if found.row_count >= MOST_ROWS:
+        rows = self._rows.get(key)
+        if rows is None:
+            rows = self._snapshot(version) if version == split.snapshot else self._version(*key)
+            if rows.row_count >= MOST_ROWS:
                 raise SourceError(
-                    f"version {version} of the Delta table {self._directory} has {found.row_count} rows, and "
+                    f"version {version} of the Delta table {self._directory} has {rows.row_count} rows, and "
                     f"positions have room for {MOST_ROWS - 1} of a version",
                     hint="Read it in parts: as files with FileSource, or from an earlier version on.",
                 )
             if len(self._rows) >= _MOST_VERSIONS:
                 self._rows.pop(next(iter(self._rows)))
-            self._rows[key] = found
-        return found
+            self._rows[key] = rows
+        return rows
 
     def _snapshot(self, version: int) -> VersionRows:
         with delta_errors(SourceError, self._directory, f"read version {version} of"):
@@ -305,7 +305,7 @@ class TableLog:
     def _version(self, split: TableSplit, version: int, feed: bool) -> VersionRows:  # noqa: FBT001
         commit = self._commit(version)
         facts = self._facts or self.look()
-        if any(each.get("deletionVector") for each in commit.added):
+        if any(file.get("deletionVector") for file in commit.added):
             raise self._deletion_vectors(version)
         if commit.removed and not feed:
             raise self._has_changes(commit)
@@ -313,12 +313,12 @@ class TableLog:
             raise self._had_no_feed(commit)
         with delta_errors(SourceError, self._directory, f"read version {version} of"):
             types = facts.partition_types
-            made: Sequence[DataFile] = (
+            files: Sequence[DataFile] = (
                 changed_files(self._directory, commit, types)
                 if feed
                 else added_files(self._directory, commit.added, types)
             )
-            return VersionRows.of(commit.timestamp_ms, made)
+            return VersionRows.of(commit.timestamp_ms, files)
 
     def _commit(self, version: int) -> CommitFile:
         path = self._path(version)
@@ -369,10 +369,10 @@ class TableLog:
 
     def _signature(self, version: int) -> tuple[int, int] | None:
         try:
-            found = self._path(version).stat()
+            status = self._path(version).stat()
         except (OSError, ValueError):
             return None
-        return found.st_ino, found.st_mtime_ns
+        return status.st_ino, status.st_mtime_ns
 
 
 def gone(directory: Path, version: int) -> SourceError:

@@ -81,10 +81,10 @@ class StreamFacts:
 
 def facts_of(name: str, reply: Any) -> StreamFacts:
     """Parse the reply to `XINFO STREAM`."""
-    found = {_text(key): value for key, value in reply.items()}
-    first, length = found["first-entry"], int(found["length"])
-    head = position_of(found["last-generated-id"], name)
-    added = found.get("entries-added")
+    fields = {_text(key): value for key, value in reply.items()}
+    first, length = fields["first-entry"], int(fields["length"])
+    head = position_of(fields["last-generated-id"], name)
+    added = fields.get("entries-added")
     return StreamFacts(
         name,
         head + 1 if head or length else 0,
@@ -100,20 +100,20 @@ def streams_at(address: RedisAddress, names: Sequence[str]) -> list[StreamFacts]
     pipeline = client_of(address).pipeline(transaction=False)
     for name in names:
         pipeline.xinfo_stream(name)
-    found = []
+    streams = []
     for name, reply in zip(names, pipeline.execute(raise_on_error=False), strict=True):
         if isinstance(reply, errors) and _MISSING in str(reply):
             continue
         if isinstance(reply, Exception):
             raise reply
-        found.append(facts_of(name, reply))
-    return found
+        streams.append(facts_of(name, reply))
+    return streams
 
 
 def names_like(address: RedisAddress, pattern: str) -> list[str]:
     """Return the names of the streams that match a pattern of Redis, in their order."""
-    found: Iterator[bytes] = client_of(address).scan_iter(pattern, count=1_000, _type="stream")
-    return sorted({_text(name) for name in found})
+    names: Iterator[bytes] = client_of(address).scan_iter(pattern, count=1_000, _type="stream")
+    return sorted({_text(name) for name in names})
 
 
 def entries_of(
@@ -292,12 +292,12 @@ class RedisSource(LogSource):
         """Return the streams with their heads; see `LogSource.discover`."""
         with self._errors(f"find {self.describe()}"):
             names = names_like(self.address, self.names[0]) if self.is_pattern else self.names
-            found = streams_at(self.address, list(dict.fromkeys([*known, *names])))
-        for facts in found:
+            streams = streams_at(self.address, list(dict.fromkeys([*known, *names])))
+        for facts in streams:
             if facts.name in known:
                 facts.check(known[facts.name])
             _found[self.address, facts.name] = facts
-        return [self._split(facts, known) for facts in found]
+        return [self._split(facts, known) for facts in streams]
 
     def read(self, split: str, start: int, end: int) -> LogBatch:
         """Return records of a range; see `LogSource.read`."""
@@ -319,10 +319,10 @@ class RedisSource(LogSource):
         facts = _found.get((self.address, split))
         if facts is None:
             with self._errors(f"find stream {split!r}"):
-                found = streams_at(self.address, [split])
-            if not found:
+                streams = streams_at(self.address, [split])
+            if not streams:
                 return 0
-            facts = _found[self.address, split] = found[0]
+            facts = _found[self.address, split] = streams[0]
         return facts.cost(start, end)
 
     def position_at(self, split: str, timestamp_ms: int, start: int, end: int) -> int:
@@ -377,10 +377,10 @@ class RedisSource(LogSource):
         function = self.function
         if function is None:
             return entries
-        made: list[Any] = []
+        records: list[Any] = []
         for entry in entries:
             try:
-                made.append(function(entry))
+                records.append(function(entry))
             except PenstockError:
                 raise
             except BaseException as cause:
@@ -389,7 +389,7 @@ class RedisSource(LogSource):
                 raise refusal_of(
                     SourceError, failed, cause, origin, hint="Correct the function."
                 ) from cause
-        return made
+        return records
 
     def _errors(self, doing: str) -> AbstractContextManager[None]:
         return redis_errors(SourceError, self.address, doing)

@@ -50,7 +50,7 @@ def without_logins(text: str) -> str:
         'cannot reach redis://******@cache (password=******, db=0)'
     """
     text = _LOGINS[0].sub(_HIDDEN, text)
-    return _LOGINS[1].sub(lambda found: f"{found[1]}{_HIDDEN}", text)
+    return _LOGINS[1].sub(lambda login: f"{login[1]}{_HIDDEN}", text)
 
 
 @dataclass(slots=True)
@@ -119,11 +119,11 @@ class LineageRun:
         facet = _module("facet_v2").input_statistics_input_dataset.InputStatisticsInputDatasetFacet
         records = {} if self.counts is None else self.counts.sources
         for node, dataset in self._datasets("source"):
-            found = records.get(node["uid"])
+            records_read = records.get(node["uid"])
             # A total over several datasets has no share per dataset.
             facets = {}
-            if found is not None and len(node["datasets"]) == 1:
-                facets["inputStatistics"] = facet(int(found), producer=_PRODUCER)
+            if records_read is not None and len(node["datasets"]) == 1:
+                facets["inputStatistics"] = facet(int(records_read), producer=_PRODUCER)
             yield model.InputDataset(
                 dataset["namespace"], dataset["name"], facets=_schema(node), inputFacets=facets
             )
@@ -134,10 +134,10 @@ class LineageRun:
         ).output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet
         sinks = {} if self.counts is None else self.counts.sinks
         for node, dataset in self._datasets("sink"):
-            found = sinks.get(node["uid"], {})
+            counts = sinks.get(node["uid"], {})
             facets = {}
-            if found and len(node["datasets"]) == 1:
-                numbers = (_integer(found.get(name)) for name in ("records", "bytes", "files"))
+            if counts and len(node["datasets"]) == 1:
+                numbers = (_integer(counts.get(name)) for name in ("records", "bytes", "files"))
                 facets = {"outputStatistics": facet(*numbers, producer=_PRODUCER)}
             yield model.OutputDataset(
                 dataset["namespace"], dataset["name"], facets=_schema(node), outputFacets=facets
@@ -237,8 +237,8 @@ class LineageListener(JobListener):
         is_due = not 0 <= event.at_ms - known.reported_ms < self._interval_ms
         return "RUNNING" if isinstance(event, MetricsReported) and is_due else None
 
-    def _send(self, made: Any, *, is_last: bool = False) -> None:
-        self._waiting.append(made)
+    def _send(self, event: Any, *, is_last: bool = False) -> None:
+        self._waiting.append(event)
         if len(self._waiting) > _MOST_WAITING:
             self._waiting.popleft()
             self._lost += 1

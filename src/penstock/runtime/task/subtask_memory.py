@@ -99,10 +99,10 @@ class SubtaskMemory:
     def _watermarks(
         self, program: LevelProgram, spec: ChannelSpec, ends: ChannelEnds, like: Sequence[int]
     ) -> Any:
-        current = min((_current(self.channels[each]) for each in like), default=MIN_TIMESTAMP)
+        current = min((_current(self.channels[channel]) for channel in like), default=MIN_TIMESTAMP)
         if ends.sources is None:
             senders = program.watermark_groups[spec.id]
-            begin = dict.fromkeys((each.group for each in senders), current)
+            begin = dict.fromkeys((sender.group for sender in senders), current)
             return ChannelWatermarks(senders, begin).remember()
         groups, ended = {}, set()
         for source in ends.sources:
@@ -115,24 +115,26 @@ class SubtaskMemory:
 
     def _channel_of(self, source: int, like: Sequence[int]) -> int | None:
         """Return the channel with the progress of a source, one of some if they have it; None if no channel has."""
-        having = [each for each in self.channels if source in (self.ends[each].sources or ())]
-        among = [each for each in having if each in like] or having
-        return min(among, key=lambda each: _current(self.channels[each]), default=None)
+        having = [
+            channel for channel in self.channels if source in (self.ends[channel].sources or ())
+        ]
+        among = [channel for channel in having if channel in like] or having
+        return min(among, key=lambda channel: _current(self.channels[channel]), default=None)
 
     def _backlog(
         self, program: LevelProgram, spec: ChannelSpec, ends: ChannelEnds, same: Sequence[int]
     ) -> dict[int, bool | None]:
         known = self.backlog or {}
         if ends.sources is None:
-            statuses = [status for each in same for status in known.get(each, {}).values()]
+            statuses = [status for channel in same for status in known.get(channel, {}).values()]
             status = combined_backlog(statuses) if statuses else None
-            return {each.group: status for each in program.watermark_groups[spec.id]}
-        found = {}
+            return {group.group: status for group in program.watermark_groups[spec.id]}
+        by_source = {}
         for source in ends.sources:
             channel = self._channel_of(source, same)
             if channel is not None and source in known.get(channel, {}):
-                found[source] = known[channel][source]
-        return found
+                by_source[source] = known[channel][source]
+        return by_source
 
 
 def _current(remembered: Any) -> int:
