@@ -30,7 +30,7 @@ _HEAD = """\
 
 Flink's community designed how a job reads its backlog as a batch and goes on live, in five proposals of which little was merged. Penstock implements them.
 These pages have every rule, whether it works as proposed or deviates, where it lives, and which tests fail without it. They are made from comments in the
-source and a table that names tests. [Benchmarks](../../benchmarks.md) and [decision 93](../decisions/0093-figures-on-one-commit.md) have what the proposals measured.
+source and a table that names tests. [Benchmarks](../../benchmarks.md) and [decision 93](../../decisions/0093-figures-on-one-commit.md) have what the proposals measured.
 
 | Proposal | Rules | Statements | Works | Deviates |
 |---|---|---|---|---|

@@ -57,6 +57,8 @@ class KafkaOffsetsInitializer:
         >>> reset = KafkaOffsetResetStrategy.LATEST
         >>> KafkaOffsetsInitializer.committed_offsets(reset).strategy.name
         'LATEST'
+        >>> KafkaOffsetsInitializer.latest().kind.name
+        'LATEST'
     """
 
     kind: OffsetsKind
