@@ -156,7 +156,7 @@ GOLDEN = """\
   0 live (live): reads a (text files of /in, then text files of /in as they appear); b (endless generated records), and goes on until it is stopped
   run 0 (live): live, because source 'b' has no backlog: only the parts of a HybridSource before its last are, and the job leaves backlog when all sources have
   history in run 0 (live): in the epochs of the live input, because history of 'a' and live input meet, so neither waits for the other: history has 0.5 of the records of an epoch while it lasts (execution.backlog.share), of 'a' in whole files, at least one; a batch run needs a backlog of 'b', such as HybridSource.until_head(…)
-  reader of 'a' in run 0 (live): strict decoders of lines, which workers read of plain local files and Spark of others, which gets the files from a log, because it is read in a loop of epochs
+  reader of 'a' in run 0 (live): strict decoders of lines (workers read plain local files, Spark the others), over new files, because it is read in a loop of epochs
   checkpoints of run 0 (live): not off during backlog, because execution.checkpointing.interval-during-backlog of 0 cannot be kept: results of live input are visible only when they are committed, and history is read in the same micro-batches"""
 
 

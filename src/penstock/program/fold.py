@@ -152,7 +152,7 @@ class ChannelFold:
     is_merged: bool = False
 
 
-LATEST_LAWS = Promises(associative="the last of consecutive records is the last of their last ones")
+LATEST_LAWS = Promises(associative="keeping the last record is associative")
 """It does not commute, so records with timestamps are folded in order of time."""
 
 

@@ -378,19 +378,19 @@ class FileSource(Source):
         form = line_form(self.format, self.type_info, self.options, self.path)
         if isinstance(form, LineForm):
             if form.is_whole:
-                return "strict decoders of files, which Spark reads whole"
-            return "strict decoders of lines, which workers read of plain local files and Spark of others"
+                return "strict decoders of files that Spark reads whole"
+            return "strict decoders of lines (workers read plain local files, Spark the others)"
         return f"Spark's reader of {self.format} ({form})"
 
     @property
     def read_in_epochs_by(self) -> str | None:  # type: ignore[override]
         """Reader in a live run."""
-        return f"{self._reader}, which gets the files from a log"
+        return f"{self._reader}, over new files"
 
     @property
     def read_in_batch_by(self) -> str | None:  # type: ignore[override]
         """Reader in a batch run."""
-        return f"{self._reader}, which gets the pinned files"
+        return f"{self._reader}, over pinned files"
 
     def get_produced_type(self) -> TypeInformation:
         """Return the row type; a string for text; unknown if it is inferred."""

@@ -204,7 +204,7 @@ def last_value_function(type_info: object, by: Columns) -> tuple[LastValueFuncti
     order = _order(records, tuple((at, True) for at in ranked), ())
     is_total = all(map(_kind, records.field_types))
     return LastValueFunction(order), Promises(
-        associative="the newest of the newest rows is the newest",
+        associative="the keeping the newest row is associative",
         commutative="all columns of its rows have an order" if is_total else None,
     )
 
