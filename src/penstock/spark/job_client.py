@@ -269,10 +269,10 @@ class SparkJobClient(ShownAsCard):
                 if again is None:
                     raise
             self._status = JobStatus.RESTARTING
-            error = error_of(failure)
-            reason = error["problem"].partition("\n")[0]
+            report = error_of(failure)
+            reason = report["problem"].partition("\n")[0]
             self._job.events.publish(
-                Restarting(again.number, again.limit, again.delay_seconds, reason, error)
+                Restarting(again.number, again.limit, again.delay_seconds, reason, report)
             )
             self._cancelled.wait(again.delay_seconds)
             self._job.check_cancelled()
