@@ -86,16 +86,56 @@ def test_what_has_a_marker_happens_to_no_other_process(arm: Arm, tmp_path: Path)
     assert (tmp_path / "marker").read_text() == ""
 
 
-def test_a_kill_leaves_its_marker(tmp_path: Path) -> None:
+def start(program: str, place: str, marker: Path) -> subprocess.Popen[bytes]:
+    """Start a program in which an accident happens."""
     root = Path(penstock.failpoint.__file__).parent.parent
-    process = subprocess.Popen(
-        [sys.executable, "-c", "from penstock.failpoint import failpoint; failpoint('a')"],
+    return subprocess.Popen(
+        [sys.executable, "-c", program],
         env=os.environ
         | {
             "PYTHONPATH": str(root),
-            "PENSTOCK_FAILPOINT": "a:1:kill",
-            "PENSTOCK_FAILPOINT_MARKER": str(tmp_path / "marker"),
+            "PENSTOCK_FAILPOINT": place,
+            "PENSTOCK_FAILPOINT_MARKER": str(marker),
         },
     )
+
+
+def test_a_kill_leaves_its_marker(tmp_path: Path) -> None:
+    program = "from penstock.failpoint import failpoint; failpoint('a')"
+    process = start(program, "a:1:kill", tmp_path / "marker")
     assert process.wait(60) == -signal.SIGKILL
     assert (tmp_path / "marker").read_text() == f"a:1:kill\n{process.pid}\n"
+
+
+FREEZES = """
+import mmap, threading
+from penstock.failpoint import failpoint
+
+def run():
+    with open({path!r}, "r+b") as file:
+        shared = mmap.mmap(file.fileno(), 1)
+        failpoint("a")
+        shared[0] = 1
+
+thread = threading.Thread(target=run)
+thread.start()
+thread.join()
+"""
+
+
+def test_a_thread_that_freezes_its_process_does_not_go_on(tmp_path: Path) -> None:
+    after = tmp_path / "after"
+    for attempt in range(20):
+        after.write_bytes(b"\0")
+        marker = tmp_path / f"marker-{attempt}"
+        process = start(FREEZES.format(path=str(after)), "a:1:freeze", marker)
+        try:
+            os.waitid(os.P_PID, process.pid, os.WSTOPPED)
+            assert marker.exists()
+            assert after.read_bytes() == b"\0"
+            process.send_signal(signal.SIGCONT)
+            assert process.wait(60) == 0
+            assert after.read_bytes() == b"\1"
+        finally:
+            process.kill()
+            process.wait()

@@ -76,7 +76,8 @@ def _kill(_: str) -> None:
 
 
 def _freeze(_: str) -> None:
-    os.kill(os.getpid(), signal.SIGSTOP)
+    # Not `os.kill`: the main thread takes that signal, and this one goes on until it has.
+    signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)
 
 
 def _kill_executor(_: str) -> None:

@@ -9,11 +9,13 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from penstock.testing.drivers import is_alive, process_at, start_driver
+from tests.faults.processes import wait_for
 
 ROOT = Path(__file__).parents[2]
 SECONDS = 600
@@ -35,6 +37,7 @@ class Drivers:
         started: How many drivers there were.
         stored: Its checkpoint directory if that is in a store.
         command: The command and its arguments before the program.
+        parallelism: That of the command line; empty leaves it to the job.
     """
 
     script: Path
@@ -45,12 +48,13 @@ class Drivers:
     started: int = 0
     stored: str | None = None
     command: tuple[str, ...] = ("run",)
+    parallelism: str = "2"
 
     def start(self, *places: str) -> subprocess.Popen[str]:
         """Start a driver with accidents at `places`, through the command line."""
         settings = {
             "execution.checkpointing.dir": self.stored or str(self.checkpoints),
-            "parallelism.default": "2",
+            **({"parallelism.default": self.parallelism} if self.parallelism else {}),
             **self.settings,
         }
         self.started += 1
@@ -106,3 +110,32 @@ class Drivers:
     def process_at(self, place: str) -> int | None:
         """Return the process in which the latest driver's accident happened."""
         return process_at(self._markers, place)
+
+
+def wait_until_frozen(drivers: Drivers, driver: subprocess.Popen[str], place: str) -> None:
+    """Wait until the latest driver has stopped at a place."""
+
+    def has_frozen() -> bool:
+        return drivers.process_at(place) == driver.pid
+
+    wait_for(lambda: has_frozen() or driver.poll() is not None, SECONDS, "nothing froze")
+    assert driver.poll() is None, driver.communicate()[0]
+
+
+def assert_fenced(frozen: subprocess.Popen[str]) -> None:
+    """Let a driver go on, which must end because another one has taken over."""
+    frozen.send_signal(signal.SIGCONT)
+    output, _ = frozen.communicate(timeout=SECONDS)
+    assert frozen.returncode == 1, output
+    assert "JOB_FENCED" in output
+    assert "Traceback" not in output
+
+
+@contextmanager
+def ended(driver: subprocess.Popen[str]) -> Iterator[None]:
+    """Kill a driver at the end of the block."""
+    try:
+        yield
+    finally:
+        driver.kill()
+        driver.communicate()

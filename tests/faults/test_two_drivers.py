@@ -7,7 +7,7 @@ import subprocess
 from contextlib import ExitStack
 from pathlib import Path
 
-from tests.faults.drivers import SECONDS
+from tests.faults.drivers import SECONDS, assert_fenced, ended, wait_until_frozen
 from tests.faults.meeting_job import MeetingJob
 from tests.faults.processes import wait_for
 from tests.faults.visits_job import VisitsJob
@@ -48,69 +48,43 @@ def test_a_driver_that_was_frozen_commits_nothing_when_it_wakes_up(tmp_path: Pat
     Each but the last wakes up while the next one has the job; the last one when all is done.
     """
     job = VisitsJob(tmp_path, epochs=8)
-    with ExitStack() as ended:
+    with ExitStack() as stack:
         frozen: subprocess.Popen[str] | None = None
         for place in EPOCH:
             driver = job.drivers.start(f"{place}:freeze")
-            ended.callback(_end, driver)
-            _wait_until_frozen(job, driver, f"{place}:freeze")
+            stack.enter_context(ended(driver))
+            wait_until_frozen(job.drivers, driver, f"{place}:freeze")
             (job.checkpoints / "lock").unlink()
             if frozen is not None:
-                _assert_fenced(frozen)
+                assert_fenced(frozen)
                 job.assert_nothing_wrong()
             frozen = driver
         assert frozen is not None
         job.drivers.succeeds()
         job.assert_complete()
-        _assert_fenced(frozen)
+        assert_fenced(frozen)
     job.assert_complete()
 
 
 def test_a_driver_that_was_frozen_while_it_wrote_a_dataframe_adds_nothing(tmp_path: Path) -> None:
     job = MeetingJob(tmp_path, is_frame=True)
-    with ExitStack() as ended:
+    with ExitStack() as stack:
         frozen: list[subprocess.Popen[str]] = []
         for place in ("frame.written:1", "frame.checked:1"):
             driver = job.drivers.start(f"{place}:freeze")
-            ended.callback(_end, driver)
-            _wait_until_frozen(job, driver, f"{place}:freeze")
+            stack.enter_context(ended(driver))
+            wait_until_frozen(job.drivers, driver, f"{place}:freeze")
             (tmp_path / "job" / "lock").unlink()
             frozen.append(driver)
         last = job.drivers.start("live.committed:4:freeze")
-        ended.callback(_end, last)
-        _wait_until_frozen(job, last, "live.committed:4:freeze")
+        stack.enter_context(ended(last))
+        wait_until_frozen(job.drivers, last, "live.committed:4:freeze")
         (final,) = (tmp_path / "job").glob("run-*/dataframe-*")
         files = sorted(path.name for path in final.iterdir())
         for driver in frozen:
-            _assert_fenced(driver)
+            assert_fenced(driver)
         assert sorted(path.name for path in final.iterdir()) == files
         last.send_signal(signal.SIGCONT)
         output, _ = last.communicate(timeout=SECONDS)
         assert last.returncode == 0, output
     job.assert_complete()
-
-
-def _wait_until_frozen(
-    job: VisitsJob | MeetingJob, driver: subprocess.Popen[str], place: str
-) -> None:
-    """Wait until the latest driver has stopped at a place."""
-
-    def has_frozen() -> bool:
-        return job.drivers.process_at(place) == driver.pid
-
-    wait_for(lambda: has_frozen() or driver.poll() is not None, SECONDS, "nothing froze")
-    assert driver.poll() is None, driver.communicate()[0]
-
-
-def _assert_fenced(frozen: subprocess.Popen[str]) -> None:
-    """Let a driver go on, which must end because another one has taken over."""
-    frozen.send_signal(signal.SIGCONT)
-    output, _ = frozen.communicate(timeout=SECONDS)
-    assert frozen.returncode == 1, output
-    assert "JOB_FENCED" in output
-    assert "Traceback" not in output
-
-
-def _end(driver: subprocess.Popen[str]) -> None:
-    driver.kill()
-    driver.communicate()
