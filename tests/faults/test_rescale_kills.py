@@ -37,6 +37,19 @@ STARTS = [
 ]
 
 
+RUNNING = [
+    "live.started:1",  # the request is written, and no driver has looked for it
+    "rescale.ended:1",  # the runs have ended, and the parallelism is the old one
+    "rescale.planned:1",
+    "rescale.accepted:1",  # the new one is recorded
+    "rescale.written:1",
+    "live.staged:1",  # an epoch of the new subtasks is not recorded
+    "epoch.record-linked:1",  # it is, and its sinks have not committed
+    "live.committed:1",
+]
+"""Steps of a running job, from a request on."""
+
+
 def settings(parallelism: int, key_groups: int, backend: str = "hashmap") -> dict[str, str]:
     return {
         "parallelism.default": str(parallelism),
@@ -100,5 +113,23 @@ def test_a_failure_at_each_step_of_a_running_job_that_is_rescaled(
     attempts.fail_at("live.recorded:1", monkeypatch)
     attempts.succeed()
     assert recorded_parallelism(job.checkpoints) == 1
+    job.assert_complete()
+    assert not list(job.checkpoints.glob("run-*/rescaled"))
+
+
+def test_a_kill_at_each_step_of_a_running_job_that_is_rescaled(tmp_path: Path) -> None:
+    job = VisitsJob(tmp_path, epochs=12)
+    job.drivers.parallelism = ""  # that of the command line would have precedence at each start
+    job.drivers.is_killed_at("live.committed:2")
+    request = ParallelismRequest(job.checkpoints)
+    for number in (3, 1):
+        request.submit(number)
+        for place in RUNNING:
+            job.drivers.is_killed_at(place)
+            job.assert_nothing_wrong()
+            is_recorded = RUNNING.index(place) >= RUNNING.index("rescale.accepted:1")
+            assert (recorded_parallelism(job.checkpoints) == number) == is_recorded
+            assert (request.number() is None) == is_recorded
+    job.drivers.succeeds()
     job.assert_complete()
     assert not list(job.checkpoints.glob("run-*/rescaled"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -16,6 +16,10 @@ from penstock.config import set_process_overrides
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.connectors import FileSink, FileSource, HybridSource
 from penstock.errors import EvolutionError, PenstockError
+from penstock.observe.events.job_events import JobStarted
+from penstock.spark.job.wanted_parallelism import ParallelismRequest, recorded_parallelism
+from penstock.spark.job_client import SparkJobClient
+from penstock.spark.upgrade import program_part
 from penstock.spark.upgrade.rounds import Rounds
 from tests.spark.conftest import Environment
 from tests.spark.waiting import wait_for
@@ -141,6 +145,22 @@ def test_new_operators_join_after_failures_at_each_step(
     assert not (tmp_path / "second" / "bootstrap").exists()
 
 
+class RescaledReading(SparkJobClient):
+    """A job that reads the history, and finds a request for another parallelism at its first epoch."""
+
+    refusals: ClassVar[list[PenstockError]] = []
+
+    def start(self, begun: JobStarted) -> None:
+        ParallelismRequest(self._directory.path).submit(3)
+        super().start(begun)
+
+    def _rescale(self) -> None:
+        super()._rescale()
+        refusal = ParallelismRequest(self._directory.path).refusal()
+        assert refusal is not None
+        self.refusals.append(refusal)
+
+
 def test_rounds_follow_a_running_job_which_stops_before_the_last(
     environment, tmp_path, monkeypatch
 ):
@@ -162,6 +182,7 @@ def test_rounds_follow_a_running_job_which_stops_before_the_last(
         return chosen(self, path)
 
     monkeypatch.setattr(Rounds, "target", target)
+    monkeypatch.setattr(program_part, "SparkJobClient", RescaledReading)
     now = {
         "execution.checkpointing.dir": str(tmp_path / "second"),
         "execution.evolution.from-job": str(tmp_path / "job"),
@@ -177,6 +198,11 @@ def test_rounds_follow_a_running_job_which_stops_before_the_last(
     assert written(tmp_path / "out") == counts(9)
     assert written(tmp_path / "new") == often(9)
     assert not (tmp_path / "second" / "bootstrap").exists()
+    assert len(RescaledReading.refusals) >= 2, "those of live runs"
+    assert {refused.hint for refused in RescaledReading.refusals} == {
+        "Rescale the other job when it runs."
+    }
+    assert recorded_parallelism(tmp_path / "second") is None
 
 
 def test_a_changed_function_makes_its_state_anew_and_writes_from_now_on(

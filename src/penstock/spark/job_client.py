@@ -281,6 +281,7 @@ class SparkJobClient(ShownAsCard):
 
     def _rescale(self) -> None:
         """Go on with the requested parallelism; if the program cannot run with it, go on as before."""
+        failpoint("rescale.ended")
         job, directory = self._job, self._directory
         request = ParallelismRequest(directory.path)
         number, program = request.number(), directory.plan.program
