@@ -158,6 +158,21 @@ class AppendedLog(LogSource):
 
 
 @dataclass(frozen=True)
+class NumberedLog(AppendedLog):
+    """An `AppendedLog` whose positions are numbers of lines, so that a batch of n records has n positions."""
+
+    kind: ClassVar[str] = "numbered"
+
+    def discover(self, known: Mapping[str, int]) -> Sequence[LogSplit]:
+        files = sorted(Path(self.directory).glob("*.log"))
+        return [LogSplit(path.stem, 0, path.read_bytes().count(b"\n")) for path in files]
+
+    def read(self, split: str, start: int, end: int) -> LogBatch:
+        with (Path(self.directory) / f"{split}.log").open("rb") as lines:
+            return LogBatch([tuple(json.loads(line)) for line in islice(lines, start, end)], end)
+
+
+@dataclass(frozen=True)
 class CapturedLog(AppendedLog):
     """An `AppendedLog` that begins with a snapshot of the lines there are, a file per split.
 

@@ -16,12 +16,12 @@ from penstock.spark.job.job_directory import JobDirectory
 from penstock.spark.job.mounted_path import checkpoint_path
 from penstock.spark.job.observed_job import RESTORED, ObservedJob
 from penstock.spark.job.run_outline import outline_of
+from penstock.spark.savepoints.requested_savepoint import stop_for_successor
 from penstock.spark.upgrade.handover import (
     check_program,
     check_taker,
     record_hand_over,
     recorded_hand_over,
-    stopped_with,
     taken_back,
 )
 from penstock.spark.upgrade.shadow import begin_shadow
@@ -52,6 +52,10 @@ def stopped_job(path: Path) -> Path:
     directory.record("stopped", {"savepoint": str(saved)})
     directory.release()
     return path
+
+
+def savepoint_of(path: Path) -> str:
+    return stop_for_successor(ObservedJob.at(path))
 
 
 def begin(path: Path) -> None:
@@ -85,7 +89,7 @@ def test_a_generation_counts_from_its_savepoint_on(tmp_path: Path) -> None:
 def test_a_job_that_has_handed_over_is_refused_until_it_gets_its_sinks_back(tmp_path: Path) -> None:
     a, b = (stopped_job(tmp_path / name) for name in "ab")
     assert recorded_hand_over(a, b) is None
-    begins, at = str(stopped_with(b)), str(stopped_with(a))
+    begins, at = savepoint_of(b), savepoint_of(a)
     made = record_hand_over(a, b, begins, at)
     assert recorded_hand_over(a, b) == made
     assert made.directory == b / "generation-1"
@@ -106,8 +110,8 @@ def test_a_job_that_has_handed_over_is_refused_until_it_gets_its_sinks_back(tmp_
 
 def test_a_hand_over_that_was_not_completed_is_taken_back(tmp_path: Path) -> None:
     a, b = (stopped_job(tmp_path / name) for name in "ab")
-    at = str(stopped_with(a))
-    made = record_hand_over(a, b, str(stopped_with(b)), at)
+    at = savepoint_of(a)
+    made = record_hand_over(a, b, savepoint_of(b), at)
     back = taken_back(b, a)
     assert back is not None
     assert (back.begins, back.at, back.directory) == (at, at, a / "generation-1")
@@ -127,8 +131,8 @@ def test_only_a_shadow_or_an_earlier_owner_gets_the_sinks(tmp_path: Path) -> Non
     for giver, taker in ((a, other), (other, b), (b, a)):
         with pytest.raises(HandOverError, match="has no shadow of the job in"):
             check_taker(giver, taker)
-    at = str(stopped_with(a))
-    record_hand_over(a, b, str(stopped_with(b)), at)
+    at = savepoint_of(a)
+    record_hand_over(a, b, savepoint_of(b), at)
     check_taker(b, a)
 
 

@@ -1,18 +1,28 @@
 """Exactly once while the sinks of a job are handed over: SIGKILL of `penstock handover` at each step, and the same command again.
 
-A job, its shadow, the hand-over, and the way back. One sink, which three jobs write one after the other, must equal a
-replay of the whole input.
+A job, its shadow, the hand-over, and the way back, for each system that has sinks. Three jobs write one target one after
+the other, and each record of the input must be counted in it once. The job is handed over while one of its drivers sleeps
+inside a commit, which wakes up when others own the target.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tests.faults.drivers import Drivers
-from tests.faults.jobs import visits_upgraded
-from tests.faults.visits_job import VisitsJob
-from tests.spark.visits import expected_totals, written_totals
+import pytest
+
+from tests.faults.drivers import Drivers, assert_fenced, ended, wait_until_frozen
+from tests.sink_systems import SINKS, SinkTarget, new_target
+from tests.spark.jobs import weighed
+from tests.spark.jobs.weighed import HEAVY, LIGHT, add, owners
+
+RECORDS = 200
+SETTINGS = {
+    "execution.runtime-mode": "STREAMING",
+    "execution.live.max-records-per-batch": "8",
+    "execution.live.catch-up-factor": "1",
+}
 
 BEFORE = [
     "handover.taker-stopped:1",  # the shadow has ended, the job goes on
@@ -24,65 +34,96 @@ BEFORE = [
     "restore.copied:1",
     "restore.recorded:1",  # the generation owns the sinks
 ]
-EPOCH = [
-    "live.staged:1",
-    "epoch.record-linked:1",
-    "live.committed:1",
-]
-"""Of the job that has got the sinks."""
+EPOCH = ["live.staged:1", "epoch.record-linked:1"]
+"""Of the job that has got the sinks; the steps of its commit follow."""
 
 BACK = [
     "handover.giver-stopped:1",
     "handover.recorded:1",
     "handover.advanced:1",
     "restore.recorded:1",
-    "live.committed:1",
 ]
 
 
-def assert_nothing_twice(job: VisitsJob) -> int:
-    """Check that each visit of a page has one total, and return their number."""
-    count, last = written_totals(job.out)
-    assert count == sum(visits for visits, _ in last.values())
-    return count
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """A job, its shadow, and their target.
+
+    Attributes:
+        base: Directory of everything.
+        target: The place that they write.
+    """
+
+    base: Path
+    target: SinkTarget
+
+    @property
+    def both(self) -> tuple[str, str]:
+        """The checkpoint directories."""
+        return str(self.base / "job"), str(self.base / "shadow")
+
+    def drivers(self, name: str, weight: int, *command: str) -> Drivers:
+        """Return the drivers of a command that starts the program."""
+        target = (self.target.system, self.target.address, self.target.name)
+        return Drivers(
+            Path(weighed.__file__),
+            (str(self.base / "log"), "bounded", str(weight), *target),
+            self.base / "job",
+            self.base / f"markers of {name}",
+            SETTINGS,
+            command=command,
+        )
+
+    def written(self) -> int:
+        """Return the number of totals, and check that each record was counted once by one job after the other."""
+        rows = self.target.rows()
+        for of_key in owners(rows):
+            assert [LIGHT, HEAVY, LIGHT][: len(of_key)] == of_key
+        return rows.total()
 
 
-def test_a_kill_at_each_step_of_a_hand_over_loses_and_repeats_nothing(tmp_path: Path) -> None:
-    job = VisitsJob(tmp_path, epochs=12)
-    shadow_directory = tmp_path / "shadow"
-    both = str(job.checkpoints), str(shadow_directory)
-
-    def drivers(name: str, *command: str) -> Drivers:
-        made = job.drivers
-        markers = tmp_path / f"markers of {name}"
-        arguments = (*made.arguments[:2], "first")
-        script = Path(visits_upgraded.__file__)
-        return Drivers(script, arguments, made.checkpoints, markers, made.settings, command=command)
-
-    original = drivers("the job", "run")
+@pytest.mark.parametrize("system", SINKS)
+def test_a_kill_at_each_step_of_a_hand_over_loses_and_repeats_nothing(
+    tmp_path: Path, system: str, request: pytest.FixtureRequest
+) -> None:
+    scene = Scene(tmp_path, new_target(system, request))
+    add(tmp_path / "log", 0, RECORDS)
+    original = scene.drivers("the job", LIGHT, "run")
     original.is_killed_at("live.committed:2")
-    shadow = drivers("the shadow", "shadow", "--of", both[0], "--into", both[1])
+    job, taker = scene.both
+    shadow = scene.drivers("the shadow", HEAVY, "shadow", "--of", job, "--into", taker)
     shadow.is_killed_at("live.committed:1")
-    original.is_killed_at("live.committed:3")  # it has read more than its shadow
-    before = assert_nothing_twice(job)
-    handover = drivers("the hand-over", "handover", *both)
-    for place in BEFORE:
-        handover.is_killed_at(place)
-        assert assert_nothing_twice(job) == before, "no job owns the sinks"
-    refused = original.is_refused()
-    assert "JOB_HANDED_OVER" in refused
-    assert f"penstock handover --back {both[0]} {both[1]}" in refused
-    for place in EPOCH:
-        handover.is_killed_at(place)
-        assert_nothing_twice(job)
-    assert assert_nothing_twice(job) > before
-    back = drivers("the way back", "handover", "--back", *both)
+    handover = scene.drivers("the hand-over", HEAVY, "handover", *scene.both)
+    asleep = f"{SINKS[system].sleeps_at}:1:freeze"
+    sleeping = original.start(asleep)
+    with ended(sleeping):
+        wait_until_frozen(original, sleeping, asleep)
+        (tmp_path / "job" / "lock").unlink()
+        assert "only the job itself can go on from there" in handover.is_refused()
+        original.is_killed_at("live.committed:2")  # it has read more than its shadow
+        before = scene.written()
+        for place in BEFORE:
+            handover.is_killed_at(place)
+            assert scene.written() == before, "no job owns the sinks"
+        refused = original.is_refused()
+        assert "JOB_HANDED_OVER" in refused
+        assert f"penstock handover --back {job} {taker}" in refused
+        for place in (*EPOCH, *(f"{step}:1" for step in SINKS[system].steps)):
+            handover.is_killed_at(place)
+            scene.written()
+        handover.is_killed_at("live.committed:1")
+        now = scene.written()
+        assert now > before
+        assert_fenced(sleeping)
+        assert scene.written() == now
+    back = scene.drivers("the way back", LIGHT, "handover", "--back", *scene.both)
     for place in BACK:
         back.is_killed_at(place)
-        assert_nothing_twice(job)
-    taken = replace(original, checkpoints=shadow_directory, started=0)
-    assert "JOB_HANDED_OVER" in taken.is_refused()
+        assert scene.written() == now
+    taken = replace(original, checkpoints=tmp_path / "shadow", started=0)
+    assert "JOB_HANDED_OVER" in replace(taken, arguments=handover.arguments).is_refused()
+    back.is_killed_at("live.committed:1")
+    scene.written()
     back.succeeds()
-    count, last = written_totals(job.out)
-    assert last == expected_totals(job.visits)
-    assert count == len(job.visits)
+    assert scene.written() == RECORDS
+    assert [LIGHT, HEAVY, LIGHT] in owners(scene.target.rows())

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from penstock.cli.failures import exit_status
 from penstock.cli.plan import planned_by
-from penstock.cli.savepoint import dim_on, take_savepoint
+from penstock.cli.savepoint import dim_on
 from penstock.cli.script import (
     Definitions,
     ScriptArguments,
@@ -25,6 +25,7 @@ from penstock.config.options import ADVANCE_TO, CHECKPOINT_DIR, RECOVERY_PATH, T
 from penstock.errors import HandOverError
 from penstock.failpoint import failpoint
 from penstock.spark.job.observed_job import ObservedJob
+from penstock.spark.savepoints.requested_savepoint import stop_for_successor
 from penstock.spark.upgrade.handover import (
     SinkHandOver,
     behind,
@@ -32,11 +33,10 @@ from penstock.spark.upgrade.handover import (
     check_taker,
     record_hand_over,
     recorded_hand_over,
-    stopped_with,
     taken_back,
 )
 
-_POLL_SECONDS = 0.5
+_POLL_SECONDS = 0.2
 
 
 def handover(
@@ -98,11 +98,13 @@ def _handed_over(giver: Path, taker: Path, console: Console) -> SinkHandOver:
     _await(giver, taker, console)
     at = _stopped(giver, console)
     failpoint("handover.giver-stopped")
+    while ObservedJob.at(giver).is_running():  # its driver has committed all, and ends
+        time.sleep(_POLL_SECONDS)
     return record_hand_over(giver, taker, begins, at)
 
 
 def _stopped(job: Path, console: Console) -> str:
-    return stopped_with(job) or take_savepoint(job, None, console, stop=True, limit=None)[0]
+    return stop_for_successor(ObservedJob.at(job), dim_on(console))
 
 
 def _await(giver: Path, taker: Path, console: Console) -> None:

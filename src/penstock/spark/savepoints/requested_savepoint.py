@@ -12,6 +12,7 @@ from penstock.failpoint import failpoint
 from penstock.filesystem.object_path import ObjectPath
 from penstock.spark.job.awaited_answer import AnswerOfJob, Awaited
 from penstock.spark.job.observed_job import ObservedJob
+from penstock.spark.savepoints.job_savepoints import STOPPED
 from penstock.spark.savepoints.offline_savepoint import take_offline
 from penstock.spark.savepoints.savepoint_requests import SavepointRequests, no_live_run
 
@@ -60,3 +61,17 @@ def request_savepoint(
 
     waiting = AnswerOfJob(job, _SAVEPOINT, report)
     return waiting.wait(answer, partial(requests.withdraw, request.id), limit)
+
+
+def stop_for_successor(job: ObservedJob, report: Callable[[str], None] = lambda _: None) -> str:
+    """Stop a job with a savepoint, unless it was, and return the savepoint, in which every epoch is committed."""
+    if job.record(STOPPED) is None:
+        try:
+            request_savepoint(job, None, stop=True, report=report)
+        except SavepointError:
+            if job.record(STOPPED) is None:
+                raise
+            # the request of an earlier attempt has stopped it
+    recorded = job.record(STOPPED)
+    assert recorded is not None, "the job was stopped"
+    return str(recorded["savepoint"])

@@ -119,12 +119,6 @@ def check_program(plan: PhysicalPlan, taker: Path) -> None:
         )
 
 
-def stopped_with(job: Path) -> str | None:
-    """Return the savepoint with which a job was stopped."""
-    recorded = ObservedJob.at(_mounted(job)).record("stopped")
-    return None if recorded is None else str(recorded["savepoint"])
-
-
 def behind(giver: Path, taker: Path) -> list[PositionDifference]:
     """Return the sources of which the taker has read more than the giver."""
     found = position_differences(manifest_at(giver), manifest_at(taker))

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from penstock.config.configuration import Configuration
 from penstock.config.options import EVOLUTION_JOB, RECOVERY_PATH
-from penstock.errors import JobDirectoryError, SavepointError
+from penstock.errors import JobDirectoryError
 from penstock.failpoint import failpoint
 from penstock.filesystem.stored_path import JobPath
 from penstock.spark.driver.restore import fetched_savepoint
@@ -26,7 +26,7 @@ from penstock.spark.job.job_directory import JobDirectory
 from penstock.spark.job.mounted_path import checkpoint_path
 from penstock.spark.job.observed_job import ObservedJob
 from penstock.spark.savepoints.job_savepoints import STOPPED
-from penstock.spark.savepoints.requested_savepoint import request_savepoint
+from penstock.spark.savepoints.requested_savepoint import stop_for_successor
 from penstock.spark.upgrade.program_part import SAVEPOINT
 from penstock.spark.upgrade.stored_program import manifest_at
 from penstock.state.savepoint import MANIFEST, Savepoint
@@ -138,19 +138,11 @@ class _OfJob(StoredState):
         return manifest_at(self._path)
 
     def last(self) -> LastPosition:
-        stopped = None
-        if self._job.record(STOPPED) is None:
-            try:
-                request_savepoint(self._job, None, stop=True)
-            except SavepointError:
-                if self._job.record(STOPPED) is None:
-                    raise
-                # the request of an earlier attempt has stopped it
+        stopped, is_stopped = None, self._job.record(STOPPED) is not None
+        configured = stop_for_successor(self._job)
+        if not is_stopped:
             stopped = time.monotonic()
             failpoint("rounds.stopped")
-        recorded = self._job.record(STOPPED)
-        assert recorded is not None, "the job was stopped"
-        configured = str(recorded["savepoint"])
         path, savepoint, _ = fetched_savepoint(self._directory, configured, self._settings)
         return LastPosition(configured, path, savepoint, stopped)
 

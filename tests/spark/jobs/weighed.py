@@ -1,0 +1,102 @@
+"""Adds a weight per record of a key, and writes every total to one target: who has written a total shows in it.
+
+Arguments: directory of the log, `live` or `bounded`, the weight, and the three texts of a `SinkTarget`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from penstock.api.environment.job import JobClient
+from penstock.common import Types, WatermarkStrategy
+from penstock.datastream import StreamExecutionEnvironment
+from penstock.datastream.connectors import Source
+from tests.log_world import NumberedLog
+from tests.sink_systems import ROW, Count, SinkTarget
+
+SPLITS = 2
+KEYS = 4
+LIGHT, HEAVY = 1, 1_000
+"""Weights of the job and of its shadow; a key has fewer records than `HEAVY`."""
+
+
+def log_of(directory: Path | str, *, bounded: bool = False) -> NumberedLog:
+    """Return the log."""
+    return NumberedLog(str(directory), bounded=bounded)
+
+
+def add(directory: Path, first: int, last: int) -> None:
+    """Add records to the log; each key has its records in one split."""
+    directory.mkdir(exist_ok=True)
+    for split in range(SPLITS):
+        numbers = (n for n in range(first, last) if n % SPLITS == split)
+        log_of(directory).add(f"split-{split}", *([f"k{n % KEYS}", n] for n in numbers))
+
+
+def totals(*weights: tuple[int, int]) -> Counter[Count]:
+    """Return the totals of so many records each, which jobs with these weights have written one after the other."""
+    found: Counter[Count] = Counter()
+    seen: Counter[str] = Counter()
+    number = 0
+    for count, weight in weights:
+        for _ in range(count):
+            key = f"k{number % KEYS}"
+            seen[key] += 1
+            found[key, seen[key] * weight] += 1
+            number += 1
+    return found
+
+
+def weights_of(rows: Counter[Count]) -> list[list[int]]:
+    """Return the weights of the totals of each key in order, and check that each record was counted once."""
+    by_key: dict[str, dict[int, int]] = defaultdict(dict)
+    for (key, total), times in rows.items():
+        weight = LIGHT if total < HEAVY else HEAVY
+        assert times == 1, (key, total)
+        assert total // weight not in by_key[key], (key, total)
+        by_key[key][total // weight] = weight
+    for key, found in by_key.items():
+        assert sorted(found) == [*range(1, len(found) + 1)], (key, sorted(found))
+    return [[found[n] for n in sorted(found)] for _, found in sorted(by_key.items())]
+
+
+def owners(rows: Counter[Count]) -> list[list[int]]:
+    """Return the weights of each key, as `weights_of`, without those that equal the one before."""
+    return [_changes(weights) for weights in weights_of(rows)]
+
+
+def _changes(weights: Iterable[int]) -> list[int]:
+    made: list[int] = []
+    for weight in weights:
+        if made[-1:] != [weight]:
+            made.append(weight)
+    return made
+
+
+def build(env: StreamExecutionEnvironment, source: Source, weight: int, to: SinkTarget) -> None:
+    """Build the program over records that begin with their key."""
+    numbers = env.from_source(source, WatermarkStrategy.no_watermarks(), "numbers").uid("numbers")
+    pair = Types.TUPLE([Types.STRING(), Types.LONG()])
+    weighed = numbers.map(lambda record: (record[0], weight), pair).uid("weighed")
+    sums = weighed.key_by(lambda one: one[0]).sum(1).uid("sums")
+    sums.map(lambda total: total, ROW).uid("rows").sink_to(to.sink()).uid("out")
+
+
+def start(arguments: Sequence[str], env: StreamExecutionEnvironment | None = None) -> JobClient:
+    """Start the program with its arguments, and return at once."""
+    directory, mode, weight, *target = arguments
+    env = env or StreamExecutionEnvironment.get_execution_environment()
+    log = log_of(directory, bounded=mode == "bounded")
+    build(env, log, int(weight), SinkTarget(*target))
+    return env.execute_async("weighed")
+
+
+STARTED: list[JobClient] = []
+"""Jobs that a command has started in the process of a test."""
+
+
+if __name__ == "__main__":
+    start(sys.argv[1:]).get_job_execution_result().result()
