@@ -38,16 +38,16 @@ def add(directory: Path, first: int, last: int) -> None:
 
 def totals(*weights: tuple[int, int]) -> Counter[Count]:
     """Return the totals of so many records each, which jobs with these weights have written one after the other."""
-    found: Counter[Count] = Counter()
+    rows: Counter[Count] = Counter()
     seen: Counter[str] = Counter()
     number = 0
     for count, weight in weights:
         for _ in range(count):
             key = f"k{number % KEYS}"
             seen[key] += 1
-            found[key, seen[key] * weight] += 1
+            rows[key, seen[key] * weight] += 1
             number += 1
-    return found
+    return rows
 
 
 def weights_of(rows: Counter[Count]) -> list[list[int]]:
@@ -58,9 +58,9 @@ def weights_of(rows: Counter[Count]) -> list[list[int]]:
         assert times == 1, (key, total)
         assert total // weight not in by_key[key], (key, total)
         by_key[key][total // weight] = weight
-    for key, found in by_key.items():
-        assert sorted(found) == [*range(1, len(found) + 1)], (key, sorted(found))
-    return [[found[n] for n in sorted(found)] for _, found in sorted(by_key.items())]
+    for key, weights in by_key.items():
+        assert sorted(weights) == [*range(1, len(weights) + 1)], (key, sorted(weights))
+    return [[weights[n] for n in sorted(weights)] for _, weights in sorted(by_key.items())]
 
 
 def owners(rows: Counter[Count]) -> list[list[int]]:
@@ -69,11 +69,11 @@ def owners(rows: Counter[Count]) -> list[list[int]]:
 
 
 def _changes(weights: Iterable[int]) -> list[int]:
-    made: list[int] = []
+    changes: list[int] = []
     for weight in weights:
-        if made[-1:] != [weight]:
-            made.append(weight)
-    return made
+        if changes[-1:] != [weight]:
+            changes.append(weight)
+    return changes
 
 
 def build(env: StreamExecutionEnvironment, source: Source, weight: int, to: SinkTarget) -> None:
