@@ -185,6 +185,12 @@ def test_no_text_lets_a_thing_speak() -> None:
     assert found == []
 
 
+def test_no_file_of_a_new_project_lets_a_thing_speak() -> None:
+    templates = sorted((SOURCE / "cli" / "project").rglob("*.template"))
+    assert templates
+    assert [path.name for path in templates if WORDS.search(path.read_text())] == []
+
+
 def test_words_of_people_are_found() -> None:
     source = '"""Rows.\n\nThe plan says why.\n"""\nsays = 1  # nobody reads it\nb = f"{c} told"\n'
     assert spoken(source) == [3, 5, 6]
