@@ -19,7 +19,8 @@ from benchmarks.model.program import BenchProgram
 from benchmarks.reporting.profile_table import profile_table
 from benchmarks.reporting.results import BenchResult
 from penstock.cli.failures import exit_status
-from penstock.cli.script import Definitions, Verbose, parse_definitions
+from penstock.cli.parameters import Definitions, Verbose
+from penstock.cli.script import parse_definitions
 from penstock.metrics.profile import JobProfile
 
 _MIB = 1 << 20

@@ -14,7 +14,7 @@ from penstock.filesystem.object_path import AZURE, GOOGLE, S3, ObjectPath
 from penstock.filesystem.object_store import ObjectStore
 from penstock.filesystem.s3_store import s3_client
 from penstock.filesystem.store_settings import StoreSettings
-from penstock.filesystem.stores import store_of
+from penstock.filesystem.stored_path import store_of
 from tests import azure_server, google_server, s3_server
 
 

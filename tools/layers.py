@@ -46,6 +46,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
         "connectors",
         "expressions",
         "relation",
+        "state",
         "wire",
         "observe.notebook",
         "version",
@@ -143,8 +144,7 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
         "typing": frozenset({"functions", "kinds", "tree"}),
         "steps": frozenset({"facts", "functions", "kinds", "tree", "typing"}),
         "keyed_aggregate": frozenset({"aggregates", "kinds", "merging", "steps", "tree", "typing"}),
-        "inlined": frozenset({"kinds", "steps", "tree"}),
-        "paned": frozenset({"inlined", "keyed_aggregate", "kinds", "steps", "tree", "typing"}),
+        "paned": frozenset({"keyed_aggregate", "kinds", "steps", "tree", "typing"}),
         "field_totals": frozenset({"keyed_aggregate", "kinds", "steps", "tree", "typing"}),
         "arrow": frozenset(
             {

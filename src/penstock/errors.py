@@ -12,7 +12,7 @@ import re
 import sys
 import sysconfig
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -44,6 +44,17 @@ _PACKAGE = str(Path(__file__).parent)
 _COMMANDS = str(Path(__file__).parent / "cli")
 _LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
 _WIRE = re.compile(r"<<penstock-error:([A-Za-z0-9+/=]+)>>")
+
+
+HIDDEN = "******"
+"""Text in place of a secret."""
+
+
+def masked(text: str, secrets: Iterable[str]) -> str:
+    """Return a text in which no secret is left."""
+    for secret in sorted(secrets, key=len, reverse=True):
+        text = text.replace(secret, HIDDEN)
+    return text
 
 
 def encodable(text: str) -> str:

@@ -18,7 +18,8 @@ from penstock.common import Configuration, Row, Time, Types, WatermarkStrategy
 from penstock.datastream import ProcessFunction, StreamExecutionEnvironment, col
 from penstock.datastream.connectors import CollectionSource, HybridSource
 from penstock.errors import ArgumentError, PenstockError, UnknownFieldError
-from penstock.testing import Schedule, duckdb_oracle, run_in_process
+from penstock.testing import Schedule, run_in_process
+from penstock.testing.law.sql_script import duckdb_rows
 from tests.runtime.jobs import BATCH, MIXED, STREAMING, by_time
 
 MODES = {"batch": BATCH, "streaming": STREAMING, "mixed": MIXED}
@@ -115,7 +116,7 @@ def in_duckdb(sides: list[list[Row]], options: dict[str, Any]) -> list[tuple[Any
     )
     query = f"""SELECT o.k, o."at", amount, CASE WHEN {near} THEN since END, CASE WHEN {near} THEN price END
         FROM orders o ASOF LEFT JOIN prices p ON o.k = p.k AND o."at" {sign}{equal} p.since"""
-    return sorted(duckdb_oracle.rows_of(query, tables), key=str)
+    return sorted(duckdb_rows(query, tables), key=str)
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -17,7 +17,8 @@ from penstock.common import Configuration, Row, RowKind, Time, Types
 from penstock.datastream import ProcessFunction, StreamExecutionEnvironment, col
 from penstock.datastream.connectors import CollectionSource, HybridSource
 from penstock.errors import ArgumentError, UnknownFieldError
-from penstock.testing import Schedule, duckdb_oracle, run_in_process
+from penstock.testing import Schedule, run_in_process
+from penstock.testing.law.sql_script import duckdb_rows
 from tests.runtime.jobs import BATCH, MIXED, STREAMING, by_time
 
 MODES = {"batch": BATCH, "streaming": STREAMING, "mixed": MIXED}
@@ -97,7 +98,7 @@ def in_duckdb(sides: Any, query: str) -> Counter[tuple[Any, ...]]:
         columns = [[row[field] for row in side] for field, _ in fields]
         arrays = [pa.array(c, kind) for c, (_, kind) in zip(columns, fields, strict=True)]
         tables[name] = pa.table(dict(zip([n for n, _ in fields], arrays, strict=True)))
-    return Counter(duckdb_oracle.rows_of(query, tables))
+    return Counter(duckdb_rows(query, tables))
 
 
 @pytest.mark.parametrize("mode", MODES)

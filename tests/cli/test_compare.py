@@ -19,8 +19,8 @@ from penstock.connectors.files.file_sink import FileSink
 from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.graph.endpoints import Sink, SinkContext
 from penstock.inspection import OutputComparison, OutputDifference, compare_outputs
-from penstock.observe.events.event_files import EventFiles
 from penstock.observe.events.event_json import to_line
+from penstock.observe.events.event_log import EventFiles
 from penstock.runtime.spill.spill_space import SpillSpace, SpillStore
 from penstock.spark.inspect import row_differences
 from penstock.spark.job.event_log import job_started

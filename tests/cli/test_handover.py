@@ -11,9 +11,13 @@ from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.errors import EvolutionError, HandOverError, JobHandedOverError
 from penstock.plan.physical import PhysicalPlan
 from penstock.runtime.task.report import Report
-from penstock.spark.job.generations import current_generation, generation, next_generation
 from penstock.spark.job.job_directory import JobDirectory
-from penstock.spark.job.mounted_path import checkpoint_path
+from penstock.spark.job.mounted_path import (
+    checkpoint_path,
+    current_generation,
+    generation,
+    next_generation,
+)
 from penstock.spark.job.observed_job import RESTORED, ObservedJob
 from penstock.spark.job.run_outline import outline_of
 from penstock.spark.savepoints.requested_savepoint import stop_for_successor

@@ -10,8 +10,8 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from penstock.cli.help_words import MACHINE, OPERATE, WRITE
 from penstock.cli.main import COMMANDS, command_line, needed
+from penstock.cli.parameters import MACHINE, OPERATE, WRITE
 
 _NOT_FOR_RUN = (
     "penstock.cli.port",

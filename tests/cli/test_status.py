@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from penstock.metrics.values import CounterValue, GaugeValue
-from penstock.observe.events.event_files import EventFiles
 from penstock.observe.events.event_json import to_line
+from penstock.observe.events.event_log import EventFiles
 from penstock.observe.events.job_events import (
     BatchProgress,
     JobEnded,

@@ -18,8 +18,8 @@ import pytest
 from penstock.cli.job_observer import JobObserver
 from penstock.cli.ui import _ShownJob
 from penstock.errors import JobDirectoryError
-from penstock.observe.events.event_files import EventFiles
 from penstock.observe.events.event_json import to_line
+from penstock.observe.events.event_log import EventFiles
 from penstock.observe.events.job_events import JobEnded, JobEvent, JobStarted, RunStarted
 from penstock.observe.ui.job_controls import JobAction
 from penstock.spark.job.job_lock import JobLock

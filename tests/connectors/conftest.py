@@ -10,7 +10,7 @@ import pytest
 from penstock.connectors.staged import StagedBytesWriter
 from penstock.errors import CallSite
 from penstock.graph.endpoints import SinkContext
-from penstock.types.information import PickledBytesTypeInfo, TypeInformation
+from penstock.types import PickledBytesTypeInfo, TypeInformation
 
 MakeContext = Callable[..., SinkContext]
 

@@ -28,7 +28,7 @@ from penstock.connectors.files.file_formats import FileFormat
 from penstock.connectors.files.staged_files import StagedFile, StagedFileWriter
 from penstock.errors import CallSite, SinkError
 from penstock.graph.endpoints import SinkContext
-from penstock.types.information import PickledBytesTypeInfo
+from penstock.types import PickledBytesTypeInfo
 from penstock.wire.atomic_file import write_verified
 
 FAILPOINTS = ("sink.manifest-written", "sink.renamed-first", "sink.committed")

@@ -42,7 +42,7 @@ from penstock.datastream.connectors.file_system import (
 )
 from penstock.errors import ArgumentError, CallSite, JobFencedError, SinkError
 from penstock.graph.endpoints import Committer, EpochNumber, SinkContext
-from penstock.types.information import PickledBytesTypeInfo, TypeInformation
+from penstock.types import PickledBytesTypeInfo, TypeInformation
 from tests.connectors.sink_epochs import staged, started
 
 COMMIT = ("sink.manifest-written", "sink.renamed-first", "sink.committed")

@@ -25,8 +25,8 @@ from penstock.connectors.files.partitions import bucket_of, division_of
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.errors import ArgumentError, GraphError, SinkError, TypeMismatchError
 from penstock.graph.endpoints import SinkContext
+from penstock.types import TypeInformation
 from penstock.types.arrow import arrow_columns, arrow_schema
-from penstock.types.information import TypeInformation
 from penstock.types.row import Row
 from penstock.types.types import Types
 from tests.connectors.conftest import MakeContext

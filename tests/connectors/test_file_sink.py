@@ -31,7 +31,7 @@ from penstock.errors import (
     TypeMismatchError,
 )
 from penstock.graph.endpoints import SinkContext
-from penstock.types.information import TypeInformation
+from penstock.types import TypeInformation
 from penstock.types.row import Row
 from penstock.types.time import Instant
 from penstock.types.types import Types

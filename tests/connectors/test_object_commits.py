@@ -29,7 +29,7 @@ from penstock.connectors.files.uploaded_files import UploadedFile, UploadedFileW
 from penstock.errors import CallSite, JobFencedError, SinkError
 from penstock.filesystem.object_path import ObjectPath
 from penstock.graph.endpoints import SinkContext
-from penstock.types.information import PickledBytesTypeInfo
+from penstock.types import PickledBytesTypeInfo
 from penstock.types.types import Types
 from tests.memory_store import MemoryStore
 

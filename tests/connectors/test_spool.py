@@ -21,7 +21,7 @@ from penstock.connectors.staged import KeptBytes, StagedBytesWriter
 from penstock.errors import SinkError
 from penstock.filesystem.stored_path import mounted
 from penstock.graph.endpoints import Sink, SinkContext
-from penstock.types.information import TypeInformation
+from penstock.types import TypeInformation
 from penstock.types.row import Row, RowKind
 from penstock.types.types import Types
 

@@ -22,8 +22,8 @@ from penstock.connectors.files import staged_files
 from penstock.connectors.files.file_formats import FileFormat
 from penstock.connectors.files.file_naming import BucketAssigner, RollingPolicy
 from penstock.connectors.files.file_sink import FileSink
+from penstock.types import TypeInformation
 from penstock.types.arrow import arrow_columns, arrow_schema
-from penstock.types.information import TypeInformation
 from penstock.types.types import Types
 from penstock.wire.row_columns import rows_of
 from tests.connectors.conftest import MakeContext

@@ -22,7 +22,7 @@ from penstock.datastream.window import EventTimeSessionWindows, TumblingEventTim
 from penstock.plan.compat.evolution import PartStatus
 from penstock.plan.physical import PhysicalPlan
 from penstock.spark.upgrade.bootstrap import Bootstrap
-from penstock.testing.answers import difference
+from penstock.testing.results import difference
 from penstock.testing.schedule import Schedule
 from tests.driver.evolving import Ranges, contents, from_the_beginning, stand_at, upgrade
 from tests.runtime.jobs import STREAMING, Splits, by_time, environment

@@ -23,7 +23,7 @@ from penstock.datastream.connectors import DataGeneratorSource
 from penstock.errors import JobDirectoryError, JobFencedError, JobLockedError, JobMismatchError
 from penstock.filesystem.object_path import ObjectPath
 from penstock.filesystem.stored_path import StoredPath
-from penstock.observe.events.event_files import CHUNK_BYTES, EventObjects
+from penstock.observe.events.event_log import CHUNK_BYTES, EventObjects
 from penstock.plan.physical import PhysicalPlan
 from penstock.spark.job import stored_lock
 from penstock.spark.job.job_directory import JobDirectory

@@ -34,7 +34,7 @@ from penstock.spark.worker.worker_memory import (
     note_ended,
     spill_directory,
 )
-from penstock.testing.memory_log import MemoryLog
+from penstock.testing.live_run import MemoryLog
 from tests.runtime.jobs import STREAMING, history_then_live, job
 
 RESTARTS = 10

@@ -7,8 +7,7 @@ from hypothesis import given
 from penstock.common import Row
 from penstock.datastream import col
 from penstock.expressions.arrow.records import ChainEvaluation
-from penstock.expressions.inlined import inlined
-from penstock.expressions.steps import ExpressionChain, SelectStep, WhereStep
+from penstock.expressions.steps import ExpressionChain, SelectStep, WhereStep, inlined
 from penstock.expressions.typing import typed
 from tests.expressions.test_paned import RECORDS, ROW, tree
 

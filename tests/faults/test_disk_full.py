@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import penstock.failpoint
-from penstock.observe.events.event_files import EventFiles
+from penstock.observe.events.event_log import EventFiles
 from penstock.observe.events.job_events import JobEnded, JobStarted, RunFinished
 from tests.faults.drivers import SECONDS
 from tests.faults.in_process import Attempts

@@ -11,7 +11,7 @@ import pytest
 
 from penstock.spark.job.observed_job import ObservedJob
 from penstock.spark.job.wanted_parallelism import ParallelismRequest, recorded_parallelism
-from penstock.spark.savepoints.offline_savepoint import take_offline
+from penstock.spark.savepoints.requested_savepoint import take_offline
 from penstock.state.savepoint import read_savepoint
 from tests.faults.in_process import Attempts
 from tests.faults.visits_job import VisitsJob

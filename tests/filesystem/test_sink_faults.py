@@ -16,9 +16,9 @@ from penstock.errors import JobFencedError, SinkError
 from penstock.filesystem.object_path import ObjectPath
 from penstock.filesystem.object_store import ObjectStore
 from penstock.filesystem.store_settings import StoreSettings
-from penstock.filesystem.stores import store_of
+from penstock.filesystem.stored_path import store_of
 from penstock.graph.endpoints import SinkContext
-from penstock.types.information import PickledBytesTypeInfo
+from penstock.types import PickledBytesTypeInfo
 from tests.filesystem.conftest import Servers, soon_again
 from tests.s3_server import Fault, FaultProxy, Request
 from tests.store_systems import SYSTEMS, StoreSystem

@@ -28,7 +28,7 @@ from penstock.state.backends.base import KeyedStateBackend
 from penstock.state.backends.hash.backend import HashBackend
 from penstock.state.log.change_log import ChangeLog
 from penstock.state.schema.entry_schema import BROADCAST_GROUP, StateKind, StateSchema
-from penstock.testing.memory_log import MemoryLog
+from penstock.testing.live_run import MemoryLog
 from penstock.types import Row
 from penstock.wire.canonical.key_groups import KeyGroups
 

@@ -13,7 +13,7 @@ from penstock.state.backends.hash.backend import HashBackend
 from penstock.state.backends.lmdb.backend import LmdbBackend
 from penstock.state.log.change_log import ChangeLog
 from penstock.state.schema.entry_schema import BROADCAST_GROUP
-from penstock.testing.memory_log import MemoryLog
+from penstock.testing.live_run import MemoryLog
 from tests.golden.content import DESCRIPTORS, GROUPS, KEYS, RULES, entries, profile, timers
 
 VERSIONS = sorted(path.parent for path in Path(__file__).parent.glob("*/head.bin"))

@@ -8,7 +8,7 @@ from penstock.common import WatermarkStrategy
 from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream.connectors import DataGeneratorSource, HybridSource
 from penstock.errors import ConfigError, GraphError
-from penstock.plan.phases.task_groups import task_groups
+from penstock.plan.phases.pipelines import task_groups
 from penstock.plan.physical import PhysicalPlan
 from tests.runtime.jobs import MIXED, STREAMING, environment
 

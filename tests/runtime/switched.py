@@ -16,9 +16,9 @@ from penstock.state.backends.base import KeyedStateBackend
 from penstock.state.backends.hash.backend import HashBackend
 from penstock.testing import Schedule
 from penstock.testing.batch_run import run_batch
-from penstock.testing.memory_log import MemoryLog
+from penstock.testing.live_run import MemoryLog
 from penstock.testing.results import InProcessSinkStage, Results
-from penstock.testing.steps import AttemptFailed
+from penstock.testing.schedule import AttemptFailed
 from penstock.wire import user_code
 from penstock.wire.frame import FrameKind, decode_records, read_header
 

@@ -18,8 +18,8 @@ from penstock.runtime.task.live_subtask import LiveSubtask
 from penstock.runtime.task.report import decode_report
 from penstock.state.backends.hash.backend import HashBackend
 from penstock.state.log.change_log import ChangeLog
-from penstock.testing.memory_log import MemoryLog
-from penstock.testing.steps import AttemptFailed, Steps
+from penstock.testing.live_run import MemoryLog
+from penstock.testing.schedule import AttemptFailed, Steps
 from penstock.wire import user_code
 from penstock.wire.elements import EndOfInput
 from penstock.wire.frame import FrameKind, decode_records, payload_of, read_header

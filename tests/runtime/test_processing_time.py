@@ -20,7 +20,7 @@ from penstock.runtime.exchange.channel_writer import ChannelWriter, FrameSequenc
 from penstock.runtime.task.live_subtask import LiveSubtask
 from penstock.runtime.task.report import decode_report
 from penstock.testing import Schedule, run_in_process
-from penstock.testing.memory_log import MemoryLog
+from penstock.testing.live_run import MemoryLog
 from penstock.wire import user_code
 from penstock.wire.frame import FrameKind, decode_records, read_header
 from tests.runtime.jobs import BATCH, MIXED, STREAMING, history_then_live, job

@@ -24,7 +24,7 @@ from penstock.state.log.blob import decode_blob, key_group_of
 from penstock.state.log.change_log import ChangeLog
 from penstock.testing import Schedule, run_in_process
 from penstock.testing import live_run as in_process
-from penstock.testing.memory_log import MemoryLog
+from penstock.testing.live_run import MemoryLog
 from penstock.wire.canonical.key_groups import KeyGroups
 from tests.runtime.jobs import MIXED, history_then_live, job
 from tests.runtime.switched import Switched

@@ -10,8 +10,7 @@ from pyspark.sql import SparkSession
 
 from penstock.datastream.connectors import NumberSequenceSource
 from penstock.inspection import read_state, read_state_names
-from penstock.spark.inspect.checkpoint_state import state_rows
-from penstock.spark.inspect.state_location import locate_state
+from penstock.spark.inspect.state_location import locate_state, state_rows
 from penstock.state.log.blob import decode_blob
 from penstock.state.schema.entry_schema import StateKind
 from penstock.state.schema.stored_form import stored_codec

@@ -19,7 +19,7 @@ from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream.connectors import CollectionSource, FileSink, HybridSource
 from penstock.datastream.window import TumblingEventTimeWindows
 from penstock.errors import PenstockError
-from penstock.observe.events.event_files import EventFiles
+from penstock.observe.events.event_log import EventFiles
 from penstock.observe.events.job_events import (
     JobEnded,
     JobEvent,

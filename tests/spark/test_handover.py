@@ -12,7 +12,7 @@ from penstock.cli.main import command_line
 from penstock.config.configuration import set_process_overrides
 from penstock.errors import JobHandedOverError
 from penstock.observe.events.listeners import LogListener, set_listeners
-from penstock.spark.job.generations import current_generation
+from penstock.spark.job.mounted_path import current_generation
 from tests.sink_systems import SINKS, SinkTarget, new_target
 from tests.spark.conftest import Environment
 from tests.spark.jobs import weighed

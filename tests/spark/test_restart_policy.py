@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from penstock.config import Configuration
-from penstock.config.restart_options import OPTIONS_OF
+from penstock.config.run_options import OPTIONS_OF
 from penstock.errors import (
     CallSite,
     ConfigError,

@@ -30,16 +30,15 @@ from penstock.datastream.connectors import (
 )
 from penstock.errors import JobFailedError, PenstockError, StateError
 from penstock.inspection import read_state, read_state_names
-from penstock.spark.inspect.checkpoint_state import reading, state_rows
 from penstock.spark.inspect.small_state import in_order, small_state
 from penstock.spark.inspect.state_diff import EntryChange, StateChange, state_differences
-from penstock.spark.inspect.state_location import locate_state
+from penstock.spark.inspect.state_location import locate_state, reading, state_rows
 from penstock.spark.worker.state_tasks import ReadFiles, split_log
 from penstock.state.log.blob import encode_blob
 from penstock.state.log.change_log import ChangeLog
 from penstock.state.replay import replay
 from penstock.state.schema.entry_schema import BROADCAST_GROUP, StateKind
-from penstock.testing.memory_log import MemoryLog
+from penstock.testing.live_run import MemoryLog
 from tests.spark.conftest import Environment
 from tests.spark.made_state import make_savepoint, of, section, write_state
 from tests.spark.waiting import committed, wait_for

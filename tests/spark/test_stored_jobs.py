@@ -29,7 +29,7 @@ from penstock.filesystem.stored_path import StoredPath
 from penstock.inspection import read_state_names
 from penstock.spark.job.mounted_path import checkpoint_path
 from penstock.spark.job.observed_job import ObservedJob
-from penstock.spark.savepoints.offline_savepoint import take_offline
+from penstock.spark.savepoints.requested_savepoint import take_offline
 from penstock.state.savepoint import read_savepoint
 from tests.s3_server import SECRET, Fault, FaultProxy, Request, s3_server, settings_of
 from tests.spark.conftest import Environment, Failures

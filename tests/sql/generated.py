@@ -15,7 +15,7 @@ from decimal import Decimal
 from typing import Any
 
 from penstock.common import Row, RowKind, Types
-from penstock.testing.duckdb_oracle import connection
+from penstock.testing.law.sql_script import connection
 
 TABLES = {
     "t": (

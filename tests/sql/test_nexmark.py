@@ -12,7 +12,8 @@ from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.connectors import CollectionSource
 from penstock.expressions.python.times import millis_of
 from penstock.sql.streams import StreamTable
-from penstock.testing import Schedule, collect, duckdb_oracle
+from penstock.testing import Schedule, collect
+from penstock.testing.law.sql_script import duckdb_rows
 from tests.sql.generated import comparable, materialized
 
 EVENTS = nexmark_events(750)
@@ -53,7 +54,7 @@ def answer(query: NexmarkQuery, mode: str) -> list[tuple[object, ...]]:
 
 
 def wanted(query: NexmarkQuery) -> list[tuple[object, ...]]:
-    found = duckdb_oracle.rows_of(query.duckdb_text, EVENTS.tables())
+    found = duckdb_rows(query.duckdb_text, EVENTS.tables())
     return sorted((tuple(map(comparable, row)) for row in found), key=repr)
 
 

@@ -32,7 +32,7 @@ from penstock.state.handles.key_context import KeyContext
 from penstock.state.handles.ttl import StateVisibility, UpdateType
 from penstock.state.handles.ttl_sweeper import TtlSweeper
 from penstock.state.log.change_log import ChangeLog
-from penstock.testing.memory_log import MemoryLog
+from penstock.testing.live_run import MemoryLog
 from penstock.wire.canonical.key_groups import KeyGroups
 
 GROUPS = KeyGroups(4)

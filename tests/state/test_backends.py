@@ -25,7 +25,7 @@ from penstock.state.backends.lmdb.backend import LmdbBackend
 from penstock.state.log.blob import key_group_of
 from penstock.state.log.change_log import ChangeLog
 from penstock.state.schema.entry_schema import BROADCAST_GROUP, StateKind, StateSchema
-from penstock.testing.memory_log import MemoryLog
+from penstock.testing.live_run import MemoryLog
 from penstock.types import Types
 from penstock.wire.canonical.key_groups import KeyGroups, subtask_of
 

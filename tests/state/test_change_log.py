@@ -13,7 +13,7 @@ from penstock.state.backends.hash.backend import HashBackend
 from penstock.state.log.blob import BLOB_BYTES, Section, encode_blob
 from penstock.state.log.change_log import ChangeLog, Head, join_blobs, split_blobs
 from penstock.state.schema.entry_schema import StateKind, StateSchema
-from penstock.testing.memory_log import MemoryLog
+from penstock.testing.live_run import MemoryLog
 from penstock.types import Types
 
 SCHEMA = StateSchema(StateKind.VALUE, Types.LONG())

@@ -33,7 +33,7 @@ from penstock.state.replay import check_blob, replay
 from penstock.state.schema.entry_schema import StateKind, StateSchema
 from penstock.state.schema.evolution import migration
 from penstock.state.schema.stored_form import stored_codec
-from penstock.testing.memory_log import MemoryLog
+from penstock.testing.live_run import MemoryLog
 from penstock.types import Row, RowKind, TypeInformation, Types
 from penstock.types.value_serializer import StoredForm
 from tests.state.test_evolution import _evolved

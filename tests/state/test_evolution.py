@@ -19,9 +19,7 @@ from penstock.errors import PenstockError, StateError, StateMigrationError
 from penstock.state.schema.entry_schema import StateKind, StateSchema
 from penstock.state.schema.evolution import migration
 from penstock.state.schema.stored_form import plain_codec
-from penstock.types import Row, RowKind, RowTypeInfo, TypeInformation, Types
-from penstock.types.basic import BASIC_RULES
-from penstock.types.information import (
+from penstock.types import (
     BasicArrayTypeInfo,
     BasicTypeInfo,
     ListTypeInfo,
@@ -29,8 +27,14 @@ from penstock.types.information import (
     ObjectArrayTypeInfo,
     PickledBytesTypeInfo,
     PrimitiveArrayTypeInfo,
+    Row,
+    RowKind,
+    RowTypeInfo,
     TupleTypeInfo,
+    TypeInformation,
+    Types,
 )
+from penstock.types.basic import BASIC_RULES
 from tests.types.random_types import TYPES, exact
 from tests.types.type_strategies import values_of
 

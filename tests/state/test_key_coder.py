@@ -23,7 +23,7 @@ from penstock.state.log.change_log import ChangeLog
 from penstock.state.schema.entry_schema import StateKind, StateSchema
 from penstock.state.schema.key_coder import ANY_KEYS, key_coder
 from penstock.testing import Schedule, run_in_process
-from penstock.testing.memory_log import MemoryLog
+from penstock.testing.live_run import MemoryLog
 from penstock.types import Row, RowKind, TypeInformation, Types
 from penstock.wire.canonical.key_bytes import MAX_KEY_BYTES, encode_key
 from tests.runtime.jobs import STREAMING, environment

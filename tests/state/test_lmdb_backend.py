@@ -11,7 +11,7 @@ from penstock.errors import StateError
 from penstock.state.backends.base import CopyUse
 from penstock.state.log.blob import decode_blob, key_group_of
 from penstock.state.schema.entry_schema import BROADCAST_GROUP, StateKind, StateSchema
-from penstock.testing.memory_log import MemoryLog
+from penstock.testing.live_run import MemoryLog
 from tests.state.lmdb_workers import GROUPS, Worker
 
 BROADCAST = StateSchema(StateKind.BROADCAST, Types.STRING(), Types.STRING())

@@ -23,7 +23,7 @@ from penstock.state.backends.lmdb.backend import LmdbBackend
 from penstock.state.log.blob import decode_blob, key_group_of
 from penstock.state.log.change_log import ChangeLog
 from penstock.state.schema.entry_schema import StateKind, StateSchema
-from penstock.testing.memory_log import MemoryLog
+from penstock.testing.live_run import MemoryLog
 from penstock.types import Types
 from tests.state.lmdb_workers import content, copy_of
 

@@ -14,8 +14,8 @@ from penstock.state.backends.lmdb import file as lmdb_file
 from penstock.state.backends.lmdb import writer as lmdb_writer
 from penstock.state.backends.lmdb.format import group_prefix
 from penstock.state.log.change_log import ChangeLog
-from penstock.testing.memory_log import MemoryLog
-from penstock.testing.steps import AttemptFailed, Steps
+from penstock.testing.live_run import MemoryLog
+from penstock.testing.schedule import AttemptFailed, Steps
 from penstock.wire.canonical.key_bytes import encode_key
 from tests.state.lmdb_workers import GROUPS, TimedWorker, copy_of, values_of
 

@@ -16,7 +16,7 @@ import pytest
 import penstock
 from penstock.state.backends.hash.backend import HashBackend
 from penstock.state.log.change_log import ChangeLog
-from penstock.testing.memory_log import MemoryLog
+from penstock.testing.live_run import MemoryLog
 from tests.state.lmdb_workers import GROUPS, VALUE, TimedWorker, copy_of, values_of
 
 # Runs in a process of its own. Arguments: directory, file of pickled logs, and then which of the

@@ -10,7 +10,7 @@ from penstock.state.backends.hash.backend import HashBackend
 from penstock.state.log.blob import Section, encode_blob
 from penstock.state.log.change_log import ChangeLog
 from penstock.state.schema.entry_schema import StateKind, StateSchema
-from penstock.testing.memory_log import MemoryLog
+from penstock.testing.live_run import MemoryLog
 from tests.state.lmdb_workers import GROUPS, MAP, VALUE, Worker, content
 
 BROADCAST = StateSchema(StateKind.BROADCAST, Types.STRING(), Types.STRING())

@@ -8,7 +8,7 @@ from penstock.common import Configuration
 from penstock.datastream import MapFunction, StreamExecutionEnvironment, ValueStateDescriptor
 from penstock.datastream.connectors import DiscardingSink
 from penstock.testing import Schedule, run_in_process, same_answer
-from penstock.testing.steps import AttemptFailed, Steps
+from penstock.testing.schedule import AttemptFailed, Steps
 
 OPENED: list[str] = []
 RECORDS = [("abc"[n % 3], n) for n in range(40)]

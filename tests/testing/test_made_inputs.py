@@ -21,7 +21,7 @@ from penstock.errors import LawError, SourceError
 from penstock.testing import check
 from penstock.testing.law.generated import CHANGES, variants
 from penstock.testing.law.own_samples import samples_of
-from penstock.testing.law.record_parts import parts_of
+from penstock.testing.law.record_texts import parts_of
 
 BOUND = 5
 

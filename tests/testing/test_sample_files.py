@@ -16,9 +16,8 @@ from penstock.datastream.connectors.postgres import PostgresSource
 from penstock.errors import ArgumentError, SourceError
 from penstock.testing import SampleRecord, check
 from penstock.testing.law.input_directory import samples_in
-from penstock.testing.law.masks import Mask
 from penstock.testing.law.record_texts import RecordTexts
-from penstock.testing.law.sample_files import write_samples
+from penstock.testing.law.sample_files import Mask, write_samples
 from penstock.wire.text import TextError
 
 ORDER = Types.ROW_NAMED(["name", "amount"], [Types.STRING(), Types.LONG()])

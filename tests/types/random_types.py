@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from penstock.types.information import PrimitiveArrayTypeInfo, RowTypeInfo, TypeInformation
+from penstock.types import PrimitiveArrayTypeInfo, RowTypeInfo, TypeInformation
 from penstock.types.row import Row
 from penstock.types.types import Types
 from tests.types.type_strategies import BASIC

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.errors import ArgumentError, SourceError, TypeMismatchError
+from penstock.types import RowTypeInfo
 from penstock.types.arrow import (
     BASIC_ARROW,
     arrow_columns,
@@ -22,7 +23,6 @@ from penstock.types.arrow import (
     type_of_arrow,
 )
 from penstock.types.basic import BASIC_RULES
-from penstock.types.information import RowTypeInfo
 from penstock.types.row import Row, row_factory
 from penstock.types.time import Instant
 from penstock.types.types import Types

@@ -19,8 +19,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.errors import ArgumentError, UnknownFieldError
+from penstock.types import BasicTypeInfo, TypeInformation, find_mismatch
 from penstock.types.basic import BASIC_RULES
-from penstock.types.information import BasicTypeInfo, TypeInformation, find_mismatch
 from penstock.types.row import Row, RowKind
 from penstock.types.time import Instant
 from penstock.types.types import Types

@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from penstock.testing import records_of
-from penstock.types.information import TypeInformation
+from penstock.types import TypeInformation
 from penstock.types.row import Row, RowKind
 from penstock.types.types import Types
 

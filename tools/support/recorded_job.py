@@ -26,8 +26,8 @@ from penstock.datastream import MapFunction, StreamExecutionEnvironment, col
 from penstock.datastream.connectors import DiscardingSink, FileSource, HybridSource
 from penstock.datastream.window import TumblingEventTimeWindows
 from penstock.errors import PenstockError
-from penstock.observe.events.event_files import DIRECTORY, LATEST
 from penstock.observe.events.event_json import from_line, to_line
+from penstock.observe.events.event_log import DIRECTORY, LATEST
 from penstock.observe.events.job_events import JobEvent, JobStarted, MicroBatch
 
 RECORDED = Path(__file__).with_name("recorded_job.jsonl")

@@ -26,8 +26,8 @@ import pyarrow.parquet as pq
 from penstock.common import Configuration, Types, WatermarkStrategy
 from penstock.datastream import StreamExecutionEnvironment, col
 from penstock.datastream.connectors import DiscardingSink, FileSource, HybridSource, Source
-from penstock.observe.events.event_files import DIRECTORY, LATEST
 from penstock.observe.events.event_json import from_line
+from penstock.observe.events.event_log import DIRECTORY, LATEST
 from penstock.observe.events.job_events import (
     JobEventBase,
     MicroBatch,

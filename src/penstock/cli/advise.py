@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json as json_module
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -12,22 +11,15 @@ from rich.console import Console
 
 from penstock.cli.failures import exit_status
 from penstock.cli.job_observer import JobObserver
+from penstock.cli.parameters import JobDir, Verbose
 from penstock.cli.progress import duration
-from penstock.cli.script import Verbose
 from penstock.errors import ArgumentError, JobDirectoryError
 from penstock.observe.events.advice import LEAST_MICRO_BATCHES, UTILIZATION, Advice, advice_for
 from penstock.observe.events.sentences import human_bytes, human_duration
 
 
 def advise(
-    job_dir: Annotated[
-        Path,
-        typer.Argument(
-            metavar="JOB_DIR",
-            show_default=False,
-            help="The checkpoint directory of the job: its execution.checkpointing.dir.",
-        ),
-    ],
+    job_dir: JobDir,
     *,
     catch_up: Annotated[
         str,

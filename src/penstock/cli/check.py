@@ -17,18 +17,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.text import Text
 
 from penstock.cli.failures import exit_status
+from penstock.cli.parameters import Definitions, ScriptArguments, ScriptPath, Verbose
 from penstock.cli.plan import NoJobError
-from penstock.cli.script import (
-    SQL_SUFFIX,
-    Definitions,
-    ScriptArguments,
-    ScriptPath,
-    Verbose,
-    parse_definitions,
-    run_script,
-    script_text,
-)
-from penstock.errors import ArgumentError, EnvironmentSetupError
+from penstock.cli.script import SQL_SUFFIX, parse_definitions, run_script, script_text, write_text
+from penstock.errors import EnvironmentSetupError
 from penstock.extras import EXTRAS
 from penstock.testing.law.effects import parse_stubs, stubbed
 from penstock.testing.law.engine import WAYS, WaysSoFar, judge
@@ -157,7 +149,7 @@ def check(  # noqa: PLR0913 - the options of a command line
             return 0
         if write_test is not None:
             text = text_of_test(script, write_test, arguments or (), verdict.disagreement)
-            _write(write_test, text)
+            write_text("--write-test", write_test, text)
             console.print(Text(f"wrote {write_test}"), soft_wrap=True)
         return _DIFFERS
 
@@ -227,13 +219,3 @@ def _silence() -> Iterator[None]:
     """Drop what functions of the program print, hundreds of times."""
     with Path(devnull).open("w", encoding="utf-8") as nothing, redirect_stdout(nothing):
         yield
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as cause:
-        raise ArgumentError(
-            f"--write-test {path} cannot be written: {cause}",
-            hint="Name a file in a directory that is there.",
-        ) from cause

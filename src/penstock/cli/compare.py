@@ -13,8 +13,9 @@ from rich.console import Console
 
 from penstock.cli.compare_page import comparison_page
 from penstock.cli.failures import exit_status
-from penstock.cli.script import Verbose, parse_definitions
-from penstock.cli.state import Json, from_json, note, show_change, show_rows
+from penstock.cli.parameters import Json, Verbose
+from penstock.cli.script import parse_definitions, write_text
+from penstock.cli.state import from_json, note, show_change, show_rows
 from penstock.spark.job.observed_job import ObservedJob
 
 COMPARE = "penstock.spark.inspect.output_diff:compare_outputs"
@@ -106,7 +107,8 @@ def compare(  # noqa: PLR0913 - the options of a command line
         )
         if page is not None:
             title = f"{dir_a or 'a'} and {dir_b or 'b'}"
-            page.write_text(comparison_page(title, list(map(_json_of, found)), apart), "utf-8")
+            text = comparison_page(title, list(map(_json_of, found)), apart)
+            write_text("--page", page, text)
         if json:
             for each in found:
                 made = {**_json_of(each), "positions": apart}

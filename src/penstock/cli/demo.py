@@ -12,8 +12,9 @@ from rich.console import Console
 
 from penstock.api.environment.program_file import importable
 from penstock.cli.failures import exit_status
+from penstock.cli.parameters import Verbose
 from penstock.cli.progress import job_progress
-from penstock.cli.script import Verbose, settings
+from penstock.cli.script import settings
 from penstock.config.configuration import set_process_overrides
 from penstock.errors import EnvironmentSetupError
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -11,8 +10,9 @@ from rich.console import Console
 from rich.text import Text
 
 from penstock.cli.failures import exit_status
+from penstock.cli.parameters import Definitions, JobDir, ScriptArguments, ScriptPath, Verbose
 from penstock.cli.plan import plan_of
-from penstock.cli.script import Definitions, ScriptArguments, ScriptPath, Verbose, settings
+from penstock.cli.script import settings
 from penstock.config.configuration import set_process_overrides
 from penstock.config.options import CHECKPOINT_DIR, TARGET
 from penstock.spark.job.outside import STOPPED, dropped, kept_outside, opened
@@ -20,14 +20,7 @@ from penstock.spark.job.outside import STOPPED, dropped, kept_outside, opened
 
 def drop(
     script: ScriptPath,
-    job_dir: Annotated[
-        Path,
-        typer.Argument(
-            metavar="JOB_DIR",
-            show_default=False,
-            help="The checkpoint directory of the job: its execution.checkpointing.dir.",
-        ),
-    ],
+    job_dir: JobDir,
     arguments: ScriptArguments = None,
     definitions: Definitions = None,
     *,

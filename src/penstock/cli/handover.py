@@ -10,16 +10,10 @@ import typer
 from rich.console import Console
 
 from penstock.cli.failures import exit_status
+from penstock.cli.parameters import Definitions, ScriptArguments, ScriptPath, Verbose
 from penstock.cli.plan import planned_by
 from penstock.cli.savepoint import dim_on
-from penstock.cli.script import (
-    Definitions,
-    ScriptArguments,
-    ScriptPath,
-    Verbose,
-    run_to_end,
-    settings,
-)
+from penstock.cli.script import run_to_end, settings
 from penstock.config.configuration import set_process_overrides
 from penstock.config.options import ADVANCE_TO, CHECKPOINT_DIR, RECOVERY_PATH, TARGET
 from penstock.errors import HandOverError

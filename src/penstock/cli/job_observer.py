@@ -9,7 +9,7 @@ from typing import Any
 from penstock.api.environment.job import CompletableFuture
 from penstock.errors import JobDirectoryError, SavepointError
 from penstock.filesystem.stored_path import JobPath
-from penstock.observe.events.event_files import EventFiles, events_in
+from penstock.observe.events.event_log import EventFiles, events_in
 from penstock.observe.events.job_view import LOST, OVER, JobView
 from penstock.observe.events.status_json import status_json
 from penstock.observe.ui.job_controls import JobAction, JobControl

@@ -16,7 +16,7 @@ from typer.completion import (  # type: ignore[attr-defined]
     get_completion_script,
 )
 
-from penstock.cli.help_words import MACHINE, OPERATE, WRITE, PlainCommand, PlainGroup
+from penstock.cli.parameters import MACHINE, OPERATE, WRITE, PlainCommand, PlainGroup
 from penstock.version import __version__
 
 
@@ -24,7 +24,6 @@ class Command(NamedTuple):
     """A command, and where it is.
 
     Attributes:
-        name: As it is typed.
         module: Below `penstock.cli`; loaded when the command is needed.
         attribute: The function in the module, or its group of commands.
         group: Heading of the help below which it stands.

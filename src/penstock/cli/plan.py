@@ -18,17 +18,11 @@ from penstock.api.environment.execution_plan import execution_plan_json
 from penstock.api.environment.job import PlanReady
 from penstock.cli.evolution import evolution_text
 from penstock.cli.failures import exit_status
-from penstock.cli.script import (
-    Definitions,
-    ScriptArguments,
-    ScriptPath,
-    Verbose,
-    run_script,
-    settings,
-)
+from penstock.cli.parameters import Definitions, ScriptArguments, ScriptPath, Verbose
+from penstock.cli.script import run_script, settings, write_text
 from penstock.config.configuration import set_process_overrides
 from penstock.config.options import TARGET, RuntimeExecutionMode
-from penstock.errors import ArgumentError, PenstockError
+from penstock.errors import PenstockError
 from penstock.observe.events.sentences import changed_function
 from penstock.observe.ui.graph_layout import layout_of
 from penstock.plan.compat.function_digest import changed_functions
@@ -220,7 +214,7 @@ def plan(  # noqa: PLR0913 - the options of a command line
         if svg is None:
             typer.echo(RENDERERS[form](planned).rstrip("\n"))
         else:
-            _write(svg, plan_svg(planned))
+            write_text("--svg", svg, plan_svg(planned))
         unnamed = describe_unnamed_state(planned)
         if unnamed is not None and planned.mode is not RuntimeExecutionMode.BATCH:
             console.print(Text(unnamed, style="yellow"), soft_wrap=True)
@@ -236,16 +230,6 @@ def _print_changes(ready: PlanReady, console: Console) -> None:
         for op in changed_functions(ready.plan, known.digests):
             text = changed_function(op.name, op.uid, known.place)
             console.print(Text(text, style="yellow"), soft_wrap=True)
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as cause:
-        raise ArgumentError(
-            f"--svg {path} cannot be written: {cause}",
-            hint="Name a file in a directory that is there.",
-        ) from cause
 
 
 def plan_of(script: Path, arguments: list[str] | None) -> PhysicalPlan:

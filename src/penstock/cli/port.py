@@ -45,7 +45,6 @@ class Remark:
     """A remark about a line.
 
     Attributes:
-        line: Its number.
         weight: Required action.
         text: The difference and the change to make.
     """
@@ -154,12 +153,7 @@ def imported_names(tree: ast.Module) -> Iterator[tuple[ast.ImportFrom, ast.alias
 
 
 def value_of(module: str, name: str) -> object:
-    """Return the counterpart of a name of one of PyFlink's modules.
-
-    Raises:
-        AttributeError: There is none.
-        PenstockError: It is for Java alone; the hint names a replacement.
-    """
+    """Return the counterpart of a name of one of PyFlink's modules."""
     return getattr(import_module(ours(module)), name)
 
 
@@ -357,8 +351,6 @@ class PortedProgram:
     """A ported program.
 
     Attributes:
-        name: Name of its file.
-        before: Its text.
         after: Its text with Penstock's modules.
         remarks: Remarks by line; none if it does not use PyFlink.
     """

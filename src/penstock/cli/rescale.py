@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
 from penstock.cli.failures import exit_status
+from penstock.cli.parameters import JobDir, Verbose
 from penstock.cli.progress import duration
 from penstock.cli.savepoint import dim_on
-from penstock.cli.script import Verbose
 from penstock.errors import JobDirectoryError
 from penstock.spark.job.awaited_answer import AnswerOfJob, Awaited
 from penstock.spark.job.observed_job import ObservedJob
@@ -33,14 +32,7 @@ _RESCALED = Awaited(
 
 
 def rescale(
-    job_dir: Annotated[
-        Path,
-        typer.Argument(
-            metavar="JOB_DIR",
-            show_default=False,
-            help="The checkpoint directory of the job: its execution.checkpointing.dir.",
-        ),
-    ],
+    job_dir: JobDir,
     *,
     parallelism: Annotated[
         int,

@@ -12,15 +12,9 @@ from rich.text import Text
 
 from penstock.api.environment.job import PlanReady
 from penstock.cli.failures import exit_status
+from penstock.cli.parameters import Definitions, ScriptArguments, ScriptPath, Verbose
 from penstock.cli.progress import job_progress
-from penstock.cli.script import (
-    Definitions,
-    ScriptArguments,
-    ScriptPath,
-    Verbose,
-    run_script,
-    settings,
-)
+from penstock.cli.script import run_script, settings
 from penstock.config.configuration import Configuration, set_process_overrides
 from penstock.config.options import LOGGING_FORMAT
 from penstock.config.reporter_options import UI_PORT

@@ -10,8 +10,9 @@ from rich.console import Console
 from rich.text import Text
 
 from penstock.cli.failures import exit_status
+from penstock.cli.parameters import ScriptArguments, ScriptPath, Verbose
 from penstock.cli.plan import NoJobError
-from penstock.cli.script import ScriptArguments, ScriptPath, Verbose, run_script
+from penstock.cli.script import run_script
 from penstock.testing.law.outcomes import CheckedProgram
 from penstock.testing.law.sample_files import SampleFiles, write_samples
 from penstock.testing.law.script import checked_programs

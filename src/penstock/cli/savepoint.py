@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from penstock.cli.failures import exit_status
+from penstock.cli.parameters import JobDir, Verbose
 from penstock.cli.progress import duration
 from penstock.observe.events.sentences import unnamed_state
 from penstock.spark.job.mounted_path import savepoint_place
@@ -21,14 +22,7 @@ from penstock.spark.savepoints.requested_savepoint import request_savepoint
 
 
 def savepoint(
-    job_dir: Annotated[
-        Path,
-        typer.Argument(
-            metavar="JOB_DIR",
-            show_default=False,
-            help="The checkpoint directory of the job: its execution.checkpointing.dir.",
-        ),
-    ],
+    job_dir: JobDir,
     target: Annotated[
         str | None,
         typer.Argument(
@@ -54,9 +48,7 @@ def savepoint(
     json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object: path, and uids that are missing.")
     ] = False,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Show whole tracebacks.")
-    ] = False,
+    verbose: Verbose = False,
 ) -> None:
     """Take a savepoint of a job and print its path.
 

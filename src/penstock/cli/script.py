@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Annotated, Any, TextIO
+from typing import Any, TextIO
 
 import typer
 from rich.console import Console
@@ -15,7 +15,7 @@ from penstock.api.environment.environment import StreamExecutionEnvironment
 from penstock.api.environment.program_file import importable, run_program
 from penstock.cli.progress import job_progress
 from penstock.config.configuration import set_process_overrides
-from penstock.errors import SqlError
+from penstock.errors import ArgumentError, SqlError
 
 
 def table_lines(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
@@ -79,51 +79,6 @@ SQL_SUFFIX = ".sql"
 SPARK_LOG_LEVEL = "spark.log.level"
 """Spark's own setting, off unless someone sets it."""
 
-ScriptPath = Annotated[
-    Path,
-    typer.Argument(
-        metavar="JOB.PY",
-        exists=True,
-        dir_okay=False,
-        readable=True,
-        show_default=False,
-        help="The program.",
-    ),
-]
-"""The program to run, as every command that runs one declares it."""
-
-ScriptArguments = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="ARGS",
-        show_default=False,
-        help="Arguments of the program; those that start with a dash follow `--`.",
-    ),
-]
-"""The arguments after the program."""
-
-Definitions = Annotated[
-    list[str] | None,
-    typer.Option(
-        "-D",
-        metavar="KEY=VALUE",
-        show_default=False,
-        help="Set an option; overrides the program. Repeatable. "
-        "`penstock config` lists the options.",
-    ),
-]
-"""Settings of the command line."""
-
-Verbose = Annotated[
-    bool,
-    typer.Option(
-        "--verbose",
-        "-v",
-        help="Show whole tracebacks and Spark's log, and progress as plain lines.",
-    ),
-]
-"""True if to show all details."""
-
 
 def parse_definitions(definitions: Sequence[str] | None) -> dict[str, str]:
     """Return `KEY=VALUE` settings by key; the last one of a key counts."""
@@ -182,3 +137,14 @@ def run_to_end(
     with job_progress(console, plain=verbose, shows_metrics=verbose):
         run_script(script, arguments)
     return 0
+
+
+def write_text(option: str, path: Path, text: str) -> None:
+    """Write the file that an option names."""
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as cause:
+        raise ArgumentError(
+            f"{option} {path} cannot be written: {cause}",
+            hint="Name a file in a directory that is there.",
+        ) from cause

@@ -13,15 +13,9 @@ from rich.text import Text
 from penstock.api.environment.job import PlanReady
 from penstock.cli.evolution import history_lines
 from penstock.cli.failures import exit_status
+from penstock.cli.parameters import Definitions, ScriptArguments, ScriptPath, Verbose
 from penstock.cli.plan import planned_by
-from penstock.cli.script import (
-    Definitions,
-    ScriptArguments,
-    ScriptPath,
-    Verbose,
-    run_to_end,
-    settings,
-)
+from penstock.cli.script import run_to_end, settings
 from penstock.config.configuration import set_process_overrides
 from penstock.config.options import CHECKPOINT_DIR, EVOLUTION, RECOVERY_PATH, SHADOW, TARGET
 from penstock.spark.upgrade.shadow import ShadowBeginning, begin_shadow

@@ -17,15 +17,9 @@ from rich.text import Text
 from penstock.api.environment.environment import StreamExecutionEnvironment
 from penstock.api.environment.program_file import importable
 from penstock.cli.failures import error_text, exit_status
+from penstock.cli.parameters import Definitions, Verbose
 from penstock.cli.progress import job_progress
-from penstock.cli.script import (
-    Definitions,
-    Verbose,
-    print_results,
-    run_script,
-    script_text,
-    settings,
-)
+from penstock.cli.script import print_results, run_script, script_text, settings
 from penstock.config.configuration import set_process_overrides
 from penstock.errors import PenstockError
 
@@ -96,14 +90,7 @@ _WORDS = (
 
 
 class SqlShell:
-    """A session with a person.
-
-    Args:
-        environment: Runs the statements.
-        console: Gets messages and progress.
-        out: Gets results; None is standard output.
-        verbose: True if progress is plain lines.
-    """
+    """A session with a person."""
 
     def __init__(
         self,

@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from penstock.cli.failures import exit_status
-from penstock.cli.help_words import PlainCommand, PlainGroup
+from penstock.cli.parameters import JobDir, Json, PlainCommand, PlainGroup, Verbose
 from penstock.cli.script import settings
 from penstock.config.configuration import set_process_overrides
 
@@ -59,10 +59,6 @@ Uid = Annotated[
 StateName = Annotated[
     str | None, typer.Argument(metavar="NAME", show_default=False, help="The name of its state.")
 ]
-Verbose = Annotated[
-    bool, typer.Option("--verbose", "-v", help="Show whole tracebacks and Spark's log.")
-]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")]
 
 
 @state_app.command(
@@ -133,12 +129,7 @@ def show(
     "drop", cls=PlainCommand, epilog="Example: penstock state drop /checkpoints/visits --yes"
 )
 def drop(
-    job_dir: Annotated[
-        Path,
-        typer.Argument(
-            metavar="JOB_DIR", show_default=False, help="The checkpoint directory of a job."
-        ),
-    ],
+    job_dir: JobDir,
     *,
     yes: Annotated[
         bool, typer.Option("--yes", help="Remove it; without this it is only listed.")
@@ -213,10 +204,7 @@ class _Wanted:
     """Selection of the entries to show.
 
     Attributes:
-        path: Checkpoint directory or savepoint.
-        name: Name of the state.
         key: The only key, None for all.
-        limit: Greatest number of entries.
     """
 
     path: Path

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json as json_module
 import time
 from datetime import timedelta
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -16,6 +15,7 @@ from rich.text import Text
 
 from penstock.cli.failures import exit_status
 from penstock.cli.job_observer import JobObserver
+from penstock.cli.parameters import JobDir, Verbose
 from penstock.cli.progress import duration
 from penstock.observe.events.job_view import LOST, OVER
 from penstock.observe.events.sentences import human_bytes, human_duration, instant, rate, records
@@ -192,16 +192,6 @@ FAILED_STATUS, BEHIND_STATUS = 1, 2
 """Exit statuses: the job has failed or its driver was killed; it is behind more than allowed."""
 
 _PIPE_WIDTH = 220
-
-JobDir = Annotated[
-    Path,
-    typer.Argument(
-        metavar="JOB_DIR",
-        show_default=False,
-        help="The checkpoint directory of the job: its execution.checkpointing.dir.",
-    ),
-]
-Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show whole tracebacks.")]
 
 
 def status(

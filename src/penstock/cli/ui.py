@@ -12,8 +12,8 @@ from rich.console import Console
 
 from penstock.cli.failures import exit_status
 from penstock.cli.job_observer import JobObserver, JobRequests
+from penstock.cli.parameters import JobDir, Verbose
 from penstock.cli.run import RUN_PORT
-from penstock.cli.status import JobDir, Verbose
 from penstock.observe.events.job_view import LOST, OVER, JobView
 from penstock.observe.ui.access import own_names
 from penstock.observe.ui.job_controls import JobControls

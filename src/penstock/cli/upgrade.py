@@ -12,15 +12,9 @@ from rich.text import Text
 from penstock.api.environment.job import PlanReady
 from penstock.cli.evolution import evolution_text
 from penstock.cli.failures import exit_status
+from penstock.cli.parameters import Definitions, ScriptArguments, ScriptPath, Verbose
 from penstock.cli.plan import planned_by
-from penstock.cli.script import (
-    Definitions,
-    ScriptArguments,
-    ScriptPath,
-    Verbose,
-    run_to_end,
-    settings,
-)
+from penstock.cli.script import run_to_end, settings
 from penstock.config.configuration import set_process_overrides
 from penstock.config.options import CHECKPOINT_DIR, EVOLUTION, EVOLUTION_JOB, JOB_NAME, TARGET
 from penstock.errors import EvolutionError

@@ -31,7 +31,7 @@ from penstock.connectors.rows.serialization import (
     SimpleStringSchema,
 )
 from penstock.types import Duration, Instant, Row, RowKind, Time, TypeInformation, Types
-from penstock.types.type_serializer import TypeSerializer
+from penstock.types.value_serializer import TypeSerializer
 
 __all__ = [
     "ByteArraySchema",

@@ -1,5 +1,5 @@
 """The names of `pyflink.common.serializer`."""
 
-from penstock.types.type_serializer import TypeSerializer
+from penstock.types.value_serializer import TypeSerializer
 
 __all__ = ["TypeSerializer"]

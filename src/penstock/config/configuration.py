@@ -31,9 +31,8 @@ from penstock.config.parse import (
     parse_str,
     to_text,
 )
-from penstock.errors import ConfigError
+from penstock.errors import HIDDEN, ConfigError
 
-HIDDEN = "******"
 """Text in place of a secret."""
 
 _SECRET_WORDS = (

@@ -18,7 +18,6 @@ class Limit(Generic[T_contra]):
 
     Attributes:
         requirement: Completes "the value …": `must be 1 or more`.
-        holds: Whether a value meets the requirement.
     """
 
     requirement: str

@@ -10,16 +10,14 @@ from penstock.config.accepted_options import ACCEPTED_OPTIONS, ACCEPTED_PREFIXES
 from penstock.config.option import NOT_BLANK, ConfigOption, Limit, Rule, between, one_of
 from penstock.config.parse import BOOLEAN, DURATION, INTEGER, MEMORY, STRING, Parser, parse_enum
 from penstock.config.reporter_options import REPORTER_OPTIONS, UI_OPTIONS
-from penstock.config.restart_options import (
-    EXPONENTIAL_INITIAL,
-    EXPONENTIAL_MAXIMUM,
-    RESTART_OPTIONS,
-)
 from penstock.config.run_options import (
     BACKLOG_OPTIONS,
     BATCH_OPTIONS,
+    EXPONENTIAL_INITIAL,
+    EXPONENTIAL_MAXIMUM,
     LIVE_OPTIONS,
     PYTHON_OPTIONS,
+    RESTART_OPTIONS,
     TIME_OPTIONS,
 )
 

@@ -31,7 +31,6 @@ class Parser(Generic[T_co]):
     """Turns the text form of an option into its value.
 
     Attributes:
-        type_name: Name of the type on the reference page.
         read: Returns the value; raises `ConfigError` for other text.
     """
 

@@ -26,8 +26,7 @@ from penstock.connectors.staged import PickledFileWriter
 from penstock.errors import SourceError
 from penstock.filesystem.stored_path import JobPath
 from penstock.graph.endpoints import Committer, Sink, SinkContext, SinkWriter, Source, SplitSource
-from penstock.types import Types
-from penstock.types.information import TypeInformation
+from penstock.types import TypeInformation, Types
 from penstock.types.record_form import record_form
 from penstock.wire.atomic_file import write_atomically
 from penstock.wire.elements import MIN_TIMESTAMP
@@ -201,7 +200,6 @@ class CacheFile:
 
     Attributes:
         subtask: Index of the task that wrote it.
-        record_count: Number of its records.
         offsets: Offset of each block.
     """
 
@@ -234,11 +232,7 @@ class CacheSink(Sink):
     kind: ClassVar[str] = "cache"
 
     def beside(self, directory: str) -> Sink:
-        """Return the sink itself: no other job has what it writes.
-
-        Args:
-            directory: Is not needed.
-        """
+        """Return the sink itself: no other job has what it writes."""
         del directory
         return self
 

@@ -8,9 +8,6 @@ from typing import Any
 
 from penstock.errors import ArgumentError
 
-HIDDEN = "******"
-"""Text in place of a secret of a client."""
-
 _abandoned: list[Any] = []
 
 

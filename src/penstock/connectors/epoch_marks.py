@@ -62,11 +62,7 @@ def own_directory(system: str, context: SinkContext) -> Path:
 
 
 class EpochFile:
-    """`epoch.json` of one sink.
-
-    Attributes:
-        path: Where it is.
-    """
+    """`epoch.json` of one sink."""
 
     def __init__(
         self, directory: Path, context: SinkContext, unknown: str = "which epochs are visible"
@@ -104,7 +100,6 @@ class EpochMark:
 
     Attributes:
         number: Its number among those of the sink, from 1.
-        epoch: Its name.
     """
 
     number: int

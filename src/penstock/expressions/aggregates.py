@@ -138,7 +138,6 @@ class Aggregate:
     """Parts and result of an aggregate.
 
     Attributes:
-        parts: Parts that it keeps per key.
         result: From the parts, to the result; expressions without types. If it has derived parts, of those.
         derived: Parts that are made of the only one of `parts`, a tally: sums over its different values. They are kept where
             the tally is kept value by value, and made of a change of that.

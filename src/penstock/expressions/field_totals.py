@@ -31,7 +31,6 @@ class FieldTotal:
     """The `sum`, `min` or `max` of rows of two fields, a key and a value.
 
     Attributes:
-        key: Name of the field of keys.
         field: Name of the aggregated field.
         how: `sum`, `min` or `max`.
     """

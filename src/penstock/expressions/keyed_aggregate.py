@@ -171,18 +171,8 @@ def keyed_aggregate(
 ) -> tuple[ExpressionChain, KeyedAggregate]:
     """Return the selection of the parts of a record, and what merges parts.
 
-    Args:
-        records: Type of the records.
-        keys: Columns of the key.
-        aggregates: Name to aggregate.
-        bounds: Name to bound of the window.
-        bound_type: Type of these.
-        is_weighted: Whether records have weights; else they are added only.
-        keeps_values: Whether tallies are kept value by value, and results are emitted as changes.
-
-    Raises:
-        ArgumentError: An aggregate does not take values of its argument's type.
-        UnknownFieldError: There is no such column; it names the near ones.
+    Records that are not weighted are added only.
+    With `keeps_values`, tallies are kept value by value, and results are emitted as changes.
     """
     made = _Parts(records, is_weighted=is_weighted, keeps_values=keeps_values)
     results: dict[str, Expression] = {}

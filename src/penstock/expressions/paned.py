@@ -18,10 +18,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from penstock.expressions.inlined import chosen, if_kept, kept_by
 from penstock.expressions.keyed_aggregate import KeyedAggregate
 from penstock.expressions.kinds import BOOLEAN, LONG, WHOLE, name_of
-from penstock.expressions.steps import ExpressionChain, SelectStep, WhereStep
+from penstock.expressions.steps import (
+    ExpressionChain,
+    SelectStep,
+    WhereStep,
+    chosen,
+    if_kept,
+    kept_by,
+)
 from penstock.expressions.tree import Call, Expression, Field, Literal
 from penstock.expressions.typing import RecordType, typed
 from penstock.types.base import TypeInformation

@@ -22,7 +22,6 @@ class RowValues:
     It is pickled as its expressions.
 
     Attributes:
-        scalars: The expressions.
         of: Returns the list of their values, given the list of the values of a row.
     """
 
@@ -43,7 +42,6 @@ class RowCondition:
     It is pickled as its expression.
 
     Attributes:
-        condition: The expression.
         holds: Returns whether it is true, given the list of the values of a row.
     """
 
@@ -60,11 +58,7 @@ class RowCondition:
 
 
 def value_of(scalar: Expression) -> Any:
-    """Return the value of an expression that reads no column.
-
-    Raises:
-        ExpressionError: It has none.
-    """
+    """Return the value of an expression that reads no column."""
     return RowValues((scalar,)).of(())[0]
 
 

@@ -140,11 +140,7 @@ _FOLDER = "hdi_isfolder"
 
 @dataclass(frozen=True)
 class AzureStore(ObjectStore):
-    """A store of Azure; see `ObjectStore`. Picklable, and has a client per process.
-
-    Attributes:
-        settings: Logins.
-    """
+    """A store of Azure; see `ObjectStore`. Picklable, and has a client per process."""
 
     settings: AzureSettings = AzureSettings()  # noqa: RUF009 - a frozen value
 

@@ -157,11 +157,7 @@ _Source = tuple[str, int]
 
 @dataclass(frozen=True)
 class GoogleStore(ObjectStore):
-    """A store of Google; see `ObjectStore`. Picklable, and has a client per process.
-
-    Attributes:
-        settings: Address and login.
-    """
+    """A store of Google; see `ObjectStore`. Picklable, and has a client per process."""
 
     settings: GoogleSettings = GoogleSettings()  # noqa: RUF009 - a frozen value
 

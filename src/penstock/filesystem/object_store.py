@@ -24,11 +24,7 @@ from penstock.filesystem.object_path import AZURE, GOOGLE, S3, ObjectPath
 
 
 def check_installed(scheme: str, user: str) -> None:
-    """Check that the library of a store can be imported, without importing it.
-
-    Raises:
-        MissingConnectorError: It cannot.
-    """
+    """Check that the library of a store can be imported, without importing it."""
     EXTRAS[_EXTRA_OF[scheme]].check_installed(user)
 
 
@@ -47,8 +43,7 @@ AT_ONCE = 8
 def create_once(create: Callable[[str], None], is_by: Callable[[str], bool]) -> None:
     """Create an object, whose metadata names its writer: a request that is sent again may meet its own object.
 
-    Raises:
-        OSError: It was not created; FileExistsError if there is one of another writer.
+    `FileExistsError` if there is one of another writer.
     """
     writer = uuid4().hex
     try:
@@ -59,11 +54,7 @@ def create_once(create: Callable[[str], None], is_by: Callable[[str], bool]) -> 
 
 
 def delete_each(paths: Iterable[ObjectPath], delete: Callable[[ObjectPath], None]) -> None:
-    """Delete objects, several at a time, in no order.
-
-    Raises:
-        OSError: One could not be deleted.
-    """
+    """Delete objects, several at a time, in no order."""
     every = list(paths)
     if len(every) == 1:
         delete(every[0])
@@ -90,7 +81,6 @@ class UploadPart:
     """A part that the store has.
 
     Attributes:
-        number: Its number, from 1.
         etag: The store's tag of its bytes.
         crc32: Its checksum, as the store has it: big-endian, in base64.
     """
@@ -140,10 +130,7 @@ class ObjectStore(ABC):
         """Write an object unless there is one of that name.
 
         A call whose answer was lost finds out whether it was the one that succeeded.
-
-        Raises:
-            FileExistsError: Another call made such an object; it is unchanged.
-            OSError: The store refused, or cannot be reached.
+        `FileExistsError` if another call made such an object, which is unchanged.
         """
 
     @abstractmethod
@@ -160,12 +147,7 @@ class ObjectStore(ABC):
 
     @abstractmethod
     def complete_upload(self, upload: Upload, parts: Sequence[UploadPart]) -> None:
-        """Make an object of its parts.
-
-        Raises:
-            FileNotFoundError: The upload was aborted, or it was completed before.
-            OSError: The store refused, or cannot be reached.
-        """
+        """Make an object of its parts; `FileNotFoundError` if the upload was aborted or completed before."""
 
     @abstractmethod
     def abort_upload(self, upload: Upload) -> None:

@@ -116,11 +116,7 @@ _MOST_DELETED = 1_000
 
 @dataclass(frozen=True)
 class S3Store(ObjectStore):
-    """A store of S3; see `ObjectStore`. Picklable, and has a client per process.
-
-    Attributes:
-        settings: Address and login.
-    """
+    """A store of S3; see `ObjectStore`. Picklable, and has a client per process."""
 
     settings: S3Settings = S3Settings()  # noqa: RUF009 - a frozen value
 

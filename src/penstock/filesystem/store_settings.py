@@ -7,7 +7,8 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-_HIDDEN = "******"
+from penstock.errors import HIDDEN, masked
+
 _S3_SECRETS = ("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
 
 
@@ -18,10 +19,8 @@ class S3Settings:
     Texts of Penstock never contain the login.
 
     Attributes:
-        access_key: Id of the key.
         session_token: Token of a login that ends.
         endpoint: URL of a server that speaks the protocol of S3.
-        region: Region of the buckets.
         is_path_style: Whether the bucket is in the path of requests, and not in the name of the host.
     """
 
@@ -33,15 +32,13 @@ class S3Settings:
     is_path_style: bool = False
 
     def __repr__(self) -> str:
-        login = "" if self.secret_key is None else f", login={_HIDDEN}"
+        login = "" if self.secret_key is None else f", login={HIDDEN}"
         return f"S3Settings(endpoint={self.endpoint!r}, region={self.region!r}{login})"
 
     def masked(self, text: str) -> str:
         """Return a text in which no secret is left."""
         known = (self.secret_key, self.session_token, *map(os.environ.get, _S3_SECRETS))
-        for secret in filter(None, known):
-            text = text.replace(secret, _HIDDEN)
-        return text
+        return masked(text, filter(None, known))
 
 
 def settings_of_hadoop(option: Callable[[str], str | None]) -> S3Settings:
@@ -78,7 +75,6 @@ class AzureLogin:
     """Login at an account.
 
     Attributes:
-        key: Key of the account.
         sas: Signature of a shared access.
         endpoint: URL of its blobs; None is that of the account's host.
     """
@@ -117,9 +113,7 @@ class AzureSettings:
         """Return a text in which no secret is left."""
         logins = [*(login for _, login in self.logins), _of_connection("")]
         known = [*(login.key for login in logins), *(login.sas for login in logins)]
-        for secret in filter(None, (*known, *map(os.environ.get, _SECRET_VARIABLES))):
-            text = text.replace(secret, _HIDDEN)
-        return text
+        return masked(text, filter(None, (*known, *map(os.environ.get, _SECRET_VARIABLES))))
 
 
 def azure_settings_of_hadoop(options: Mapping[str, str]) -> AzureSettings:
@@ -188,12 +182,7 @@ def google_settings_of_hadoop(option: Callable[[str], str | None]) -> GoogleSett
 
 @dataclass(frozen=True, slots=True)
 class StoreSettings:
-    """Addresses and logins. Missing ones come from the environment of each process.
-
-    Attributes:
-        s3: Settings of S3.
-        google: Settings of Google Cloud Storage.
-    """
+    """Addresses and logins. Missing ones come from the environment of each process."""
 
     s3: S3Settings = S3Settings()
     azure: AzureSettings = AzureSettings()

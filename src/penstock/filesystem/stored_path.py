@@ -8,14 +8,18 @@ directory is there while it has objects, so making one has no effect.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from penstock.filesystem.object_path import ObjectPath
+from penstock.filesystem.azure_store import AzureStore
+from penstock.filesystem.google_store import GoogleStore
+from penstock.filesystem.object_path import AZURE, GOOGLE, S3, ObjectPath
 from penstock.filesystem.object_store import ObjectStore, Upload, UploadPart
+from penstock.filesystem.s3_store import S3Store
+from penstock.filesystem.store_settings import StoreSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +125,6 @@ class UploadFile(io.RawIOBase):
     """Sends what is written to it. At most one part is in memory.
 
     Attributes:
-        upload: The upload.
         parts: The parts that the store has.
     """
 
@@ -277,3 +280,15 @@ def open_object(store: ObjectStore, path: ObjectPath) -> io.BufferedReader:
     if size is None:
         raise FileNotFoundError(2, "there is no such object", str(path))
     return io.BufferedReader(ObjectReader(store, path, size), READ_BYTES)
+
+
+_STORES: dict[str, Callable[[StoreSettings], ObjectStore]] = {
+    S3: lambda settings: S3Store(settings.s3),
+    GOOGLE: lambda settings: GoogleStore(settings.google),
+    AZURE: lambda settings: AzureStore(settings.azure),
+}
+
+
+def store_of(path: ObjectPath, settings: StoreSettings | None = None) -> ObjectStore:
+    """Return the store that has a path."""
+    return _STORES[path.scheme](settings or StoreSettings())

@@ -16,14 +16,13 @@ from penstock.graph.log_source import LogSource, WrappedLog
 from penstock.graph.log_values import LogSplit
 from penstock.graph.source import PositionedSource, Source, SplitKey
 from penstock.graph.split_source import SplitSource
-from penstock.types.information import TypeInformation
+from penstock.types import TypeInformation
 
 
 class Cut(NamedTuple):
     """End of the backlog of a split.
 
     Attributes:
-        start: Start of the split.
         at: Its first position that is not backlog.
         end: Its end; None is unbounded.
         name: Its id, if the source names its splits.

@@ -25,7 +25,7 @@ from penstock.graph.log_source import LogSource
 from penstock.graph.log_values import KeptOutside, LogBatch, LogSnapshot, LogSplit
 from penstock.graph.source import Source
 from penstock.graph.split_source import SplitSource
-from penstock.types.information import TypeInformation
+from penstock.types import TypeInformation
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -162,11 +162,7 @@ class SinkWriter(ABC):
 
 @runtime_checkable
 class FileCommittable(Protocol):
-    """A committable that becomes a file, or an object of a store.
-
-    Attributes:
-        byte_count: Size of the file.
-    """
+    """A committable that becomes a file, or an object of a store."""
 
     byte_count: int
 

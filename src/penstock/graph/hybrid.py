@@ -24,7 +24,7 @@ from penstock.graph.log_source import LogSource
 from penstock.graph.log_values import LogBatch, LogSplit
 from penstock.graph.source import PositionedSource, Source
 from penstock.graph.source_switch import Factory, SwitchColumns, SwitchedSource
-from penstock.types.information import TypeInformation
+from penstock.types import TypeInformation
 
 _END = BacklogEnd(is_snapshot=True)
 

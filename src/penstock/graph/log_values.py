@@ -117,11 +117,7 @@ class Wrong(Exception):  # noqa: N818 - it is no error of ours: its catcher make
 
 
 def exact_splits(found: list[Any]) -> dict[str, LogSplit]:
-    """Return splits by id, with Python's integers.
-
-    Raises:
-        Wrong: One is no split, or two are the same.
-    """
+    """Return splits by id, with Python's integers."""
     splits = {split.id: split for split in map(_exact_split, found)}
     if len(splits) < len(found):
         raise Wrong(f"returned a split twice: {short(found)}", "Return each split once.")

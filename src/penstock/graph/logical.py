@@ -25,7 +25,7 @@ from penstock.program.operators import SINK
 from penstock.program.timestamps import TimestampSpec
 from penstock.program.traverse import reachable
 from penstock.program.window_operation import WindowSpec
-from penstock.types.information import TypeInformation
+from penstock.types import TypeInformation
 
 
 class Chaining(Enum):

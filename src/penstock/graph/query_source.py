@@ -10,7 +10,7 @@ from penstock.expressions.steps import ExpressionChain
 from penstock.graph.dataset import Dataset
 from penstock.graph.source import Source
 from penstock.relation.tree import Relation, Scan, relations_of
-from penstock.types.information import TypeInformation
+from penstock.types import TypeInformation
 from penstock.types.records import RowTypeInfo
 
 
@@ -84,11 +84,7 @@ class WholeQuery:
 
 @dataclass(frozen=True, slots=True)
 class QuerySource(Source):
-    """The rows that Spark SQL computes of other sources, in a batch run.
-
-    Attributes:
-        query: The computed query.
-    """
+    """The rows that Spark SQL computes of other sources, in a batch run."""
 
     kind: ClassVar[str] = "query"
     makes_records_anew: ClassVar[bool] = True

@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 from penstock.errors import PenstockError, SourceError
 from penstock.graph.dataset import Dataset
 from penstock.observe.notebook.card import Card, ShownAsCard
-from penstock.types.information import TypeInformation
+from penstock.types import TypeInformation
 from penstock.user_failure import failure_as, raise_interrupt
 
 _READING = frozenset({"read", "read_snapshot", "read_timestamped"})

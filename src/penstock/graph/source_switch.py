@@ -18,7 +18,7 @@ from penstock.errors import ArgumentError, CallSite, SourceError
 from penstock.graph.dataset import Dataset
 from penstock.graph.log_source import LogSource, WrappedLog
 from penstock.graph.source import Batch, PositionedSource, Source, SplitKey
-from penstock.types.information import TypeInformation
+from penstock.types import TypeInformation
 from penstock.types.time import Instant
 from penstock.user_failure import failing_as
 
@@ -119,7 +119,6 @@ class SwitchedSource(WrappedLog):
     """A log that a factory makes at a switch. It is not read before.
 
     Attributes:
-        factory: Makes the source.
         switch_columns: Columns that the factory needs.
         type_info: Type of the records: that of the parts before.
         decided: The source, None before the switch.

@@ -105,12 +105,7 @@ class HistogramValue:
 
 @dataclass(frozen=True, slots=True)
 class LatestValues(HistogramValue):
-    """A histogram of the latest numbers only.
-
-    Attributes:
-        numbers: The numbers, the latest one last.
-        most: The greatest number of them.
-    """
+    """A histogram of the latest numbers only."""
 
     numbers: tuple[int, ...] = ()
     most: int = 1

@@ -91,8 +91,6 @@ class JobProfile:
 
     Attributes:
         wall_seconds: From submission to the last commit.
-        job_seconds: Time of Spark jobs.
-        commit_seconds: Time of commits of sinks.
         slots: Tasks that can run at a time.
         spent: Times by place, then in the order in which records pass the sections.
     """

@@ -17,7 +17,6 @@ class CommitCost:
     """Cost of the commits of one sink.
 
     Attributes:
-        commits: Their number.
         nanoseconds: Their duration in the driver.
         files: Files that became visible; None if the sink has none.
         size_bytes: Their size; None if the sink does not report it.

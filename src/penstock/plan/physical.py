@@ -17,7 +17,7 @@ from penstock.program.channel import ChannelSpec
 from penstock.program.fold import FoldPlan
 from penstock.program.level import Copies, OperatorSpec
 from penstock.program.run_settings import LatencyGranularity, RunKind
-from penstock.types.information import TypeInformation
+from penstock.types import TypeInformation
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +51,10 @@ class PlanOptions:
     """The options of the planner.
 
     Attributes:
-        mode: Requested runtime mode.
         mode_from: Layer of the configuration that decided the mode.
         backlog_as_batch: `execution.history` is `batch`, or `execution.checkpointing.interval-during-backlog` 0.
         chaining: Operators may be chained.
         default_parallelism: Number of subtasks of an operator without one of its own.
-        parallelism: Number of subtasks of a level.
         parallelism_is_set: The program or its configuration sets it.
         force_timestamps: `pipeline.force-timestamp-support`.
         auto_watermarks: `pipeline.auto-watermark-interval` is not 0.
@@ -123,7 +121,6 @@ class Decision:
 
     Attributes:
         subject: The job, a run, or the name of a node.
-        choice: The chosen alternative.
         reason: The reason, in a sentence that a user can act on.
     """
 
@@ -158,7 +155,6 @@ class SinkPlan:
     Attributes:
         index: Position among the sinks; the target of its channels.
         uid: Stable identity, safe in a file name.
-        type_info: Type of the records it receives.
     """
 
     index: int
@@ -285,7 +281,6 @@ class PlannedFirstRows:
 
     Attributes:
         run: Index of the run, a batch run.
-        operator: Id of the operator of first rows.
         keys: Positions of the columns of the key in its rows.
         timestamps: Id of the operator before it that assigns timestamps of a column; None if there is none.
         expressions: Id of the operator of expressions behind that one, whose results it reads; None if there is none, or

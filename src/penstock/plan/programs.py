@@ -16,7 +16,7 @@ from penstock.program.channel import ChannelSpec, WatermarkGroup
 from penstock.program.level import LevelProgram, SourceType
 from penstock.program.routing import live_routes
 from penstock.program.run_settings import LatencySpec, RunKind, RunSettings, source_of
-from penstock.types.information import TypeInformation
+from penstock.types import TypeInformation
 
 
 def programs_of(

@@ -9,7 +9,7 @@ from typing import Any
 
 from penstock.errors import CallSite
 from penstock.program.fold import ChannelFold
-from penstock.types.information import TypeInformation
+from penstock.types import TypeInformation
 
 
 class StreamPartitioner(Enum):
@@ -99,7 +99,6 @@ class ChannelSpec:
         target_operator: Id of the reading operator; for sinks, the index of the sink.
         partitioner: Chooses the subtask that receives a record.
         key_selector: For HASH and CUSTOM.
-        origin: The user's line that created the edge.
         sources: Ids of the sources whose records can arrive here.
         target_input: Index of the operator's input that it feeds.
         subtasks: Number of subtasks that receive: the first ones; None is all.

@@ -22,7 +22,7 @@ from penstock.errors import CallSite
 from penstock.expressions.field_totals import FieldTotal
 from penstock.program.operator_kind import Emit
 from penstock.program.windows import RegularWindows
-from penstock.types.information import TypeInformation
+from penstock.types import TypeInformation
 
 
 class Place(Enum):
@@ -120,11 +120,9 @@ class ChannelFold:
     """The sender's part in the fold of a channel's reader.
 
     Attributes:
-        fold: The fold of the reader.
         folds: Whether the sender folds records; otherwise it sends each record with its key.
         name: Name of the reader, for messages.
         uid: uid of the reader, for metrics.
-        origin: The user's line that created the reader.
         memory_bytes: Memory of the sender's accumulators in one task.
         panes: The shape of the reader's windows, if they are at regular distances.
         session_gap_ms: The gap of the reader's sessions, if it is the same for all records.

@@ -55,7 +55,6 @@ class BatchSpec:
 
     Attributes:
         form: Makes the argument of the function of a `pyarrow.RecordBatch`.
-        size: Most records of a call.
         max_wait_ms: Longest time for which a record waits for others while more arrive; None sets no limit.
         is_fixed: Whether every call gets `size` rows: the last one is repeated, and its results are dropped.
         is_row_for_row: Whether the function returns one row per row, which has the timestamp of its record.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NamedTuple
 
-from penstock.types.information import TypeInformation
+from penstock.types import TypeInformation
 from penstock.types.row import Row
 
 
@@ -58,7 +58,6 @@ class JoinSpec:
     """One regular join.
 
     Attributes:
-        kind: Rows that it emits.
         record_types: Type of the records of the left and the right side.
         ttl_ms: Time in milliseconds after the last change of a row at which it expires; None keeps
             rows for ever.

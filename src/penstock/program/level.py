@@ -90,14 +90,11 @@ class OperatorSpec:
         kind: Its row in the catalogue of operators.
         function: The user's function or object.
         method: Name of the method to call on `function`; None calls it directly.
-        origin: The user's line that created the operator.
-        input_count: Number of inputs that it distinguishes.
         input_types: Per input the type of its records, if serializers of the program write them; None pickles them.
         key_selectors: Value to key, per input, for keyed kinds; None for an input without
             a key.
         result_type: Type that the results are coerced to; None does not coerce.
         chained_to: Ids of the operators of the same level that read the output.
-        channels: Ids of the channels that read the output.
         side_outputs: Readers of values with an output tag; values of other tags are dropped.
         parallelism: Number of subtasks; None is that of the run.
         broadcast_states: Names of the states of a broadcast input.
@@ -181,12 +178,7 @@ class OperatorSpec:
 
 @dataclass(frozen=True, slots=True)
 class SourceType:
-    """The declared type of a source whose records must be coerced.
-
-    Attributes:
-        type_info: The declared type.
-        origin: The user's line that created the source.
-    """
+    """The declared type of a source whose records must be coerced."""
 
     name: str
     type_info: TypeInformation
@@ -223,7 +215,6 @@ class LevelProgram:
             0 only.
         untimed_sources: Sources whose timestamps are dropped; level 0 only.
         source_copies: Source id to the copies that its readers get; level 0 only.
-        local_channels: Channels between operators of this level.
         computed_sources: Source id to the results that Spark SQL makes of it; level 0 only.
         is_local: In a batch run each key arrives once, and nothing depends on which task gets it: so that may be the task of level
             0 that has it.

@@ -12,7 +12,7 @@ from penstock.program.fold import Fold
 from penstock.program.level import OperatorSpec
 from penstock.program.operators import KEYED_AGGREGATE
 from penstock.program.window_operation import WindowContents, WindowSpec
-from penstock.types.information import TypeInformation
+from penstock.types import TypeInformation
 from penstock.user_failure import raise_interrupt
 
 

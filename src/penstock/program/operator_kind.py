@@ -125,16 +125,12 @@ class OperatorKind:
         name: Unique name. It must not change: fingerprints and generated uids contain it.
         implementation: Module and class that runs it, `package.module:Class`. None is no operator:
             the node routes records, or is a source or a sink.
-        inputs: How many inputs it distinguishes.
         is_keyed: Whether it uses the key of an input that has one.
         is_own: Whether the user wrote the operator, not only its function.
-        time: How it uses timestamps.
         keeps: Whether it stores emitted values.
         keeps_at_end: The same, if it emits once, at the end of its input, in a batch run.
         holds_input: Whether it refers to its input records after the call.
         own_states: Names of the states that the operator itself uses, not its function.
-        own_prefixes: Prefixes of such names.
-        returns: The return value of its function.
         takes_context: Whether its function has a context as second argument.
         makes_values: Whether it emits values other than its input values, pairs of them, and values that have the
             declared form by construction.

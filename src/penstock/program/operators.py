@@ -86,29 +86,15 @@ MAP = OperatorKind(
     keeps=Keeps.AS_FUNCTION,
     returns=Returns.ONE,
 )
-FLAT_MAP = OperatorKind(
-    "FLAT_MAP",
-    f"{_HERE}application:ApplyOperator",
-    time=TimeUse.IGNORES,
-    keeps=Keeps.AS_OBJECT,
-    returns=Returns.MANY,
-)
-FILTER = OperatorKind(
-    "FILTER",
-    f"{_HERE}application:ApplyOperator",
-    time=TimeUse.IGNORES,
-    keeps=Keeps.AS_FUNCTION,
-    makes_values=False,
-    returns=Returns.TRUTH,
-)
-PROCESS = OperatorKind(
-    "PROCESS",
-    f"{_HERE}application:ApplyOperator",
+FLAT_MAP = replace(MAP, name="FLAT_MAP", keeps=Keeps.AS_OBJECT, returns=Returns.MANY)
+FILTER = replace(MAP, name="FILTER", returns=Returns.TRUTH, makes_values=False)
+PROCESS = replace(
+    FLAT_MAP,
+    name="PROCESS",
     time=TimeUse.SHOWS,
-    keeps=Keeps.AS_OBJECT,
-    has_side_outputs=True,
     returns=Returns.MANY_OR_NONE,
     takes_context=True,
+    has_side_outputs=True,
 )
 EXPRESSIONS = OperatorKind(
     "EXPRESSIONS",
@@ -163,25 +149,10 @@ KEYED_MAP = OperatorKind(
     state=StateUse.IF_OPENED,
     returns=Returns.ONE,
 )
-KEYED_FLAT_MAP = OperatorKind(
-    "KEYED_FLAT_MAP",
-    f"{_HERE}keyed_process:KeyedApplyOperator",
-    is_keyed=True,
-    time=TimeUse.ORDERS,
-    keeps=Keeps.AS_OBJECT,
-    state=StateUse.IF_OPENED,
-    returns=Returns.MANY,
+KEYED_FLAT_MAP = replace(
+    KEYED_MAP, name="KEYED_FLAT_MAP", keeps=Keeps.AS_OBJECT, returns=Returns.MANY
 )
-KEYED_FILTER = OperatorKind(
-    "KEYED_FILTER",
-    f"{_HERE}keyed_process:KeyedApplyOperator",
-    is_keyed=True,
-    time=TimeUse.ORDERS,
-    keeps=Keeps.AS_FUNCTION,
-    state=StateUse.IF_OPENED,
-    makes_values=False,
-    returns=Returns.TRUTH,
-)
+KEYED_FILTER = replace(KEYED_MAP, name="KEYED_FILTER", returns=Returns.TRUTH, makes_values=False)
 KEYED_REDUCE = OperatorKind(
     "KEYED_REDUCE",
     f"{_HERE}keyed_reduce:KeyedReduceOperator",
@@ -249,32 +220,16 @@ KEYED_WINDOW = OperatorKind(
     has_side_outputs=True,
     emit=Emit.WINDOW_END,
 )
-CO_MAP = OperatorKind(
-    "CO_MAP",
-    f"{_HERE}application:ApplyOperator",
+CO_MAP = replace(MAP, name="CO_MAP", inputs=Inputs.TWO, returns=Returns.ONE_OR_NONE)
+CO_FLAT_MAP = replace(
+    PROCESS,
+    name="CO_FLAT_MAP",
     inputs=Inputs.TWO,
     time=TimeUse.IGNORES,
-    keeps=Keeps.AS_FUNCTION,
-    returns=Returns.ONE_OR_NONE,
+    takes_context=False,
+    has_side_outputs=False,
 )
-CO_FLAT_MAP = OperatorKind(
-    "CO_FLAT_MAP",
-    f"{_HERE}application:ApplyOperator",
-    inputs=Inputs.TWO,
-    time=TimeUse.IGNORES,
-    keeps=Keeps.AS_OBJECT,
-    returns=Returns.MANY_OR_NONE,
-)
-CO_PROCESS = OperatorKind(
-    "CO_PROCESS",
-    f"{_HERE}application:ApplyOperator",
-    inputs=Inputs.TWO,
-    time=TimeUse.SHOWS,
-    keeps=Keeps.AS_OBJECT,
-    has_side_outputs=True,
-    returns=Returns.MANY_OR_NONE,
-    takes_context=True,
-)
+CO_PROCESS = replace(PROCESS, name="CO_PROCESS", inputs=Inputs.TWO)
 KEYED_CO_MAP = OperatorKind(
     "KEYED_CO_MAP",
     f"{_HERE}keyed_custom:KeyedTwoInputOperator",
@@ -286,42 +241,24 @@ KEYED_CO_MAP = OperatorKind(
     state=StateUse.IF_OPENED,
     returns=Returns.ONE_OR_NONE,
 )
-KEYED_CO_FLAT_MAP = OperatorKind(
-    "KEYED_CO_FLAT_MAP",
-    f"{_HERE}keyed_custom:KeyedTwoInputOperator",
-    inputs=Inputs.TWO,
-    is_keyed=True,
-    time=TimeUse.ORDERS,
-    keeps=Keeps.AS_OBJECT,
-    holds_input=True,
-    state=StateUse.IF_OPENED,
-    returns=Returns.MANY_OR_NONE,
+KEYED_CO_FLAT_MAP = replace(
+    KEYED_CO_MAP, name="KEYED_CO_FLAT_MAP", keeps=Keeps.AS_OBJECT, returns=Returns.MANY_OR_NONE
 )
-KEYED_CO_PROCESS = OperatorKind(
-    "KEYED_CO_PROCESS",
-    f"{_HERE}keyed_custom:KeyedTwoInputOperator",
-    inputs=Inputs.TWO,
-    is_keyed=True,
+KEYED_CO_PROCESS = replace(
+    KEYED_CO_FLAT_MAP,
+    name="KEYED_CO_PROCESS",
     time=TimeUse.TIMERS,
-    keeps=Keeps.AS_OBJECT,
-    holds_input=True,
     state=StateUse.ALWAYS,
-    has_side_outputs=True,
-    returns=Returns.MANY_OR_NONE,
     takes_context=True,
+    has_side_outputs=True,
 )
-KEYED_CO_GROUP = OperatorKind(
-    "KEYED_CO_GROUP",
-    f"{_HERE}windows.co_group_at_end:CoGroupAtEndOperator",
+KEYED_CO_GROUP = replace(
+    KEYED_WINDOW,
+    name="KEYED_CO_GROUP",
+    implementation=f"{_HERE}windows.co_group_at_end:CoGroupAtEndOperator",
     inputs=Inputs.TWO,
-    is_keyed=True,
-    keeps=Keeps.RESULTS,
-    keeps_at_end=Keeps.AS_OBJECT,
     holds_input=True,
-    state=StateUse.ALWAYS,
-    own_states=_WINDOW_STATES,
-    own_prefixes=_WINDOW_PREFIXES,
-    emit=Emit.WINDOW_END,
+    has_side_outputs=False,
 )
 KEYED_INTERVAL_JOIN = OperatorKind(
     "KEYED_INTERVAL_JOIN",
@@ -345,29 +282,16 @@ KEYED_REGULAR_JOIN = OperatorKind(
     state=StateUse.ALWAYS,
     makes_values=False,
 )
-BROADCAST_PROCESS = OperatorKind(
-    "BROADCAST_PROCESS",
-    f"{_HERE}application:BroadcastProcessOperator",
-    inputs=Inputs.TWO,
-    time=TimeUse.SHOWS,
-    keeps=Keeps.AS_OBJECT,
+BROADCAST_PROCESS = replace(
+    CO_PROCESS,
+    name="BROADCAST_PROCESS",
+    implementation=f"{_HERE}application:BroadcastProcessOperator",
     state=StateUse.ALWAYS,
-    has_side_outputs=True,
-    returns=Returns.MANY_OR_NONE,
-    takes_context=True,
 )
-KEYED_BROADCAST_PROCESS = OperatorKind(
-    "KEYED_BROADCAST_PROCESS",
-    f"{_HERE}keyed_process:KeyedBroadcastProcessOperator",
-    inputs=Inputs.TWO,
-    is_keyed=True,
-    time=TimeUse.TIMERS,
-    keeps=Keeps.AS_OBJECT,
-    holds_input=True,
-    state=StateUse.ALWAYS,
-    has_side_outputs=True,
-    returns=Returns.MANY_OR_NONE,
-    takes_context=True,
+KEYED_BROADCAST_PROCESS = replace(
+    KEYED_CO_PROCESS,
+    name="KEYED_BROADCAST_PROCESS",
+    implementation=f"{_HERE}keyed_process:KeyedBroadcastProcessOperator",
 )
 CUSTOM = OperatorKind(
     "CUSTOM",
@@ -377,52 +301,17 @@ CUSTOM = OperatorKind(
     holds_input=True,
     has_side_outputs=True,
 )
-CO_CUSTOM = OperatorKind(
-    "CO_CUSTOM",
-    f"{_HERE}custom:CustomOperator",
-    is_own=True,
-    inputs=Inputs.TWO,
-    keeps=Keeps.AS_OPERATOR,
-    holds_input=True,
-    has_side_outputs=True,
-)
-KEYED_CUSTOM = OperatorKind(
-    "KEYED_CUSTOM",
-    f"{_HERE}keyed_custom:KeyedCustomOperator",
-    is_own=True,
-    is_keyed=True,
-    keeps=Keeps.AS_OPERATOR,
-    holds_input=True,
-    state=StateUse.ALWAYS,
-    has_side_outputs=True,
-)
-KEYED_CO_CUSTOM = OperatorKind(
-    "KEYED_CO_CUSTOM",
-    f"{_HERE}keyed_custom:KeyedCustomOperator",
-    is_own=True,
-    inputs=Inputs.TWO,
-    is_keyed=True,
-    keeps=Keeps.AS_OPERATOR,
-    holds_input=True,
-    state=StateUse.ALWAYS,
-    has_side_outputs=True,
-)
-MULTIPLE_CUSTOM = OperatorKind(
-    "MULTIPLE_CUSTOM",
-    f"{_HERE}custom:CustomOperator",
-    is_own=True,
-    inputs=Inputs.MANY,
-    keeps=Keeps.AS_OPERATOR,
-    holds_input=True,
-    has_side_outputs=True,
-)
-KEYED_MULTIPLE_CUSTOM = replace(
-    MULTIPLE_CUSTOM,
-    name="KEYED_MULTIPLE_CUSTOM",
+CO_CUSTOM = replace(CUSTOM, name="CO_CUSTOM", inputs=Inputs.TWO)
+KEYED_CUSTOM = replace(
+    CUSTOM,
+    name="KEYED_CUSTOM",
     implementation=f"{_HERE}keyed_custom:KeyedCustomOperator",
     is_keyed=True,
     state=StateUse.ALWAYS,
 )
+KEYED_CO_CUSTOM = replace(KEYED_CUSTOM, name="KEYED_CO_CUSTOM", inputs=Inputs.TWO)
+MULTIPLE_CUSTOM = replace(CUSTOM, name="MULTIPLE_CUSTOM", inputs=Inputs.MANY)
+KEYED_MULTIPLE_CUSTOM = replace(KEYED_CUSTOM, name="KEYED_MULTIPLE_CUSTOM", inputs=Inputs.MANY)
 
 CATALOGUE: tuple[OperatorKind, ...] = tuple(
     each for each in list(globals().values()) if isinstance(each, OperatorKind)

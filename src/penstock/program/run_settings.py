@@ -41,7 +41,6 @@ class LatencyMarker:
 
     Attributes:
         marked_time: Time at which its source emitted it, in epoch milliseconds.
-        operator_id: Id of the source.
         subtask_index: Subtask of the source, from 0.
     """
 
@@ -135,11 +134,9 @@ class RunSettings:
     """The settings of one run of a job.
 
     Attributes:
-        kind: Batch or live.
         parallelism: Number of subtasks (of tasks, in a batch run).
         routes: In a live run, the route of each subtask; empty in a batch run, where the
             route of a record is its key group.
-        max_frame_records: Records per frame.
         hands_over: Whether a next run takes over the state.
         ended_sources: Sources whose end of input this batch run reaches.
         initial_watermarks: Channel to group to the watermark of the hand-over.

@@ -159,11 +159,10 @@ _GETTERS: dict[type, object] = {itemgetter: _BY_ITEM, attrgetter: _BY_NAME}
 
 
 def got(getter: Callable[[Any], Any], values: list[Any]) -> list[Any] | None:
-    """Return the values of a getter of `getter_of` for all records.
+    """Return the values of a getter of `getter_of` for all records; None if it failed.
 
-    Returns:
-        None if it failed, or if a record's own code raised `StopIteration`, which silently ends a loop
-        in C. The caller then calls the selector, whose error has the user's line.
+    It failed as well if a record's own code raised `StopIteration`, which silently ends a loop in C.
+    The caller then calls the selector, whose error has the user's line.
     """
     try:
         found = list(map(getter, values))

@@ -8,7 +8,7 @@ from typing import Any
 
 from penstock.expressions.steps import ExpressionChain
 from penstock.program.windows import RegularWindows, Window
-from penstock.types.information import TypeInformation
+from penstock.types import TypeInformation
 
 
 class WindowContents(Enum):
@@ -63,7 +63,6 @@ class WindowSpec:
         evictor: Removes records from a window before or after the function, if any.
         allowed_lateness: Milliseconds after its end at which a window is removed.
         late_tag: Id of the output tag that late records go to, None if they are dropped.
-        element_type: Type of the records.
         kept_type: Type of the contents: of a record, or of an accumulator.
         panes: The shape of windows at regular distances that fire at their end, without a trigger or
             evictor of the user's; None for other windows.

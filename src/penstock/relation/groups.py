@@ -40,8 +40,6 @@ class GroupBy(OneInput):
     """A row per group; the first columns of its input are the group, and the aggregates read the others.
 
     Attributes:
-        group: How many columns the group has.
-        calls: The aggregates.
         ttl_ms: Time after which a group is forgotten, of a hint; None takes that of the job.
     """
 
@@ -108,7 +106,6 @@ class WindowTable(OneInput):
     """Rows with the windows that they are in.
 
     Attributes:
-        spec: The windows.
         partition: Positions of the columns that sessions are about.
     """
 
@@ -137,7 +134,6 @@ class WindowRows:
     """Rows of a GROUP BY of windows.
 
     Attributes:
-        input: Input of the table function.
         spec: The windows; None if the rows are those of groups of windows.
         conditions: Conditions on the rows of `input`; for sessions, on the rows that are aggregated.
         outputs: Columns of the rows, over those of `input`; of a table function the `BOUNDS` are behind these.

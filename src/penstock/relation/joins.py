@@ -52,7 +52,6 @@ class TimeOf:
     """The time of the rows of a side.
 
     Attributes:
-        position: Position of the column that has it.
         offset_ms: Offset that is added to its values.
     """
 
@@ -62,14 +61,7 @@ class TimeOf:
 
 @dataclass(frozen=True, slots=True)
 class TimeInterval:
-    """Pairs of rows with `lower_ms <= right time - left time <= upper_ms`.
-
-    Attributes:
-        left: Time of left rows.
-        right: Time of right rows.
-        lower_ms: The least difference.
-        upper_ms: The greatest one.
-    """
+    """Pairs of rows with `lower_ms <= right time - left time <= upper_ms`."""
 
     left: TimeOf
     right: TimeOf
@@ -150,7 +142,6 @@ class Join(TwoInputs):
     """A join over all rows, or over those whose event times are close.
 
     Attributes:
-        type: Which rows it returns.
         ttls_ms: Time after which rows of each side are forgotten, of a hint; None takes that of the job.
         interval: Bounds of the distance between event times, as part of the condition; None if it is not bounded.
     """
@@ -190,8 +181,6 @@ class TemporalJoin(TwoInputs):
     """Rows, each beside the version of the right row that was valid at its time; the right side has the changes of versions.
 
     Attributes:
-        left_time: Position of the time of left rows.
-        right_time: Position of the time of right rows.
         keeps_unmatched: Whether a row without a version stays, beside NULL.
     """
 

@@ -39,7 +39,6 @@ class OverCall:
     Attributes:
         call: The aggregate, or a function of the position of a row.
         frame: The rows that it depends on.
-        offset: Offset of LAG and LEAD.
         default: Position of the column that LAG and LEAD return where there is no row; None is NULL.
     """
 
@@ -101,9 +100,6 @@ class Over(OneInput):
     """Rows with the values of window functions as further columns.
 
     Attributes:
-        partition: Positions of the columns of the partition.
-        order: Columns of ORDER BY.
-        calls: The functions.
         time: Position of the event time, if rows come when the watermark has reached theirs; None if they come at once, and
             change.
     """
@@ -146,8 +142,6 @@ class RowNumber(OneInput):
     """Rows with their number in a partition, as the last column. Only a bound of the number makes it computable.
 
     Attributes:
-        partition: Positions of the columns of the partition.
-        order: Columns of ORDER BY.
         time: Position of the event time, if rows come when the watermark has reached theirs.
     """
 
@@ -172,10 +166,8 @@ class Rank(OneInput):
     """The first rows of each partition.
 
     Attributes:
-        partition: Positions of the columns of the partition.
         order: Columns of ORDER BY; then all other columns decide.
         start: How many rows are left out before.
-        end: Position behind the last row.
         has_number: Whether the number of the row is the last column.
         window_end: Position of the end of the window, if the partition is one of a window: then rows come when it is over.
         time: Position of the event time, if the first row in ascending order of it comes when the watermark has reached it.

@@ -30,11 +30,8 @@ class AggregateCall:
         function: Its name, such as `SUM`; of one of the user `user:` and its name.
         arguments: Positions of the columns it reads; none is COUNT(*).
         source: Type of the first argument.
-        result: Type of the result.
         is_distinct: Whether equal values count once.
         filter: Position of a condition that rows must satisfy; None is none.
-        separator: Separator of LISTAGG.
-        user: The function of the user.
     """
 
     function: str

@@ -16,7 +16,7 @@ from enum import Enum
 from typing import Any, ClassVar
 
 from penstock.expressions.tree import Call, Expression, Field, shifted
-from penstock.types.information import TypeInformation
+from penstock.types import TypeInformation
 from penstock.types.sql_types import BOOLEAN, SqlType
 
 
@@ -39,7 +39,6 @@ class SqlColumn:
 
     Attributes:
         name: As statements write it.
-        type: Its type.
         is_time: Whether it is the event time of the rows: their timestamps are its values, and watermarks
             are about it.
         window: Which bound of the window of the row it is, `start` or `end`; empty if none.
@@ -116,7 +115,6 @@ class Scan(Relation):
     """The rows of a table.
 
     Attributes:
-        name: Name of the table.
         table: The table, which makes its stream; of columns the stream.
     """
 
@@ -131,11 +129,7 @@ class Scan(Relation):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Values(Relation):
-    """Constant rows.
-
-    Attributes:
-        rows: Values of each row.
-    """
+    """Constant rows."""
 
     tag: ClassVar[str] = "Values"
 
@@ -147,11 +141,7 @@ class Values(Relation):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OneInput(Relation):
-    """Base of relations of the rows of one other.
-
-    Attributes:
-        input: The rows.
-    """
+    """Base of relations of the rows of one other."""
 
     input: Relation
 
@@ -166,8 +156,6 @@ class TwoInputs(Relation):
     """Base of joins.
 
     Attributes:
-        left: The left side.
-        right: The right side.
         left_keys: Expressions of the left side.
         right_keys: Expressions of the right side that must be equal to them, and not NULL.
         condition: Further condition on a pair, over the columns of both; None if there is none.
@@ -203,11 +191,7 @@ class TwoInputs(Relation):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter(OneInput):
-    """The rows for which a condition is true.
-
-    Attributes:
-        condition: Condition of type BOOLEAN.
-    """
+    """The rows for which a condition is true."""
 
     tag: ClassVar[str] = "Filter"
 
@@ -219,11 +203,7 @@ class Filter(OneInput):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Project(OneInput):
-    """Rows of expressions.
-
-    Attributes:
-        outputs: An expression per column.
-    """
+    """Rows of expressions."""
 
     tag: ClassVar[str] = "Project"
 
@@ -247,9 +227,6 @@ class CorrelateSpec:
         arguments: The array or map, or the arguments of the function.
         with_number: Whether the number of the row, from 1, is the last column.
         width: Number of columns that it makes.
-        function: The table function of the user.
-        name: Its name.
-        result: Type of its results.
     """
 
     kind: str
@@ -270,7 +247,6 @@ class Correlate(OneInput):
     """Rows, each beside the rows that it makes.
 
     Attributes:
-        spec: The function that makes rows of a row.
         keeps_unmatched: Whether a row without results stays, beside NULL.
     """
 
@@ -285,11 +261,7 @@ class Correlate(OneInput):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Union(Relation):
-    """All rows of some relations of the same types.
-
-    Attributes:
-        parts: The relations.
-    """
+    """All rows of some relations of the same types."""
 
     tag: ClassVar[str] = "Union"
 
@@ -306,11 +278,7 @@ class Union(Relation):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Normalize(OneInput):
-    """An upsert changelog with the rows that it replaces: what a join or an aggregation needs.
-
-    Attributes:
-        key: Positions of the columns of the key.
-    """
+    """An upsert changelog with the rows that it replaces: what a join or an aggregation needs."""
 
     tag: ClassVar[str] = "Normalize"
 

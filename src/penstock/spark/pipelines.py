@@ -39,7 +39,6 @@ class JobCounts:
 
     Attributes:
         summaries: Summaries of the runs, in order of their end.
-        operator_records: uid to the number of records.
     """
 
     def __init__(self) -> None:

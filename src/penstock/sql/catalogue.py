@@ -37,7 +37,6 @@ class TableSchema:
     Attributes:
         columns: In order, computed and metadata columns included.
         primary_key: Names of the columns of its key; empty if it has none.
-        changelog: Changelog mode of its rows, as a source.
         written: Names of the columns that a sink takes, in order; None is all.
     """
 
@@ -58,9 +57,6 @@ class SqlTable(Protocol):
         """Return its rows: all columns of the schema, in order and by name.
 
         If a column is the event time, the rows have timestamps and watermarks.
-
-        Raises:
-            SqlError: It cannot be read.
         """
 
     def accepts(self, changelog: Changelog, key: Sequence[str]) -> str | None:
@@ -69,11 +65,7 @@ class SqlTable(Protocol):
     def write(
         self, stream: DataStream[Row], changelog: Changelog, key: Sequence[str], name: str
     ) -> None:
-        """Add a sink for rows of the columns that it takes, in their order and types.
-
-        Raises:
-            SqlError: It cannot be written.
-        """
+        """Add a sink for rows of the columns that it takes, in their order and types."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +73,6 @@ class SqlView:
     """A view: a query with a name.
 
     Attributes:
-        query: The tree of sqlglot.
         columns: Names of its columns; empty takes those of the query.
     """
 
@@ -95,7 +86,6 @@ class SqlFunction:
 
     Attributes:
         name: As statements write it.
-        kind: Scalar, table or aggregate function.
         function: A function, or an object with the methods of its kind: `eval` of scalar and table functions;
             `create_accumulator`, `accumulate`, `retract` and `get_value` of aggregates, as in PyFlink.
         result_type: Type of its values; of a table function a ROW.

@@ -49,7 +49,6 @@ class Hint:
     Attributes:
         name: In upper case, such as OPTIONS or STATE_TTL.
         arguments: Keys and values; the value of an argument without one is None.
-        place: Place of the comment.
     """
 
     name: str
@@ -177,11 +176,7 @@ class Flink(Presto):
 
 
 def tokens_of(text: str, file: str | None = None) -> list[Token]:
-    """Return the tokens of a text.
-
-    Raises:
-        SqlError: A text, a name or a comment in it has no end.
-    """
+    """Return the tokens of a text."""
     try:
         return Flink().tokenize(text)
     except TokenError as cause:
@@ -218,11 +213,7 @@ def hints_of(node: exp.Expr) -> tuple[Hint, ...]:
 
 
 def _hints(token: Token, place: TextPlace) -> Iterator[Hint]:
-    """Yield the hints in a comment.
-
-    Raises:
-        SqlError: It is not a list of `NAME(argument, …)`.
-    """
+    """Yield the hints in a comment."""
     texts = [each.text for each in tokens_of(token.comments[0])]
     while texts:
         name, opened, *_ = [*texts, "", ""]
@@ -245,11 +236,7 @@ def _arguments(texts: list[str]) -> Iterator[tuple[str, str | None]]:
 
 
 def options_of(hints: tuple[Hint, ...]) -> tuple[tuple[str, str], ...]:
-    """Return the options of the hints of a table, which are all `OPTIONS`.
-
-    Raises:
-        SqlError: One is no `'key' = 'value'`, a key is there twice, or there is another hint.
-    """
+    """Return the options of the hints of a table, which are all `OPTIONS`."""
     for hint in hints:
         if hint.name != "OPTIONS":
             raise SqlError(

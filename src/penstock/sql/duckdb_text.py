@@ -110,9 +110,7 @@ class ViewText:
     """A view below a query.
 
     Attributes:
-        name: Its name.
         columns: Names of its columns; empty takes those of the query.
-        query: The query.
     """
 
     name: str

@@ -41,9 +41,6 @@ _SHOWN = ("TABLES", "VIEWS", "FUNCTIONS")
 def parse_script(text: str, file: str | None = None) -> tuple[Statement, ...]:
     """Return the statements of a script, which semicolons divide.
 
-    Raises:
-        SqlError: A statement cannot be read, or is not supported.
-
     Example:
         >>> [type(each).__name__ for each in parse_script("SET 'a' = 'b'; SELECT 1;")]
         ['SetOption', 'Select']
@@ -58,11 +55,7 @@ def parse_script(text: str, file: str | None = None) -> tuple[Statement, ...]:
 
 
 def parse_query(text: str) -> exp.Query:
-    """Return the tree of a text that is one query.
-
-    Raises:
-        SqlError: It is none, or cannot be read.
-    """
+    """Return the tree of a text that is one query."""
     found = parse_script(text)
     if len(found) == 1 and isinstance(found[0], Select):
         return found[0].query
@@ -93,9 +86,6 @@ def ends_statement(text: str) -> bool:
 
 def parse_type(text: str) -> SqlType:
     """Return the type that a text names.
-
-    Raises:
-        SqlError: It names none.
 
     Example:
         >>> str(parse_type("ROW<a INT, b ARRAY<STRING>>"))

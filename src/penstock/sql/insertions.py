@@ -15,8 +15,7 @@ from penstock.sql.catalogue import SqlCatalogue, SqlTable, SqlView, TableSchema
 from penstock.sql.lowering.lower import Lowering, runs_as_batch
 from penstock.sql.place import TextPlace
 from penstock.sql.query_binding.explain import explained
-from penstock.sql.query_binding.final import final_rows
-from penstock.sql.query_binding.select import QueryTranslator
+from penstock.sql.query_binding.select import QueryTranslator, final_rows
 from penstock.sql.scalar_binding.conversions import converted
 from penstock.sql.statements import Insert, Name, Select, StatementSet
 from penstock.sql.tables.table import ConnectorTable
@@ -25,11 +24,7 @@ from penstock.types.sql_types import SqlType, common_type
 
 
 class SqlJob:
-    """The statements of one job. Tables and views that several of them read are read once.
-
-    Attributes:
-        name: Name of the job.
-    """
+    """The statements of one job. Tables and views that several of them read are read once."""
 
     def __init__(self, environment: Any, catalogue: SqlCatalogue) -> None:
         """Begin a job."""
@@ -46,19 +41,11 @@ class SqlJob:
         return f"insert into {', '.join(names)}"
 
     def relation(self, query: Any) -> Relation:
-        """Return the relation of a query.
-
-        Raises:
-            SqlError: It is wrong.
-        """
+        """Return the relation of a query."""
         return self._translator.relation(query)
 
     def check_view(self, view: SqlView, place: TextPlace) -> None:
-        """Refuse a view whose query is wrong, or has more or fewer columns than the view names.
-
-        Raises:
-            SqlError: It is wrong.
-        """
+        """Refuse a view whose query is wrong, or has more or fewer columns than the view names."""
         count = len(self.relation(view.query).columns)
         if view.columns and len(view.columns) != count:
             raise SqlError.here(
@@ -78,19 +65,11 @@ class SqlJob:
         return self.stream(relation), relation.changelog
 
     def add(self, statement: Insert) -> None:
-        """Plan an INSERT; `build` adds its sink to the program.
-
-        Raises:
-            SqlError: The query is wrong.
-        """
+        """Plan an INSERT; `build` adds its sink to the program."""
         self._writes.append((statement, *self._insertion(statement)))
 
     def add_all(self, statement: Select | Insert | StatementSet) -> None:
-        """Plan all that a statement computes; the rows of a SELECT go nowhere.
-
-        Raises:
-            SqlError: See `add`.
-        """
+        """Plan all that a statement computes; the rows of a SELECT go nowhere."""
         if isinstance(statement, Select):
             self._shown.append(self.relation(statement.query))
         elif isinstance(statement, Insert):
@@ -100,11 +79,7 @@ class SqlJob:
                 self.add(insertion)
 
     def build(self) -> None:
-        """Add the sinks of all statements to the program.
-
-        Raises:
-            SqlError: A table cannot take the rows of its query.
-        """
+        """Add the sinks of all statements to the program."""
         relations = [*self._shown, *(relation for _, _, relation in self._writes)]
         is_batch = runs_as_batch(self._lowering.environment, relations)
         if is_batch:
@@ -125,11 +100,7 @@ class SqlJob:
                 table.write(self.stream(relation), changelog, _key_of(relation), name)
 
     def schema_of(self, name: Name, place: TextPlace) -> TableSchema:
-        """Return the schema of a table or view.
-
-        Raises:
-            SqlError: There is none of that name.
-        """
+        """Return the schema of a table or view."""
         table = self._found(name, place)
         if not isinstance(table, SqlView):
             return table.schema
@@ -143,11 +114,7 @@ class SqlJob:
         )
 
     def explained(self, statement: Select | Insert | StatementSet) -> str:
-        """Return the relations of a statement as text, with changelog modes and what is kept.
-
-        Raises:
-            SqlError: The statement is wrong.
-        """
+        """Return the relations of a statement as text, with changelog modes and what is kept."""
         placement = self._lowering.placement()
         if isinstance(statement, Select):
             return explained(self.relation(statement.query), placement)
@@ -158,11 +125,7 @@ class SqlJob:
         )
 
     def explained_with_plan(self, statement: Select | Insert | StatementSet) -> str:
-        """Return the relations of a statement, and the plan of the job that it would be, as text.
-
-        Raises:
-            SqlError: The statement is wrong.
-        """
+        """Return the relations of a statement, and the plan of the job that it would be, as text."""
         environment = self._lowering.environment
         with environment.graph.draft():
             self.add_all(statement)
@@ -217,11 +180,7 @@ class SqlJob:
 def _check_accepted(
     statement: Insert, table: SqlTable, relation: Relation, *, is_batch: bool
 ) -> None:
-    """Refuse rows that a table cannot take.
-
-    Raises:
-        SqlError: They change those before, and the table takes no changes, or none of this kind.
-    """
+    """Refuse rows that a table cannot take."""
     changelog = Changelog.INSERT_ONLY if is_batch else relation.changelog
     refusal = table.accepts(changelog, _key_of(relation))
     if refusal is None:
@@ -251,11 +210,7 @@ def _key_of(relation: Relation) -> tuple[str, ...]:
 
 
 def _fitted(relation: Relation, columns: Sequence[SqlColumn], statement: Insert) -> Relation:
-    """Return the rows of a query with the columns of a table, in its order and types.
-
-    Raises:
-        SqlError: It has too many or too few, or one of another type.
-    """
+    """Return the rows of a query with the columns of a table, in its order and types."""
     names = [column.name for column in columns]
     chosen = statement.columns or tuple(names)
     for name in chosen:

@@ -20,8 +20,6 @@ class TextPlace:
     """A position in a text.
 
     Attributes:
-        line: From 1.
-        column: From 1.
         file: Name of the file; None if the text is not from a file.
     """
 

@@ -11,8 +11,7 @@ from penstock.relation.tree import Relation
 from penstock.sql.catalogue import SqlCatalogue
 from penstock.sql.grammar import parse_query
 from penstock.sql.lowering.lower import Lowering, runs_as_batch
-from penstock.sql.query_binding.final import final_rows
-from penstock.sql.query_binding.select import QueryTranslator
+from penstock.sql.query_binding.select import QueryTranslator, final_rows
 from penstock.sql.scalar_binding.zone import in_zone_of
 from penstock.sql.streams import StreamCatalogue, StreamTable
 from penstock.types.row import Row
@@ -35,9 +34,5 @@ def query_streams(environment: Any, text: str, tables: Mapping[str, Any]) -> Dat
 
 
 def relation_of(text: str, catalogue: SqlCatalogue) -> Relation:
-    """Return the relation of a query.
-
-    Raises:
-        SqlError: The query is wrong; the error names the place.
-    """
+    """Return the relation of a query."""
     return QueryTranslator(catalogue).relation(parse_query(text))

@@ -9,7 +9,8 @@ from typing import Any
 
 from penstock.api.environment.job import JobExecutionResult
 from penstock.api.streams.data_stream import DataStream
-from penstock.config.configuration import HIDDEN, is_secret
+from penstock.config.configuration import is_secret
+from penstock.errors import HIDDEN
 from penstock.relation.tree import Changelog, Relation
 from penstock.sql.catalogue import SqlTable, SqlView, TableSchema
 from penstock.sql.tables.table import ConnectorTable

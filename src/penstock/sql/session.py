@@ -13,8 +13,8 @@ from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 from penstock.api.streams.data_stream import DataStream
-from penstock.config.configuration import HIDDEN, is_secret
-from penstock.errors import ArgumentError, ConfigError, SqlError, did_you_mean
+from penstock.config.configuration import is_secret
+from penstock.errors import HIDDEN, ArgumentError, ConfigError, SqlError, did_you_mean
 from penstock.relation.tree import Changelog
 from penstock.sql.catalogue import SqlFunction, SqlTable, SqlView
 from penstock.sql.grammar import ends_statement, parse_script
@@ -45,11 +45,7 @@ _HOW = "Make it with udf, udtf or udaf of penstock.sql.udf, which take the type 
 
 
 def named_function(name: str, function: Any) -> SqlFunction:
-    """Return a function of a catalogue.
-
-    Raises:
-        ArgumentError: It is none that `udf`, `udtf` or `udaf` has made.
-    """
+    """Return a function of a catalogue."""
     if not isinstance(function, UserDefinedFunction):
         raise ArgumentError.here(f"the function {name!r} is {function!r}", hint=_HOW)
     return SqlFunction(
@@ -63,11 +59,7 @@ def named_function(name: str, function: Any) -> SqlFunction:
 
 
 def declared_function(name: str, target: str, place: TextPlace) -> SqlFunction:
-    """Return the function that CREATE FUNCTION names.
-
-    Raises:
-        SqlError: There is no such module or function, or it is none of a kind that SQL calls.
-    """
+    """Return the function that CREATE FUNCTION names."""
     module_name, _, attribute = target.replace(":", ".").rpartition(".")
     try:
         module = importlib.import_module(module_name)
@@ -95,11 +87,7 @@ DEFAULT_NAMES = ("default_catalog", "default_database")
 
 
 def _by_recursion(call: Callable[P, T]) -> Callable[P, T]:
-    """Return a call that raises a `SqlError` for statements too deep for Python's stack.
-
-    Raises:
-        SqlError: The stack has no room.
-    """
+    """Return a call that raises a `SqlError` for statements too deep for Python's stack."""
 
     @wraps(call)
     def checked(*arguments: P.args, **named: P.kwargs) -> T:
@@ -153,11 +141,7 @@ class SqlSession:
         self.create_view(name, StreamTable(stream, changelog, primary_key))
 
     def create_view(self, name: str, table: SqlTable) -> None:
-        """Give a table a name.
-
-        Raises:
-            ArgumentError: There is one of that name.
-        """
+        """Give a table a name."""
         if not isinstance(name, str) or not name:
             raise ArgumentError.here(f"create_view got the name {name!r}", hint="Pass a name.")
         if name in self._tables:
@@ -167,11 +151,7 @@ class SqlSession:
         self._tables[name] = table
 
     def create_function(self, name: str, function: Any) -> None:
-        """Give a function of the user a name.
-
-        Raises:
-            ArgumentError: It is none that `udf`, `udtf` or `udaf` has made.
-        """
+        """Give a function of the user a name."""
         self._functions[name.lower()] = named_function(name, function)
 
     @_by_recursion
@@ -181,9 +161,6 @@ class SqlSession:
         """Carry out the statements of a script.
 
         INSERTs that follow each other are one job, which runs before the next SELECT and at the end of the script.
-
-        Returns:
-            The result of the last statement.
         """
         self._job = None
         found = SqlResult.done("nothing")
@@ -198,11 +175,7 @@ class SqlSession:
 
     @_by_recursion
     def add(self, script: str, file: str | None = None) -> None:
-        """Carry out the statements of a script, but start no job: INSERTs become sinks of the program.
-
-        Raises:
-            SqlError: A statement is a SELECT, or is wrong.
-        """
+        """Carry out the statements of a script, but start no job: INSERTs become sinks of the program."""
         self._job = None
         for statement in parse_script(script, file):
             if isinstance(statement, Select):
@@ -221,9 +194,6 @@ class SqlSession:
         """Return the plan of a script as text, without running it: relations, then the plan of the job.
 
         Its INSERTs and SELECTs are planned as one job.
-
-        Raises:
-            SqlError: A statement is wrong.
         """
         job = SqlJob(self.environment, self)
         parts: list[str] = []

@@ -35,14 +35,11 @@ class ColumnDefinition:
     """A column of CREATE TABLE.
 
     Attributes:
-        name: Name of the column.
         kind: Where its values come from.
         type: Its type; None of a computed column, which has that of its expression.
-        expression: Expression of a computed column.
         metadata_key: Name of a metadata column in the connector.
         is_virtual: True if a metadata column is not written.
         is_nullable: True if it may be NULL.
-        place: In the text.
     """
 
     name: str
@@ -62,7 +59,6 @@ class WatermarkDefinition:
     Attributes:
         column: The time of the rows.
         expression: The watermark that a row allows, such as `ts - INTERVAL '5' SECOND`.
-        place: In the text.
     """
 
     column: str
@@ -75,14 +71,10 @@ class CreateTable:
     """CREATE TABLE.
 
     Attributes:
-        name: Name of the table.
-        columns: In order.
         primary_key: Columns of PRIMARY KEY … NOT ENFORCED; none if there is no key.
         watermark: None if there is none.
-        options: Options of WITH, in order.
         if_not_exists: True if a table of that name is left as it is.
         partitioned_by: Columns that files are divided by.
-        place: In the text.
         like: Name of a table whose columns and options come first; None if there is none.
         text: As it was written.
     """
@@ -116,12 +108,9 @@ class CreateView:
     """CREATE VIEW.
 
     Attributes:
-        name: Name of the view.
         columns: Names of its columns; empty takes those of the query.
-        query: Its query.
         is_replacing: True if a view of that name is replaced.
         if_not_exists: True if one is left as it is.
-        place: In the text.
     """
 
     name: Name
@@ -137,11 +126,9 @@ class CreateFunction:
     """CREATE FUNCTION … AS 'module.name' LANGUAGE PYTHON.
 
     Attributes:
-        name: Name of the function.
         target: Its implementation, `module.name` or `module:name`.
         is_replacing: True if a function of that name is replaced.
         if_not_exists: True if one is left as it is.
-        place: In the text.
     """
 
     name: Name
@@ -157,9 +144,7 @@ class Drop:
 
     Attributes:
         kind: `TABLE`, `VIEW` or `FUNCTION`.
-        name: Name of the dropped object.
         if_exists: True if it may be missing.
-        place: In the text.
     """
 
     kind: str
@@ -173,10 +158,7 @@ class Insert:
     """INSERT INTO.
 
     Attributes:
-        target: Name of the table.
         columns: Columns of the table that the query has; empty is all in order.
-        query: The rows.
-        place: In the text.
         options: Options of the hint `OPTIONS` of the table, in order.
     """
 
@@ -193,7 +175,6 @@ class StatementSet:
 
     Attributes:
         inserts: At least one.
-        place: In the text.
     """
 
     inserts: tuple[Insert, ...]
@@ -202,12 +183,7 @@ class StatementSet:
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """A query whose rows are shown.
-
-    Attributes:
-        query: The query.
-        place: In the text.
-    """
+    """A query whose rows are shown."""
 
     query: exp.Query
     place: TextPlace
@@ -220,7 +196,6 @@ class SetOption:
     Attributes:
         key: The setting; None sets nothing and shows all.
         value: Its new value; None resets it.
-        place: In the text.
     """
 
     key: str | None
@@ -230,12 +205,7 @@ class SetOption:
 
 @dataclass(frozen=True, slots=True)
 class Explain:
-    """EXPLAIN of a statement.
-
-    Attributes:
-        statement: The explained statement.
-        place: In the text.
-    """
+    """EXPLAIN of a statement."""
 
     statement: Select | Insert | StatementSet
     place: TextPlace
@@ -243,12 +213,7 @@ class Explain:
 
 @dataclass(frozen=True, slots=True)
 class Describe:
-    """DESCRIBE of a table or view.
-
-    Attributes:
-        name: Name of the table.
-        place: In the text.
-    """
+    """DESCRIBE of a table or view."""
 
     name: Name
     place: TextPlace
@@ -261,7 +226,6 @@ class Show:
     Attributes:
         what: `TABLES`, `VIEWS`, `FUNCTIONS`, `CREATE TABLE` or `CREATE VIEW`.
         name: Name of the table of SHOW CREATE; None for the others.
-        place: In the text.
     """
 
     what: str

@@ -17,11 +17,7 @@ from penstock.types.row import Row
 
 
 class StreamTable:
-    """A stream of rows or tuples as a table.
-
-    Attributes:
-        schema: Columns, keys and times of its rows.
-    """
+    """A stream of rows or tuples as a table."""
 
     def __init__(
         self,
@@ -30,16 +26,9 @@ class StreamTable:
         primary_key: Sequence[str] = (),
         time: str | None = None,
     ) -> None:
-        """Make a table of a stream.
+        """Make a table of a stream, whose timestamps are the values of `time`.
 
-        Args:
-            stream: Stream of declared rows or tuples.
-            changelog: Changelog mode of its rows. If it is INSERT_ONLY, other rows are an error.
-            primary_key: Names of the columns of its key.
-            time: Name of the column that is the event time: the stream has its values as timestamps, and watermarks.
-
-        Raises:
-            ArgumentError: The stream has no columns.
+        If the changelog is INSERT_ONLY, other rows are an error.
         """
         records = record_type(stream.get_type(), "a table of SQL")
         self._stream = stream
@@ -84,13 +73,7 @@ class StreamCatalogue:
         functions: Mapping[str, SqlFunction],
         others: SqlCatalogue | None = None,
     ) -> None:
-        """Make a catalogue.
-
-        Args:
-            tables: Name to table or view.
-            functions: Name to function.
-            others: Has what is not among them; None is none.
-        """
+        """Make a catalogue."""
         self._tables = dict(tables)
         self._functions = dict(functions)
         self._others = others

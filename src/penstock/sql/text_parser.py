@@ -140,11 +140,7 @@ _NAMES: Mapping[tuple[type[exp.Expr], str], str] = {
 
 
 def check_parts(query: exp.Expr) -> None:
-    """Refuse a query that has a part which the translation does not read.
-
-    Raises:
-        SqlError: It has one; the error names it and its place.
-    """
+    """Refuse a query that has a part which the translation does not read."""
     for node in query.walk():
         kind = type(node)
         parts = PARTS.get(kind)
@@ -184,12 +180,7 @@ N = TypeVar("N", bound=exp.Expr)
 
 
 class TextParser(FlinkParser):
-    """Reads a text from its begin.
-
-    Args:
-        text: The text.
-        file: Its name, for places; None if it has none.
-    """
+    """Reads a text from its begin."""
 
     def __init__(self, text: str, file: str | None) -> None:
         super().__init__(dialect=Flink())
@@ -288,11 +279,7 @@ class TextParser(FlinkParser):
         return found
 
     def _no_clause_behind(self) -> None:
-        """Refuse what sqlglot has read as an alias, and is the first word of a clause.
-
-        Raises:
-            SqlError: There is such a word, and something behind it.
-        """
+        """Refuse what sqlglot has read as an alias, and is the first word of a clause."""
         word = self._prev.text.upper() if self._prev and self._curr else ""
         is_name = self._prev is not None and self._prev.token_type is TokenType.IDENTIFIER
         if word in _CLAUSES and not is_name and self._curr.text not in {";", ")", ","}:

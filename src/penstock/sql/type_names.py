@@ -49,11 +49,7 @@ _OF_SQLGLOT: dict[exp.DType, SqlType] = {
 
 
 def of_sqlglot(found: exp.DataType) -> SqlType:
-    """Return the type that a statement names.
-
-    Raises:
-        SqlError: It is not supported.
-    """
+    """Return the type that a statement names."""
     kind = found.this
     simple = _OF_SQLGLOT.get(kind)
     if simple is not None:

@@ -18,7 +18,7 @@ import pyarrow as pa
 from penstock.errors import ArgumentError
 from penstock.sql.catalogue import FunctionKind
 from penstock.sql.grammar import parse_type
-from penstock.types.information import TypeInformation
+from penstock.types import TypeInformation
 from penstock.types.row import Row
 from penstock.types.sql_types import SqlType, of_type_info, row
 
@@ -117,8 +117,6 @@ class UserDefinedFunction:
     """A function with its types and properties in SQL, created by `udf`, `udtf` and `udaf`.
 
     Attributes:
-        kind: Scalar, table or aggregate function.
-        function: The function or object of the user.
         result_type: Type of its values; a ROW for a table function.
         is_deterministic: True if equal arguments have equal results.
         takes_batches: True if it takes columns of many rows.

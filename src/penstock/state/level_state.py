@@ -16,7 +16,6 @@ class LevelState:
     """The state that the keyed operators of a level share.
 
     Attributes:
-        group_of: Key to key group.
         now_ms: Processing time, in milliseconds since 1970.
     """
 
@@ -26,11 +25,7 @@ class LevelState:
 
 
 class CurrentGroup:
-    """The current key group of a batch run, as a function of the key: all current keys are in it.
-
-    Attributes:
-        group: The key group.
-    """
+    """The current key group of a batch run, as a function of the key: all current keys are in it."""
 
     __slots__ = ("group",)
 

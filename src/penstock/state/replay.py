@@ -56,14 +56,7 @@ class GroupReplay:
         for state, parts in self._parts.items():
             for schema, part in parts.items():
                 if part.has_entries():
-                    yield part.all_entries(partial(_section, state, schema))
-
-
-def _section(
-    state: str, schema: str, keys: list[Any], subkeys: list[Any] | None, values: list[Any]
-) -> Section:
-    removed: list[Any] | None = None if subkeys is None else []
-    return Section(state, schema, keys, subkeys, values, removed_subkeys=removed)
+                    yield part.all_entries(partial(Section.of_entries, state, schema))
 
 
 def _removal(section: Section) -> Section:

@@ -117,8 +117,6 @@ class StateFile:
 
     Attributes:
         name: Name in the directory `state`.
-        size: Size in bytes.
-        sha256: SHA-256 of its bytes, in hexadecimal.
         operators: uids of the operators whose rows it contains.
     """
 
@@ -137,7 +135,6 @@ class Savepoint:
         taken_at: Time in ISO 8601, in UTC.
         run: Name of the run in which it was taken.
         drained: Whether the input was ended first, so that every timer has fired.
-        watermarks: All received watermarks.
         memory: uid to the `memory` of the operator.
         sinks: Names of the sinks (`penstock.plan.compat.evolution`); None if they were not recorded.
     """

@@ -14,7 +14,6 @@ True
 
 from __future__ import annotations
 
-from penstock.testing.answers import difference, last_per_key, same_answer
 from penstock.testing.harness import OperatorHarness
 from penstock.testing.harness_values import Emitted, HarnessSnapshot, PendingTimer
 from penstock.testing.in_process import collect, run_in_process
@@ -25,7 +24,7 @@ from penstock.testing.law.verdict import LawVerdict
 from penstock.testing.law.ways import Way, WayMode
 from penstock.testing.log_kit import check_log_source
 from penstock.testing.record_strategies import records_of
-from penstock.testing.results import Results
+from penstock.testing.results import Results, difference, last_per_key, same_answer
 from penstock.testing.schedule import Schedule
 
 __all__ = [

@@ -8,7 +8,7 @@ from itertools import chain
 
 from penstock.errors import SourceError
 from penstock.metrics.task_clock import WAIT, TaskClock
-from penstock.plan.phases.task_groups import task_groups
+from penstock.plan.phases.pipelines import task_groups
 from penstock.plan.physical import PhysicalPlan, RunPlan
 from penstock.program.level import LevelProgram
 from penstock.program.routing import task_of_negative
@@ -17,8 +17,7 @@ from penstock.runtime.task.level_zero import LevelZero
 from penstock.state.schema.evolution import wall_clock_ms
 from penstock.testing.logs import Logs, Piece, cut_evenly, splits_of
 from penstock.testing.results import InProcessSinkStage
-from penstock.testing.schedule import BATCH_RUN, Schedule
-from penstock.testing.steps import AttemptFailed, Steps
+from penstock.testing.schedule import BATCH_RUN, AttemptFailed, Schedule, Steps
 from penstock.wire import user_code
 
 Row = tuple[int, bytes]
@@ -33,11 +32,7 @@ def run_batch(
     pieces: Sequence[Piece] | None = None,
     now_ms: Callable[[], int] = wall_clock_ms,
 ) -> None:
-    """Run every level over all records of the run.
-
-    Raises:
-        PenstockError: A user function failed, or a source cannot be read in process.
-    """
+    """Run every level over all records of the run."""
     if pieces is None:
         pieces = list(splits_of(plan, run))
     *_, rows = level_outputs(plan, run, programs, schedule, pieces=pieces, now_ms=now_ms)
@@ -55,11 +50,7 @@ def level_outputs(
     pieces: Sequence[Piece] | None = None,
     now_ms: Callable[[], int] = wall_clock_ms,
 ) -> Iterator[list[Row]]:
-    """Yield the output of each level; that of the last one is for the sinks.
-
-    Raises:
-        PenstockError: A user function failed, or a source cannot be read in process.
-    """
+    """Yield the output of each level; that of the last one is for the sinks."""
     shipped = [user_code.dump(program) for program in programs]
     if pieces is None:
         pieces = list(splits_of(plan, run))

@@ -21,15 +21,7 @@ def start_driver(
     environ: Mapping[str, str] | None = None,
     output: int | IO[Any] = subprocess.PIPE,
 ) -> subprocess.Popen[str]:
-    """Start a process in which accidents happen at places, and in the workers that it starts.
-
-    Args:
-        command: The program and its arguments.
-        markers: Directory of this process for the proofs of its accidents; made if it is not there.
-        places: The accidents.
-        environ: Environment variables beside those of this process.
-        output: Takes stdout and stderr.
-    """
+    """Start a process in which accidents happen at places, and in the workers that it starts."""
     markers.mkdir(parents=True, exist_ok=True)
     armed = {"PENSTOCK_FAILPOINT": ",".join(places), "PENSTOCK_FAILPOINT_MARKER": str(markers)}
     return subprocess.Popen(  # noqa: S603 - commands of ours

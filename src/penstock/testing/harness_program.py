@@ -82,12 +82,7 @@ _OF_A_PLACE = frozenset({"id", "kind", "name", "inputs"})
 
 @dataclass(frozen=True, slots=True)
 class _Inlet(SplitSource):
-    """An input of the harness: one split that never ends and is never read.
-
-    Attributes:
-        number: Index of the input.
-        type_info: Type of its records.
-    """
+    """An input of the harness: one split that never ends and is never read."""
 
     kind: ClassVar[str] = "harness"
     number: int
@@ -166,11 +161,7 @@ def program_of(
     side_outputs: Sequence[OutputTag],
     configuration: Configuration,
 ) -> HarnessProgram:
-    """Plan the stream that `build` makes of as many streams as there are `types`.
-
-    Raises:
-        PenstockError: The program is wrong.
-    """
+    """Plan the stream that `build` makes of as many streams as there are `types`."""
     env = StreamExecutionEnvironment.get_execution_environment(configuration)
     env.set_runtime_mode(RuntimeExecutionMode.STREAMING)
     env.get_configuration().set(DROP_UNUSED_TIMESTAMPS, "false")  # a test reads every result
@@ -225,11 +216,7 @@ def _exchanged(env: StreamExecutionEnvironment, stream: DataStream) -> DataStrea
 def builder_of(
     operator: Any, key_selector: Any, broadcast_states: Sequence[MapStateDescriptor]
 ) -> tuple[Build, list[TypeInformation | None]]:
-    """Return a function that builds the stream under test, and the known types of its inputs.
-
-    Raises:
-        ArgumentError: `operator` is none of these.
-    """
+    """Return a function that builds the stream under test, and the known types of its inputs."""
     if isinstance(operator, DataStream):
         return _part_of_a_program(operator)
     if isinstance(operator, Function):

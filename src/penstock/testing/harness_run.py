@@ -31,7 +31,7 @@ from penstock.state.log.change_log import ChangeLog
 from penstock.state.schema.entry_schema import BROADCAST_GROUP, StateKind
 from penstock.testing.harness_program import HARNESS_LEVEL, MAIN_OUTPUT, HarnessProgram
 from penstock.testing.harness_values import Emitted, HarnessSnapshot, PendingTimer
-from penstock.testing.memory_log import MemoryLog
+from penstock.testing.live_run import MemoryLog
 from penstock.types.list_key import immutable_key, selected_key
 from penstock.types.time import TimeDomain
 from penstock.wire import user_code
@@ -50,11 +50,7 @@ _TIMERS = {TABLE: TimeDomain.EVENT_TIME, PROCESSING_TABLE: TimeDomain.PROCESSING
 
 
 class HarnessSubtask(LiveSubtask):
-    """A subtask that uses the test's own function objects, if it is the only subtask.
-
-    Attributes:
-        log: The committed log.
-    """
+    """A subtask that uses the test's own function objects, if it is the only subtask."""
 
     def __init__(
         self,
@@ -65,11 +61,7 @@ class HarnessSubtask(LiveSubtask):
         make_backend: Callable[[], KeyedStateBackend],
         now_ms: Callable[[], int],
     ) -> None:
-        """Begin with a snapshot.
-
-        Raises:
-            UserCodeError: A function cannot be pickled for the workers of a job.
-        """
+        """Begin with a snapshot."""
         shipped = user_code.dump(program)
         super().__init__(shipped, subtask, make_backend=make_backend, now_ms=now_ms)
         self._own = program
@@ -90,11 +82,7 @@ class HarnessSubtask(LiveSubtask):
         return self._owns_group(spec, self._group_of(immutable_key(key)))
 
     def read_state(self, spec: OperatorSpec, descriptor: Any, key: Any) -> Any:
-        """Return the committed content of the state of a key.
-
-        Raises:
-            PenstockError: The descriptor is wrong; see `RuntimeContext`.
-        """
+        """Return the committed content of the state of a key."""
         context = KeyContext()
         context.key = immutable_key(key)
         context.group = self._group_of(context.key)
@@ -103,11 +91,7 @@ class HarnessSubtask(LiveSubtask):
         return kind.contents(handles.keyed(kind.getter, descriptor))
 
     def read_broadcast_state(self, spec: OperatorSpec, descriptor: Any) -> dict[Any, Any]:
-        """Return the committed content of a broadcast state.
-
-        Raises:
-            PenstockError: The descriptor is wrong; see `RuntimeContext`.
-        """
+        """Return the committed content of a broadcast state."""
         return dict(self._handles(spec, KeyContext()).broadcast(descriptor).items())
 
     def keys(self, spec: OperatorSpec, descriptor: Any) -> list[Any]:
@@ -199,8 +183,6 @@ class HarnessRun:
         now_ms: Processing time, in epoch milliseconds.
         records: Index of an output to its emitted records.
         watermarks: Emitted watermarks of the main output, ascending.
-        metrics: Metrics of all operators.
-        levels: Subtasks of every level.
     """
 
     def __init__(
@@ -211,11 +193,7 @@ class HarnessRun:
         now_ms: int,
         snapshot: HarnessSnapshot | None,
     ) -> None:
-        """Open the user's functions.
-
-        Raises:
-            PenstockError: A function cannot be pickled, or its `open` failed.
-        """
+        """Open the user's functions."""
         handed = HandOver()
         if snapshot is not None:
             watermarks = {key: dict(groups) for key, groups in snapshot.watermarks.items()}
@@ -263,11 +241,7 @@ class HarnessRun:
         everywhere: bool = False,
         snapshots: tuple[str, ...] = (),
     ) -> _Outputs:
-        """Run one micro-batch.
-
-        Raises:
-            PenstockError: A function failed; the micro-batch has no effect.
-        """
+        """Run one micro-batch, which has no effect if a function fails."""
         outputs = _Outputs(self._channels)
         arriving: dict[int, dict[int, list[bytes]]] = {}
 
@@ -296,11 +270,7 @@ class HarnessRun:
         return outputs
 
     def close(self) -> None:
-        """Close all functions.
-
-        Raises:
-            PenstockError: One of them failed; the others are closed too.
-        """
+        """Close all functions, the others too if one fails."""
         with ExitStack() as stack:
             if self._files is not None:
                 stack.callback(self._files.cleanup)

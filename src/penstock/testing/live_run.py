@@ -1,9 +1,9 @@
-"""A live run in this process: its input and micro-batches, local copies, lost workers and failed attempts."""
+"""A live run in this process: its input, micro-batches and change log in memory, local copies, lost workers, failed attempts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -21,12 +21,63 @@ from penstock.state.backends.lmdb.backend import LmdbBackend
 from penstock.state.log.blob import key_group_of, operator_of
 from penstock.state.schema.entry_schema import BROADCAST_GROUP
 from penstock.testing.logs import Logs, Piece
-from penstock.testing.memory_log import MemoryLog
 from penstock.testing.results import InProcessSinkStage
-from penstock.testing.schedule import Failure, Schedule
-from penstock.testing.steps import AttemptFailed, Steps
+from penstock.testing.schedule import AttemptFailed, Failure, Schedule, Steps
 from penstock.wire import user_code
 from penstock.wire.canonical.key_groups import subtask_of
+
+_ALL = Steps()
+
+
+class MemoryLog:
+    """Implements `LogStorage`; the writes of an attempt stay only if it succeeds."""
+
+    def __init__(self) -> None:
+        self._head: bytes | None = None
+        self._entries: dict[int, bytes] = {}
+        self._steps = _ALL
+
+    @contextmanager
+    def attempt(self, steps: Steps = _ALL) -> Iterator[None]:
+        """Undo all writes of the context if it raises; each entry that is written is a step."""
+        saved = self._head, dict(self._entries)
+        self._steps = steps
+        try:
+            yield
+        except BaseException:
+            self._head, self._entries = saved
+            raise
+        finally:
+            self._steps = _ALL
+
+    def is_new(self) -> bool:
+        """Return whether the log has never been written."""
+        return self._head is None
+
+    def size(self) -> int:
+        """Return the bytes of all entries."""
+        return sum(map(len, self._entries.values()))
+
+    def read_head(self) -> bytes | None:
+        """Return the stored head, None for a new log."""
+        return self._head
+
+    def write_head(self, data: bytes) -> None:
+        """Replace the head."""
+        self._head = data
+
+    def read_entry(self, number: int) -> bytes | None:
+        """Return one entry, None if it does not exist."""
+        return self._entries.get(number)
+
+    def write_entry(self, number: int, data: bytes) -> None:
+        """Add one entry."""
+        self._steps.step()
+        self._entries[number] = data
+
+    def remove_entry(self, number: int) -> None:
+        """Remove one entry."""
+        del self._entries[number]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +85,6 @@ class TakenInput:
     """The input of a micro-batch.
 
     Attributes:
-        pieces: The positions to read.
         next_parts: Sources that go on with their next part behind it.
         ending: Sources that end with it.
     """
@@ -50,11 +100,7 @@ class LiveInput:
     def __init__(
         self, plan: PhysicalPlan, run: RunPlan, pieces: Sequence[Piece], schedule: Schedule
     ) -> None:
-        """Begin.
-
-        Raises:
-            SourceError: A source never ends, and the schedule does not stop the run.
-        """
+        """Begin."""
         self._logs = Logs(plan, run, pieces)
         self._left = self._logs.begin(pieces)
         self._turns = schedule.turns
@@ -264,14 +310,7 @@ def run_live(
     state: list[bytes],
     first_batch: int,
 ) -> int:
-    """Run micro-batches until the sources have ended, or the schedule stops the run.
-
-    Returns:
-        Number of the micro-batch after the last.
-
-    Raises:
-        PenstockError: A user function failed, or a source cannot be read in process.
-    """
+    """Run micro-batches until the sources have ended or the schedule stops, and return the number after the last."""
     with ExitStack() as files:
         zero = _LevelZero(user_code.dump(programs[0]), schedule)
         levels = [_Level(p, state, schedule, files) for p in programs[1:]]

@@ -73,12 +73,8 @@ class _Range:
     """Positions of a split, and what they have.
 
     Attributes:
-        split: Id of the split.
-        start: First position.
-        end: Position behind the last.
         records: Records, in a form that is compared strictly.
         times: Their timestamps; None if they have none.
-        bounds: Positions at which batches ended.
     """
 
     split: str

@@ -12,7 +12,7 @@ from penstock.graph.log_source import LogSource
 from penstock.graph.log_values import LogSplit
 from penstock.graph.source import PositionedSource, Source
 from penstock.graph.source_switch import as_switched, batches_of, switch_after
-from penstock.plan.phases.task_groups import tasks_reading
+from penstock.plan.phases.pipelines import tasks_reading
 from penstock.plan.physical import PhysicalPlan, RunPlan, SourcePlan
 from penstock.program.run_settings import RunKind
 from penstock.runtime.task.level_zero import LevelZero
@@ -24,14 +24,9 @@ class Piece:
     """Positions `[start, end)` of one split.
 
     Attributes:
-        source_id: Id of the source in the plan.
-        part: The part of the source.
-        split: Index of the split.
-        start: First position.
         end: Position after the last; None is unbounded.
         finished: True if the split has ended when the run has read up to `end`.
         tasks: Greatest number of tasks that read the source; None is any number.
-        part_number: Index of the part.
         name: Id of the split; None if it is known by its number.
         unit: Positions per record, about.
     """
@@ -68,9 +63,6 @@ def splits_of(plan: PhysicalPlan, run: RunPlan) -> Iterator[Piece]:
 
     For a source with heads, a live run reads what is there when it begins; `logs` has what is
     added to logs later.
-
-    Raises:
-        SourceError: A source is not read by splits.
     """
     for reading in run.readings:
         source = plan.source(reading.source)
@@ -88,11 +80,7 @@ def splits_of(plan: PhysicalPlan, run: RunPlan) -> Iterator[Piece]:
 
 
 def with_sources_made(plan: PhysicalPlan) -> PhysicalPlan:
-    """Return the plan with the sources that are made at the switch of a hybrid source.
-
-    Raises:
-        SourceError: A source before a switch is not read by splits, or a factory failed.
-    """
+    """Return the plan with the sources that are made at the switch of a hybrid source."""
     for source_id in [source.id for source in plan.sources]:
         for number in range(1, len(plan.source(source_id).parts)):
             source = plan.source(source_id)
@@ -158,9 +146,6 @@ class _ReadLog:
     """One log.
 
     Attributes:
-        source_id: Id of the source in the plan.
-        part_number: Index of the part.
-        source: The log.
         tasks: Greatest number of tasks that read it; None is any number.
         until: Id of every split, in order of discovery, and the position before which all is in pieces.
     """
@@ -262,11 +247,7 @@ class Logs:
         ]
 
     def grown(self, left: list[Piece], ended: Collection[int]) -> list[Piece]:
-        """Return the pieces that are left, with what was added to unbounded logs since.
-
-        Raises:
-            SourceError: A log failed, or what is to be read next is gone.
-        """
+        """Return the pieces that are left, with what was added to unbounded logs since."""
         for log in self._logs:
             if not log.source.is_bounded and log.source_id not in ended:
                 others = [piece for piece in left if not log.owns(piece)]
@@ -274,11 +255,7 @@ class Logs:
         return left
 
     def confirm(self, left: Sequence[Piece], reached: Mapping[int, int]) -> None:
-        """Confirm read and committed positions to the logs. A failure fails the run, unlike on Spark.
-
-        Raises:
-            SourceError: A log failed.
-        """
+        """Confirm read and committed positions to the logs. A failure fails the run, unlike on Spark."""
         for log in self._logs:
             if log.part_number <= reached[log.source_id]:
                 log.source.exact_confirm(log.positions(left))

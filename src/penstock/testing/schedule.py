@@ -1,10 +1,12 @@
-"""The schedule of a run in this process: its micro-batches and injected failures."""
+"""The schedule of a run in this process: its micro-batches, injected failures, and the steps of an attempt."""
 
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
+from typing import TypeVar
 
 from penstock.errors import ArgumentError
 from penstock.state.log.change_log import MIN_COMPACT_BYTES
@@ -179,3 +181,32 @@ class Schedule:
         if self.points is None:
             return None
         return random.Random(f"{self.points} {place}")  # noqa: S311 - examples, not secrets
+
+
+T = TypeVar("T")
+
+
+class AttemptFailed(BaseException):
+    """Ends an attempt on purpose; it is no `Exception`, so that no handler of errors catches it."""
+
+
+class Steps:
+    """Counts the steps of an attempt, and ends it behind the last one that it is given."""
+
+    def __init__(self, left: int | None = None) -> None:
+        """Begin, with the number of steps before the failure; None is no failure at a step."""
+        self._left = left
+
+    def step(self) -> None:
+        """Count a step, and raise `AttemptFailed` if none is left."""
+        if self._left is None:
+            return
+        if self._left == 0:
+            raise AttemptFailed
+        self._left -= 1
+
+    def through(self, items: Iterable[T]) -> Iterator[T]:
+        """Yield items, each behind a step."""
+        for item in items:
+            self.step()
+            yield item

@@ -38,11 +38,7 @@ _DIGITS = (38, 18)
 
 
 class Choices(ABC):
-    """The choices from which a value is made.
-
-    Attributes:
-        row_kinds: Kinds of rows.
-    """
+    """The choices from which a value is made."""
 
     row_kinds: Sequence[RowKind] = (RowKind.INSERT,)
 
@@ -76,11 +72,7 @@ Maker = Callable[[Choices], Any]
 
 
 def maker_of(type_info: TypeInformation) -> Maker:
-    """Return what makes values of a type.
-
-    Raises:
-        ArgumentError: It is a type of the program's own, or contains one.
-    """
+    """Return what makes values of a type."""
     made = _MAKERS.get(type(type_info))
     if made is None:
         raise ArgumentError.here(

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from penstock.types.infer import InferredTypeInfo, type_of_annotation
-from penstock.types.information import (
+from penstock.types.base import TypeInformation, find_mismatch
+from penstock.types.containers import (
     BasicArrayTypeInfo,
-    BasicTypeInfo,
     ListTypeInfo,
     MapTypeInfo,
     ObjectArrayTypeInfo,
-    PickledBytesTypeInfo,
     PrimitiveArrayTypeInfo,
-    RowTypeInfo,
-    TupleTypeInfo,
-    TypeInformation,
-    find_mismatch,
 )
+from penstock.types.infer import InferredTypeInfo, type_of_annotation
+from penstock.types.records import RowTypeInfo, TupleTypeInfo
 from penstock.types.row import Row, RowKind, row_factory, rows_to_values
-from penstock.types.scalars import BasicType
+from penstock.types.scalars import BasicType, BasicTypeInfo, PickledBytesTypeInfo
 from penstock.types.time import Duration, Instant, Time, TimeDomain
 from penstock.types.time_types import (
     DateTypeInfo,

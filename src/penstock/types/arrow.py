@@ -15,10 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.errors import ArgumentError, SourceError, TypeMismatchError
-from penstock.types.arrow_lists import columns_to_lists, type_of_column
-from penstock.types.base import fit_column
-from penstock.types.infer import described
-from penstock.types.information import (
+from penstock.types import (
     BasicArrayTypeInfo,
     BasicTypeInfo,
     ListTypeInfo,
@@ -29,6 +26,9 @@ from penstock.types.information import (
     TupleTypeInfo,
     TypeInformation,
 )
+from penstock.types.arrow_lists import columns_to_lists, type_of_column
+from penstock.types.base import fit_column
+from penstock.types.infer import described
 from penstock.types.records import bulk_values, record_values, tuple_values
 from penstock.types.time import Instant
 

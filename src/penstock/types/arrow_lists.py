@@ -79,8 +79,6 @@ class _ArrowReader:
     """Reads the columns of some Arrow types.
 
     Attributes:
-        holds: Whether it reads an Arrow type.
-        read: Returns the values of a column.
         type_of: Returns the type of those values.
     """
 

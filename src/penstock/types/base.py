@@ -20,8 +20,7 @@ from types import NoneType
 from typing import Any, Generic
 
 from penstock.types.type_parameters import T_co
-from penstock.types.type_serializer import TypeSerializer
-from penstock.types.value_serializer import StoredForm, ValueSerializer
+from penstock.types.value_serializer import StoredForm, TypeSerializer, ValueSerializer
 
 
 class TypeInformation(ABC, Generic[T_co]):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.types.information import (
+from penstock.types import (
     BasicTypeInfo,
     RowTypeInfo,
     TupleTypeInfo,

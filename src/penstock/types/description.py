@@ -22,9 +22,7 @@ from reprlib import repr as short_repr
 from typing import Any
 
 from penstock.errors import ArgumentError, DecodeError
-from penstock.types.basic import BASIC_RULES
-from penstock.types.infer import InferredTypeInfo
-from penstock.types.information import (
+from penstock.types import (
     BasicArrayTypeInfo,
     BasicTypeInfo,
     ListTypeInfo,
@@ -36,6 +34,8 @@ from penstock.types.information import (
     TupleTypeInfo,
     TypeInformation,
 )
+from penstock.types.basic import BASIC_RULES
+from penstock.types.infer import InferredTypeInfo
 from penstock.types.user_types import StoredUserType, user_type_of
 
 _PICKLED = "Pickled"

@@ -167,9 +167,6 @@ class InferredTypeInfo(PickledBytesTypeInfo):
     Values are pickled, neither coerced nor checked: a program with a wrong annotation works, and an
     object of the user's class keeps its class. A reader that needs a type, such as a file sink with
     columns, coerces values to `described`; a value that does not fit is an error there.
-
-    Attributes:
-        described: The type that the annotation describes.
     """
 
     described: TypeInformation

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Generic
 
 from penstock.errors import ArgumentError
-from penstock.types.information import TypeInformation
+from penstock.types.base import TypeInformation
 from penstock.types.type_parameters import T
 from penstock.types.types import Types
 

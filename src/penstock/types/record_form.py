@@ -16,9 +16,9 @@ from typing import Any
 
 import cloudpickle
 
+from penstock.types import ListTypeInfo
 from penstock.types.base import TypeInformation
 from penstock.types.description import has_serializers
-from penstock.types.information import ListTypeInfo
 from penstock.types.value_serializer import Codec, StoredForm, codec_of
 
 _TYPES = 256
@@ -26,11 +26,7 @@ _TYPES = 256
 
 @dataclass(frozen=True, slots=True)
 class RecordForm:
-    """Packs records of one type.
-
-    Attributes:
-        codec: Codec of lists of records.
-    """
+    """Packs records of one type."""
 
     pickled_type: bytes
     codec: Codec

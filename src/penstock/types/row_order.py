@@ -10,12 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class SortColumn:
-    """A column of ORDER BY.
-
-    Attributes:
-        is_descending: Whether great values come first.
-        nulls_first: Whether NULL comes first.
-    """
+    """A column of ORDER BY."""
 
     position: int
     is_descending: bool

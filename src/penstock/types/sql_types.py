@@ -32,10 +32,8 @@ class SqlType:
 
     Attributes:
         name: Such as `INT`.
-        precision: Digits of a DECIMAL.
         scale: Number of them behind the point.
         components: Types of elements, of keys and values, or of fields.
-        fields: Names of the fields of a ROW.
         stored: Type information of an ANY.
     """
 

@@ -6,18 +6,16 @@ from collections.abc import Mapping, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
 
-from penstock.types.information import (
+from penstock.types.base import TypeInformation
+from penstock.types.containers import (
     BasicArrayTypeInfo,
-    BasicTypeInfo,
     ListTypeInfo,
     MapTypeInfo,
     ObjectArrayTypeInfo,
-    PickledBytesTypeInfo,
     PrimitiveArrayTypeInfo,
-    RowTypeInfo,
-    TupleTypeInfo,
-    TypeInformation,
 )
+from penstock.types.records import RowTypeInfo, TupleTypeInfo
+from penstock.types.scalars import BasicTypeInfo, PickledBytesTypeInfo
 from penstock.types.time import Instant
 
 

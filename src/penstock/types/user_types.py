@@ -8,8 +8,7 @@ from typing import Any
 
 from penstock.errors import ArgumentError, StateError
 from penstock.types.base import TypeInformation
-from penstock.types.type_serializer import TypeSerializer
-from penstock.types.value_serializer import ValueSerializer
+from penstock.types.value_serializer import TypeSerializer, ValueSerializer
 from penstock.user_failure import raise_interrupt, words_of
 
 
@@ -19,7 +18,6 @@ class StoredUserType(TypeInformation[bytes]):
 
     Attributes:
         name: `repr` of the type, or its class's name if that has no `repr` of its own.
-        version: Version of its serializer.
     """
 
     name: str
@@ -32,11 +30,7 @@ class StoredUserType(TypeInformation[bytes]):
 
 @dataclass(frozen=True, slots=True)
 class ByteCodec:
-    """Values of a program's type to bytes and back.
-
-    Attributes:
-        name: Name of the type, for messages.
-    """
+    """Values of a program's type to bytes and back."""
 
     name: str
     serializer: TypeSerializer[Any]

@@ -79,7 +79,6 @@ class Kind:
         rebuilt: (value, copies of the held components) to a value like it.
         is_ordered: The order of the components matters.
         content: For an atom: value to bytes that determine it; None if there are no such bytes.
-        is_final: Values are immutable.
     """
 
     mark: bytes = b""

@@ -44,10 +44,7 @@ def write_atomically(
     """Replace the content of `path` by `data`, durably, in a file that no other user may read.
 
     A path has one writer at a time. After a crash `temporary_of(path)` may exist; the next write
-    to `path` reuses it.
-
-    Raises:
-        OSError: The content was not replaced, or the rename could not be made durable.
+    to `path` reuses it. `OSError` also if the rename could not be made durable.
     """
     failpoint(f"file.{path.name}")
     if may_replace is not None:
@@ -79,11 +76,8 @@ def put_exclusively(
     """Make a file with its whole content, durably, unless there is one of that name.
 
     Any number of writers may try at the same time; one of them succeeds. After a crash the
-    temporary file may exist; `remove_temporaries` removes it.
-
-    Raises:
-        FileExistsError: There is such a file; it is unchanged.
-        OSError: The file was not made, or it was, and could not be made durable.
+    temporary file may exist; `remove_temporaries` removes it. `FileExistsError` if there is such a file, which is
+    unchanged; another `OSError` if it was not made, or could not be made durable.
     """
     if may_replace is not None:
         may_replace()

@@ -26,8 +26,6 @@ class Watermark:
 
     Attributes:
         group: Source or subtask that sends it.
-        split: Split within the group.
-        timestamp_ms: Epoch milliseconds.
         finished: Whether the split has ended; the watermark of the group no longer waits for it.
     """
 
@@ -43,7 +41,6 @@ class WatermarkStatus:
 
     Attributes:
         group: Source or subtask that sends it.
-        split: Split within the group.
         idle: Whether it is idle; the watermark of the channel does not wait for an idle one.
     """
 
@@ -78,7 +75,6 @@ class BacklogStatus:
     """Change of the backlog status of a subtask's following records.
 
     Attributes:
-        group: Subtask that sends it.
         backlog: Whether they are backlog.
         before_records: Whether it is the first status of a task or micro-batch, and so precedes all
             its records.

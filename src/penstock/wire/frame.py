@@ -183,12 +183,7 @@ class FrameHeader:
     """The header of a frame; headers sort in the order of writing.
 
     Attributes:
-        task: Task that wrote the frame.
         sequence: Position among that task's frames.
-        channel: Channel the elements belong to.
-        target_level: Level that reads it.
-        kind: Kind of its elements.
-        count: Number of elements.
         flags: See the module's head.
     """
 

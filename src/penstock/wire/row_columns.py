@@ -104,11 +104,7 @@ def from_bytes(data: memoryview) -> Any:
 
 
 class ColumnRecords(Sequence[Any]):
-    """A batch of records.
-
-    Attributes:
-        batches: Their columns, in order of arrival.
-    """
+    """A batch of records."""
 
     __slots__ = ("_rows", "batches")
 

@@ -22,8 +22,8 @@ from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.connectors import Committer, SinkContext
 from penstock.datastream.connectors.delta import DeltaSink, DeltaSource
 from penstock.errors import ArgumentError, GraphError, JobFencedError, SinkError
+from penstock.types import TypeInformation
 from penstock.types.arrow import arrow_schema
-from penstock.types.information import TypeInformation
 from penstock.types.row import Row, RowKind
 from tests.connectors.conftest import MakeContext
 from tests.connectors.sink_epochs import killed_in_commit, staged, started

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from penstock.common import SimpleStringSchema, WatermarkStrategy
-from penstock.connectors.client_library import HIDDEN
 from penstock.connectors.kafka import client, readers
 from penstock.connectors.kafka.client import KafkaProperties
 from penstock.datastream import StreamExecutionEnvironment
@@ -22,7 +21,7 @@ from penstock.datastream.connectors.kafka import (
     KafkaSourceBuilder,
     KafkaTopicPartition,
 )
-from penstock.errors import ArgumentError, MissingConnectorError, SourceError
+from penstock.errors import HIDDEN, ArgumentError, MissingConnectorError, SourceError
 
 SECRET = "s3cr3t-and-long"  # noqa: S105
 JAAS = f'org.apache.kafka.PlainLoginModule required username="ann" password="{SECRET}";'

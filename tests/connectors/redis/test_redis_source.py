@@ -15,7 +15,7 @@ import pytest
 
 from penstock.common import Types, WatermarkStrategy
 from penstock.connectors.redis.client import RedisAddress
-from penstock.connectors.redis.values import id_of, position_of
+from penstock.connectors.redis.redis_source import id_of, position_of
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.connectors import DiscardingSink, HybridSource
 from penstock.datastream.connectors.redis import RedisEntry, RedisSource

@@ -20,9 +20,8 @@ import penstock.failpoint
 from penstock.errors import JobFencedError
 from penstock.metrics.values import GaugeValue
 from penstock.observe.events.delivery import Delivery
-from penstock.observe.events.event_files import EARLIER, LATEST, EventFiles
 from penstock.observe.events.event_json import from_line, to_line
-from penstock.observe.events.event_log import EventLog, thinned
+from penstock.observe.events.event_log import EARLIER, LATEST, EventFiles, EventLog, thinned
 from penstock.observe.events.job_events import (
     EVENTS,
     JobEnded,
@@ -289,7 +288,7 @@ def test_a_write_that_ends_in_the_middle_leaves_nothing(tmp_path: Path) -> None:
     program = f"""
 import resource, signal, sys
 from pathlib import Path
-from penstock.observe.events.event_files import EventFiles
+from penstock.observe.events.event_log import EventFiles
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 files = EventFiles(Path({str(tmp_path)!r}))
 files.append("a" * 99 + chr(10))

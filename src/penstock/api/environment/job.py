@@ -141,7 +141,6 @@ class RunSummary:
     Attributes:
         name: `history`, `live` or `batch`.
         kind: `batch` or `live`.
-        records: Records read.
         seconds: Wall clock from its first Spark job to its last commit.
     """
 
@@ -341,10 +340,6 @@ class PlanReady(BaseException):
     """Carries the plan out of a program that was only to be planned.
 
     Not an `Exception`: a program's own error handling must not swallow it.
-
-    Attributes:
-        plan: The plan.
-        configuration: The configuration of the job.
     """
 
     def __init__(self, plan: PhysicalPlan, configuration: Configuration) -> None:

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from penstock.api.environment.setting_values import Length, checked_count, length_of
 from penstock.config.configuration import Configuration
-from penstock.config.restart_options import OPTIONS_OF, RESTART_STRATEGY
+from penstock.config.run_options import OPTIONS_OF, RESTART_STRATEGY
 
 
 class RestartStrategyConfiguration:

@@ -48,7 +48,6 @@ class FieldAggregate:
 
     Attributes:
         aggregation: SUM, MIN or MAX.
-        position: Position or name of the field.
     """
 
     aggregation: Aggregation
@@ -88,7 +87,6 @@ class RecordAggregate:
 
     Attributes:
         aggregation: MIN_BY or MAX_BY.
-        position: Position or name of the field.
     """
 
     aggregation: Aggregation

@@ -12,7 +12,7 @@ from penstock.connectors.python.collection import RecordedSource
 from penstock.connectors.python.function_sink import FunctionSink, SinkInvocation
 from penstock.errors import ArgumentError, CallSite, PenstockError, SourceError
 from penstock.graph.endpoints import Sink
-from penstock.types.information import TypeInformation
+from penstock.types import TypeInformation
 from penstock.types.type_parameters import IN
 from penstock.user_failure import failure_as, short
 

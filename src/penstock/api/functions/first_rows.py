@@ -61,11 +61,7 @@ class TopN:
 
 
 class FirstRows:
-    """Keeps the first rows of keys; the operator emits how they changed.
-
-    Attributes:
-        spec: Order and number.
-    """
+    """Keeps the first rows of keys; the operator emits how they changed."""
 
     def __init__(self, spec: TopN) -> None:
         """Make the function."""

@@ -19,12 +19,7 @@ from penstock.types.list_key import CHANGED_HINT, no_key_in
 
 @dataclass(frozen=True, slots=True)
 class TypedKeySelector:
-    """Brings the keys of a selector to a declared type.
-
-    Attributes:
-        select: Value to key.
-        key_type: Type that keys are converted to.
-    """
+    """Brings the keys of a selector to a declared type."""
 
     select: Callable[[Any], Any]
     key_type: TypeInformation

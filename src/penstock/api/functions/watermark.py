@@ -20,7 +20,7 @@ from penstock.program.timestamps import (
     WatermarkGenerator,
     WatermarkOutput,
 )
-from penstock.types.information import TypeInformation
+from penstock.types import TypeInformation
 from penstock.types.records import RowTypeInfo
 from penstock.types.time import Duration
 
@@ -63,8 +63,6 @@ class WatermarkAlignment:
 
     Attributes:
         group: Name of the sources that should not drift apart.
-        max_drift_ms: Greatest drift.
-        update_interval_ms: Interval of comparisons.
     """
 
     group: str

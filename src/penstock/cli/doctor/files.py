@@ -19,7 +19,7 @@ from penstock.cli.doctor.finding import Finding, Situation, fail, ok, warn
 from penstock.errors import PenstockError
 from penstock.filesystem.object_path import ObjectPath, object_path
 from penstock.filesystem.object_store import ObjectStore, check_installed
-from penstock.filesystem.stores import store_of
+from penstock.filesystem.stored_path import store_of
 
 _NAME = "store"
 _OTHER = (

@@ -26,8 +26,6 @@ class Finding:
     """The result of one check.
 
     Attributes:
-        name: The check.
-        verdict: Its outcome.
         text: The result, with values.
         fix: Remedy, in the imperative. None if and only if none is needed.
     """

@@ -36,7 +36,7 @@ from penstock.errors import ArgumentError, CallSite, SinkError
 from penstock.failpoint import failpoint
 from penstock.graph.dataset import Dataset, files_at
 from penstock.graph.endpoints import Committer, Sink, SinkContext, SinkWriter
-from penstock.types.information import TypeInformation
+from penstock.types import TypeInformation
 from penstock.wire.atomic_file import sync_directory
 
 

@@ -15,12 +15,15 @@ from typing import Any, ClassVar
 import pyarrow as pa
 import pyarrow.parquet
 
-from penstock.connectors.delta.table_log import TableFacts, check_installed, gone, log_of
-from penstock.connectors.delta.values import (
+from penstock.connectors.delta.table_log import (
     DataFile,
     RowsOfFile,
+    TableFacts,
     TableSplit,
     VersionRows,
+    check_installed,
+    gone,
+    log_of,
     place_of,
     position_of,
 )
@@ -29,8 +32,8 @@ from penstock.errors import ArgumentError, SourceError
 from penstock.graph.dataset import Dataset, files_at
 from penstock.graph.log_source import LogSource
 from penstock.graph.log_values import LogBatch, LogSplit
+from penstock.types import TypeInformation
 from penstock.types.arrow import columns_to_lists, type_of_arrow
-from penstock.types.information import TypeInformation
 from penstock.types.row import Row, RowKind, row_factory
 
 CHANGE_TYPE = "_change_type"

@@ -27,8 +27,8 @@ from penstock.connectors.files.staged_files import LocalPartFile, MountedFiles
 from penstock.errors import CallSite, GraphError, SinkError
 from penstock.failpoint import failpoint
 from penstock.graph.endpoints import SinkContext
+from penstock.types import TypeInformation
 from penstock.types.arrow import arrow_schema
-from penstock.types.information import TypeInformation
 from penstock.types.row import Row, RowKind
 
 _REFUSED_CHARACTERS = frozenset(" ,;{}()\n\t=")
@@ -138,7 +138,6 @@ class StagedTable:
     Attributes:
         name: Name in the directory of staged files.
         subtask: Index of the task that wrote it.
-        number: Number among the files of the task.
         partition: Values of the partition columns of all of its rows.
     """
 

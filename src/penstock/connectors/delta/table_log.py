@@ -8,6 +8,17 @@ has any more (`delta.deletedFileRetentionDuration`, 7 days).
 
 This module reads versions itself: the library returns the rows of a table at a version, but not the rows that a version
 added in a fixed order. The source must read the same rows at the same positions every time.
+
+Entries of the log of a table: files, versions, and their positions in the engine.
+
+A position is `version << 36 | row`: the number of a row among those that the version added, in the order of its
+files. So a version may add 2**36 rows, and a table may have 2**27 versions.
+
+The id of the split contains the id of the table, so that a table that was created again has another split. It also
+contains the version of the snapshot that the split begins with, if there is one:
+
+    b544266a-…@12:80000     a snapshot of version 12, which has 80,000 rows, then the versions from 13 on
+    b544266a-…              versions only
 """
 
 from __future__ import annotations
@@ -18,7 +29,9 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from enum import Enum
 from functools import lru_cache
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -27,17 +40,103 @@ import pyarrow as pa
 import pyarrow.compute
 import pyarrow.parquet
 
-from penstock.connectors.delta.values import (
-    MOST_ROWS,
-    DataFile,
-    RowsOfFile,
-    TableSplit,
-    VersionRows,
-)
 from penstock.connectors.local_path import local_path
 from penstock.errors import CallSite, PenstockError, SourceError
 from penstock.extras import EXTRAS
 from penstock.user_failure import raise_interrupt
+
+ROW_BITS = 36
+MOST_ROWS = 1 << ROW_BITS
+"""Rows that one version may bring."""
+
+
+class RowsOfFile(Enum):
+    """Meaning of the rows of a file."""
+
+    INSERTED = "inserted"
+    DELETED = "deleted"
+    MARKED = "marked"
+    """The column `_change_type` contains the kind of each row."""
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """A file of a table.
+
+    Attributes:
+        path: Below the directory of the table, decoded.
+    """
+
+    path: str
+    partition: tuple[tuple[str, Any], ...]
+    row_count: int
+    rows: RowsOfFile = RowsOfFile.INSERTED
+
+
+@dataclass(frozen=True, slots=True)
+class VersionRows:
+    """The rows that a version brings, in the order of their positions.
+
+    Attributes:
+        timestamp_ms: When it was committed.
+        ends: For each file the number of rows up to its end.
+    """
+
+    timestamp_ms: int
+    files: tuple[DataFile, ...]
+    ends: tuple[int, ...]
+
+    @staticmethod
+    def of(timestamp_ms: int, files: Sequence[DataFile]) -> VersionRows:
+        """Return the rows of files."""
+        return VersionRows(
+            timestamp_ms, tuple(files), tuple(accumulate(file.row_count for file in files))
+        )
+
+    @property
+    def row_count(self) -> int:
+        """The number of rows."""
+        return self.ends[-1] if self.ends else 0
+
+
+@dataclass(frozen=True, slots=True)
+class TableSplit:
+    """The split of a table.
+
+    Attributes:
+        snapshot: Version that is read as a whole; None if there is none.
+        row_count: Rows of the snapshot.
+    """
+
+    table: str
+    snapshot: int | None = None
+    row_count: int = 0
+
+    @staticmethod
+    def of_id(text: str) -> TableSplit:
+        """Return the split with an id."""
+        table, _, snapshot = text.partition("@")
+        if not snapshot:
+            return TableSplit(table)
+        version, _, row_count = snapshot.partition(":")
+        return TableSplit(table, int(version), int(row_count))
+
+    @property
+    def id(self) -> str:
+        """Its id."""
+        known = "" if self.snapshot is None else f"@{self.snapshot}:{self.row_count}"
+        return f"{self.table}{known}"
+
+
+def position_of(version: int, row: int = 0) -> int:
+    """Return the position of a row of a version."""
+    return version << ROW_BITS | row
+
+
+def place_of(position: int) -> tuple[int, int]:
+    """Return the version and the row of a position."""
+    return position >> ROW_BITS, position & MOST_ROWS - 1
+
 
 _LIBRARY = EXTRAS["delta"]
 check_installed, library = _LIBRARY.check_installed, _LIBRARY.load
@@ -188,9 +287,6 @@ class TableFacts:
 
     Attributes:
         id: Its id, which no other table has.
-        schema: Its columns.
-        partition_columns: Those by which it is partitioned.
-        configuration: Its properties.
     """
 
     id: str

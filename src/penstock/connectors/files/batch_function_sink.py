@@ -24,7 +24,7 @@ from penstock.connectors.staged import SHARED, make_empty, remove_files
 from penstock.errors import ArgumentError, CallSite, SinkError
 from penstock.failpoint import failpoint
 from penstock.graph.endpoints import Committer, Sink, SinkContext, SinkWriter
-from penstock.types.information import TypeInformation
+from penstock.types import TypeInformation
 from penstock.user_failure import failing_as
 
 READER = "penstock.spark.sources.dataframes:read_staged"

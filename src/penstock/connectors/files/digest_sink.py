@@ -20,7 +20,7 @@ from penstock.connectors.local_path import local_path, sink_errors
 from penstock.errors import CallSite, DecodeError, SourceError
 from penstock.graph.dataset import Dataset, files_at
 from penstock.graph.endpoints import Committer, Sink, SinkContext, SinkWriter
-from penstock.types.information import TypeInformation
+from penstock.types import TypeInformation
 from penstock.wire.atomic_file import create_directory, read_verified, write_verified
 
 DIGEST = "digest"
@@ -35,7 +35,6 @@ class RowDigest:
     """A count and a digest of rows in any order.
 
     Attributes:
-        rows: Their number.
         total: Sum of their hashes.
     """
 
@@ -100,7 +99,6 @@ class DigestSink(Sink):
     """Drops records, and keeps a count and a digest of them.
 
     Attributes:
-        directory: Where both are recorded.
         format: The format whose rows it digests.
     """
 

@@ -47,7 +47,6 @@ class Manifest:
     """The files of one epoch; their order gives their visible names.
 
     Attributes:
-        epoch: The decided epoch.
         sequence: Number of the manifest among those of the sink, from 1.
         names: Names in the staging directory.
         hidden: Indexes of the files that are to be merged.

@@ -21,9 +21,9 @@ from penstock.connectors.files.file_writers import (
 from penstock.connectors.python.print_sink import text_form
 from penstock.errors import ArgumentError, CallSite, GraphError
 from penstock.graph.endpoints import SinkContext
+from penstock.types import TypeInformation
 from penstock.types.arrow import arrow_schema
 from penstock.types.infer import described
-from penstock.types.information import TypeInformation
 from penstock.types.records import RowTypeInfo, TupleTypeInfo
 from penstock.wire.text.json_tree import json_text
 

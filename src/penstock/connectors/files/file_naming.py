@@ -180,9 +180,7 @@ class FileNaming:
     """Prefix, suffix and bucket of the files of a sink.
 
     Attributes:
-        prefix: Start of a name.
         suffix: End of a name; None is the extension of the format.
-        buckets: Chooses the directory.
     """
 
     prefix: str = "part"

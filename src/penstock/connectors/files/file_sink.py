@@ -33,7 +33,7 @@ from penstock.errors import ArgumentError, CallSite, GraphError
 from penstock.filesystem.object_path import ObjectPath
 from penstock.graph.dataset import Dataset, files_at
 from penstock.graph.endpoints import Committer, Sink, SinkContext, SinkWriter
-from penstock.types.information import TypeInformation
+from penstock.types import TypeInformation
 
 T = TypeVar("T")
 

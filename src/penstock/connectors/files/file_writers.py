@@ -17,10 +17,10 @@ from pyarrow import types as kinds
 
 from penstock.errors import SinkError, TypeMismatchError
 from penstock.graph.endpoints import SinkContext
+from penstock.types import RowTypeInfo, TupleTypeInfo, TypeInformation
 from penstock.types.arrow import arrow_columns, arrow_schema, arrow_type
 from penstock.types.arrow_lists import check_times, columns_to_lists
 from penstock.types.infer import described
-from penstock.types.information import RowTypeInfo, TupleTypeInfo, TypeInformation
 from penstock.user_failure import raise_interrupt, words_of
 from penstock.wire.row_columns import rows_of
 from penstock.wire.text import csv_lines, json_codec

@@ -35,9 +35,7 @@ class HiddenFile:
 
     Attributes:
         sequence: Number of its epoch among those of the sink.
-        index: Its index in the epoch.
         staged_name: The name it was staged under, with its bucket.
-        byte_count: Its size.
         written_seconds: When it was written, in seconds since 1970.
     """
 

@@ -150,7 +150,6 @@ class _Walk:
     """Files and directories below one root.
 
     Attributes:
-        root: A directory.
         is_wanted: Test whether to list a file of a name.
         shallow: The files directly in it.
         deep: The files of directories below.

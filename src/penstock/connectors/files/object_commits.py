@@ -34,7 +34,7 @@ from penstock.errors import JobFencedError, SinkError
 from penstock.failpoint import failpoint
 from penstock.filesystem.object_path import ObjectPath
 from penstock.filesystem.object_store import ObjectStore, UploadPart
-from penstock.filesystem.stores import store_of
+from penstock.filesystem.stored_path import store_of
 from penstock.graph.endpoints import Committer, SinkContext
 from penstock.wire.atomic_file import decode_verified, encode_verified
 
@@ -44,8 +44,6 @@ class ObjectManifest:
     """The files of one epoch.
 
     Attributes:
-        epoch: The decided epoch.
-        driver: Number of the driver that decided it.
         sequence: Number of the manifest among those of the sink, from 1.
     """
 

@@ -19,9 +19,9 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.errors import CallSite, GraphError, SinkError
+from penstock.types import BasicTypeInfo, RowTypeInfo, TypeInformation
 from penstock.types.arrow import arrow_columns, arrow_schema, field_lists
 from penstock.types.infer import described
-from penstock.types.information import BasicTypeInfo, RowTypeInfo, TypeInformation
 
 _ESCAPED = re.compile("[\x00-\x1f\x7f\"#%'*/:=?\\\\{}\\[\\]^]")
 _NULL = "__HIVE_DEFAULT_PARTITION__"

@@ -19,9 +19,9 @@ import pyarrow as pa
 
 from penstock.errors import ArgumentError, CallSite, GraphError, SinkError
 from penstock.graph.endpoints import EpochNumber, SinkContext
+from penstock.types import TypeInformation
 from penstock.types.arrow import field_lists
 from penstock.types.infer import described
-from penstock.types.information import TypeInformation
 from penstock.types.records import RowTypeInfo, TupleTypeInfo
 from penstock.types.types import Types
 
@@ -46,11 +46,7 @@ def most_rows(epoch: EpochNumber) -> int:
 
 
 class SequenceColumn:
-    """Numbers the rows of one task of one epoch.
-
-    Attributes:
-        type_info: Type of the numbered rows.
-    """
+    """Numbers the rows of one task of one epoch."""
 
     def __init__(self, name: str, context: SinkContext) -> None:
         """Begin."""

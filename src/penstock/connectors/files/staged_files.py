@@ -56,7 +56,6 @@ class PartFile(ABC, Generic[C]):
 
     Attributes:
         file: Where the bytes go.
-        record_count: Records that were written.
     """
 
     def __init__(self, file: BinaryIO, open_records: OpenRecords, context: SinkContext) -> None:
@@ -266,12 +265,7 @@ class PartFileWriter(PartFiles[str | None, C]):
 
 @dataclass(frozen=True, slots=True)
 class StagedFile:
-    """A complete, durable and invisible file: the committable of a task.
-
-    Attributes:
-        name: Name in the staging directory.
-        byte_count: Size of the file.
-    """
+    """A complete, durable and invisible file: the committable of a task."""
 
     name: str
     record_count: int

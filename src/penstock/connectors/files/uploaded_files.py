@@ -24,8 +24,7 @@ from typing import BinaryIO, cast
 from penstock.connectors.files.staged_files import OpenRecords, PartFile, PartFileWriter, SinkLayout
 from penstock.filesystem.object_path import ObjectPath
 from penstock.filesystem.object_store import ObjectStore, Upload, UploadPart
-from penstock.filesystem.stored_path import UploadFile
-from penstock.filesystem.stores import store_of
+from penstock.filesystem.stored_path import UploadFile, store_of
 from penstock.graph.endpoints import SinkContext
 
 
@@ -35,7 +34,6 @@ class UploadedFile:
 
     Attributes:
         name: Name below the directory of the sink, with its bucket.
-        byte_count: Size of the file.
     """
 
     name: str

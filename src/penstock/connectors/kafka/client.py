@@ -25,8 +25,7 @@ from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 
 from penstock.config.configuration import is_secret
-from penstock.connectors.client_library import HIDDEN
-from penstock.errors import ArgumentError, CallSite, PenstockError
+from penstock.errors import HIDDEN, ArgumentError, CallSite, PenstockError, masked
 from penstock.extras import EXTRAS
 from penstock.graph.dataset import Dataset
 
@@ -114,9 +113,7 @@ class KafkaProperties:
 
     def masked(self, text: str) -> str:
         """Return a text in which no secret of these properties is left."""
-        for secret in sorted(self._secrets(), key=len, reverse=True):
-            text = text.replace(secret, HIDDEN)
-        return text
+        return masked(text, self._secrets())
 
     def _secrets(self) -> set[str]:
         values = {value for key, value in self.items if is_secret(key)}

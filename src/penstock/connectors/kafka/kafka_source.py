@@ -23,7 +23,7 @@ from penstock.errors import SourceError
 from penstock.graph.dataset import Dataset
 from penstock.graph.log_source import LogSource
 from penstock.graph.log_values import LogBatch, LogSplit
-from penstock.types.information import TypeInformation
+from penstock.types import TypeInformation
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,6 @@ class _Partition:
     """A partition as it is now.
 
     Attributes:
-        earliest: Its first offset.
         head: The offset behind its last record.
     """
 

@@ -30,7 +30,7 @@ from penstock.connectors.kafka.values import (
 )
 from penstock.connectors.rows.serialization import DeserializationSchema
 from penstock.errors import ArgumentError
-from penstock.types.information import TypeInformation
+from penstock.types import TypeInformation
 from penstock.types.types import Types
 
 S = TypeVar("S")

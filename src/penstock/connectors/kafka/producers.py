@@ -54,11 +54,7 @@ def with_epoch(records: list[OutgoingRecord], context: SinkContext) -> list[Outg
 def outgoing(
     values: list[Any], serializer: RecordSerializer, context: SinkContext
 ) -> list[OutgoingRecord]:
-    """Return the outgoing form of records.
-
-    Raises:
-        SinkError: The serializer refuses one.
-    """
+    """Return the outgoing form of records."""
     make = serializer.outgoing
     made: list[OutgoingRecord] = []
     for value in values:

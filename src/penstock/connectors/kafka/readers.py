@@ -69,11 +69,8 @@ class PartitionReader:
     """A consumer that reads one partition on from an offset.
 
     Attributes:
-        properties: Properties of the program.
-        partition: The partition that it reads.
         at: The next offset.
         used_seconds: When it was used last.
-        is_open: True until it is closed.
     """
 
     def __init__(

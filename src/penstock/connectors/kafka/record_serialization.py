@@ -17,7 +17,7 @@ from penstock.connectors.rows.serialization import (
     SimpleStringSchema,
 )
 from penstock.errors import ArgumentError, SourceError
-from penstock.types.information import TypeInformation
+from penstock.types import TypeInformation
 from penstock.user_failure import raise_interrupt, refusal_of
 
 _OURS = frozenset(
@@ -43,11 +43,7 @@ class MessageDeserializer(ABC):
 
 @dataclass(frozen=True, slots=True)
 class ValueDeserializer(MessageDeserializer):
-    """Makes values of the values of messages.
-
-    Attributes:
-        schema: Makes them.
-    """
+    """Makes values of the values of messages."""
 
     schema: DeserializationSchema
 
@@ -75,11 +71,7 @@ class ValueDeserializer(MessageDeserializer):
 
 @dataclass(frozen=True, slots=True)
 class RecordDeserializer(MessageDeserializer):
-    """Makes values of whole records.
-
-    Attributes:
-        function: Makes them.
-    """
+    """Makes values of whole records."""
 
     function: Callable[[KafkaRecord], Any]
     type_info: TypeInformation

@@ -210,7 +210,6 @@ class _File:
 
     Attributes:
         lsn: Position of the snapshot.
-        timestamp_ms: Its time.
         bounds: Number of the record behind each row group.
     """
 

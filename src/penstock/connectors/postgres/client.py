@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from penstock.connectors.client_library import HIDDEN, OfThisProcess
-from penstock.errors import ArgumentError, CallSite, PenstockError
+from penstock.connectors.client_library import OfThisProcess
+from penstock.errors import HIDDEN, ArgumentError, CallSite, PenstockError, masked
 from penstock.extras import EXTRAS
 from penstock.graph.dataset import Dataset
 
@@ -96,9 +96,7 @@ class PostgresAddress:
     def masked(self, text: str) -> str:
         """Return a text in which no secret of the string is left."""
         secrets = [str(value) for key, value in self.parts().items() if key in _SECRETS and value]
-        for secret in sorted(secrets, key=len, reverse=True):
-            text = text.replace(secret, HIDDEN)
-        return text
+        return masked(text, secrets)
 
     def __repr__(self) -> str:
         shown = (

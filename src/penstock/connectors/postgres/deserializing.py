@@ -9,7 +9,7 @@ from typing import Any
 
 from penstock.connectors.postgres.values import Change, TableName, TableRows, text_of
 from penstock.errors import SourceError
-from penstock.types.information import TypeInformation
+from penstock.types import TypeInformation
 from penstock.types.row import Row, RowKind, row_factory
 from penstock.types.types import Types
 from penstock.user_failure import refusal_of
@@ -87,7 +87,6 @@ class Upserts(ChangeDeserializer):
 
     Attributes:
         type_info: A type of rows with named fields, which are columns of the table.
-        names: The fields.
     """
 
     type_info: TypeInformation

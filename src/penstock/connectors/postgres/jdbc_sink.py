@@ -11,7 +11,7 @@ from penstock.connectors.postgres.postgres_sink import PostgresSink
 from penstock.connectors.postgres.staged_rows import TableWrites
 from penstock.connectors.postgres.values import TableName
 from penstock.errors import ArgumentError
-from penstock.types.information import TypeInformation
+from penstock.types import TypeInformation
 
 _NAME = r'(?:"(?:[^"]|"")+"|\w+)'
 _NAMES = rf"{_NAME}(?:\s*,\s*{_NAME})*"

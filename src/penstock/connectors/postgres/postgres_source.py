@@ -51,7 +51,7 @@ from penstock.failpoint import failpoint
 from penstock.graph.dataset import Dataset
 from penstock.graph.log_source import LogSource
 from penstock.graph.log_values import KeptOutside, LogBatch, LogSnapshot, LogSplit
-from penstock.types.information import TypeInformation
+from penstock.types import TypeInformation
 
 _ATTEMPT = "attempt"
 """File in the directory of a snapshot: from here on slot and publication are ours."""

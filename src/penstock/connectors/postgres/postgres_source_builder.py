@@ -18,7 +18,7 @@ from penstock.connectors.postgres.deserializing import (
 from penstock.connectors.postgres.slots import KINDS
 from penstock.connectors.postgres.values import Change, TableName
 from penstock.errors import ArgumentError
-from penstock.types.information import TypeInformation
+from penstock.types import TypeInformation
 from penstock.types.types import Types
 
 S = TypeVar("S")

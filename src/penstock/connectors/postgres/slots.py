@@ -64,7 +64,6 @@ class Publication:
     """A publication as the catalogue has it.
 
     Attributes:
-        oid: Its number.
         version: Version of its row, which has its flags.
         tables: Digest of the rows that make the tables belong to it, and of their keys.
         lacks: Kinds of changes that it does not have.

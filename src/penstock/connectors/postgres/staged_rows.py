@@ -307,9 +307,7 @@ class StagedRows:
     """Handle of the rows of one task.
 
     Attributes:
-        table: Name of their table.
         subtask: Index of the task.
-        record_count: Number of records.
     """
 
     table: str

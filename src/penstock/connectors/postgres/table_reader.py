@@ -26,7 +26,6 @@ class RelationMessage:
     """A table as it was when a transaction changed it.
 
     Attributes:
-        oid: Its number.
         identity: `d` default, `n` nothing, `f` full, `i` an index.
         columns: Its columns; those of the replica identity are keys.
     """
@@ -115,10 +114,7 @@ class TableReader:
     Attributes:
         table: Its name with its schema.
         columns: Its columns, with base types.
-        key: Positions of the columns of the key.
-        loads: Functions that make values of texts.
         is_full: True if the log has rows as they were.
-        names: Names of the columns.
         heads: Begin of a message with nothing but a whole new row, to what it does.
     """
 

@@ -98,7 +98,6 @@ class TableRows:
     Attributes:
         values: Their values, column by column.
         lsn: Position of the snapshot or the transaction.
-        timestamp_ms: Its time.
         ops: Kind of change of each row; None means that all were inserted.
     """
 

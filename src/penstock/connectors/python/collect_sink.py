@@ -46,11 +46,7 @@ class CollectSink(Sink):
     may_stage_in_store: ClassVar[bool] = True
 
     def beside(self, directory: str) -> Sink:
-        """Return the sink itself: no other job has what it writes.
-
-        Args:
-            directory: Is not needed.
-        """
+        """Return the sink itself: no other job has what it writes."""
         del directory
         return self
 

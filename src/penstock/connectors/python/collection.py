@@ -120,11 +120,7 @@ class RecordedSource(SplitSource):
     def of(
         cls, values: Sequence[Any], timestamps: Sequence[int] | None, type_info: TypeInformation
     ) -> RecordedSource:
-        """Return a source of the elements, coerced to `type_info`.
-
-        Raises:
-            ArgumentError: An element does not have the type; names its position.
-        """
+        """Return a source of the elements, coerced to `type_info`."""
         stamps = None if timestamps is None else tuple(timestamps)
         return cls(CollectionSource.of(values, type_info), stamps)
 

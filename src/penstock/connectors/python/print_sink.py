@@ -12,7 +12,7 @@ from penstock.connectors.local_path import sink_errors
 from penstock.connectors.spool import SpoolCommitter, SpoolWriter
 from penstock.errors import SinkError
 from penstock.graph.endpoints import Committer, Sink, SinkContext, SinkWriter
-from penstock.types.information import PickledBytesTypeInfo, TypeInformation
+from penstock.types import PickledBytesTypeInfo, TypeInformation
 from penstock.types.records import RowTypeInfo
 from penstock.types.row import Row, RowKind, class_of
 from penstock.user_failure import failing_record, short, user_failure

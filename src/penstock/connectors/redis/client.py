@@ -9,8 +9,8 @@ from importlib import import_module
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from penstock.connectors.client_library import HIDDEN, OfThisProcess
-from penstock.errors import ArgumentError, CallSite, PenstockError
+from penstock.connectors.client_library import OfThisProcess
+from penstock.errors import ArgumentError, CallSite, PenstockError, masked
 from penstock.extras import EXTRAS
 from penstock.graph.dataset import Dataset, server_at
 
@@ -53,9 +53,7 @@ class RedisAddress:
 
     def masked(self, text: str) -> str:
         """Return a text in which the password is not left."""
-        for secret in sorted(self._secrets(), key=len, reverse=True):
-            text = text.replace(secret, HIDDEN)
-        return text
+        return masked(text, self._secrets())
 
     def _secrets(self) -> set[str]:
         parts = urlsplit(self.url)

@@ -2,6 +2,11 @@
 
 Redis trims a stream from its beginning, without a record of the trimmed entries. The source has missed no entry as long as
 the last entry that it read, or an older one, is there; or if it has read none, and the first entry is the first one ever.
+
+Entries of streams, and their positions in the engine.
+
+An id is `milliseconds-sequence`, a position `milliseconds << 20 | sequence`: room for a million entries in a
+millisecond, until the year 2248. Ids that a program chose itself may be larger, and are refused.
 """
 
 from __future__ import annotations
@@ -19,20 +24,65 @@ from penstock.connectors.redis.client import (
     library,
     redis_errors,
 )
-from penstock.connectors.redis.values import (
-    RedisEntry,
-    first_of,
-    id_of,
-    milliseconds_of,
-    position_of,
-)
 from penstock.errors import ArgumentError, CallSite, PenstockError, SourceError
 from penstock.graph.dataset import Dataset
 from penstock.graph.log_source import LogSource
 from penstock.graph.log_values import LogBatch, LogSplit
-from penstock.types.information import TypeInformation
+from penstock.types import TypeInformation
 from penstock.types.types import Types
 from penstock.user_failure import refusal_of, short
+
+_SEQUENCE_BITS = 20
+_MOST_SEQUENCES = 1 << _SEQUENCE_BITS
+_MOST_MILLISECONDS = 1 << 43
+
+
+@dataclass(frozen=True, slots=True)
+class RedisEntry:
+    """An entry of a stream.
+
+    Attributes:
+        id: Its id, e.g. `1700000000000-0`.
+        fields: Field to value, as text; bytes if the source reads bytes.
+
+    Example:
+        >>> RedisEntry("orders", "1700000000000-0", {"customer": "ann"}).fields["customer"]
+        'ann'
+    """
+
+    stream: str
+    id: str
+    fields: dict[Any, Any]
+
+
+def position_of(entry_id: bytes | str, stream: str) -> int:
+    """Return the position of an entry."""
+    text = entry_id.decode() if isinstance(entry_id, bytes) else entry_id
+    milliseconds, _, sequence = text.partition("-")
+    first, second = int(milliseconds), int(sequence or 0)
+    if first >= _MOST_MILLISECONDS or second >= _MOST_SEQUENCES:
+        raise SourceError(
+            f"entry {text} of stream {stream!r} has no position: milliseconds are below 2**43, and the sequence "
+            f"below {_MOST_SEQUENCES}",
+            hint="Let the server choose ids (XADD … *), or copy the stream with ids in these bounds.",
+        )
+    return first << _SEQUENCE_BITS | second
+
+
+def id_of(position: int) -> str:
+    """Return the id of a position."""
+    return f"{position >> _SEQUENCE_BITS}-{position & _MOST_SEQUENCES - 1}"
+
+
+def milliseconds_of(position: int) -> int:
+    """Return the time in the id of a position, in epoch milliseconds."""
+    return position >> _SEQUENCE_BITS
+
+
+def first_of(timestamp_ms: int) -> int:
+    """Return the first position of a time."""
+    return min(max(timestamp_ms, 0), _MOST_MILLISECONDS - 1) << _SEQUENCE_BITS
+
 
 _MOST_ENTRIES = 1_000
 _MISSING = "no such key"
@@ -45,7 +95,6 @@ class StreamFacts:
     Attributes:
         head: Position behind the newest entry that there ever was.
         first: Position of the first entry that there is; None if there is none.
-        length: Number of its entries.
         is_whole: True if no entry was ever removed.
     """
 

@@ -52,7 +52,6 @@ class ColumnMerge:
     """Merges columns of parts.
 
     Attributes:
-        schema: Names and types of the columns.
         keys: Number of columns of the key, which are the first ones.
     """
 

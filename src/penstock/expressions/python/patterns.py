@@ -88,8 +88,6 @@ class DatePattern:
     """A pattern.
 
     Attributes:
-        text: As it is written.
-        style: How it is read.
         parts: Letters, and texts that stand for themselves.
     """
 

@@ -62,11 +62,7 @@ def millis_of(moment: date) -> int:
 
 
 def timestamp_of(millis: int) -> datetime:
-    """Return the TIMESTAMP of milliseconds since 1970.
-
-    Raises:
-        ExpressionError: It is in no year from 1 to 9999.
-    """
+    """Return the TIMESTAMP of milliseconds since 1970."""
     try:
         return _EPOCH + timedelta(milliseconds=millis)
     except OverflowError as out:

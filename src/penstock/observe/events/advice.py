@@ -39,13 +39,11 @@ class Advice:
         micro_batches: Number of micro-batches that were measured.
         span_seconds: Time from the first to the last of them.
         busy_seconds: Time in them.
-        records: Records that they read.
         pending_records: Pending records; None if no source counts them.
         catch_up_seconds: Time in which these are to be read.
         arriving_per_second: Records that arrive.
         capacity_per_second: Records that the run can read.
         needed_per_second: Records that it has to read.
-        key_groups: Number of key groups.
         state_bytes: Size of the state of the job in the checkpoint; None if it is unknown.
         state_bytes_per_subtask: The same by the advised parallelism.
         hot_operators: uids of operators of which one subtask gets much more than the others: more subtasks do not divide a key.

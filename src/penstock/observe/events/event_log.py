@@ -9,10 +9,15 @@ nothing else is left. The last event of each class stays, so the log keeps the b
 from __future__ import annotations
 
 import logging
+import os
+import secrets
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
 from penstock.errors import JobFencedError
+from penstock.failpoint import failpoint
+from penstock.filesystem.stored_path import JobPath, StoredPath
 from penstock.observe.events.delivery import (
     END_SECONDS,
     FIRST_PAUSE_SECONDS,
@@ -20,10 +25,209 @@ from penstock.observe.events.delivery import (
     Delivery,
     DeliveryOver,
 )
-from penstock.observe.events.event_files import EventFiles
 from penstock.observe.events.event_json import from_line, to_line
 from penstock.observe.events.job_events import EVENTS, JobEvent, RunFinished, RunStarted
 from penstock.observe.events.listeners import JobListener
+from penstock.wire.job_files import byte_count
+
+DIRECTORY = "events"
+"""Name of the directory in a checkpoint directory."""
+
+LATEST = "events.jsonl"
+EARLIER = "earlier.jsonl"
+
+_PRIVATE_DIRECTORY, _PRIVATE_FILE = 0o700, 0o600
+
+
+class EventFiles:
+    """The files of one job. One process writes them; any may read."""
+
+    def __init__(self, directory: Path) -> None:
+        """Prepare; nothing is created."""
+        self._directory = directory / DIRECTORY
+
+    @property
+    def latest_bytes(self) -> int:
+        """Size of the file that is appended to, 0 if there is none."""
+        try:
+            return (self._directory / LATEST).stat().st_size
+        except FileNotFoundError:
+            return 0
+
+    def append(self, lines: str) -> None:
+        """Append whole lines, all or none. They are written at once, and not synced: events are no state."""
+        self._directory.mkdir(_PRIVATE_DIRECTORY, exist_ok=True)
+        path = self._directory / LATEST
+        with open(path, "ab", buffering=0, opener=_private) as file:
+            size = file.seek(0, os.SEEK_END)
+            left = memoryview((("\n" if self._is_torn(path) else "") + lines).encode())
+            try:
+                failpoint("events.append")
+                while left:
+                    left = left[file.write(left) :]
+            except OSError:
+                file.truncate(size)  # or they would be there twice, once they can be written
+                raise
+
+    def rotate(self, earlier: str) -> None:
+        """Replace the earlier lines, which then contain the latest ones too.
+
+        In between, and for good if the driver is killed there, the latest lines are in both files: `lines` has each once.
+        """
+        temporary = self._directory / f".{EARLIER}.tmp"
+        try:
+            with open(temporary, "wb", opener=_private) as file:
+                failpoint("events.rotate")
+                file.write(earlier.encode())
+            temporary.replace(self._directory / EARLIER)
+        except OSError:
+            temporary.unlink(missing_ok=True)
+            raise
+        (self._directory / LATEST).unlink(missing_ok=True)
+
+    def stamp(self) -> tuple[tuple[object, ...], ...]:
+        """Return a value that changes with the files."""
+        found: list[tuple[object, ...]] = []
+        for name in (EARLIER, LATEST):
+            try:
+                stat = (self._directory / name).stat()
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            found.append((stat.st_ino, stat.st_size, stat.st_mtime_ns))
+        return tuple(found)
+
+    def lines(self) -> Iterator[str]:
+        """Yield all lines, the earliest first, each once."""
+        earlier, latest = self._read()
+        if earlier and earlier[-1] in latest:  # a rotation that did not get to its end
+            latest = latest[latest.index(earlier[-1]) + 1 :]
+        yield from earlier
+        yield from latest
+
+    def _read(self) -> tuple[list[str], list[str]]:
+        """Return the lines of both files at one moment: a rotation in between would hide some."""
+        while True:
+            before = self._inode(EARLIER)
+            earlier, latest = self._lines_of(EARLIER), self._lines_of(LATEST)
+            if self._inode(EARLIER) == before:
+                return earlier, latest
+
+    def _inode(self, name: str) -> tuple[int, int] | None:
+        try:
+            stat = (self._directory / name).stat()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        return stat.st_ino, stat.st_mtime_ns
+
+    def _lines_of(self, name: str) -> list[str]:
+        try:
+            data = (self._directory / name).read_bytes()
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        # Not `splitlines`, which ends a line at U+2028 too, as it may stand in a record.
+        return [f"{line}\n" for line in data.decode("utf-8", "replace").split("\n") if line]
+
+    def events(self) -> Iterator[JobEvent]:
+        """Yield all events, the earliest first; lines that are torn or of another version are skipped."""
+        for line in self.lines():
+            event = from_line(line)
+            if event is not None:
+                yield event
+
+    @staticmethod
+    def _is_torn(path: Path) -> bool:
+        with path.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            if not size:
+                return False
+            file.seek(size - 1)
+            return file.read(1) != b"\n"
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, _PRIVATE_FILE)
+
+
+CHUNK_BYTES = 64 << 10
+"""Size from which on an object is not written again."""
+
+
+class EventObjects(EventFiles):
+    """The events of one job, in a store; see `EventFiles`."""
+
+    def __init__(self, directory: StoredPath) -> None:
+        """Prepare; nothing is created."""
+        self._below = directory / DIRECTORY
+        self._token = secrets.token_hex(4)
+        self._number: int | None = None
+        self._text = ""
+        self._size = 0
+
+    @property
+    def latest_bytes(self) -> int:
+        """Size of the lines that are not in the earlier ones."""
+        return self._size
+
+    def append(self, lines: str) -> None:
+        """Append whole lines."""
+        if self._number is None:
+            names = self._names()
+            self._size = sum(byte_count(self._below / name) for name in names)
+            self._number = _number_of(names[-1]) + 1 if names else 0
+        elif len(self._text) >= CHUNK_BYTES:
+            self._number, self._text = self._number + 1, ""
+        path = self._below / f"{self._number:012}-{self._token}.jsonl"
+        path.store.write(path.at, (self._text + lines).encode())
+        self._text += lines
+        self._size += len(lines.encode())
+
+    def rotate(self, earlier: str) -> None:
+        """Replace the earlier lines, which then contain the latest ones too; see `EventFiles.rotate`."""
+        path, names = self._below / EARLIER, self._names()
+        path.store.write(path.at, earlier.encode())
+        path.store.delete([(self._below / name).at for name in names])
+        self._number = (-1 if self._number is None else self._number) + 1
+        self._text, self._size = "", 0
+
+    def stamp(self) -> tuple[tuple[object, ...], ...]:
+        """Return a value that changes with the objects."""
+        names = self._names()
+        last = names[-1:] and self._below.store.size_of((self._below / names[-1]).at)
+        return ((*names, last),)
+
+    def _read(self) -> tuple[list[str], list[str]]:
+        """Return the lines of the earlier object and of the others at one moment."""
+        while True:
+            names = self._names()
+            earlier = _lines_of(self._below / EARLIER)
+            latest = [line for name in names for line in _lines_of(self._below / name)]
+            if self._names()[: len(names)] == names:  # otherwise a rotation came between
+                return earlier, latest
+
+    def _names(self) -> list[str]:
+        """Return the names of the objects but the earlier one, in order."""
+        found = self._below.store.names_in(self._below.at)
+        return sorted(name for name in found if name[:1].isdigit())
+
+
+def events_in(directory: JobPath) -> EventFiles:
+    """Return the events of the job in a directory."""
+    if isinstance(directory, StoredPath):
+        return EventObjects(directory)
+    return EventFiles(directory)
+
+
+def _lines_of(path: StoredPath) -> list[str]:
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return []
+    return [f"{line}\n" for line in data.decode("utf-8", "replace").split("\n") if line]
+
+
+def _number_of(name: str) -> int:
+    return int(name.partition("-")[0])
+
 
 MOST_BYTES = 4 << 20
 """Bound of all files of a log together."""

@@ -46,13 +46,9 @@ class JobStarted(JobEventBase):
     """A driver has begun to execute a job, or goes on with it.
 
     Attributes:
-        version: Version of Penstock.
         mode: `BATCH` or `STREAMING`, the mode in force; of a mixed job `STREAMING, mixed (…)`, as `penstock plan` has it.
-        parallelism: Number of subtasks of a level.
         settings: Options that were set, without the values of secret ones.
         nodes: Sources, operators and sinks, as `plan.explain.outline` describes them, with what was decided of them.
-        edges: Edges between them.
-        plan: The text of the plan.
     """
 
     version: str
@@ -86,8 +82,6 @@ class BatchProgress(JobEventBase):
     """A batch run has made progress. The progress may decrease when a stage adds tasks.
 
     Attributes:
-        done_tasks: Tasks completed.
-        total_tasks: Tasks known so far.
         seconds: Since the run began.
         records: Records that tasks which are through have read for it; one that is repeated counts again. None before the first.
     """
@@ -104,9 +98,7 @@ class MicroBatch(JobEventBase):
 
     Attributes:
         number: From 0, over the life of the checkpoint.
-        records: Records read.
         total_records: Records read by this run in this process.
-        seconds: Wall clock of the micro-batch.
         lag_ms: Wall clock minus the greatest watermark of the sources; None without
             watermarks.
         records_behind: Pending records of bounded sources that number their records, and of logs, of
@@ -212,8 +204,6 @@ class RunFinished(JobEventBase):
     Attributes:
         name: As in `RunStarted`.
         kind: As in `RunStarted`.
-        records: Records read in this process.
-        seconds: Wall clock.
         outcome: `done` if it has read its input, `stopped` if it was cancelled or stopped with a savepoint.
         late_records: As in `MicroBatch`, over all that this attempt committed.
     """
@@ -281,9 +271,7 @@ class Restarting(JobEventBase):
     """The job failed and will be started again in this process.
 
     Attributes:
-        number: Number of the restart, from 1.
         limit: Greatest number of restarts, None for any number.
-        delay_seconds: Time until the restart.
         reason: The failure, in one line.
         error: The failure: `code`, `problem`, `hint` and, if it has one, `origin`.
     """
@@ -300,7 +288,6 @@ class SavepointTaken(JobEventBase):
     """A savepoint is complete.
 
     Attributes:
-        path: Its directory.
         seconds: Wall clock of writing it, during which no records were processed.
         stops: The job stops with it.
         unnamed: Operators without a uid whose state is in it; empty after the first savepoint of a
@@ -317,22 +304,14 @@ class SavepointTaken(JobEventBase):
 
 @dataclass(frozen=True, slots=True)
 class SavepointFailed(JobEventBase):
-    """A savepoint could not be taken; the job goes on.
-
-    Attributes:
-        problem: Why.
-    """
+    """A savepoint could not be taken; the job goes on."""
 
     problem: str
 
 
 @dataclass(frozen=True, slots=True)
 class ConfirmFailed(JobEventBase):
-    """The confirmation of read positions to a log failed; the job goes on and repeats it.
-
-    Attributes:
-        problem: Why.
-    """
+    """The confirmation of read positions to a log failed; the job goes on and repeats it."""
 
     source: str
     problem: str
@@ -376,7 +355,6 @@ class EventKind:
     """Treatment of the events of a class by views.
 
     Attributes:
-        log_level: Level of its log lines.
         is_detail: It supersedes the last one of its class and pipeline, and there may be many of them: a log
             of events may leave it out.
     """

@@ -89,20 +89,17 @@ class JobView(JobListener):
 
     Attributes:
         job_id: The job; empty before its first event.
-        job_name: Its name.
         status: `CREATED`, `RUNNING`, `RESTARTING`, `FINISHED`, `CANCELED` or `FAILED`.
         seen: State of its driver as seen from outside, None without a check: `LOST` if it was killed, `CREATED` if
             another one has taken over and has emitted no event yet.
         started: The first event of its driver, None if it is unknown.
         runs: Runs of this driver, in order of their begin.
-        restarts: Number of restarts of this driver.
         repetitions: Number of repetitions because Spark lost output.
         error: The failure that ended the job or made it restart last, empty if there was none.
         error_ms: When it happened, None if there was none.
         savepoints: The last ones that were taken or failed, also in earlier drivers.
         savepoint_counts: `taken` and `failed` to their numbers, in this driver.
         metrics: The last report, None if there was none.
-        last_ms: Time of the last event.
     """
 
     def __init__(self, job_id: str = "") -> None:

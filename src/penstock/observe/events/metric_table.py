@@ -40,7 +40,6 @@ class MetricRow:
         name: With prefix and unit.
         kind: Counter, gauge or histogram.
         labels: Those beside `job_name`.
-        help: Description in one sentence.
         read: Takes the view of a job and the time in epoch milliseconds, and yields its series.
     """
 

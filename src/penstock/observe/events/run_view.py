@@ -107,8 +107,6 @@ class RunView:
         attempt_records: Records read and committed in the last attempt; of a batch run known at its end.
         earlier_records: Those of the attempts before.
         records_so_far: As in `BatchProgress`, until the run ends and its records count.
-        done_tasks: Tasks completed, of a batch run.
-        total_tasks: Tasks known so far.
         number: Number of the last micro-batch, None if there was none.
         lag_ms: As in `MicroBatch`.
         records_behind: As in `MicroBatch`.
@@ -118,7 +116,6 @@ class RunView:
         split_watermarks: As in `MicroBatch`, of all splits that were named since; those most behind.
         split_records_behind: As in `MicroBatch`.
         switch_seconds: Time from the run before to this one, None if there was none.
-        micro_batches: The last ones.
     """
 
     name: str

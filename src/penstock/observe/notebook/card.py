@@ -23,7 +23,6 @@ class CardTable:
 
     Attributes:
         title: Its title, empty without one.
-        columns: Names of its columns.
         rows: Its cells, of any values; `str` shows them.
     """
 
@@ -38,7 +37,6 @@ class Card:
 
     Attributes:
         facts: Name of a fact to its value. None is not shown.
-        problem: Its error, empty without one.
         tables: Its tables; empty ones are not shown.
     """
 

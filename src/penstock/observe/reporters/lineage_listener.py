@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from penstock.errors import HIDDEN
 from penstock.extras import EXTRAS
 from penstock.observe.events.job_events import (
     JobEnded,
@@ -30,7 +31,6 @@ from penstock.observe.events.listeners import JobListener
 from penstock.version import __version__
 
 _PRODUCER = f"urn:penstock:{__version__}"
-_HIDDEN = "******"
 _MOST_ERROR_CHARS = 1_000
 _LOGINS = (
     re.compile(r"(?<=://)[^/\s@]+(?=@)"),
@@ -49,8 +49,8 @@ def without_logins(text: str) -> str:
         >>> without_logins("cannot reach redis://:hunter2@cache (password='hunter2', db=0)")
         'cannot reach redis://******@cache (password=******, db=0)'
     """
-    text = _LOGINS[0].sub(_HIDDEN, text)
-    return _LOGINS[1].sub(lambda login: f"{login[1]}{_HIDDEN}", text)
+    text = _LOGINS[0].sub(HIDDEN, text)
+    return _LOGINS[1].sub(lambda login: f"{login[1]}{HIDDEN}", text)
 
 
 @dataclass(slots=True)
@@ -58,8 +58,6 @@ class LineageRun:
     """A run and its facts.
 
     Attributes:
-        started: The first event of the driver.
-        namespace: Namespace of the job.
         run_id: A UUID.
         counts: Records read and written so far.
         error: The last failure; empty without one.
@@ -94,7 +92,7 @@ class LineageRun:
         engine = facets.processing_engine_run.ProcessingEngineRunFacet
         yield "processing_engine", engine(self.started.version, "Penstock", producer=_PRODUCER)
         given = facets.execution_parameters_run
-        shown = {key: text for key, text in self.started.settings.items() if text != _HIDDEN}
+        shown = {key: text for key, text in self.started.settings.items() if text != HIDDEN}
         yield (
             "executionParameters",
             given.ExecutionParametersRunFacet(

@@ -26,13 +26,9 @@ def layout_of(
 ) -> dict[str, Any]:
     """Return positions in pixels, from the top left.
 
-    Returns:
-        `width`, `height`; `nodes` with `x`, `y`, `width`, `height`, `label` and `details`; `edges` with `points`, `label`,
-        `label_at`, whether the edge `is_exchange`, the `source_name` if it leaves a source, `source_uid` and `target_uid`,
-        whether it `is_side`, a side output, and whether it `is_only_input` of its target.
-
-    Raises:
-        EnvironmentSetupError: The extra `ui` is not installed.
+    They are `width`, `height`; `nodes` with `x`, `y`, `width`, `height`, `label` and `details`; `edges` with `points`,
+    `label`, `label_at`, whether the edge `is_exchange`, the `source_name` if it leaves a source, `source_uid` and
+    `target_uid`, whether it `is_side`, a side output, and whether it `is_only_input` of its target.
     """
     if not nodes:
         return {"width": 0, "height": 0, "nodes": [], "edges": []}

@@ -239,7 +239,6 @@ class UiServer:
     """A server that runs until it is closed.
 
     Attributes:
-        url: Where it is.
         secret_url: The same with the token; it is for the terminal of who may change jobs, and for no log.
     """
 

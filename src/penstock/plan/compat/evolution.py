@@ -20,6 +20,7 @@ from penstock.plan.phases.edges import Edge, physical_inputs
 from penstock.plan.physical import PhysicalPlan
 from penstock.program.level import OperatorSpec
 from penstock.program.operators import SINK
+from penstock.state.savepoint import OperatorRecord
 
 
 class PartStatus(Enum):
@@ -32,40 +33,21 @@ class PartStatus(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class StoredOperator:
-    """An operator of the program that made the state.
-
-    Attributes:
-        uid: Stable identity.
-        name: For people.
-        kind: Name of its row in the catalogue of operators; empty if it was not recorded.
-        digest: Digest of its functions; empty if it was not recorded.
-        inputs: Its inputs, as `described_inputs` has them; None if it was not recorded.
-        has_state: Whether state of it is stored.
-    """
-
-    uid: str
-    name: str
-    kind: str = ""
-    digest: str = ""
-    inputs: tuple[str, ...] | None = None
-    has_state: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class StoredProgram:
     """The program that made some state.
 
     Attributes:
         place: Where the state is, in words.
-        operators: All operators.
+        operators: Its operators; of those that were not recorded, kind and digest are empty and inputs are None.
         sources: Uids of the sources.
+        with_state: Uids of the operators of which state is stored.
         sinks: Names of the sinks, as `sink_names` has them; None if they were not recorded.
     """
 
     place: str
-    operators: tuple[StoredOperator, ...]
+    operators: tuple[OperatorRecord, ...]
     sources: frozenset[str]
+    with_state: frozenset[str] = frozenset()
     sinks: tuple[str, ...] | None = None
 
 
@@ -180,7 +162,7 @@ def compare(plan: PhysicalPlan, stored: StoredProgram) -> Evolution:
         operators.append(PartChange(op.uid, op.name, change, reason, op.may_have_state))
     present = {each.uid for each in operators}
     dropped = tuple(
-        PartChange(each.uid, each.name, PartStatus.DROPPED, _GONE, each.has_state)
+        PartChange(each.uid, each.name, PartStatus.DROPPED, _GONE, each.uid in stored.with_state)
         for each in stored.operators
         if each.uid not in present
     )
@@ -192,7 +174,7 @@ _GONE = "the program no longer has it"
 
 def _change(
     op: OperatorSpec,
-    known: StoredOperator | None,
+    known: OperatorRecord | None,
     digest: str,
     inputs: tuple[str, ...],
     changed_inputs: Sequence[str],

@@ -116,13 +116,8 @@ class Estimate:
 
     Attributes:
         records: Records of its history, or of its input if it has none.
-        keys: Different ones.
         slots: Tasks at a time.
         seconds: To read all records, in a warm session.
-        driver_bytes: Memory of the driver.
-        jvm_bytes: Memory of the JVM.
-        worker_bytes: Memory of all workers, without state.
-        state_bytes: Memory of the state in all workers.
     """
 
     records: int

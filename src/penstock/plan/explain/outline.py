@@ -15,7 +15,7 @@ from penstock.plan.explain.chaining import CHAINED
 from penstock.plan.physical import PhysicalPlan, SinkPlan, SourcePlan
 from penstock.program.channel import SINK_LEVEL
 from penstock.program.level import OperatorSpec
-from penstock.types.information import TypeInformation
+from penstock.types import TypeInformation
 from penstock.types.records import RowTypeInfo
 from penstock.user_failure import failing_as
 
@@ -86,8 +86,6 @@ class OutlineEdge:
     """Records go from one node to another.
 
     Attributes:
-        source: Id of the node they leave.
-        target: Id of the node they reach.
         ship: How they travel: `CHAINED`, or the partitioner of the channel.
         tag: Tag of a side output, empty for the main one.
     """

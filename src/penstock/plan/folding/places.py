@@ -46,9 +46,7 @@ class Folding:
     """One operator that folds, in one run.
 
     Attributes:
-        emit: When it emits results.
         fold: Its fold; None if it stores all records.
-        fed: Its input channels.
         is_timed: Whether its records have another order than that of arrival: they may have timestamps,
             or results of a bounded region are among them.
         ends: Whether the run reads all its sources to the end.

@@ -36,7 +36,7 @@ from penstock.plan.physical import Decision, LevelPlan, PhysicalPlan, SourcePlan
 from penstock.program.channel import StreamPartitioner
 from penstock.program.level import Copies, OperatorSpec, SideOutput
 from penstock.program.operator_kind import PROMISE, Keeps
-from penstock.types.information import TypeInformation
+from penstock.types import TypeInformation
 from penstock.types.value_kinds import declared_copier
 
 

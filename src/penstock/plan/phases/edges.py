@@ -18,9 +18,7 @@ class Edge:
     """One producer of one input of a node.
 
     Attributes:
-        producer: A source or an operator.
         origin_node: The node that determines key and partitioning; messages name it.
-        target_input: Index of the input that the edge feeds.
         key_selector: The key that the node uses, None if it uses none.
         partitioning: The user's partitioning, None if there is none.
         output_tag: The side output of the producer, None for its main output.
@@ -92,7 +90,6 @@ class Region:
     Attributes:
         levels: Levels without the empty ones at the end.
         channels: Channels between them, and to sinks.
-        sources: Ids of their sources.
     """
 
     levels: tuple[LevelPlan, ...]

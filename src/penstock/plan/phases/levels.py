@@ -32,14 +32,14 @@ from penstock.graph.logical import Chaining, LogicalGraph, Node
 from penstock.plan.phases.bounded_region import region_nodes
 from penstock.plan.phases.edges import Edge, key_selectors, physical_inputs, sources_of
 from penstock.plan.phases.operator_traits import attributes_of
-from penstock.plan.phases.task_groups import share_tasks, tasks_reading
+from penstock.plan.phases.pipelines import share_tasks, tasks_reading
 from penstock.plan.physical import LevelPlan, PhysicalPlan
 from penstock.program.channel import SINK_LEVEL, ChannelSpec, StreamPartitioner
 from penstock.program.level import OperatorSpec, SideOutput
 from penstock.program.operators import PARTITION, SIDE_OUTPUT, SINK, SOURCE, TIMESTAMPS
 from penstock.program.timestamps import TimestampSpec
+from penstock.types import TypeInformation
 from penstock.types.description import has_serializers
-from penstock.types.information import TypeInformation
 
 
 def assign_levels(plan: PhysicalPlan) -> PhysicalPlan:

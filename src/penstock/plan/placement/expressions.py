@@ -32,7 +32,7 @@ from penstock.plan.physical import (
     RunPlan,
     SourcePlan,
 )
-from penstock.plan.placement.legality import other_values
+from penstock.plan.placement.legality import not_columns, other_values
 from penstock.program.channel import SINK_LEVEL, ChannelSpec, StreamPartitioner
 from penstock.program.fold import Place
 from penstock.program.level import NO_COPIES, ComputedSource, LevelProgram, OperatorSpec
@@ -246,12 +246,9 @@ def refused(plan: PhysicalPlan, run: RunPlan, source: SourcePlan) -> str | None:
     if source.is_query:
         return None
     read = next(reading.parts for reading in run.readings if reading.source == source.id)
-    for part in (source.parts[index] for index in read):
-        if part.unprojected_because is not None:
-            return f"{part.describe()} is its source, and {part.unprojected_because}"
-        if part.get_produced_type() != source.type_info:
-            return f"{part.describe()} has other types than {source.name!r} declares"
-    return None
+    parts = (source.parts[index] for index in read)
+    reasons = (not_columns(part, source.type_info, source.name) for part in parts)
+    return next(filter(None, reasons), None)
 
 
 def _other_values(plan: PhysicalPlan, source: SourcePlan, chain: ExpressionChain) -> str | None:

@@ -23,6 +23,7 @@ from penstock.expressions.tree import (
     shifted,
 )
 from penstock.graph.query_source import WholeQuery
+from penstock.graph.source import Source
 from penstock.relation.groups import GroupBy, WindowGroupBy, WindowTable, read_through
 from penstock.relation.joins import Join
 from penstock.relation.ordered import RANKS, Over, OverCall, Rank, RowNumber
@@ -37,6 +38,7 @@ from penstock.relation.tree import (
     Union,
     relations_of,
 )
+from penstock.types import TypeInformation
 from penstock.types.sql_types import BOOLEAN, MOST_DIGITS, WHOLE
 
 _EXACT = frozenset({*WHOLE, "STRING", "DATE", "TIMESTAMP", "TIMESTAMP_LTZ"})
@@ -85,6 +87,15 @@ def other_values(chain: ExpressionChain, behind: WholeQuery | None) -> str | Non
         if of_query is not None:
             return of_query
     return chain.unprojected_because
+
+
+def not_columns(part: Source, declared: TypeInformation, name: str) -> str | None:
+    """Return why the records of a part of a source are no columns for Spark SQL, None if they are."""
+    if part.unprojected_because is not None:
+        return f"{part.describe()} is its source, and {part.unprojected_because}"
+    if part.get_produced_type() != declared:
+        return f"{part.describe()} has other types than {name!r} declares"
+    return None
 
 
 def is_projection(query: WholeQuery) -> bool:

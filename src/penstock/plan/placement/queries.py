@@ -17,10 +17,10 @@ from dataclasses import replace
 
 from penstock.expressions.steps import ExpressionChain
 from penstock.graph.logical import LogicalGraph, Node
-from penstock.graph.query_source import QueryRead, QuerySource, WholeQuery
+from penstock.graph.query_source import QuerySource, WholeQuery
 from penstock.plan.phases.bounded_region import runs_as_batch
 from penstock.plan.physical import Decision, PhysicalPlan
-from penstock.plan.placement.legality import is_projection, other_rows
+from penstock.plan.placement.legality import is_projection, not_columns, other_rows
 from penstock.program.operator_kind import TimeUse
 from penstock.program.operators import (
     KEYED_AGGREGATE,
@@ -103,7 +103,8 @@ def _refused(plan: PhysicalPlan, node: Node, whole: WholeQuery, wrong: str | Non
         is_timed = reader.kind.is_operator and reader.kind.time is not TimeUse.IGNORES
         if is_timed and not _is_untimed(reader):
             return f"{reader.name!r} behind it may look at timestamps"
-    return next(filter(None, map(_not_columns, whole.sources)), None)
+    reasons = (not_columns(read.source, read.type_info, read.name) for read in whole.sources)
+    return next(filter(None, reasons), None)
 
 
 def _is_untimed(node: Node) -> bool:
@@ -120,16 +121,6 @@ def _behind(graph: LogicalGraph, node: Node) -> Iterator[Node]:
         if not found.isdisjoint(each.inputs):
             found.add(each.id)
             yield each
-
-
-def _not_columns(read: QueryRead) -> str | None:
-    """Return why the records of a source are no columns for Spark SQL, None if they are."""
-    part = read.source
-    if part.unprojected_because is not None:
-        return f"{part.describe()} is read, and {part.unprojected_because}"
-    if part.get_produced_type() != read.type_info:
-        return f"{part.describe()} has other types than {read.name!r} declares"
-    return None
 
 
 def _name(whole: WholeQuery) -> str:

@@ -56,7 +56,6 @@ class SegmentedFrame:
     Attributes:
         segments: Made by `pack_segment`.
         stamps: Timestamps of each segment, as native int64; none if records have none.
-        count: Number of records.
     """
 
     route: int
@@ -167,11 +166,7 @@ Sent = tuple[int, pa.RecordBatch, list[int] | None]
 
 
 class PartsBuckets:
-    """The waiting parts of one channel.
-
-    Attributes:
-        merge: Merges columns of parts.
-    """
+    """The waiting parts of one channel."""
 
     def __init__(self, fold: ChannelFold, routes: RecordRoutes, max_parallelism: int) -> None:
         """Begin empty."""

@@ -125,11 +125,7 @@ class ChannelTimeline:
 
 
 class ResultsFirst(list[Any]):
-    """Records that begin with results.
-
-    Attributes:
-        results: Number of results.
-    """
+    """Records that begin with results."""
 
     __slots__ = ("results",)
 
@@ -144,12 +140,7 @@ def results_among(values: list[Any]) -> int:
 
 
 class FrameSequence:
-    """Numbers the frames of a task, and has the task's clock.
-
-    Attributes:
-        task: Index of the task.
-        clock: Measures the task.
-    """
+    """Numbers the frames of a task, and has the task's clock."""
 
     __slots__ = ("_next", "clock", "task")
 

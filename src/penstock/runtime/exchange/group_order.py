@@ -34,7 +34,6 @@ class KeyedRows(list[Any]):
     """Records with their keys: rows of columns, or accumulators.
 
     Attributes:
-        keys: Key of each record.
         groups: Key group of each record; None if they must be looked up.
         in_order: Whether the records are in order of key group.
     """

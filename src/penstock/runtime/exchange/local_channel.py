@@ -8,7 +8,7 @@ from penstock.metrics.task_clock import DECODE, TaskClock
 from penstock.program.channel import ChannelSpec, ChannelTime
 from penstock.program.run_settings import RunSettings
 from penstock.runtime.exchange.channel_writer import ChannelWriter, Emit, FrameSequence
-from penstock.runtime.flow.output import Output
+from penstock.runtime.flow.output import ForwardingOutput, Output
 from penstock.runtime.time.timeless import check_watermark, no_watermarks
 from penstock.wire.elements import EndOfInput
 from penstock.wire.frame import decode_records, read_header
@@ -53,32 +53,19 @@ def make_channel_writer(
     return make(spec, settings, sequence, emit)
 
 
-class LocalChannel:
+class LocalChannel(ForwardingOutput):
     """Writes records into frames and reads them at once."""
 
-    __slots__ = (
-        "_clock",
-        "_take",
-        "advance_watermark",
-        "collect",
-        "restore_watermark",
-        "separate",
-        "set_backlog",
-        "set_idle",
-    )
+    __slots__ = ("_clock", "_take", "collect")
 
     def __init__(
         self, make_writer: Callable[[Emit], ChannelWriter], to: Output, clock: TaskClock
     ) -> None:
         """Connect."""
+        super().__init__(to)
         self._clock = clock
         self._take = to.collect
         self.collect = make_writer(self._read).collect
-        self.advance_watermark = to.advance_watermark
-        self.restore_watermark = to.restore_watermark
-        self.set_idle = to.set_idle
-        self.separate = to.separate
-        self.set_backlog = to.set_backlog
 
     def _read(self, _: int, frame: bytes) -> None:
         before = self._clock.switch(DECODE)

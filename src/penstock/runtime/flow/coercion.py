@@ -10,21 +10,21 @@ from collections.abc import Callable
 from typing import Any
 
 from penstock.errors import CallSite, TypeMismatchError
-from penstock.runtime.flow.output import Output
+from penstock.runtime.flow.output import ForwardingOutput, Output
 from penstock.types import TypeInformation, find_mismatch
 from penstock.user_failure import short
 
 
-class CoercingOutput:
+class CoercingOutput(ForwardingOutput):
     """Coerces batches to the declared type and emits them."""
 
-    __slots__ = ("_origin", "_output", "_subject", "_type")
+    __slots__ = ("_origin", "_subject", "_type")
 
     def __init__(
         self, output: Output, type_info: TypeInformation, subject: str, origin: CallSite | None
     ) -> None:
         """Wrap `output`."""
-        self._output = output
+        super().__init__(output)
         self._type = type_info
         self._subject = subject
         self._origin = origin
@@ -38,26 +38,6 @@ class CoercingOutput:
             record, reason = (values[found[0]], found[1]) if found else (values, str(refused))
             raise mismatch(self._subject, record, self._type, reason, self._origin) from refused
         self._output.collect(fitted, timestamps)
-
-    def advance_watermark(self, watermark: int) -> None:
-        """Forward a watermark."""
-        self._output.advance_watermark(watermark)
-
-    def restore_watermark(self, watermark: int) -> None:
-        """Forward a restored watermark."""
-        self._output.restore_watermark(watermark)
-
-    def set_idle(self, idle: bool) -> None:  # noqa: FBT001
-        """Forward the call."""
-        self._output.set_idle(idle)
-
-    def separate(self) -> None:
-        """Forward the call."""
-        self._output.separate()
-
-    def set_backlog(self, backlog: bool) -> None:  # noqa: FBT001
-        """Forward the call."""
-        self._output.set_backlog(backlog)
 
 
 def coercing_function(

@@ -35,6 +35,27 @@ class Output(Protocol):
         """Receive whether the following records are backlog; never the same value twice in a row."""
 
 
+class ForwardingOutput:
+    """Forwards all but records to another output, with that output's own methods, which cost no further call."""
+
+    __slots__ = (
+        "_output",
+        "advance_watermark",
+        "restore_watermark",
+        "separate",
+        "set_backlog",
+        "set_idle",
+    )
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+        self.advance_watermark = output.advance_watermark
+        self.restore_watermark = output.restore_watermark
+        self.set_idle = output.set_idle
+        self.separate = output.separate
+        self.set_backlog = output.set_backlog
+
+
 class FanOut:
     """Forwards all calls to several outputs, in order."""
 
@@ -75,11 +96,7 @@ class FanOut:
 
 
 class TaggedOutput(FanOut):
-    """The main output of an operator and its side outputs; records go to the main one.
-
-    Attributes:
-        sides: Output tag to side output.
-    """
+    """The main output of an operator and its side outputs; records go to the main one."""
 
     __slots__ = ("collect", "sides")
 

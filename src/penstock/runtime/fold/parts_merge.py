@@ -26,12 +26,7 @@ Times = npt.NDArray[np.int64]
 
 
 class PartsMerge:
-    """Merges the parts of one operator.
-
-    Attributes:
-        columns: The kernels.
-        kept: Type of the records of parts.
-    """
+    """Merges the parts of one operator."""
 
     def __init__(self, aggregate: KeyedAggregate, name: str, origin: CallSite | None) -> None:
         """Prepare the kernels."""

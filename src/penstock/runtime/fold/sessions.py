@@ -119,8 +119,6 @@ class SessionPiece:
     """Records of a key without a gap between them.
 
     Attributes:
-        first: Time of the earliest record.
-        last: Time of the latest.
         kept: The accumulator.
     """
 

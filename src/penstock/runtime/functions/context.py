@@ -23,8 +23,6 @@ class OperatorContext(KeyedStates):
     """Implements `RuntimeContext` of the API for one operator of one subtask.
 
     Attributes:
-        metrics: The metrics of the operator.
-        settings: Settings of the run.
         spill_space: Disk space of its sorters; the level sets it before the operator is opened.
         spilled: Counts of spilling of its sorters.
     """

@@ -117,11 +117,7 @@ class Timers(Protocol):
 
 
 class UnkeyedTimerService:
-    """Returns times; refuses timers, which need a key.
-
-    Attributes:
-        watermark: The current watermark.
-    """
+    """Returns times; refuses timers, which need a key."""
 
     __slots__ = ("_spec", "watermark")
 

@@ -47,10 +47,7 @@ class KeyedScope:
     """The keyed state of an operator.
 
     Attributes:
-        store: State backend of the subtask.
-        context: The current key of the operator.
         now_ms: Clock of the time-to-live, in milliseconds since 1970.
-        sweeper: Removes expired values of the operator.
     """
 
     store: KeyedStateBackend
@@ -71,11 +68,7 @@ class KeyedScope:
 
 @dataclass(frozen=True, slots=True)
 class _RegisteredState:
-    """A registered state of an operator.
-
-    Attributes:
-        time_to_live: The time-to-live of its values.
-    """
+    """A registered state of an operator."""
 
     schema: StateSchema
     time_to_live: TimeToLive | None
@@ -184,11 +177,7 @@ def _described(schema: StateSchema, rule: TimeToLive | None) -> str:
 
 
 class KeyedStates:
-    """The methods of `KeyedStateStore` of the API, each for the kinds of state that name it as their getter.
-
-    Args:
-        handles: Makes the handles.
-    """
+    """The methods of `KeyedStateStore` of the API, each for the kinds of state that name it as their getter."""
 
     def __init__(self, handles: StateHandles) -> None:
         self._states = handles

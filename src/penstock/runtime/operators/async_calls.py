@@ -108,7 +108,6 @@ class Failed:
     Attributes:
         cause: Its exception, or the error about its result.
         may_repeat: Whether the retry strategy applies.
-        at: Position of the record.
     """
 
     cause: BaseException
@@ -130,7 +129,6 @@ class _Wave:
 
     Attributes:
         waiting: Records without a call so far, with their positions.
-        results: Results in order of completion.
         failure: The first call that failed.
     """
 

@@ -31,7 +31,6 @@ class Operator:
         records_in: Records received since the last report.
         sets_own_backlog: Whether it emits its own backlog status; otherwise its results are backlog
             if any input is.
-        emission: The emission of its results.
         late_records: Number of late records that it has dropped; None if it never drops any.
         spilled: Counts of spilling since the last report, that of sorters of its context included.
     """

@@ -165,8 +165,6 @@ class InternalJoinContext:
     """Implements `ProcessJoinFunction.Context`.
 
     Attributes:
-        left: Time of the left record.
-        right: Time of the right record.
         aside: (tag, value) pairs for side outputs that the operator has not taken yet.
     """
 

@@ -45,7 +45,7 @@ from penstock.state.backends.base import KeyedStateBackend
 from penstock.state.log.blob import decode_blob, operator_of
 from penstock.state.schema.entry_schema import BROADCAST_GROUP
 from penstock.state.schema.own_states import BY_WINDOW
-from penstock.types.information import TypeInformation
+from penstock.types import TypeInformation
 from penstock.types.record_form import record_form
 from penstock.user_failure import short
 from penstock.wire.canonical.key_bytes import kind_of_key

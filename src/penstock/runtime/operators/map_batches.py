@@ -94,12 +94,7 @@ Stamps = list[int] | None
 
 
 class WaitingRecords:
-    """Records in order of arrival, of which either all have a timestamp or none has.
-
-    Attributes:
-        values: The records.
-        stamps: Their timestamps.
-    """
+    """Records in order of arrival, of which either all have a timestamp or none has."""
 
     __slots__ = ("_since", "stamps", "values")
 
@@ -138,11 +133,7 @@ class WaitingRecords:
 
 
 class WaitingColumns:
-    """Columns of records in order of arrival, none of which has a timestamp.
-
-    Attributes:
-        rows: Number of records.
-    """
+    """Columns of records in order of arrival, none of which has a timestamp."""
 
     __slots__ = ("_batches", "_since", "rows")
 

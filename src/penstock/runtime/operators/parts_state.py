@@ -89,11 +89,7 @@ class Update(NamedTuple):
 
 
 class PartsState:
-    """The state of one operator.
-
-    Attributes:
-        merge: Merges columns of parts.
-    """
+    """The state of one operator."""
 
     def __init__(
         self,

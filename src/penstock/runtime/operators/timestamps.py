@@ -54,7 +54,6 @@ class GeneratedWatermarks(WatermarkOutput):
     """The output of a generator.
 
     Attributes:
-        greatest: The greatest emitted watermark.
         idle: Whether it is marked idle (True) or active (False); None if neither.
         is_new: Whether it has changed since the operator set this to False.
     """

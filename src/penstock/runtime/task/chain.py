@@ -35,7 +35,7 @@ from penstock.runtime.exchange.channel_writer import Emit, FrameSequence
 from penstock.runtime.exchange.level_input import Batch
 from penstock.runtime.exchange.local_channel import LocalChannel, make_channel_writer
 from penstock.runtime.flow.coercion import CoercingOutput
-from penstock.runtime.flow.output import Output, TaggedOutput
+from penstock.runtime.flow.output import ForwardingOutput, Output, TaggedOutput
 from penstock.runtime.flow.record_copies import readers_output
 from penstock.runtime.operators import make_operator
 from penstock.runtime.operators.base import Operator
@@ -104,31 +104,18 @@ def allow_chain(operators: int) -> None:
 _READINGS = (int, float, str, bool)
 
 
-class CountingOutput:
+class CountingOutput(ForwardingOutput):
     """Counts emitted records.
 
     Attributes:
         count: Records emitted since it was set to 0.
     """
 
-    __slots__ = (
-        "_output",
-        "advance_watermark",
-        "count",
-        "restore_watermark",
-        "separate",
-        "set_backlog",
-        "set_idle",
-    )
+    __slots__ = ("count",)
 
     def __init__(self, output: Output) -> None:
-        self._output = output
+        super().__init__(output)
         self.count = 0
-        self.advance_watermark = output.advance_watermark
-        self.restore_watermark = output.restore_watermark
-        self.set_idle = output.set_idle
-        self.separate = output.separate
-        self.set_backlog = output.set_backlog
 
     def collect(self, values: list[Any], timestamps: list[int] | None) -> None:
         """Count a batch and forward it."""
@@ -201,7 +188,6 @@ class OperatorChain:
     Attributes:
         operators: id to operator, upstream first.
         writers: Channel id to writer.
-        latency: Forwards latency markers.
     """
 
     def __init__(

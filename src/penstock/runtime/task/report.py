@@ -22,7 +22,6 @@ class Report:
     """Counts and the hand-over of a task; `merge` adds those of another task.
 
     Attributes:
-        source_records: Source id to records read.
         operator_records: uid to records received.
         watermarks: Channel to group to watermark, at the end of a run or at a savepoint.
         memory: uid to the `memory` of the operator.
@@ -45,7 +44,6 @@ class Report:
         state_keys: uid to subtask to keys with state, when it was last counted.
         state_log_bytes: (level, subtask) to the size of its log, which is what its state takes in the checkpoint.
         state_written: uid to bytes of changes that were logged.
-        sink_records: Sink to records that were staged for it.
         commits: Sink to what its commits took; the driver adds them.
     """
 

@@ -75,11 +75,9 @@ class RunWriter:
     """Takes the frames of one operator, in order of arrival, and writes sorted runs.
 
     Attributes:
-        operator: The operator that reads the records.
         stamped: Inputs that have records with a timestamp; the others of theirs have Long.MIN.
         runs: How many were written.
         rows: Blocks they have.
-        records: Records they have.
         size_bytes: Size of the blocks.
     """
 

@@ -48,9 +48,7 @@ class SubtaskMemory:
     """The memory of all subtasks.
 
     Attributes:
-        ends: Channel id to the ends of the channel.
         channels: Channel id to what `ChannelWatermarks.remember` returned.
-        operators: uid to the memory of the operator.
         backlog: Channel id to group to status; None if the job sends no backlog.
     """
 

@@ -11,36 +11,21 @@ from typing import Any
 
 from penstock.errors import CallSite, TimestampUnsupportedError, WatermarkUnsupportedError
 from penstock.program.level import OperatorSpec
-from penstock.runtime.flow.output import Output
+from penstock.runtime.flow.output import ForwardingOutput
 from penstock.wire.elements import MAX_WATERMARK, MIN_TIMESTAMP
 
 _WITHOUT = "the job runs without timestamps and watermarks"
 
 
 # FLIP-330, rule 6.
-class UntimedOutput:
+class UntimedOutput(ForwardingOutput):
     """Forwards records without their timestamps."""
 
-    __slots__ = (
-        "_collect",
-        "advance_watermark",
-        "restore_watermark",
-        "separate",
-        "set_backlog",
-        "set_idle",
-    )
-
-    def __init__(self, output: Output) -> None:
-        self._collect = output.collect
-        self.advance_watermark = output.advance_watermark
-        self.restore_watermark = output.restore_watermark
-        self.set_idle = output.set_idle
-        self.separate = output.separate
-        self.set_backlog = output.set_backlog
+    __slots__ = ()
 
     def collect(self, values: list[Any], timestamps: list[int] | None) -> None:
         """Forward the values of a batch."""
-        self._collect(values, None)
+        self._output.collect(values, None)
 
 
 def check_watermark(watermark: int, subject: str, origin: CallSite | None) -> None:

@@ -50,8 +50,6 @@ class _Progress:
         handed: Its watermark at the hand-over of an earlier run.
         floor: The greatest watermark of a finished split.
         active: Split to watermark, of unfinished splits.
-        finished: Finished splits.
-        idle: Idle splits.
         spoke_at: Split to the time of its last element, in epoch milliseconds; only if the group
             has an idle time.
         part: Part of the source, counted from the first one of the run.

@@ -31,7 +31,6 @@ class RecordedFunctions(NamedTuple):
 
     Attributes:
         place: Where the state is, in words.
-        digests: uid to the digest.
     """
 
     place: str

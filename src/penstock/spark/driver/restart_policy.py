@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import Protocol
 
 from penstock.config.configuration import Configuration
-from penstock.config.restart_options import OPTIONS_OF, RESTART_STRATEGY
+from penstock.config.run_options import OPTIONS_OF, RESTART_STRATEGY
 from penstock.errors import PenstockError, WorkerStartError
 
 _STARTS = 2
@@ -23,7 +23,6 @@ class Restart:
     """A restart of the job.
 
     Attributes:
-        number: Number of the restart, from 1.
         limit: Greatest number of restarts, None for any number.
         delay_seconds: Time before it.
     """

@@ -21,8 +21,7 @@ from penstock.config.options import IGNORE_SOURCE_POSITIONS, IGNORE_UNCLAIMED_ST
 from penstock.errors import CallSite, SavepointError, SavepointMismatchError
 from penstock.failpoint import failpoint
 from penstock.filesystem.object_path import ObjectPath
-from penstock.filesystem.stored_path import JobPath
-from penstock.filesystem.stores import store_of
+from penstock.filesystem.stored_path import JobPath, store_of
 from penstock.graph.source_switch import SourceSwitch
 from penstock.observe.events.job_events import Resumed
 from penstock.observe.events.listeners import JobEvents
@@ -66,10 +65,6 @@ def restore(
     """Return the state and positions of a savepoint, None if the job did not start from one.
 
     The setting is for new jobs: if the job has begun in the directory, it is ignored.
-
-    Raises:
-        SavepointError: The savepoint is damaged, or does not fit the program.
-        JobDirectoryError: The checkpoint directory cannot be read or written.
     """
     recorded = directory.step(_STEP)
     if recorded is not None:

@@ -23,7 +23,6 @@ class Restored:
     """The state and positions that a new job takes over.
 
     Attributes:
-        savepoint: Path of the savepoint.
         goes_on: Index of the run of each pipeline that goes on with state and positions.
         skips: Runs that are not executed, because they are before these.
         handed: Watermarks and memory.

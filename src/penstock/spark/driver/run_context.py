@@ -111,9 +111,7 @@ class JobContext:
     """One job in this driver, or one pipeline of it.
 
     Attributes:
-        directory: The checkpoint directory, locked.
         cancelled: Set when the job should stop.
-        events: Sends the events of the job to listeners.
         restored: The part of the savepoint that the job took over; None without savepoint.
         earlier: Progress in files before this run, by (source id, part index).
         metrics: Metrics that were reported and committed in this process.

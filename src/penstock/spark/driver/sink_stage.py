@@ -34,7 +34,6 @@ class StagedEpoch:
     Attributes:
         committables: Sink index to committables, in order of task.
         state_files: Name of each snapshot file, and its SHA-256.
-        report: Merged report of all tasks.
     """
 
     committables: dict[int, list[Any]] = field(default_factory=dict)

@@ -10,10 +10,9 @@ from pyspark.sql import functions as sf
 
 from penstock.connectors.spark_source import by_position
 from penstock.errors import CallSite
-from penstock.expressions.inlined import inlined
 from penstock.expressions.kinds import FLOATS, name_of
 from penstock.expressions.paned import time_of
-from penstock.expressions.steps import ExpressionChain
+from penstock.expressions.steps import ExpressionChain, inlined
 from penstock.expressions.tree import Expression, Field
 from penstock.expressions.typing import RecordType
 from penstock.spark.expressions.projection import built, check_session, fields
@@ -41,10 +40,7 @@ class FirstOfKeys:
     """First rows of each key.
 
     Attributes:
-        records: Type of the rows of the source.
         chain: Expressions of which the rows are results; None if they are those of the source.
-        keys: Positions of the columns of the key.
-        end: Position behind the last row.
         time: Name of the column from which timestamps are taken; None without timestamps.
     """
 

@@ -41,7 +41,6 @@ class JavaCause:
     """One exception of a chain.
 
     Attributes:
-        java_class: Its full name.
         condition: Spark's error condition with its subcondition; empty if there is none.
         parameters: Parameters of the condition.
     """
@@ -134,7 +133,6 @@ class KnownFailure:
 
     Attributes:
         becomes: Class of our error.
-        hint: Hint of our error.
         conditions: Spark's error conditions, or prefixes of them.
         classes: Last parts of names of Java classes.
         contains: Pattern that the message must match too; None is any message. In a row without

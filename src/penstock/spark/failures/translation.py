@@ -37,7 +37,6 @@ class ExitOfWorker:
 
     Attributes:
         ends: The real one.
-        process: Id of the worker's process.
     """
 
     ends: Callable[[int], NoReturn]

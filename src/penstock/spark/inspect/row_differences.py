@@ -86,11 +86,7 @@ def columns_differing(
 
 
 def check_columns(names: Iterable[str], known: Iterable[str]) -> None:
-    """Check that names are columns.
-
-    Raises:
-        UnknownFieldError: One is none.
-    """
+    """Check that names are columns."""
     for name in names:
         if name not in known:
             columns = tuple(known)
@@ -111,11 +107,7 @@ def _is_same(how: OutputComparison, name: str, one: Any, other: Any) -> bool:
 
 
 def _identity(how: OutputComparison, row: Columns) -> Any:
-    """Return the hashable value that rows share if they are compared with each other.
-
-    Raises:
-        UnknownFieldError: The row lacks a key.
-    """
+    """Return the hashable value that rows share if they are compared with each other."""
     if not how.keys:
         return shape_of({n: v for n, v in row.items() if n not in how.tolerances})
     check_columns(how.keys, row)

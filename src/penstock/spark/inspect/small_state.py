@@ -17,7 +17,6 @@ import pyarrow as pa
 
 from penstock.errors import StateError
 from penstock.filesystem.stored_path import JobPath
-from penstock.spark.inspect.checkpoint_state import reading
 from penstock.spark.inspect.state_columns import EntryBatches, entry_columns, kinds_of
 from penstock.spark.inspect.state_location import (
     EpochLogs,
@@ -25,6 +24,7 @@ from penstock.spark.inspect.state_location import (
     SnapshotFile,
     StateLocation,
     locate_state,
+    reading,
 )
 from penstock.spark.inspect.state_reader import (
     Names,

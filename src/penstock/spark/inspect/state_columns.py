@@ -180,7 +180,6 @@ class Entries:
 
     Attributes:
         subkeys: Map keys, list indexes or timestamps; None for single kinds.
-        values: Values as the user's program sees them.
         last_access_ms: None without a time-to-live.
     """
 

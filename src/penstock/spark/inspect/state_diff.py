@@ -15,7 +15,6 @@ from pyspark.sql import functions as sf
 
 from penstock.errors import StateError
 from penstock.filesystem.stored_path import JobPath
-from penstock.spark.inspect.checkpoint_state import blob_rows, grouped, reading
 from penstock.spark.inspect.state_columns import (
     entries_of,
     json_or_none,
@@ -23,7 +22,7 @@ from penstock.spark.inspect.state_columns import (
     safe_repr,
     value_text,
 )
-from penstock.spark.inspect.state_location import locate_state
+from penstock.spark.inspect.state_location import blob_rows, grouped, locate_state, reading
 from penstock.spark.inspect.state_reader import survey
 from penstock.spark.job.mounted_path import checkpoint_path
 from penstock.spark.session.factory import get_state_session
@@ -49,7 +48,6 @@ class StateChange:
         before: Number of entries in the first directory.
         after: Number of entries in the second directory.
         added: Number of entries that only the second has.
-        removed: Number of entries that only the first has.
         changed: Number of entries with another value.
     """
 
@@ -67,7 +65,6 @@ class EntryChange:
     """One entry that differs, as text.
 
     Attributes:
-        name: Name of the state.
         key: Its key; None for broadcast state.
         subkey: Map key, list index or timestamp; None for other kinds.
         before: Its value in the first directory; None if it is missing there.
@@ -94,15 +91,6 @@ def state_differences(
     Entries with equal values are equal: time of access and stored type do not count. A value without
     JSON is changed if its pickle is.
     The values are unpickled, which runs code: only open what your own jobs wrote.
-
-    Returns:
-        All states, and the first entries that differ of each, both in order of uid and name.
-
-    Raises:
-        JobDirectoryError: One is neither of both, or a record in it is damaged.
-        SavepointError: One is a savepoint with a damaged manifest.
-        StateError: Neither has such a state, or it is damaged, or a class of a stored value
-            cannot be imported.
     """
     session = get_state_session()
     settings = object_settings(session)

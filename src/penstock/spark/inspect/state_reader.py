@@ -17,7 +17,6 @@ from pyspark.sql.types import StructField, StructType
 
 from penstock.errors import StateError
 from penstock.filesystem.stored_path import JobPath
-from penstock.spark.inspect.checkpoint_state import blob_rows, grouped, reading
 from penstock.spark.inspect.state_columns import (
     EntryBatches,
     EntryColumn,
@@ -26,7 +25,13 @@ from penstock.spark.inspect.state_columns import (
     newest_schema,
     type_of_kinds,
 )
-from penstock.spark.inspect.state_location import StateLocation, locate_state
+from penstock.spark.inspect.state_location import (
+    StateLocation,
+    blob_rows,
+    grouped,
+    locate_state,
+    reading,
+)
 from penstock.spark.job.mounted_path import checkpoint_path
 from penstock.spark.session.factory import get_state_session
 from penstock.spark.session.settings import object_settings
@@ -47,13 +52,7 @@ Row = Iterable[Any]
 
 @dataclass(slots=True)
 class StateSurvey:
-    """The schemas and kinds of keys in the blobs of one state.
-
-    Attributes:
-        schemas: Texts of its schemas.
-        keys: Kinds of its keys.
-        subkeys: Kinds of its subkeys.
-    """
+    """The schemas and kinds of keys in the blobs of one state."""
 
     schemas: set[str] = field(default_factory=set)
     keys: set[str] = field(default_factory=set)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from penstock.config.configuration import Configuration
 from penstock.errors import PenstockError
-from penstock.observe.events.event_files import events_in
-from penstock.observe.events.event_log import EventLog
+from penstock.observe.events.event_log import EventLog, events_in
 from penstock.observe.events.job_events import JobStarted
 from penstock.observe.events.listeners import Registration
 from penstock.plan.explain.outline import edges_of, nodes_of

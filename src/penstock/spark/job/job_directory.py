@@ -33,7 +33,7 @@
     requests/             requests for savepoints and for another parallelism, and their results
     savepoints/           savepoints without another target directory
     spool/                records for the driver (print, collect)
-    events/               the log of the job's events (see `penstock.observe.events.event_files`)
+    events/               the log of the job's events (see `penstock.observe.events.event_log`)
 
 Every file with a name in this list is written atomically (temporary file, fsync, rename) and has a
 checksum; those of a temporary directory, which no other driver looks for, are not forced to the disk. In a store of objects the steps have other names, and `drivers/` is there instead of lock and owner: see `job_steps` and
@@ -59,7 +59,7 @@ from penstock.errors import (
     JobMismatchError,
 )
 from penstock.filesystem.stored_path import JobPath, StoredPath, mounted
-from penstock.observe.events.event_files import DIRECTORY as EVENTS_DIRECTORY
+from penstock.observe.events.event_log import DIRECTORY as EVENTS_DIRECTORY
 from penstock.plan.compat.fingerprint import (
     describe_shape,
     fingerprint,
@@ -120,12 +120,10 @@ class JobDirectory:
     """An opened and locked checkpoint directory.
 
     Attributes:
-        path: The directory.
         job_id: Identifies the job across restarts; safe in file names.
         is_temporary: True if the user set no directory, so that it is removed at the end.
         is_new: True if the directory contained no job when it was opened.
         plan: The plan of the job, with the uids under which the directory has its state.
-        fingerprint: That of the plan.
     """
 
     def __init__(self, path: JobPath, plan: PhysicalPlan, *, is_temporary: bool) -> None:

@@ -28,11 +28,7 @@ class ObservedJob:
     """The checkpoint directory of a job.
 
     Attributes:
-        path: The directory.
-        runs: (name, kind) of its runs.
-        pipelines: The pipeline of each run.
         fingerprint: That of the plan at the first start.
-        key_groups: Their number.
     """
 
     path: JobPath

@@ -38,11 +38,7 @@ def opened(path: JobPath, plan: PhysicalPlan) -> Iterator[JobDirectory]:
 
 
 def kept_outside(directory: JobDirectory) -> list[KeptOutside]:
-    """Return the existing resources of the job in other systems.
-
-    Raises:
-        PenstockError: A system does not answer.
-    """
+    """Return the existing resources of the job in other systems."""
     plan, found = directory.plan, list[KeptOutside]()
     is_restored = directory.step(RESTORED) is not None
     for source, part in snapshot_parts(plan).items():

@@ -56,8 +56,6 @@ class SourceOutline:
     """One source in a live run.
 
     Attributes:
-        id: Id in the plan.
-        kinds: Kinds of its parts.
         part: The part that this run reads, the first one if it reads several; None if it reads none.
         kind: Name of a `SourceKind`, None without part.
         later: Part to the name of its `SourceKind`, of further parts that this run reads.
@@ -78,9 +76,6 @@ class RunOutline:
 
     Attributes:
         sources: Those that its pipeline adds to savepoints.
-        channels: By channel id.
-        fingerprint: That of the plan.
-        sinks: Names of the sinks.
     """
 
     job_id: str

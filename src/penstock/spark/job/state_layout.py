@@ -56,12 +56,7 @@ def channel_outlines(plan: PhysicalPlan) -> dict[int, ChannelOutline]:
 
 @dataclass(frozen=True, slots=True)
 class StateLayout:
-    """The layout of the state that one plan stores.
-
-    Attributes:
-        fingerprint: Fingerprint of the plan.
-        channels: By channel id.
-    """
+    """The layout of the state that one plan stores."""
 
     fingerprint: str
     max_parallelism: int

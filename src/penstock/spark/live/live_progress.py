@@ -101,11 +101,7 @@ class PendingEstimates:
 
 
 class KnownPendingInput:
-    """The pending input of a live run that can measure it at every moment.
-
-    Attributes:
-        current: The pending input.
-    """
+    """The pending input of a live run that can measure it at every moment."""
 
     def __init__(self) -> None:
         self._estimates = PendingEstimates()

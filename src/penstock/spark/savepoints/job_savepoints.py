@@ -23,8 +23,7 @@ from penstock.config.options import SAVEPOINT_DIR
 from penstock.errors import JobFencedError, PenstockError, SavepointError
 from penstock.failpoint import failpoint
 from penstock.filesystem.object_path import ObjectPath
-from penstock.filesystem.stored_path import JobPath
-from penstock.filesystem.stores import store_of
+from penstock.filesystem.stored_path import JobPath, store_of
 from penstock.observe.events.job_events import SavepointFailed, SavepointTaken
 from penstock.plan.physical import RunPlan
 from penstock.spark.driver.run_context import JobContext
@@ -52,7 +51,6 @@ class _Open:
     """The savepoint in progress.
 
     Attributes:
-        target: Its directory.
         is_written: True if an earlier attempt has written the manifest.
         parts: Pipeline to what it has added.
         is_prepared: True if the directory is ready for state.

@@ -24,9 +24,8 @@ from penstock.program.channel import WatermarkGroup
 from penstock.runtime.task.report import Report
 from penstock.runtime.time.watermarks import ChannelWatermarks
 from penstock.spark.driver.restored import Restored
-from penstock.spark.inspect.checkpoint_state import reading, state_rows
 from penstock.spark.inspect.small_state import small_location
-from penstock.spark.inspect.state_location import EpochLogs, newest_epoch
+from penstock.spark.inspect.state_location import EpochLogs, newest_epoch, reading, state_rows
 from penstock.spark.job.observed_job import RESTORED, ObservedJob
 from penstock.spark.job.run_outline import (
     Began,

@@ -20,12 +20,7 @@ _VERSION = re.compile(r'version "(\d+)[^"]*"')
 
 @dataclass(frozen=True, slots=True)
 class JavaRuntime:
-    """A usable Java runtime.
-
-    Attributes:
-        path: Its executable.
-        version: The version that it prints.
-    """
+    """A usable Java runtime."""
 
     path: Path
     version: str

@@ -54,9 +54,7 @@ class _UserSettings:
     """The user's settings of a session with running jobs.
 
     Attributes:
-        executable: The interpreter of workers.
         values: Setting to value, None if it was not set.
-        jobs: Number of running jobs.
     """
 
     executable: str

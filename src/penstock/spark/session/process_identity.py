@@ -19,7 +19,6 @@ class ProcessIdentity:
         pid: PID in its namespace.
         started: Clock ticks from the boot of the machine to the start of the process (field 22 of
             `/proc/PID/stat`); 0 without `/proc`.
-        boot: Id of that boot.
         namespace: Namespace of PIDs; a container has its own.
         host: Host name, for messages.
     """

@@ -23,11 +23,7 @@ PLAIN_PATH = Path("/tmp")  # noqa: S108 - directories in it are made for this us
 
 
 class TemporaryDirectory:
-    """A directory of this process and of the JVM that it starts.
-
-    Attributes:
-        path: The directory.
-    """
+    """A directory of this process and of the JVM that it starts."""
 
     def __init__(self, parent: Path | None = None) -> None:
         """Make the directory, and remove those of processes that have ended."""

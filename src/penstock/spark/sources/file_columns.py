@@ -166,11 +166,7 @@ _MANY = 8
 
 @dataclass(frozen=True, slots=True)
 class FileColumns:
-    """Checks the files of one source.
-
-    Attributes:
-        schema: Schema of its records.
-    """
+    """Checks the files of one source."""
 
     session: SparkSession
     source: FileSource

@@ -3,17 +3,34 @@
 In a loop of epochs Spark's batch reader gets the files of an epoch by their names. The columns are those of the
 first epoch with files: Spark derives columns from names of directories (`day=7`) for each epoch anew, so one
 epoch might have them and the next not, or with another type.
+
+Checks integers of Parquet and ORC files that are declared narrower than the files have them.
+
+Spark's readers of columns cut them: 40000 is -25536 as `SHORT`. So narrow integers are read as `INT` and checked:
+
+    a SMALLINT, r STRUCT<x TINYINT>  ──widened──▶  a INT, r STRUCT<x INT>  ──narrowed──▶  a SMALLINT, …, or an error
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from functools import partial
+from functools import partial, reduce
+from operator import and_
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructType
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as sf
+from pyspark.sql.types import (
+    ArrayType,
+    ByteType,
+    DataType,
+    IntegerType,
+    MapType,
+    ShortType,
+    StructField,
+    StructType,
+)
 
 from penstock.config.options import MISSING_COLUMNS
 from penstock.connectors.files.file_source import FileSource
@@ -23,13 +40,7 @@ from penstock.filesystem.stored_path import JobPath
 from penstock.spark.failures.translation import translate
 from penstock.spark.sources.file_columns import FileColumns, note_missing_columns
 from penstock.spark.sources.file_options import reader_options
-from penstock.spark.sources.file_paths import (
-    base_path,
-    load_path,
-    may_contain,
-    plain,
-    stream_path,
-)
+from penstock.spark.sources.file_paths import base_path, load_path, may_contain, plain, stream_path
 from penstock.spark.sources.inference import strict_schema
 from penstock.spark.sources.line_reads import LINES_DDL, is_read_by_lines, lines_of_files
 from penstock.spark.sources.listing.file_listing import list_files, listed_now, rows_by_partitions
@@ -40,7 +51,6 @@ from penstock.spark.sources.listing.file_readings import (
     Lister,
     reading_order,
 )
-from penstock.spark.sources.narrow_columns import narrowed, widened
 from penstock.spark.sources.pinned_files import PinnedFiles, declared_schema, pin_files, reader
 from penstock.spark.sources.read_context import ReadContext
 from penstock.spark.sources.source_row import (
@@ -54,6 +64,70 @@ from penstock.spark.sources.source_row import (
 )
 from penstock.spark.sources.unreadable_files import check_before_inference
 from penstock.wire.atomic_file import put_verified, read_verified
+
+_COLUMNAR = frozenset({"parquet", "orc"})
+_BITS: dict[type[DataType], int] = {ByteType: 8, ShortType: 16}
+
+
+def widened(format_name: str, schema: StructType) -> StructType:
+    """Return the schema with which files are read: narrow integers are `INT`, if the reader would cut them."""
+    return _wide(schema) if format_name in _COLUMNAR else schema  # type: ignore[return-value]
+
+
+def narrowed(frame: DataFrame, schema: StructType) -> DataFrame:
+    """Return rows that were read with `widened`, with the types of a schema."""
+    wanted = {field.name: field.dataType for field in schema.fields}
+    if all(wanted.get(each.name, each.dataType) == each.dataType for each in frame.schema.fields):
+        return frame
+    file = frame.metadataColumn("_metadata").getField("file_path")
+    columns = []
+    for each in frame.schema.fields:
+        column, kind = sf.col(_quoted(each.name)), wanted.get(each.name, each.dataType)
+        if kind != each.dataType:
+            message = sf.concat(
+                file, sf.lit(f": field {each.name!r} is out of the range of {kind.simpleString()}: "),
+                column.cast("string"),
+            )  # fmt: skip
+            column = sf.when(_fits(column, kind), column.cast(kind)).otherwise(
+                sf.raise_error(message).cast(kind)
+            )
+        columns.append(column.alias(each.name))
+    return frame.select(*columns)
+
+
+def _wide(kind: DataType) -> DataType:
+    if type(kind) in _BITS:
+        return IntegerType()
+    if isinstance(kind, StructType):
+        fields = [StructField(f.name, _wide(f.dataType), f.nullable) for f in kind.fields]
+        return StructType(fields)
+    if isinstance(kind, ArrayType):
+        return ArrayType(_wide(kind.elementType), kind.containsNull)
+    if isinstance(kind, MapType):
+        return MapType(_wide(kind.keyType), _wide(kind.valueType), kind.valueContainsNull)
+    return kind
+
+
+def _fits(column: Column, kind: DataType) -> Column:
+    """Return whether the integers in a column are in the range of a type."""
+    bits = _BITS.get(type(kind))
+    if bits is not None:
+        fits = column.between(-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+    elif isinstance(kind, StructType):
+        inside = [_fits(column.getField(f.name), f.dataType) for f in kind.fields]
+        fits = reduce(and_, inside, sf.lit(True))  # noqa: FBT003 - a value
+    elif isinstance(kind, ArrayType):
+        fits = sf.forall(column, lambda each: _fits(each, kind.elementType))
+    elif isinstance(kind, MapType):
+        keys = sf.forall(sf.map_keys(column), lambda each: _fits(each, kind.keyType))
+        fits = keys & sf.forall(sf.map_values(column), lambda each: _fits(each, kind.valueType))
+    else:
+        return sf.lit(True)  # noqa: FBT003 - a value
+    return column.isNull() | fits
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
 
 
 def pin_bounded(pinning: Pinning, part: FileSource) -> PinnedPart:

@@ -50,15 +50,6 @@ class WrittenReading(PinnedReading):
     """Reads files that are known when all of them are written. Until then there are none, and no end.
 
     Writing begins when the source comes to the part.
-
-    Args:
-        source: Id of the source.
-        caps: Most files of an epoch.
-        writer: Writes the files.
-        listed: Returns URI to size and modification time of the files, in order of their rows.
-        ends: True if the source ends with this run.
-        part: Index of the part of the source.
-        is_history: True if further parts follow.
     """
 
     def __init__(
@@ -121,15 +112,7 @@ class Stream(Protocol):
 
 
 class StreamedReading(FileReading):
-    """Reads the micro-batches of a stream, in order of their numbers, which are the positions. A micro-batch is read as a whole.
-
-    Args:
-        source: Id of the source.
-        caps: Most micro-batches of an epoch.
-        stream: Writes them.
-        listed: Returns URI to size and modification time of the files of a micro-batch; None if it is not complete.
-        part: Index of the part of the source, which is the last one.
-    """
+    """Reads the micro-batches of a stream, in order of their numbers, which are the positions. A micro-batch is read as a whole."""
 
     measures_input: ClassVar[bool] = False
     """Only the stream itself could count what it has not written yet."""

@@ -80,12 +80,9 @@ class ReadContext:
     """The context for reading the sources of a run.
 
     Attributes:
-        plan: The job.
-        levels: Number of levels, level 0 included.
         earlier: Files that were read before this run, by (source id, part index).
         read_frames: Sources whose batch DataFrame was read before this job began.
         directory: Directory of the run, for its files.
-        configuration: Configuration of the job.
         workers: Dependencies of the job other than its program, None if there are none.
         behind: The level behind level 0, if it runs in the same processes (batch run).
         most_tasks: Most tasks that read a source in a batch run; None sets no limit.

@@ -29,7 +29,7 @@ from penstock.graph.log_source import LogSource
 from penstock.graph.logical import LogicalGraph
 from penstock.graph.query_source import QuerySource
 from penstock.graph.source import Source
-from penstock.plan.phases.task_groups import TaskGroup, task_groups, tasks_reading
+from penstock.plan.phases.pipelines import TaskGroup, task_groups, tasks_reading
 from penstock.plan.physical import PlannedFirstRows, PlannedProjection
 from penstock.program.timestamps import ColumnTimestamps
 from penstock.program.windows import RegularWindows

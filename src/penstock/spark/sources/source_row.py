@@ -51,9 +51,7 @@ class Pinning:
     """The context for pinning a part of a source.
 
     Attributes:
-        origin: The user's line that made the source.
         patiently: Calls a function that may block, until the job is cancelled.
-        configuration: Configuration of the job.
     """
 
     session: SparkSession
@@ -68,7 +66,6 @@ class PinnedPart:
     """The pinned input of one part of a source; it may be empty.
 
     Attributes:
-        splits: Positions.
         names: Ids of the splits; None if they are known by their numbers.
     """
 
@@ -113,8 +110,6 @@ class ResumedPart:
     """The remaining input of a part of a source; by default the run determines it itself.
 
     Attributes:
-        splits: Remaining positions.
-        left: Remaining files.
         is_read: True if no input remains.
         names: Ids of the splits; None if they are known by their numbers.
     """
@@ -132,7 +127,6 @@ class LoopContext:
     Attributes:
         earlier: Files that were read before the run.
         is_read: True if the rows of a batch DataFrame were read before the job began.
-        directory: Directory of the run.
         fence: Called before a commit; raises if another driver has taken over.
         caps: Most files of an epoch.
         writes: Writer of a batch DataFrame to files.
@@ -191,14 +185,12 @@ class SourceRow:
     """One kind of source. `Any` in a column is a part whose class is that of the row.
 
     Attributes:
-        kind: Name of the row.
         source: Class of the row's sources; subclasses are included.
         is_bounded: True if the row is for bounded (True) or unbounded sources (False); None is both.
         pin: Pins the input of a part before a run reads it.
         batch: Returns the rows of a batch run, by source id and part index; None if workers make
             records of positions.
         is_value: Test whether the only column of a row is the record.
-        position: Returns the position of a part.
         resume: Returns the remaining input, given a position of a savepoint; None if it cannot resume.
         in_loop: Reading of a live run; None if by positions.
         is_of_path: True if its files are those of the source's path, rather than written by us.

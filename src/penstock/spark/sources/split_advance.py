@@ -71,7 +71,6 @@ class SplitReading:
     """Reading of one split source in a live run.
 
     Attributes:
-        splits: Start and end of every split.
         records_per_second: Limit of its rate, None if there is none.
         ends: True if the source ends with this run.
         tasks: Greatest number of tasks that may read it; None if the program sets none.
@@ -79,7 +78,6 @@ class SplitReading:
             all records are there; None for sources that do not report it.
         names: Ids of `splits`; None if splits have numbers only.
         tail: Facts about a source whose splits and heads are looked up; None for others.
-        part: Index of the part of the source.
         is_history: True if further parts follow.
         open_splits: Numbers of the splits that a later run goes on with, behind their ends in this one.
     """

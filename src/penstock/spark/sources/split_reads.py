@@ -31,9 +31,6 @@ class SplitRange:
     """Positions of one split of a source.
 
     Attributes:
-        split: Number of the split.
-        first: First position.
-        last: Position behind the last.
         finished: True if the split has ended when the run has; of every part of a range that is cut.
         name: Id of the split; None if it is known by its number.
         cost: Returns what positions cost; None if the range may not be cut.

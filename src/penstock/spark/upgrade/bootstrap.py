@@ -58,7 +58,6 @@ class Bootstrap:
     """The part of a program that reads the history again.
 
     Attributes:
-        plan: The program.
         evolution: Its differences to the one that made the state.
         graph: The part of the program that reads the history; None if there is nothing to read it for.
         history: The history of the sources of the graph.
@@ -201,10 +200,7 @@ class _Reading:
 
     Attributes:
         directory: The checkpoint directory of the job that is to start.
-        configuration: Its settings.
-        session: Spark.
         bootstrap: The part of the program that reads the history.
-        stored: The state that is kept.
     """
 
     directory: JobDirectory

@@ -30,11 +30,15 @@ from penstock.graph.hybrid import snapshot_part_of
 from penstock.plan.compat.bootstrap import silent_graph
 from penstock.plan.compat.evolution import PartStatus, compare
 from penstock.plan.physical import PhysicalPlan
-from penstock.spark.job.generations import generation, latest_directory, next_generation
 from penstock.spark.job.job_directory import BOOTSTRAP, HANDED_OVER, SHADOW, JobDirectory
 from penstock.spark.job.job_lock import take_lock
 from penstock.spark.job.job_steps import recording, steps_of
-from penstock.spark.job.mounted_path import savepoint_place
+from penstock.spark.job.mounted_path import (
+    generation,
+    latest_directory,
+    next_generation,
+    savepoint_place,
+)
 from penstock.spark.job.observed_job import RESTORED, ObservedJob
 from penstock.spark.upgrade.bootstrap import evolved
 from penstock.spark.upgrade.policy import lines_of
@@ -133,12 +137,7 @@ def record_hand_over(giver: Path, taker: Path, begins: str, at: str) -> SinkHand
 
 
 def taken_back(giver: Path, taker: Path) -> SinkHandOver | None:
-    """Close a hand-over whose taker has not begun, and return the one back; None if there is none.
-
-    Args:
-        giver: The job that was to own the sinks.
-        taker: The job that owned them, and does so again.
-    """
+    """Close a hand-over whose taker has not begun, and return the one back; None if there is none."""
     open_one = recorded_hand_over(taker, giver)
     if open_one is None or open_one.has_begun():
         return None

@@ -38,9 +38,7 @@ class PartHistory:
     """The input of one part of a source that is read again; without attributes all of it.
 
     Attributes:
-        splits: Start and end of every split.
         names: Ids of the splits; None if they are known by their numbers.
-        files: Files.
         open_splits: Numbers of the splits that the job goes on with.
     """
 

@@ -11,13 +11,13 @@ from penstock.errors import EvolutionError
 from penstock.plan.compat.evolution import (
     Evolution,
     PartStatus,
-    StoredOperator,
     StoredProgram,
     compare,
     described_inputs,
 )
 from penstock.plan.compat.function_digest import source_uids
 from penstock.spark.job.job_directory import JobDirectory
+from penstock.state.savepoint import OperatorRecord
 
 
 def lines_of(evolution: Evolution) -> Iterator[str]:
@@ -30,16 +30,7 @@ def lines_of(evolution: Evolution) -> Iterator[str]:
 def decide(
     evolution: Evolution, configuration: Configuration, answers: Sequence[EvolutionPolicy]
 ) -> EvolutionPolicy:
-    """Return the decision.
-
-    Args:
-        evolution: The differences.
-        configuration: Settings of the job.
-        answers: The decisions that are possible.
-
-    Raises:
-        EvolutionError: The start is refused.
-    """
+    """Return the decision."""
     chosen = configuration.get(EVOLUTION)
     if chosen is EvolutionPolicy.ASK and sys.stdin.isatty() and sys.stderr.isatty():
         chosen = _from_terminal(evolution, answers)
@@ -63,9 +54,6 @@ def check_functions(directory: JobDirectory, configuration: Configuration) -> No
     """Let the policy decide about a job whose functions have changed since its last start in the directory.
 
     Only operators with state count, and those that operators with state read.
-
-    Raises:
-        EvolutionError: The start is refused.
     """
     ended = (directory.step(step) for step in ("finished", "stopped"))
     recorded = directory.step("functions")
@@ -75,8 +63,12 @@ def check_functions(directory: JobDirectory, configuration: Configuration) -> No
     stored = StoredProgram(
         place="the last start",
         operators=tuple(
-            StoredOperator(
-                op.uid, op.name, op.kind.name, recorded["operators"].get(op.uid, ""), inputs[op.uid]
+            OperatorRecord(
+                op.uid,
+                op.name,
+                op.kind.name,
+                digest=recorded["operators"].get(op.uid, ""),
+                inputs=inputs[op.uid],
             )
             for level in directory.plan.levels
             for op in level.operators

@@ -73,7 +73,6 @@ class ProgramPart:
     """A part of a program that reads its sources by itself.
 
     Attributes:
-        program: The program.
         graph: The part. Sources and sinks have uids, which are those of the program.
     """
 
@@ -104,8 +103,6 @@ class Workplace:
     Attributes:
         path: Its directory, which need not exist.
         fence: Called before files are removed; raises if another driver has taken over.
-        session: Spark.
-        configuration: Settings of the program.
     """
 
     path: JobPath
@@ -148,12 +145,10 @@ class _Advance:
     """One attempt.
 
     Attributes:
-        plan: The plan of the job.
         history: The history to read.
         own: The manifest of the savepoint of the part; None begins without state.
         start: Where that is.
         target: The positions.
-        place: Where the work is done.
     """
 
     plan: PhysicalPlan

@@ -48,7 +48,6 @@ class Start:
     """The start of a job from stored state.
 
     Attributes:
-        configuration: Its settings, which name the savepoint.
         stopped: Time at which the earlier job was stopped, on the monotonic clock; None if this process did not stop it.
     """
 
@@ -63,7 +62,6 @@ class LastPosition:
     Attributes:
         configured: The place that `execution.state-recovery.path` names.
         path: Where it can be read.
-        savepoint: Its manifest.
         stopped: See `Start`.
     """
 
@@ -79,11 +77,7 @@ class LastPosition:
 
 
 class StoredState(ABC):
-    """The state that a changed program takes over.
-
-    Attributes:
-        place: Where it is, in words.
-    """
+    """The state that a changed program takes over."""
 
     place: str
 
@@ -167,7 +161,6 @@ class Rounds:
     """Chooses the positions of the rounds.
 
     Attributes:
-        stored: The state that is kept.
         limit_seconds: Duration of a round behind which the next one is the last.
     """
 

@@ -15,9 +15,9 @@ from pathlib import Path
 from penstock.errors import EvolutionError
 from penstock.graph.hybrid import snapshot_part_of
 from penstock.plan.physical import PhysicalPlan
-from penstock.spark.job.generations import current_generation
 from penstock.spark.job.job_directory import SHADOW
 from penstock.spark.job.job_steps import steps_of
+from penstock.spark.job.mounted_path import current_generation
 from penstock.spark.job.observed_job import ObservedJob
 from penstock.spark.upgrade.bootstrap import Bootstrap
 from penstock.spark.upgrade.stored_program import manifest_at

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from penstock.errors import SavepointError
 from penstock.filesystem.object_path import ObjectPath
-from penstock.plan.compat.evolution import StoredOperator, StoredProgram
+from penstock.plan.compat.evolution import StoredProgram
 from penstock.spark.job.mounted_path import savepoint_place
 from penstock.spark.job.observed_job import ObservedJob
 from penstock.spark.savepoints.savepoint_requests import no_live_run
@@ -15,12 +15,7 @@ from penstock.state.savepoint import MANIFEST, Savepoint, merged, read_savepoint
 
 
 def manifest_at(path: Path) -> Savepoint:
-    """Return the manifest of a savepoint, or of a job as of its newest epoch, which has no state files.
-
-    Raises:
-        SavepointError: A job has no live run, or the savepoint with which it was stopped cannot be read.
-        JobDirectoryError: It is neither, or a record of it is damaged.
-    """
+    """Return the manifest of a savepoint, or of a job as of its newest epoch, which has no state files."""
     if (path / MANIFEST).exists():
         return read_savepoint(path)
     job = ObservedJob.at(path)
@@ -46,15 +41,10 @@ def manifest_at(path: Path) -> Savepoint:
 
 def stored_program(savepoint: Savepoint, place: object) -> StoredProgram:
     """Return the program of a manifest, for the comparison with another one."""
-    with_state = {*savepoint.operators_with_state}
     return StoredProgram(
         place=str(place),
-        operators=tuple(
-            StoredOperator(
-                each.uid, each.name, each.kind, each.digest, each.inputs, each.uid in with_state
-            )
-            for each in savepoint.operators
-        ),
+        operators=savepoint.operators,
         sources=frozenset(each.uid for each in savepoint.sources),
+        with_state=frozenset(savepoint.operators_with_state),
         sinks=savepoint.sinks,
     )

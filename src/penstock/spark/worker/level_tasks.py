@@ -43,9 +43,7 @@ class CachedLevel:
     """Level 0 of one task, cached in this process.
 
     Attributes:
-        key: Identity of the task.
         unpacked: The unpacked payload; its first element is the program.
-        level: Level 0, with open functions.
         attempt: Attempt of a live run; None in a batch run.
     """
 
@@ -123,7 +121,6 @@ class ColumnsTask:
     """Feeds the rows of one columnar source (files, a DataFrame).
 
     Attributes:
-        payload: Payload of the level-0 program.
         unwrap: True if records are the values of the only column, not rows (text files).
         times: Accumulator of times in a batch run, see `batch_costs`; None in a live run.
         names: Original names of the columns, which are named by position; None does not rename.
@@ -292,7 +289,6 @@ class BatchLevelTask:
     """Runs one level over the sorted frames of one task.
 
     Attributes:
-        payload: Payload of the level's program.
         times: Accumulator of times, see `batch_costs`.
     """
 
@@ -336,7 +332,6 @@ class LocalLevels:
 
     Attributes:
         second: The level behind it.
-        tasks: Number of tasks of the run.
     """
 
     first: LastLevel

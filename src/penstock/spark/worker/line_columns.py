@@ -25,7 +25,6 @@ class LineColumns:
     """Makes columns of the lines that one task reads.
 
     Attributes:
-        lines: Makes records of lines.
         fields: The columns that are made, named by position. An `Instant` among them loses what is below the microsecond.
     """
 

@@ -21,8 +21,6 @@ class LevelDescription:
     """The driver's description of a level of a live run.
 
     Attributes:
-        payload: Payload of the level's program.
-        attempt: Attempt of the run.
         copies: The local copies of state, by run and program.
         subtask_of_route: Grouping key to subtask.
     """
@@ -90,11 +88,7 @@ class ArrivedFrames:
 
 
 class Seed:
-    """Writes the state of the previous run into a log, a few megabytes at a time.
-
-    Attributes:
-        log: The log.
-    """
+    """Writes the state of the previous run into a log, a few megabytes at a time."""
 
     def __init__(self, log: LogStorage) -> None:
         """Begin."""

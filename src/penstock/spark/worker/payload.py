@@ -23,8 +23,6 @@ class Payload:
     """A pickled object and its digest; cheap to ship inside a task's closure.
 
     Attributes:
-        digest: SHA-256 of the data.
-        data: The pickled object.
         workers: Dependencies of the job other than its program, None if there are none.
     """
 

@@ -130,7 +130,6 @@ class SinkTask:
 
     Attributes:
         payload: Payload of a tuple of (sink, context), in order of index.
-        sink_of_channel: Channel to index of its sink.
         snapshot: Directory for state.
         parallelism: Parallelism of the job. A batch run may have more tasks; the subtask of a writer
             is the task modulo this.

@@ -92,11 +92,7 @@ def _batch(schema: pa.Schema, rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
 
 @contextmanager
 def naming(where: str) -> Iterator[None]:
-    """Add the name of a log to an error in the context, unless it has it.
-
-    Raises:
-        StateError: The error.
-    """
+    """Add the name of a log to an error in the context, unless it has it."""
     try:
         yield
     except StateError as cause:
@@ -235,9 +231,6 @@ class WriteStateFiles:
     """State rows to rows of `NAMES_DDL`: one Parquet file per task that has rows.
 
     An attempt that fails late may leave a file that no record names.
-
-    Attributes:
-        directory: Where the files are.
     """
 
     directory: JobPath

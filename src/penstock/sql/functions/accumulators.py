@@ -30,10 +30,7 @@ class Accumulator:
     """Computation of an aggregate of values of one type.
 
     Attributes:
-        types: Types of its parts.
         start: The parts of no values.
-        add: Changes them.
-        result: Returns the result of parts.
     """
 
     types: tuple[TypeInformation, ...]

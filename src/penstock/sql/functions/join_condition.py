@@ -13,12 +13,7 @@ from penstock.types.row import Row, values_of_row
 
 @dataclass(frozen=True, slots=True)
 class MillisAt:
-    """Returns the time of a row in milliseconds since 1970, None if it has none.
-
-    Attributes:
-        position: Position of the column.
-        offset_ms: Offset that is added to it.
-    """
+    """Returns the time of a row in milliseconds since 1970, None if it has none."""
 
     position: int
     offset_ms: int = 0

@@ -20,8 +20,6 @@ class NormalizeSpec:
     """Rows to complete.
 
     Attributes:
-        names: Names of their columns.
-        row_type: Their type.
         ttl_ms: Time after which a row is forgotten; None is never.
     """
 

@@ -49,11 +49,7 @@ class ColumnsCall:
         return made
 
     def values(self, rows: Sequence[Sequence[Any]]) -> list[Any]:
-        """Return a value per row.
-
-        Raises:
-            ExpressionError: The function failed.
-        """
+        """Return a value per row."""
         arguments = self.call.arguments
         read = RowValues(arguments).of
         kinds = Types.ROW([each.type.type_info for each in arguments])

@@ -34,10 +34,7 @@ class OverSpec:
     """Functions of one partition and order.
 
     Attributes:
-        calls: The functions.
         order: All columns, those of ORDER BY first.
-        ordered: Number of them in ORDER BY.
-        names: Names of the columns of the result.
         ttl_ms: Time after which rows are forgotten; None is never.
     """
 
@@ -157,7 +154,6 @@ class FrameAggregate:
         parts: Its partial result; the value of a MIN or MAX that only grows.
         counts: Number of each value, if it needs the values; floats as texts.
         needs_values: True if it needs the values.
-        types: Types of its parts.
     """
 
     def __init__(self, call: AggregateCall, *, only_grows: bool = False) -> None:

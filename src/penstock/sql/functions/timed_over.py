@@ -206,3 +206,19 @@ class TimedOver(OneInputStreamOperator[Row, Row]):
             state.update(rows)
         else:
             state.clear()
+
+
+class LateWatermark(OneInputStreamOperator[Row, Row]):
+    """Emits rows as they are, and watermarks of some milliseconds before; the last one stays the last one."""
+
+    def __init__(self, lag_ms: int) -> None:
+        """Make the operator."""
+        self._lag_ms = lag_ms
+
+    def process_element(self, value: Row, ctx: Any) -> None:
+        """Emit a row."""
+        self.output.collect(value)
+
+    def process_watermark(self, watermark: int) -> None:
+        """Emit an earlier watermark."""
+        self.output.emit_watermark(watermark - self._lag_ms)

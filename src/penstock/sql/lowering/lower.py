@@ -19,7 +19,8 @@ from penstock.program.traverse import reachable
 from penstock.relation.groups import GroupBy, WindowGroupBy, WindowTable
 from penstock.relation.identity import digest_of
 from penstock.relation.joins import Join, TemporalJoin
-from penstock.relation.ordered import Over, Rank, RowNumber
+from penstock.relation.ordered import Frame, Over, OverCall, Rank, RowNumber, total_order
+from penstock.relation.parts import AggregateCall
 from penstock.relation.tree import (
     Correlate,
     Delayed,
@@ -35,7 +36,9 @@ from penstock.relation.tree import (
 from penstock.sql.functions.changes import RowMaker
 from penstock.sql.functions.correlate import CorrelateRows
 from penstock.sql.functions.of_columns import calls_of_columns
-from penstock.sql.lowering import joins, keyed, ordered, windows
+from penstock.sql.functions.over import OverFunction, OverSpec
+from penstock.sql.functions.timed_over import LateWatermark, TimedOver
+from penstock.sql.lowering import joins, keyed, windows
 from penstock.sql.lowering.evaluated import (
     Rows,
     evaluated,
@@ -43,9 +46,51 @@ from penstock.sql.lowering.evaluated import (
     projected_by_columns,
     row_type,
 )
+from penstock.sql.lowering.keyed import by_columns, changes_of
 from penstock.sql.lowering.rows import KeepRows, ProjectRows
 from penstock.sql.query_binding.explain import Placement
-from penstock.types.sql_types import BOOLEAN
+from penstock.types.sql_types import BIGINT, BOOLEAN
+
+_NUMBER = OverCall(
+    AggregateCall("ROW_NUMBER", (), BIGINT, BIGINT), Frame(counts_rows=True, preceding=None)
+)
+
+
+def lower_row_number(lowering: Any, relation: RowNumber) -> Rows:
+    """Return the stream of rows with their numbers, all of them."""
+    return _over(lowering, relation, (_NUMBER,))
+
+
+def lower_delayed(lowering: Any, relation: Delayed) -> Rows:
+    """Return the stream of rows whose watermark stays behind."""
+    rows = lowering.stream(relation.input)
+    made: Rows = rows.transform(
+        "late watermark", row_type(relation.columns), LateWatermark(relation.lag_ms)
+    )
+    return made
+
+
+def lower_over(lowering: Any, relation: Over) -> Rows:
+    """Return the stream of rows with the values of functions."""
+    return _over(lowering, relation, relation.calls)
+
+
+def _over(lowering: Any, relation: Over | RowNumber, calls: tuple[OverCall, ...]) -> Rows:
+    spec = OverSpec(
+        calls=calls,
+        order=total_order(relation.order, len(relation.input.columns)),
+        ordered=len(relation.order),
+        names=tuple(each.name for each in relation.columns),
+        ttl_ms=lowering.ttl_ms,
+    )
+    rows = by_columns(lowering.stream(relation.input), relation.partition)
+    if relation.time is None:
+        made = changes_of(rows, OverFunction(spec), relation.columns, "over")
+    else:
+        operator = TimedOver(spec, relation.time, row_type(relation.input.columns))
+        made = rows.transform("over", row_type(relation.columns), operator)
+    return lowering.stateful(made, relation)  # type: ignore[no-any-return]
+
 
 _CONDITION = "$condition"
 _MILLISECOND = timedelta(milliseconds=1)
@@ -55,7 +100,6 @@ class Lowering:
     """Makes the streams of relations; equal relations are one stream.
 
     Attributes:
-        environment: Environment of the program.
         ttl_ms: `table.exec.state.ttl` in milliseconds; None if state is kept.
         is_batch: True if the program runs in BATCH mode, which changes the place of a computation, never its result.
     """
@@ -183,10 +227,10 @@ LOWER: Mapping[type[Relation], Callable[[Lowering, Any], Rows]] = {
     Join: joins.lower_join,
     WindowTable: windows.lower_window,
     WindowGroupBy: windows.lower_window_group,
-    RowNumber: ordered.lower_row_number,
-    Over: ordered.lower_over,
+    RowNumber: lower_row_number,
+    Over: lower_over,
     TemporalJoin: joins.lower_temporal_join,
-    Delayed: ordered.lower_delayed,
+    Delayed: lower_delayed,
 }
 """Class of a relation to what makes its stream."""
 

@@ -93,8 +93,6 @@ class BoundAggregate:
 
     Attributes:
         call: With positions among `arguments`, and then the filter.
-        arguments: Its arguments.
-        filter: Condition for rows.
     """
 
     call: AggregateCall
@@ -103,11 +101,7 @@ class BoundAggregate:
 
 
 def bound_aggregate(node: exp.Expr, binder: Binder) -> BoundAggregate:
-    """Bind the call of an aggregate.
-
-    Raises:
-        SqlError: It is not supported, or takes no such values.
-    """
+    """Bind the call of an aggregate."""
     condition = None
     if isinstance(node, exp.Filter):
         condition = binder.condition(node.expression.this, "the condition of FILTER")

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from penstock.relation.groups import GroupBy, WindowGroupBy, WindowRows
 from penstock.relation.joins import Join
 from penstock.relation.tree import Changelog, Relation
-from penstock.sql.query_binding.final import is_final_in_batch
+from penstock.sql.query_binding.select import is_final_in_batch
 
 _UNITS = (
     (86_400_000, "day"),

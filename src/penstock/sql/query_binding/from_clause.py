@@ -40,11 +40,7 @@ if TYPE_CHECKING:
 
 
 def constant_rows(node: exp.Values, binder: Binder) -> Relation:
-    """Return the rows of VALUES.
-
-    Raises:
-        SqlError: They differ in their numbers of columns, or a value is no constant.
-    """
+    """Return the rows of VALUES."""
     rows = [
         [
             binder.scalar(value)
@@ -100,11 +96,7 @@ class FromClause:
         self._outer = outer
 
     def relation(self, query: exp.Select) -> tuple[Relation, Scope]:
-        """Return the rows of FROM, and what names of columns mean.
-
-        Raises:
-            SqlError: It is wrong, or not supported.
-        """
+        """Return the rows of FROM, and what names of columns mean."""
         origin = query.args.get("from_")
         if origin is None:
             return one_row(), Scope(outer=self._outer)

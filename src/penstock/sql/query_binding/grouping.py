@@ -57,11 +57,7 @@ class Groups:
 def grouped(
     query: exp.Select, relation: Relation, binder: Binder, ttl_ms: int | None
 ) -> tuple[Relation, Binder]:
-    """Return a row per group, and what binds expressions over them; without groups and aggregates the rows as they are.
-
-    Raises:
-        SqlError: A group or an aggregate is wrong, or not supported.
-    """
+    """Return a row per group, and what binds expressions over them; without groups and aggregates the rows as they are."""
     having, clause = query.args.get("having"), query.args.get("group")
     order = query.args.get("order")
     nodes = [*query.expressions, *([having] if having else []), *([order] if order else [])]

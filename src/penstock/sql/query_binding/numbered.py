@@ -30,9 +30,6 @@ def with_windows(
     """Return rows with the results of the window functions of some expressions as further columns.
 
     The binder then resolves them.
-
-    Raises:
-        SqlError: A window function is not supported.
     """
     for node in nodes:
         for window in list(nodes_of(node)):
@@ -125,11 +122,7 @@ def over_call(
     sort: tuple[SortColumn, ...],
     binder: Binder,
 ) -> tuple[Relation, OverCall]:
-    """Bind a function of OVER; the rows get its arguments as columns.
-
-    Raises:
-        SqlError: The function or its frame is not supported.
-    """
+    """Bind a function of OVER; the rows get its arguments as columns."""
     inside = _called(node)
     name = inside.name.upper() if isinstance(inside, exp.Anonymous) else ""
     if name in POSITIONAL:
@@ -199,11 +192,7 @@ def _check_arguments(name: str, call: exp.Expr, window: exp.Expr) -> None:
 
 
 def frame_of(window: exp.Expr, sort: tuple[SortColumn, ...] | None, node: exp.Expr) -> Frame:
-    """Return the frame of a window: by default all rows before, and those equal in the order.
-
-    Raises:
-        SqlError: It does not end at the current row, or does not begin at a constant distance.
-    """
+    """Return the frame of a window: by default all rows before, and those equal in the order."""
     spec = window.args.get("spec")
     if sort is not None and not sort:
         if spec is not None:
@@ -233,11 +222,7 @@ def frame_of(window: exp.Expr, sort: tuple[SortColumn, ...] | None, node: exp.Ex
 
 
 def check_ordered(relation: Relation, node: exp.Expr) -> None:
-    """Refuse to rank rows whose columns have no order.
-
-    Raises:
-        SqlError: A column is of a type without one.
-    """
+    """Refuse to rank rows whose columns have no order."""
     for column in relation.columns:
         if column.type.name in _UNORDERED:
             raise unsupported(
@@ -312,11 +297,7 @@ def sorted_by(
 
 
 def constant_number(node: exp.Expr | None, clause: exp.Expr) -> int:
-    """Return a number that a clause has.
-
-    Raises:
-        SqlError: It is no constant.
-    """
+    """Return a number that a clause has."""
     if not isinstance(node, exp.Literal) or node.is_string or not node.name.isdigit():
         raise unsupported("a limit that is no constant number", clause)
     return int(node.name)

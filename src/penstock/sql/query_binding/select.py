@@ -1,10 +1,24 @@
 """From the tree of a query to relations.
 
 Hints: `STATE_TTL('orders' = '1d')` of a SELECT, and `OPTIONS('key' = 'value')` of a table.
+
+ORDER BY with LIMIT and OFFSET: the first rows of a query.
+
+ORDER BY may name columns of the result, or read what the query selects from:
+
+    SELECT city FROM orders GROUP BY city ORDER BY COUNT(*) DESC LIMIT 3
+
+Such an order is a hidden column, `$order…`, behind those of the result, until the first rows are chosen.
+
+Final rows: the rows that a query leaves in a batch job, which are insert-only.
+
+Operators with state see all rows of a key at once there, and emit what is left. Operators above them take rows one by
+one, so they are insert-only if their inputs are.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -13,33 +27,121 @@ from penstock.config.parse import parse_duration
 from penstock.errors import ConfigError, did_you_mean
 from penstock.expressions.tree import Expression, Field
 from penstock.relation.groups import GroupBy, aggregated
+from penstock.relation.joins import Join, TemporalJoin
+from penstock.relation.ordered import Over, Rank, RowNumber
 from penstock.relation.tree import Changelog, Normalize, Relation, Scan, SqlColumn, distinct_names
 from penstock.sql.catalogue import SqlCatalogue, SqlView
 from penstock.sql.dialect import hints_of, options_of
 from penstock.sql.place import unsupported, wrong
-from penstock.sql.query_binding.aggregates import GroupBinder
+from penstock.sql.query_binding.aggregates import GroupBinder, aggregate_nodes
 from penstock.sql.query_binding.conditions import projected, where
-from penstock.sql.query_binding.first_rows import first_rows, orders_of_input
 from penstock.sql.query_binding.from_clause import FromClause, constant_rows
 from penstock.sql.query_binding.grouping import as_column, grouped
-from penstock.sql.query_binding.numbered import with_windows
+from penstock.sql.query_binding.numbered import (
+    check_ordered,
+    constant_number,
+    sorted_by,
+    with_windows,
+)
 from penstock.sql.query_binding.set_operations import except_rows, intersected, united
 from penstock.sql.query_binding.subqueries import is_existence, with_existence, with_scalars
 from penstock.sql.scalar_binding.binder import Binder
 from penstock.sql.scalar_binding.operators import BUILDERS
 from penstock.sql.scalar_binding.scope import Scope
 from penstock.sql.sqlglot_source import exp
+from penstock.types.row_order import SortColumn
 from penstock.types.sql_types import NULL
+
+
+def orders_of_input(
+    query: exp.Select, columns: Sequence[SqlColumn], binder: Binder
+) -> list[exp.Expr]:
+    """Return the expressions of ORDER BY that are none of the columns of the result."""
+    order = query.args.get("order")
+    result = Scope.of(None, tuple(columns))
+    nodes = [] if order is None else [each.this for each in order.expressions]
+    return [each for each in nodes if _reads_input(each, result, binder)]
+
+
+def _reads_input(node: exp.Expr, result: Scope, binder: Binder) -> bool:
+    if aggregate_nodes(node, binder.catalogue) or node.find(exp.Window, exp.Query):
+        return True
+    missing = [each for each in node.find_all(exp.Column) if result.find(each) is None]
+    return any(binder.names.find(each) is not None for each in missing)
+
+
+def first_rows(
+    query: exp.Expr,
+    relation: Relation,
+    catalogue: SqlCatalogue,
+    hidden: Sequence[exp.Expr] = (),
+) -> Relation:
+    """Return the rows that ORDER BY with LIMIT and OFFSET leave.
+
+    Without ORDER BY they are the first ones in order of all columns.
+    """
+    order, limit, offset = (query.args.get(key) for key in ("order", "limit", "offset"))
+    if limit is None:
+        clause = order or offset
+        if clause is None:
+            return relation
+        name = "OFFSET" if order is None else "ORDER BY"
+        raise unsupported(
+            f"{name} without LIMIT",
+            clause,
+            hint="Add LIMIT, or order the rows where they are read: those of a stream have no order.",
+        )
+    count = constant_number(limit.args.get("expression") or limit.args.get("count"), limit)
+    start = 0 if offset is None else constant_number(offset.expression, offset)
+    width = len(relation.columns) - len(hidden)
+    kept = relation.columns[:width]
+    sort: tuple[SortColumn, ...] = ()
+    inside = relation
+    if order is not None:
+        binder = Binder(Scope.of(None, kept), catalogue, BUILDERS)
+        for at, node in enumerate(hidden, width):
+            column = relation.columns[at]
+            binder.given[id(node)] = Field(column.name, column.type, at)
+        inside, sort = sorted_by(relation, _with_names(order, kept), binder)
+    check_ordered(inside, query)
+    ranked = Rank(
+        input=inside,
+        partition=(),
+        order=sort,
+        start=start,
+        end=start + count,
+        has_number=False,
+        columns=inside.columns,
+        keys=inside.keys,
+        changelog=Changelog.RETRACT,
+    )
+    if len(inside.columns) == width:
+        return ranked
+    return projected(
+        ranked, kept, tuple(Field(each.name, each.type, at) for at, each in enumerate(kept))
+    )
+
+
+def _with_names(order: exp.Expr, columns: Sequence[SqlColumn]) -> exp.Expr:
+    """Return ORDER BY with names in place of the numbers of columns."""
+    for each in order.expressions:
+        if isinstance(each.this, exp.Literal) and not each.this.is_string:
+            each.this.replace(exp.column(_at(columns, each), quoted=True))
+    return order
+
+
+def _at(columns: Sequence[SqlColumn], ordered: exp.Expr) -> str:
+    number = int(ordered.this.name)
+    if not 1 <= number <= len(columns):
+        raise wrong(f"there is no column {number}", ordered, hint="Count from 1.")
+    return columns[number - 1].name
+
 
 _MILLISECOND = timedelta(milliseconds=1)
 
 
 def state_ttls(query: exp.Select) -> dict[str, int | None]:
-    """Return name or alias of a table to the milliseconds that state of its rows is kept.
-
-    Raises:
-        SqlError: There is another hint, or a time that cannot be read.
-    """
+    """Return name or alias of a table to the milliseconds that state of its rows is kept."""
     ttls: dict[str, int | None] = {}
     for hint in hints_of(query):
         if hint.name != "STATE_TTL":
@@ -60,11 +162,7 @@ def state_ttls(query: exp.Select) -> dict[str, int | None]:
 
 
 def check_names(ttls: Mapping[str, int | None], names: list[str | None], query: exp.Expr) -> None:
-    """Refuse hints about tables that FROM does not have.
-
-    Raises:
-        SqlError: There is no such table.
-    """
+    """Refuse hints about tables that FROM does not have."""
     for table in ttls:
         if table not in names:
             known_names = ", ".join(name for name in names if name)
@@ -76,11 +174,7 @@ def check_names(ttls: Mapping[str, int | None], names: list[str | None], query: 
 
 
 def check_used(ttls: Mapping[str, int | None], used: frozenset[str], query: exp.Select) -> None:
-    """Refuse hints about tables for which the query keeps no state.
-
-    Raises:
-        SqlError: There is one.
-    """
+    """Refuse hints about tables for which the query keeps no state."""
     unused = sorted(set(ttls) - used)
     if unused:
         raise wrong(
@@ -92,11 +186,7 @@ def check_used(ttls: Mapping[str, int | None], used: frozenset[str], query: exp.
 
 
 def with_options(table: object, node: exp.Table) -> object:
-    """Return a table with the options of its hints.
-
-    Raises:
-        SqlError: It takes no options, or there is another hint.
-    """
+    """Return a table with the options of its hints."""
     hints = hints_of(node)
     if not hints:
         return table
@@ -149,11 +239,7 @@ class QueryTranslator:
         self._named: list[dict[str, Relation]] = []
 
     def relation(self, query: exp.Expr, outer: Scope | None = None) -> Relation:
-        """Return the relation of a query.
-
-        Raises:
-            SqlError: It is wrong, or uses what is not supported; the error names the place.
-        """
+        """Return the relation of a query."""
         clause = query.args.get("with_")
         if clause is not None:
             self._named.append(self._common_tables(clause))
@@ -306,11 +392,7 @@ class QueryTranslator:
         return constant_rows(node, Binder(Scope(), self.catalogue, BUILDERS))
 
     def table(self, node: exp.Table) -> Relation:
-        """Return the relation of a table or view.
-
-        Raises:
-            SqlError: There is none of that name.
-        """
+        """Return the relation of a table or view."""
         name = tuple(part.name for part in node.parts)
         if len(name) == 1:
             for tables in reversed(self._named):
@@ -366,11 +448,7 @@ def scanned(name: str, table: object) -> Relation:
 
 
 def renamed(relation: Relation, names: list[str], node: exp.Expr) -> Relation:
-    """Return a relation whose columns have other names; no names leave it as it is.
-
-    Raises:
-        SqlError: There are more or fewer names than columns.
-    """
+    """Return a relation whose columns have other names; no names leave it as it is."""
     if not names:
         return relation
     if len(names) != len(relation.columns):
@@ -408,3 +486,36 @@ def _conjuncts(node: exp.Expr) -> list[exp.Expr]:
     if isinstance(node, exp.And):
         return [*_conjuncts(node.this), *_conjuncts(node.expression)]
     return [node]
+
+
+_ADDS_UP = (GroupBy, Normalize, Rank, RowNumber, Over)
+"""Relations whose operators emit, of all rows of a key, what is left."""
+
+
+def is_final_in_batch(relation: Relation) -> bool:
+    """Return whether the rows of a relation are insert-only in a batch job."""
+    if relation.is_insert_only or isinstance(relation, _ADDS_UP):
+        return True
+    if isinstance(relation, Join):
+        return relation.interval is None or all(map(is_final_in_batch, relation.inputs))
+    if isinstance(relation, TemporalJoin):
+        return is_final_in_batch(relation.left)
+    return bool(relation.inputs) and all(map(is_final_in_batch, relation.inputs))
+
+
+def final_rows(relation: Relation) -> Relation:
+    """Return the rows that are left of a relation when its input has ended; a batch job computes them."""
+    if is_final_in_batch(relation):
+        return relation
+    key = min(relation.keys, key=lambda each: (len(each), sorted(each)), default=None)
+    return Rank(
+        input=relation,
+        partition=tuple(range(len(relation.columns))) if key is None else tuple(sorted(key)),
+        order=(),
+        start=0,
+        end=sys.maxsize,
+        has_number=False,
+        columns=tuple(replace(each, is_time=False) for each in relation.columns),
+        keys=relation.keys,
+        changelog=Changelog.RETRACT,
+    )

@@ -92,11 +92,7 @@ def _all(relation: Relation) -> tuple[Expression, ...]:
 
 
 def _alike(sides: Sides, node: exp.Expr) -> Sides:
-    """Return both sides with the same types.
-
-    Raises:
-        SqlError: They have different numbers of columns, or types with none in common.
-    """
+    """Return both sides with the same types."""
     left, right = sides
     if len(left.columns) != len(right.columns):
         raise wrong(

@@ -75,11 +75,7 @@ class _Split:
 def correlated(
     translator: QueryTranslator, query: exp.Expr, outer: Relation, binder: Binder
 ) -> tuple[Relation, list[Expression]]:
-    """Return the rows of a subquery, and the conditions between them and the rows around: over the columns of both.
-
-    Raises:
-        SqlError: It reads columns of the query around elsewhere.
-    """
+    """Return the rows of a subquery, and the conditions between them and the rows around: over the columns of both."""
     split = _split(translator, query, binder.scope)
     if split is None:
         return translator.relation(query, binder.scope), []
@@ -131,11 +127,7 @@ def n_hidden(relation: Relation) -> int:
 def with_correlated_value(
     translator: QueryTranslator, node: exp.Subquery, relation: Relation, binder: Binder
 ) -> Relation | None:
-    """Return rows with the value of a correlated subquery, registered in the binder; None if it is not correlated.
-
-    Raises:
-        SqlError: It may have several rows per row of the query around, or is correlated by other conditions than equalities.
-    """
+    """Return rows with the value of a correlated subquery, registered in the binder; None if it is not correlated."""
     split = _split(translator, node.this, binder.names)
     if split is None:
         return None
@@ -280,11 +272,7 @@ def is_existence(node: exp.Expr) -> bool:
 def with_existence(
     translator: QueryTranslator, node: exp.Expr, relation: Relation, binder: Binder
 ) -> Relation:
-    """Return the rows for which EXISTS or IN is true.
-
-    Raises:
-        SqlError: The subquery is wrong, or correlated in a way that is not supported.
-    """
+    """Return the rows for which EXISTS or IN is true."""
     predicate, is_negated = _inside(node)
     query = predicate.args["query"] if isinstance(predicate, exp.In) else predicate.this
     while isinstance(query, exp.Subquery):
@@ -353,9 +341,6 @@ def with_scalars(
     """Return rows with the values of the scalar subqueries of some expressions as further columns.
 
     The binder then resolves the subqueries to columns.
-
-    Raises:
-        SqlError: A subquery may have several rows.
     """
     for node in nodes:
         for subquery in list(nodes_of(node)):

@@ -42,11 +42,7 @@ def is_table_function(node: exp.Expr) -> bool:
 
 
 def table_function(translator: QueryTranslator, node: exp.Table) -> Relation:
-    """Return the rows of a table function of windows.
-
-    Raises:
-        SqlError: There is no such function, or its arguments are wrong.
-    """
+    """Return the rows of a table function of windows."""
     call = node.this
     if isinstance(call, exp.Anonymous) and call.name.upper() == "TABLE" and call.expressions:
         call = call.expressions[0]
@@ -165,8 +161,6 @@ class CorrelatedTable:
 
     Attributes:
         spec: Description of the function that makes its rows.
-        columns: Its columns.
-        name: Its alias.
     """
 
     spec: CorrelateSpec
@@ -180,11 +174,7 @@ def is_correlated(node: exp.Expr) -> bool:
 
 
 def correlated_table(node: exp.Expr, scope: Scope, translator: QueryTranslator) -> CorrelatedTable:
-    """Bind UNNEST or LATERAL TABLE.
-
-    Raises:
-        SqlError: It is wrong or not supported.
-    """
+    """Bind UNNEST or LATERAL TABLE."""
     binder = Binder(scope, translator.catalogue, BUILDERS)
     bind: Callable[..., tuple[CorrelateSpec, list[SqlColumn]]] = (
         _unnested if isinstance(node, exp.Unnest) else _called

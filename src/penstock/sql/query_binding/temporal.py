@@ -79,11 +79,7 @@ def temporal_join(
     join: exp.Join,
     scope: Scope,
 ) -> Relation:
-    """Return a temporal join.
-
-    Raises:
-        SqlError: The right side has no versions, the left one no time, or the key is not compared.
-    """
+    """Return a temporal join."""
     if kind not in {JoinKind.INNER, JoinKind.LEFT}:
         raise unsupported(f"{kind.value} with FOR SYSTEM_TIME AS OF", join)
     found = versions_of(right)

@@ -21,8 +21,6 @@ class Binder:
     """Binds expressions of a query.
 
     Attributes:
-        scope: Meanings of names.
-        catalogue: Has the functions of the user.
         given: Nodes whose values are columns already, by `id`.
     """
 
@@ -41,11 +39,7 @@ class Binder:
         return self.scope
 
     def scalar(self, node: exp.Expr) -> Expression:
-        """Return the scalar expression of a node.
-
-        Raises:
-            SqlError: The node is not supported, or its operands have the wrong types.
-        """
+        """Return the scalar expression of a node."""
         found = self.given.get(id(node))
         if found is not None:
             return found
@@ -55,11 +49,7 @@ class Binder:
         return build(self, node)
 
     def condition(self, node: exp.Expr, what: str) -> Expression:
-        """Return the expression of a condition.
-
-        Raises:
-            SqlError: It is no BOOLEAN.
-        """
+        """Return the expression of a condition."""
         found = self.scalar(node)
         if found.type == NULL:
             return converted(found, BOOLEAN)

@@ -50,7 +50,6 @@ class Signature:
     Attributes:
         function: Its name in the table of scalar functions.
         takes: Type of each argument; the last one is that of all that follow, if `is_variadic`.
-        result: Type of the result.
         optional: Number of last arguments that may be missing.
         is_variadic: True if more arguments may follow.
         parameters: Constants that are part of the function.
@@ -387,11 +386,7 @@ def call_named(name: str, arguments: Arguments, node: exp.Expr) -> Expression:
 
 
 def anonymous(binder: Binder, node: exp.Expr) -> Expression:
-    """Return the call of a function by its name.
-
-    Raises:
-        SqlError: There is no such function, or it does not take the arguments.
-    """
+    """Return the call of a function by its name."""
     name = node.name.upper()
     own = binder.catalogue.find_function(node.name)
     if own is not None:

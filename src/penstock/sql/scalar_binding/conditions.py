@@ -31,11 +31,7 @@ def bind_comparison(name: str, *, needs_order: bool = True) -> Build:
 def compared(
     name: str, left: Expression, right: Expression, node: exp.Expr, *, needs_order: bool = False
 ) -> Expression:
-    """Return a comparison of two values.
-
-    Raises:
-        SqlError: They have no type in common, or one without an order.
-    """
+    """Return a comparison of two values."""
     operands, kind = types.together((left, right), node, "a comparison")
     if kind == NULL:
         return Literal(None, BOOLEAN)

@@ -67,11 +67,7 @@ def folded(call: Call) -> Expression:
 def together(
     scalars: Sequence[Expression], node: exp.Expr, what: str
 ) -> tuple[tuple[Expression, ...], SqlType]:
-    """Return expressions with one type in common, and that type.
-
-    Raises:
-        SqlError: There is none.
-    """
+    """Return expressions with one type in common, and that type."""
     scalars = _with_moments(scalars)
     kinds = [each.type for each in scalars]
     first: SqlType | None = kinds[0]
@@ -137,11 +133,7 @@ def arithmetic(
     operands: tuple[Expression, Expression],
     node: exp.Expr,
 ) -> Expression:
-    """Return an arithmetic operation on numbers.
-
-    Raises:
-        SqlError: An operand is no number.
-    """
+    """Return an arithmetic operation on numbers."""
     what = name.removeprefix(OF_SQL)
     for each in operands:
         if each.type.name not in NUMBERS and each.type != NULL:

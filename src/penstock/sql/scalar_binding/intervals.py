@@ -23,11 +23,7 @@ def is_interval(node: exp.Expr) -> bool:
 
 
 def interval(node: exp.Expr) -> tuple[int, bool]:
-    """Return the length of an interval, and whether it counts months and not milliseconds.
-
-    Raises:
-        SqlError: It is not supported.
-    """
+    """Return the length of an interval, and whether it counts months and not milliseconds."""
     if isinstance(node, exp.Paren):
         return interval(node.this)
     if not isinstance(node, exp.Interval):
@@ -63,11 +59,7 @@ def interval(node: exp.Expr) -> tuple[int, bool]:
 
 
 def milliseconds(node: exp.Expr, what: str) -> int:
-    """Return the milliseconds of an interval that has no months.
-
-    Raises:
-        SqlError: It has, or is no interval.
-    """
+    """Return the milliseconds of an interval that has no months."""
     length, counts_months = interval(node)
     if counts_months:
         raise wrong(f"{what} is in months, whose lengths differ", node, hint="Use days.")
@@ -75,11 +67,7 @@ def milliseconds(node: exp.Expr, what: str) -> int:
 
 
 def shifted_by(binder: Binder, node: exp.Expr, *, is_negative: bool) -> Expression:
-    """Return a time with an interval added or taken away.
-
-    Raises:
-        SqlError: The other operand is no time.
-    """
+    """Return a time with an interval added or taken away."""
     left, right = node.this, node.expression
     if is_interval(left) and is_negative:
         raise wrong("an interval minus something", node, hint="Write the time before the minus.")
@@ -91,11 +79,7 @@ def shifted_by(binder: Binder, node: exp.Expr, *, is_negative: bool) -> Expressi
 
 
 def shifted(value: Expression, amount: int, node: exp.Expr, *, counts_months: bool) -> Expression:
-    """Return a time some milliseconds or months later.
-
-    Raises:
-        SqlError: It is no time.
-    """
+    """Return a time some milliseconds or months later."""
     if value.type.name not in {"DATE", *TIMESTAMPS}:
         raise wrong(
             f"an interval is added to {value.type}", node, hint="Add it to a date or timestamp."

@@ -101,11 +101,7 @@ _MICROSECONDS = 6
 
 
 def _cut(value: Expression, required: exp.DataType) -> Expression:
-    """Return a value with the length or precision of a CAST.
-
-    Raises:
-        SqlError: The type has no such length or precision.
-    """
+    """Return a value with the length or precision of a CAST."""
     kind = required.this
     asked = [int(each.name) for each in required.expressions if each.name.isdigit()]
     if kind == exp.DType.CHAR:
@@ -181,11 +177,7 @@ def _extract(binder: Binder, node: exp.Expr) -> Expression:
 
 
 def extracted(unit: str, value: Expression, node: exp.Expr) -> Expression:
-    """Return a part of a date or time.
-
-    Raises:
-        SqlError: There is no such part.
-    """
+    """Return a part of a date or time."""
     if unit not in PARTS:
         raise unsupported(f"EXTRACT of {unit}", node, hint=f"Use one of {', '.join(PARTS)}.")
     if value.type.name not in {"DATE", "TIME", *TIMESTAMPS}:

@@ -32,7 +32,6 @@ class Scope:
     """The tables of a query.
 
     Attributes:
-        tables: In order.
         merged: Names of columns that USING has merged, with what they mean.
         outer: The scope of the query that a subquery is in.
     """
@@ -54,11 +53,7 @@ class Scope:
         return tuple(name for table in self.tables for name, _ in table.columns)
 
     def find(self, node: exp.Column) -> Expression | None:
-        """Return the expression of the name of a column, None if there is no such column.
-
-        Raises:
-            SqlError: Several tables have it.
-        """
+        """Return the expression of the name of a column, None if there is no such column."""
         parts = [part.name for part in node.parts]
         for taken, found in self._candidates(parts, node):
             value = found
@@ -90,11 +85,7 @@ class Scope:
             yield 1, found_ones[0]
 
     def resolve(self, node: exp.Column) -> Expression:
-        """Return the expression of the name of a column.
-
-        Raises:
-            SqlError: There is no such column, several tables have it, or it is that of an outer query.
-        """
+        """Return the expression of the name of a column."""
         found = self.find(node)
         if found is not None:
             return found
@@ -110,11 +101,7 @@ class Scope:
         raise wrong(f"there is no column {node.sql()!r}{near}", node, hint=f"Use one of: {known}.")
 
     def star(self, node: exp.Expr, table: str | None = None) -> list[tuple[str, Expression]]:
-        """Return the columns of `*`, or of `table.*`.
-
-        Raises:
-            SqlError: There is no such table.
-        """
+        """Return the columns of `*`, or of `table.*`."""
         chosen = [each for each in self.tables if table is None or each.name == table]
         if not chosen:
             names = [each.name for each in self.tables if each.name is not None]
@@ -130,11 +117,7 @@ class Scope:
 
 
 def member(value: Expression, name: str, node: exp.Expr) -> Expression:
-    """Return a field of a ROW.
-
-    Raises:
-        SqlError: The value is no ROW, or has no such field.
-    """
+    """Return a field of a ROW."""
     kind = value.type
     if kind.name != "ROW":
         raise wrong(f"{value} is {kind}, which has no fields", node, hint="Take fields of a ROW.")

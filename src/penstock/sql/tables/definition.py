@@ -10,7 +10,7 @@ from typing import Any
 from penstock.graph.endpoints import Sink, Source
 from penstock.relation.tree import Changelog, SqlColumn
 from penstock.sql.tables.options import TableOption, TableOptions
-from penstock.types.information import TypeInformation
+from penstock.types import TypeInformation
 from penstock.types.records import RowTypeInfo
 from penstock.types.row import Row
 from penstock.types.sql_types import SqlType
@@ -22,7 +22,6 @@ class StoredColumn:
     """A column whose values are in the system: all but computed ones.
 
     Attributes:
-        column: Name and type.
         metadata_key: Its name in the system if it is metadata, else None.
         is_virtual: True if it is not written.
     """
@@ -39,9 +38,7 @@ class TableDefinition:
     Attributes:
         name: For messages.
         stored: Its columns without computed ones, in order.
-        primary_key: Names of the columns of its key.
         partitioned_by: Names of columns that files are divided by.
-        options: Options of WITH.
     """
 
     name: str
@@ -105,7 +102,6 @@ class TableSink:
 
     Attributes:
         sink: Takes the rows, or what `records` makes of them.
-        takes: Which rows it can take.
         records: From a row to a record; None if it takes rows.
         record_type: Type of what `records` makes.
     """

@@ -22,7 +22,6 @@ class TableOption(Generic[T]):
 
     Attributes:
         key: Its name, which is Flink's unless the description begins with "Ours".
-        parse: Turns its text into a value.
         description: For messages and docs/sql.md.
         default: The value when it is not there; None is none.
         is_required: True if it has to be there.
@@ -56,11 +55,7 @@ class TableOptions:
     given: Mapping[str, str]
 
     def get(self, option: TableOption[T]) -> T | None:
-        """Return the value of an option, its default if it is not there.
-
-        Raises:
-            SqlError: It is not of its type.
-        """
+        """Return the value of an option, its default if it is not there."""
         text = self.given.get(option.key)
         if text is None:
             return option.default
@@ -89,11 +84,7 @@ class TableOptions:
         }
 
     def needed(self, option: TableOption[T], because: str) -> T:
-        """Return the value of an option that something else makes necessary.
-
-        Raises:
-            SqlError: It is not there.
-        """
+        """Return the value of an option that something else makes necessary."""
         found = self.get(option)
         if found is None:
             raise self.wrong(
@@ -109,11 +100,7 @@ class TableOptions:
 def checked_options(
     owner: str, given: Sequence[tuple[str, str]], declared: Sequence[TableOption[Any]]
 ) -> TableOptions:
-    """Return the options of a table.
-
-    Raises:
-        SqlError: One is unknown, is there twice, or is missing.
-    """
+    """Return the options of a table."""
     found = TableOptions(owner, dict(given))
     if len(found.given) < len(given):
         keys = [key for key, _ in given]

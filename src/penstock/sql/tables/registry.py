@@ -1,4 +1,4 @@
-"""The table of connectors, and the making of definitions from CREATE TABLE."""
+"""The table of connectors, with `print` and `blackhole`, and the making of definitions from CREATE TABLE."""
 
 from __future__ import annotations
 
@@ -6,17 +6,53 @@ from collections.abc import Sequence
 from pkgutil import resolve_name
 from typing import Any
 
-from penstock.config.parse import INTEGER, STRING
+from penstock.config.parse import BOOLEAN, INTEGER, STRING
+from penstock.connectors.python.function_sink import DiscardingSink
+from penstock.connectors.python.print_sink import PrintSink
 from penstock.errors import did_you_mean
 from penstock.extras import EXTRAS
 from penstock.relation.tree import SqlColumn
 from penstock.sql.statements import ColumnDefinition, ColumnKind, CreateTable
 from penstock.sql.tables.connectors.datagen import DATAGEN
 from penstock.sql.tables.connectors.filesystem import FILESYSTEM
-from penstock.sql.tables.connectors.simple import BLACKHOLE, PRINT
-from penstock.sql.tables.definition import Connector, StoredColumn, TableDefinition
+from penstock.sql.tables.definition import (
+    Connector,
+    StoredColumn,
+    TableDefinition,
+    TableSink,
+    Takes,
+)
 from penstock.sql.tables.formats.table import FORMATS
 from penstock.sql.tables.options import TableOption, TableOptions, checked_options, owner_of
+
+_IDENTIFIER = TableOption("print-identifier", STRING, "Prefix of every line.")
+_ERRORS = TableOption(
+    "standard-error", BOOLEAN, "Always `false`: lines go to standard output.", default=False
+)
+
+
+def _print(table: TableDefinition) -> TableSink:
+    if table.options.get(_ERRORS):
+        raise table.options.wrong("has 'standard-error' = 'true'", "Lines go to standard output.")
+    sink = PrintSink(table.options.get(_IDENTIFIER), show_subtask=False)
+    return TableSink(sink, Takes.CHANGES)
+
+
+PRINT = Connector(
+    "print",
+    "a line per row on the standard output of the driver, such as `+I[ann, 5]`",
+    (_IDENTIFIER, _ERRORS),
+    None,
+    _print,
+)
+BLACKHOLE = Connector(
+    "blackhole",
+    "a sink that drops all rows",
+    (),
+    None,
+    lambda _: TableSink(DiscardingSink(), Takes.CHANGES),
+)
+
 
 CONNECTOR = TableOption("connector", STRING, "Connector of the table.", is_required=True)
 
@@ -40,11 +76,7 @@ def connectors() -> dict[str, Connector]:
 
 
 def defined(table: CreateTable) -> tuple[Connector, TableDefinition]:
-    """Return the connector of a table, and the table as the connector sees it.
-
-    Raises:
-        SqlError: The connector, an option or a column of metadata is unknown, or a column of the key is none.
-    """
+    """Return the connector of a table, and the table as the connector sees it."""
     owner = owner_of(table.name, table.place)
     given = TableOptions(owner, dict(table.options))
     name = given.needed(CONNECTOR, "to find its connector")

@@ -19,8 +19,6 @@ class RowsOfMessage:
     """Makes rows of a message; none of one that is skipped.
 
     Attributes:
-        names: Names of the columns.
-        decode: Decoder of a message: values, or kinds with values.
         is_changelog: True if it makes kinds with values.
     """
 
@@ -37,11 +35,7 @@ class RowsOfMessage:
 
 
 class ScaledDecimals:
-    """Gives decimals the digits of their columns: Spark has read them with 18 behind the point.
-
-    Attributes:
-        columns: Names and types.
-    """
+    """Gives decimals the digits of their columns: Spark has read them with 18 behind the point."""
 
     def __init__(self, columns: Sequence[tuple[str, SqlType]]) -> None:
         self.columns = tuple(columns)
@@ -81,7 +75,6 @@ class TextOfRow:
     """Writes a row as a line.
 
     Attributes:
-        encode: Encoder of values.
         is_changelog: True if it needs the kind of the row, too.
     """
 
@@ -89,11 +82,7 @@ class TextOfRow:
     is_changelog: bool
 
     def __call__(self, row: Row) -> str:
-        """Return the text.
-
-        Raises:
-            TypeMismatchError: It would be read as another row, or as none.
-        """
+        """Return the text."""
         values = list(row)
         found = (
             self.encode(values, row.get_row_kind()) if self.is_changelog else self.encode(values)

@@ -29,7 +29,7 @@ from penstock.sql.sqlglot_source import exp
 from penstock.sql.statements import ColumnKind, CreateTable, WatermarkDefinition
 from penstock.sql.tables.definition import Connector, TableDefinition, Takes
 from penstock.sql.tables.registry import SCAN_PARALLELISM, SINK_PARALLELISM, defined
-from penstock.types.information import TypeInformation
+from penstock.types import TypeInformation
 from penstock.types.row import Row, RowKind
 from penstock.types.sql_types import TIMESTAMPS
 from penstock.types.time import Duration
@@ -39,11 +39,7 @@ from penstock.types.types import Types
 def strategy_of(
     watermark: WatermarkDefinition, columns: tuple[SqlColumn, ...]
 ) -> WatermarkStrategy:
-    """Return the watermark strategy of the rows.
-
-    Raises:
-        SqlError: It names no column of time, or is not a column less an interval.
-    """
+    """Return the watermark strategy of the rows."""
     names = [column.name for column in columns]
     if watermark.column not in names:
         raise wrong(
@@ -99,11 +95,7 @@ def latest_by_key(rows: DataStream[Row], key: Sequence[str]) -> DataStream[Row]:
 
 
 class LatestRow(KeyedProcessFunction):
-    """Keeps the rows of a key, and finds the newest one.
-
-    Attributes:
-        row_type: Type of the rows.
-    """
+    """Keeps the rows of a key, and finds the newest one."""
 
     def __init__(self, row_type: TypeInformation) -> None:
         self.row_type = row_type
@@ -142,11 +134,7 @@ _STORED_NAME = "stored"
 
 
 class SystemTable:
-    """The columns of a table that are in its system.
-
-    Attributes:
-        schema: Columns, keys and times of its rows.
-    """
+    """The columns of a table that are in its system."""
 
     def __init__(self, connector: Connector, table: TableDefinition) -> None:
         """Make a table."""
@@ -160,11 +148,7 @@ class SystemTable:
         self._made: WeakKeyDictionary[Any, DataStream[Row]] = WeakKeyDictionary()
 
     def make_stream(self, environment: Any, name: str) -> DataStream[Row]:
-        """Return its rows; the same stream for all statements of a program, so that they are read once.
-
-        Raises:
-            SqlError: It cannot be read.
-        """
+        """Return its rows; the same stream for all statements of a program, so that they are read once."""
         program = environment.graph.program
         if program not in self._made:
             self._made[program] = self._read(environment)
@@ -209,19 +193,10 @@ class SystemTable:
 
 
 class ConnectorTable:
-    """A table of CREATE TABLE.
-
-    Attributes:
-        statement: It.
-        schema: Columns, keys and times of its rows.
-    """
+    """A table of CREATE TABLE."""
 
     def __init__(self, statement: CreateTable, catalogue: SqlCatalogue) -> None:
-        """Make a table.
-
-        Raises:
-            SqlError: An option, a column or the watermark is wrong.
-        """
+        """Make a table."""
         self.statement = statement
         self._catalogue = catalogue
         self._connector, self._table = defined(statement)
@@ -252,11 +227,7 @@ class ConnectorTable:
         return ConnectorTable(changed, self._catalogue)
 
     def make_stream(self, environment: Any, name: str) -> DataStream[Row]:
-        """Return its rows, computed columns included.
-
-        Raises:
-            SqlError: It cannot be read.
-        """
+        """Return its rows, computed columns included."""
         if self._computed is None:
             return self._stored.make_stream(environment, name)
         rows = Lowering(environment).stream(self._computed)
@@ -285,11 +256,7 @@ class ConnectorTable:
     def write(
         self, stream: DataStream[Row], changelog: Changelog, key: Sequence[str], name: str
     ) -> None:
-        """Add a sink for rows; see `SqlTable`.
-
-        Raises:
-            SqlError: It cannot be written.
-        """
+        """Add a sink for rows; see `SqlTable`."""
         assert self._connector.sink is not None, "accepts has agreed"
         found = self._connector.sink(self._table)
         rows = stream

@@ -129,11 +129,7 @@ class KeyedStateBackend(Protocol):
     format: StateFormat
 
     def table(self, operator: str, state: str, schema: StateSchema) -> Table:
-        """Return the table of one state; it is empty at its first use.
-
-        Raises:
-            StateMigrationError: Stored entries cannot be read as `schema`.
-        """
+        """Return the table of one state; it is empty at its first use."""
 
     def declare_keys(self, operator: str, key_type: TypeInformation) -> None:
         """Declare the type of an operator's keys; optional, before its first table.
@@ -145,12 +141,7 @@ class KeyedStateBackend(Protocol):
         """Return the timers of an operator under a name."""
 
     def catch_up(self, log: ChangeLog) -> CopyUse:
-        """Update the copy to the head of the log.
-
-        Raises:
-            StateError: The log is damaged.
-            StateMigrationError: Stored entries cannot be read as a table's schema.
-        """
+        """Update the copy to the head of the log."""
 
     def load(self, blobs: Iterable[bytes]) -> None:
         """Load entries from outside of the log, such as those of a hand-over."""

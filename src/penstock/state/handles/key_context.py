@@ -15,7 +15,6 @@ class KeyContext:
 
     Attributes:
         key: The current key; valid only while a record or timer is processed.
-        group: Its key group.
         epoch: Number of the micro-batch, or of the key group in a batch run. Caches of
             handles are invalid when it changes.
     """
@@ -47,9 +46,6 @@ class HandleParameters:
     """The parameters of a handle.
 
     Attributes:
-        table: The entries.
-        context: The current key.
-        descriptor: The user's descriptor.
         form: Coerces values to their declared type; None if any object is allowed.
         key_form: Coerces the keys of a map; None if any object is allowed.
         expiry: Expires values; None if they do not expire.

@@ -82,7 +82,6 @@ class Expiry:
     """Applies a `TimeToLive`; shared by the handles and the sweeper of one state.
 
     Attributes:
-        rule: The rule.
         now_ms: The clock: milliseconds since 1970.
         ttl_ms: Age at which a value expires, of the rule.
         shows_expired: Whether a reader gets an expired value, once.
@@ -214,11 +213,7 @@ class TtlNestedPart:
 
 
 class TtlTable:
-    """A table whose state maps hide ages and expired values.
-
-    Attributes:
-        schema: Schema of the table.
-    """
+    """A table whose state maps hide ages and expired values."""
 
     def __init__(self, table: Table, expiry: Expiry) -> None:
         self.schema: StateSchema = table.schema

@@ -43,13 +43,18 @@ An operator with the states "count" and "sum", both of longs:
 
 The blobs of an operator have few different directories, so one is written and read once per process and
 looked up from then on: in a small blob it would cost as much as the entries.
+
+Blobs of a snapshot whose key groups are divided, because the job has a multiple of the key groups.
+
+The key group of a key is the uppermost part of a product (`penstock.wire.canonical.key_groups`), so the keys of group g are
+in the groups 2g and 2g + 1 of twice as many. A blob is divided alone: no entry leaves it for another subtask's blob.
 """
 
 from __future__ import annotations
 
 import pickle
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cache, lru_cache
@@ -61,8 +66,10 @@ import pyarrow as pa
 
 from penstock.errors import DecodeError, StateError
 from penstock.state.schema.entry_schema import StateKind, StateSchema
+from penstock.state.schema.own_states import is_by_window
 from penstock.types.value_serializer import StoredForm, stored_form
 from penstock.user_failure import raise_interrupt, words_of
+from penstock.wire.canonical.key_groups import KeyGroups
 from penstock.wire.coded_rows import has_coded_form
 from penstock.wire.coded_rows.wire_types import read_varint, varint
 
@@ -221,7 +228,6 @@ class StateFormat:
 
     Attributes:
         coded_rows: Values of types that have a form of variable length are coded rows.
-        compression: Compression of blobs.
     """
 
     coded_rows: bool = False
@@ -257,9 +263,7 @@ class Section:
     Attributes:
         schema: `StateSchema.text` the values were written with: the fingerprint of the
             entries' serializer.
-        keys: Key of each entry.
         subkeys: Second part of the address of each entry; None unless the kind is nested.
-        values: Plain value of each entry.
         removed: Keys whose entries are gone.
         removed_subkeys: Subkeys of these; None unless the kind is nested.
         cleared: Keys that lost all their entries before `keys` were written; nested kinds only.
@@ -273,6 +277,19 @@ class Section:
     removed: list[Any] = field(default_factory=list)
     removed_subkeys: list[Any] | None = None
     cleared: list[Any] = field(default_factory=list)
+
+    @classmethod
+    def of_entries(
+        cls,
+        state: str,
+        schema: str,
+        keys: list[Any],
+        subkeys: list[Any] | None,
+        values: list[Any],
+    ) -> Section:
+        """Return entries without removals."""
+        removed: list[Any] | None = None if subkeys is None else []
+        return cls(state, schema, keys, subkeys, values, removed_subkeys=removed)
 
     def __len__(self) -> int:
         return len(self.keys) + len(self.removed) + len(self.cleared)
@@ -477,4 +494,43 @@ def _damaged(what: str) -> StateError:
     return StateError(
         f"a state blob {what}",
         hint="Restore the checkpoint directory from a copy, or start the job in a new one.",
+    )
+
+
+def divided_blob(
+    blob: bytes, times: int, key_groups: KeyGroups, *, of_windows: bool
+) -> Iterator[bytes]:
+    """Yield the blobs of the key groups that one of a snapshot is divided into.
+
+    Keys of a window operator are pairs of a key and a window.
+    """
+    operator, before = operator_of(blob), key_group_of(blob)
+    groups: dict[int, list[Section]] = {}
+    for section in decode_blob(blob):
+        places: dict[int, list[int]] = {}
+        keys = section.keys
+        if of_windows and is_by_window(section.state):
+            keys = [key for key, _ in keys]
+        for at, group in enumerate(key_groups.of(keys)):
+            places.setdefault(group, []).append(at)
+        for group, entries in places.items():
+            groups.setdefault(group, []).append(_some(section, entries))
+    for group, sections in sorted(groups.items()):
+        if group // times != before:
+            raise StateError(
+                f"key group {before} of operator {operator!r} has a key of key group {group // times}",
+                hint="Restore the checkpoint directory from a copy, or start in a new one.",
+            )
+        yield from encode_blobs(operator, group, sections)
+
+
+def _some(section: Section, entries: Sequence[int]) -> Section:
+    """Return some entries of a section, which has nothing else."""
+
+    def chosen(column: list[Any]) -> list[Any]:
+        return [column[at] for at in entries]
+
+    subkeys = None if section.subkeys is None else chosen(section.subkeys)
+    return replace(
+        section, keys=chosen(section.keys), subkeys=subkeys, values=chosen(section.values)
     )

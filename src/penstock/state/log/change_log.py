@@ -96,10 +96,7 @@ class Head:
     """Begin and end of the log, and the progress of its compaction.
 
     Attributes:
-        first: Number of the oldest entry.
-        last: Number of the newest entry.
         recent: Positions of the newest micro-batches, newest last.
-        log_bytes: Size of all entries.
         live_bytes: Size of the state when a cycle last ended.
         hand: Key groups below it are rewritten in this cycle; None outside a cycle.
         cycle_first: First entry of the cycle.
@@ -169,8 +166,6 @@ class Appended:
     """Addition of one micro-batch to the log.
 
     Attributes:
-        position: Position of the micro-batch.
-        change_bytes: Size of its changes.
         rewritten_bytes: Size of the snapshots compaction added.
         rewritten_groups: The key groups they are of.
     """

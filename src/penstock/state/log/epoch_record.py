@@ -52,7 +52,6 @@ class EpochRecord:
     """Changes of one epoch.
 
     Attributes:
-        epoch: Its number.
         positions: JSON of the engine: where the next epoch begins.
         logs: Logs that were changed: new head, new extents.
         base: All logs with all extents as of this record, or None; a log is read from the newest

@@ -40,12 +40,9 @@ class Extent:
     """Consecutive entries of one log in one file: each entry behind its u32 length.
 
     Attributes:
-        first: Number of the first entry.
-        last: Number of the last entry.
         file: Relative to the directory of the epochs: "records/000000000012" or "segments/…".
         offset: Where the entries begin in the file.
         size: Their bytes, lengths included.
-        crc32: CRC-32 of these bytes.
     """
 
     first: int
@@ -138,9 +135,6 @@ class SegmentWriter:
     """Writes one segment file, extent after extent.
 
     Call `finish` or `discard` at the end. Not thread-safe.
-
-    Attributes:
-        size: Bytes so far.
     """
 
     def __init__(self, directory: JobPath) -> None:

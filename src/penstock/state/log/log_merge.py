@@ -30,11 +30,7 @@ SEGMENT_BYTES = 8 << 20
 
 @dataclass(frozen=True, slots=True)
 class Adjacent:
-    """Extents that become one.
-
-    Attributes:
-        sources: In order.
-    """
+    """Extents that become one."""
 
     name: LogName
     sources: tuple[Extent, ...]

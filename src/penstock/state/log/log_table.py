@@ -30,7 +30,6 @@ class _Log:
 
     Attributes:
         extents: Ascending and contiguous; none is wholly before the head's first entry.
-        recent: The newest changes.
         unmerged: How many extents the last merge left, at most.
     """
 

@@ -62,9 +62,6 @@ class LogChange:
     """Change of one task to the log of its subtask.
 
     Attributes:
-        level: Level of the subtask.
-        subtask: Its index.
-        head: The new head.
         first: Number of the first new entry; without meaning if there is none.
         entries: The new entries; none if they are in `extents`.
         extents: The new entries, in a segment file of this task; none if they are in `entries`.

@@ -113,12 +113,12 @@ KINDS: dict[str, StateKind] = {
         ),
         StateKind(
             "reducing",
-            handle=f"{_HANDLES}.aggregating_state:reducing_state",
+            handle=f"{_HANDLES}.value_state:reducing_state",
             getter="get_reducing_state",
         ),
         StateKind(
             "aggregating",
-            handle=f"{_HANDLES}.aggregating_state:aggregating_state",
+            handle=f"{_HANDLES}.value_state:aggregating_state",
             getter="get_aggregating_state",
         ),
         StateKind("timers", "timestamp_ms"),

@@ -147,7 +147,6 @@ class RowFields:
         removed: Names of stored fields that the declared type does not account for.
         added: Names of new fields.
         merged: Names of stored fields that would be the same declared field.
-        n_stored: Number of stored fields.
     """
 
     origins: tuple[int | None, ...]

@@ -35,9 +35,7 @@ from typing import Any
 
 from penstock.errors import ArgumentError, DecodeError
 from penstock.state.schema.entry_schema import StateSchema
-from penstock.types import Types
-from penstock.types.infer import InferredTypeInfo
-from penstock.types.information import (
+from penstock.types import (
     BasicArrayTypeInfo,
     BasicTypeInfo,
     ListTypeInfo,
@@ -48,7 +46,9 @@ from penstock.types.information import (
     RowTypeInfo,
     TupleTypeInfo,
     TypeInformation,
+    Types,
 )
+from penstock.types.infer import InferredTypeInfo
 from penstock.types.row import Row, RowKind, row_factory, rows_of_one_schema, rows_to_values
 from penstock.types.user_types import StoredUserType, user_codec
 from penstock.types.value_serializer import Codec, StoredForm, provide_codec

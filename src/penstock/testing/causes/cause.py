@@ -122,7 +122,6 @@ class FoundCause:
     """A cause without its operator.
 
     Attributes:
-        kind: The row of the table.
         problem: Completes "operator …".
         line: Number of the line in the file of the function.
         is_possible: As in `Cause`.

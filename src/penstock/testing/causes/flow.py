@@ -84,12 +84,7 @@ _COLLECTED = frozenset(
 
 
 def order_and_rounding(view: FunctionView, inputs: dict[str, FlowKind]) -> Iterator[FoundCause]:
-    """Yield where the order of a set reaches a result, and where floats are added in order of arrival.
-
-    Args:
-        view: The function.
-        inputs: The kinds of its parameters.
-    """
+    """Yield where the order of a set reaches a result, and where floats are added in order of arrival."""
     flow = _KindFlow(view, inputs)
     flow.run(view.body)
     seen = set()
@@ -424,13 +419,7 @@ def _text(node: ast.AST) -> str:
 def kinds_of_parameters(
     view: FunctionView, records: tuple[FlowKind, ...], elements: FlowKind | None
 ) -> dict[str, FlowKind]:
-    """Return the kinds of parameters by the positions that the runtime fills.
-
-    Args:
-        view: A function that the runtime calls.
-        records: FlowKind of the records of each input.
-        elements: FlowKind of the records of a window, whose iterable is the last parameter; None if there is no window.
-    """
+    """Return the kinds of parameters by the positions that the runtime fills; elements of a window are the last."""
     names, method = view.parameters, view.user.function.__name__
     if not view.user.is_root or not names or not records:
         return {}

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum, auto
 from typing import Any
 
-from penstock.types.information import TypeInformation
+from penstock.types import TypeInformation
 from penstock.types.records import RowTypeInfo, TupleTypeInfo
 from penstock.types.row import Row
 from penstock.types.scalars import BasicTypeInfo
@@ -40,7 +40,6 @@ class FlowKind:
     """The kind of a value.
 
     Attributes:
-        form: Its form.
         items: For iterables: the kind of the items.
         members: For records: field, or its number, to the kind of its value.
     """

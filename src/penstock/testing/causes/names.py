@@ -21,11 +21,7 @@ MISSING = object()
 
 @dataclass(frozen=True)
 class FunctionView:
-    """A function of the program with its tree and its names.
-
-    Attributes:
-        user: The function.
-    """
+    """A function of the program with its tree and its names."""
 
     user: UserFunction
 
@@ -173,7 +169,6 @@ class _ObjectOf:
     """An object that a function makes when it runs, or a method of it.
 
     Attributes:
-        cls: Its class.
         method: A method in C, if it is one.
     """
 

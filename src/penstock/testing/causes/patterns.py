@@ -32,8 +32,6 @@ class CallPattern:
 
     Attributes:
         paths: Their dotted paths, with wildcards.
-        kind: The cause.
-        when: The calls.
     """
 
     paths: tuple[str, ...]
@@ -166,10 +164,6 @@ REPORTS = frozenset({"debug", "info", "warning", "error", "exception", "log", "c
 
 def kind_of_call(path: str, arguments: int | None) -> CauseKind | None:
     """Return the cause that a call is; None if it is none.
-
-    Args:
-        path: The dotted path of what is called.
-        arguments: The number of arguments; None for a reference without a call.
 
     Example:
         >>> kind_of_call("time.time", 0).code, kind_of_call("random.Random", 1)

@@ -13,7 +13,7 @@ from typing import Any
 from penstock.graph.endpoints import Sink, Source
 from penstock.graph.logical import Node
 from penstock.program.window_operation import WindowSpec
-from penstock.types.information import TypeInformation
+from penstock.types import TypeInformation
 from penstock.user_failure import is_of_program
 
 
@@ -41,7 +41,6 @@ class UserFunction:
     """A function of the program, and the calls of it.
 
     Attributes:
-        function: The function.
         owner: The object or class whose method it is; None for a plain function.
         use: Calls by the runtime.
         is_root: Whether the runtime calls it, and not another function of the program.

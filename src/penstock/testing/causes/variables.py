@@ -149,11 +149,7 @@ def mutable_defaults(view: FunctionView) -> Iterator[FoundCause]:
 
 
 def self_state(views: list[FunctionView]) -> Iterator[tuple[FunctionView, FoundCause]]:
-    """Yield attributes of one object that its methods change per record, and read again for later records.
-
-    Args:
-        views: The methods of the object that records lead to.
-    """
+    """Yield attributes of one object that its methods change per record, and read again for later records."""
     reads = {name for view in views for name in _reads(view)}
     known: set[str] = set()
     for view in views:

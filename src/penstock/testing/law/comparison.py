@@ -11,9 +11,9 @@ from functools import cached_property
 from numbers import Number
 from typing import Any
 
-from penstock.testing.answers import last_per_key
 from penstock.testing.law.rules import SinkAnswer, SinkRule
 from penstock.testing.law.ways import Way, WayMode
+from penstock.testing.results import last_per_key
 from penstock.types.row import TAKEN_BACK, Row, RowKind, rows_to_values
 from penstock.types.strict_equality import only_in_one
 
@@ -26,8 +26,6 @@ class Difference:
     """Two answers that differ.
 
     Attributes:
-        first: Records that only the first has.
-        second: Records that only the second has.
         rounding: The greatest difference of two floats, if the answers are equal but for such ones; else None.
         are_forms: Whether the answers are equal but for the forms of equal numbers, such as 1 and 1.0.
     """
@@ -47,7 +45,6 @@ class Received:
     """The records of one sink in one way, whose answer and marks are computed once.
 
     Attributes:
-        way: The way.
         records: The records, in order of commit.
     """
 
@@ -74,13 +71,7 @@ class Received:
 
 
 def compare(rule: SinkRule, one: Received, other: Received) -> Difference | None:
-    """Return the difference between the answers of one sink in two ways; None if they are the same.
-
-    Args:
-        rule: The rule of the sink.
-        one: The records of one way.
-        other: Those of the other way.
-    """
+    """Return the difference between the answers of one sink in two ways; None if they are the same."""
     if rule.answer is SinkAnswer.NONE:
         return None
     is_final, is_other_final = (of.way.mode is WayMode.BATCH for of in (one, other))

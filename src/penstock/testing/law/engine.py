@@ -18,8 +18,16 @@ from penstock.testing.law.outcomes import CheckedProgram
 from penstock.testing.law.own_samples import MOST_RECORDS, Samples, samples_of
 from penstock.testing.law.samples import Inputs, Sample
 from penstock.testing.law.shrinking import Deadline, shrink
-from penstock.testing.law.trials import FAILURE, Heard, Trial, differences, parting_sinks
-from penstock.testing.law.verdict import Dependence, Disagreement, LawVerdict
+from penstock.testing.law.verdict import (
+    FAILURE,
+    Dependence,
+    Disagreement,
+    Heard,
+    LawVerdict,
+    Trial,
+    differences,
+    parting_sinks,
+)
 from penstock.testing.law.ways import Way, WayMode
 from penstock.testing.law.ways import ways as generated_ways
 
@@ -116,20 +124,7 @@ def judge(
     progress: WaysSoFar = lambda _: None,
     more: Sequence[Way] = (),
 ) -> LawVerdict:
-    """Run a program in many ways over samples and return the verdict.
-
-    Args:
-        program: The program.
-        samples: Records of its sources.
-        ways: As for `check`.
-        seed: As for `check`.
-        seconds: As for `check`.
-        progress: Takes the number of ways after each.
-        more: Ways that follow, also when the time is over.
-
-    Raises:
-        PenstockError: The program fails in every way.
-    """
+    """Run a program in many ways over samples and return the verdict; `more` follow when the time is over, too."""
     court = _Court(program, samples, seed)
     deadline = Deadline(float("inf") if seconds is None else seconds)
     trials = _trials(program, samples.inputs, ways, seed)

@@ -75,11 +75,6 @@ def in_order_of_time(
 
     So a prefix of it is what a job has read when it has read all splits up to one time. Without event
     times it is one split after the other.
-
-    Args:
-        graph: The program.
-        source: The node of the source.
-        splits: Records of each split, with the timestamps of the source.
     """
     time = event_time(graph, source)
     made = [

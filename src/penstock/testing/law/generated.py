@@ -13,7 +13,7 @@ from penstock.graph.logical import LogicalGraph
 from penstock.program.operators import SOURCE
 from penstock.testing.law.event_time import EventTime, event_time
 from penstock.testing.law.exceptions import is_undeclared
-from penstock.testing.law.record_parts import parts_of, with_parts
+from penstock.testing.law.record_texts import parts_of, with_parts
 from penstock.testing.law.samples import Inputs, Sample
 from penstock.types import TypeInformation
 
@@ -29,7 +29,6 @@ class SampledSource:
     """The facts about a source that its records do not contain.
 
     Attributes:
-        type_info: Type of its records.
         time: Their event time; None if it is that of results of functions.
     """
 

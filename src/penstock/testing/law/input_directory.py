@@ -21,15 +21,7 @@ _HINT = "Name the files by sources: NAME.jsonl, NAME.csv, NAME.parquet or NAME.t
 def samples_in(directory: Path, graph: LogicalGraph, most: int) -> dict[str, list[list[Any]]]:
     """Return the name of a source to the records of each of its files.
 
-    Args:
-        directory: Contains files `NAME.jsonl`, `.csv`, `.parquet` or `.txt`, or directories `NAME` of them.
-        graph: The program.
-        most: Records of a file, at most.
-
-    Raises:
-        ArgumentError: A file is not that of a source, or of no known kind.
-        DecodeError: A record is not of the type of its source.
-        SourceError: A file cannot be read.
+    The directory contains files `NAME.jsonl`, `.csv`, `.parquet` or `.txt`, or directories `NAME` of them.
     """
     sources = {node.name: node for node in graph.of_kind(SOURCE)}
     found: dict[str, list[list[Any]]] = {}

@@ -61,19 +61,7 @@ class SparkRun:
 def run_on_spark(
     graph: LogicalGraph, configuration: Configuration, way: Way, records: int
 ) -> SparkRun:
-    """Run a job, kill what the way names, and start it again if that was its driver.
-
-    Args:
-        graph: The program; its sources read samples.
-        configuration: The settings of the program and the way.
-        way: The way.
-        records: Number of records of all sources.
-
-    Raises:
-        EnvironmentSetupError: This machine lacks something that Spark needs.
-        JobFailedError: A driver ended without a result, or nothing was killed.
-        UserCodeError: The program cannot be pickled.
-    """
+    """Run a job, kill what the way names, and start it again if that was its driver."""
     with TemporaryDirectory(prefix="penstock-", ignore_cleanup_errors=True) as root:
         job = _SparkJob(Path(root))
         sinks = graph.of_kind(SINK)

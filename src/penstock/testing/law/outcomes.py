@@ -28,13 +28,7 @@ _MOST_PLANS = 64
 
 @dataclass(frozen=True, slots=True)
 class CheckedSink:
-    """A sink of the program, or a tap behind one of its operators.
-
-    Attributes:
-        name: Its name.
-        rule: The comparison of its answers.
-        origin: The user's line of the sink or operator.
-    """
+    """A sink of the program, or a tap behind one of its operators."""
 
     name: str
     rule: SinkRule
@@ -59,12 +53,7 @@ class WayOutcome:
 
 
 class CheckedProgram:
-    """A program whose sources read samples, and whose sinks only collect.
-
-    Attributes:
-        graph: Its graph.
-        sinks: Its sinks, in order of id.
-    """
+    """A program whose sources read samples, and whose sinks only collect."""
 
     def __init__(self, graph: LogicalGraph, configuration: Configuration) -> None:
         """Find the rules of the sinks."""

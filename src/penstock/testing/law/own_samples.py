@@ -23,9 +23,45 @@ from penstock.graph.source import PositionedSource
 from penstock.program.operators import SOURCE
 from penstock.testing.law.event_time import event_time, in_order_of_time
 from penstock.testing.law.samples import Inputs, Sample, SampleRecord
-from penstock.testing.law.seeded import SeededChoices
-from penstock.testing.values import maker_of
+from penstock.testing.values import Choices, maker_of
 from penstock.types import RowTypeInfo, TupleTypeInfo
+
+_WORDS = ("a", "b", "c", "d", "e", "f")
+_FEW = 10
+_MANY = 100_000
+_RARE = 0.2
+
+
+class SeededChoices(Choices):
+    """Choices that a seed decides, without None, NaN and the ends of ranges: functions may refuse those rightly."""
+
+    def __init__(self, rng: random.Random) -> None:
+        """Take the numbers of a generator."""
+        self._rng = rng
+
+    def integer(self, low: int, high: int, usual: int = 0, step: int = 1) -> int:
+        """Return one of a few numbers, and sometimes one of many."""
+        most = _MANY if self._rng.random() < _RARE else _FEW
+        return max(low, min(high, usual + step * self._rng.randrange(most)))
+
+    def real(self, width: int) -> float:
+        """Return a small number, of halves, so that both widths have it."""
+        del width
+        return self._rng.randrange(_FEW * _FEW) / 2
+
+    def text(self, least: int, most: int) -> str:
+        """Return a word; the first ones are frequent."""
+        del least, most
+        return _WORDS[min(self._rng.randrange(len(_WORDS)), self._rng.randrange(len(_WORDS)))]
+
+    def pick(self, options: Sequence[Any]) -> Any:
+        """Return any option."""
+        return self._rng.choice(options)
+
+    def is_null(self) -> bool:
+        """Return False."""
+        return False
+
 
 MOST_RECORDS = 1000
 """Records of each source, if nothing else is set."""
@@ -58,18 +94,7 @@ class Samples:
 def samples_of(
     graph: LogicalGraph, given: Mapping[str, Iterable[Any]], records: int, seed: int = 0
 ) -> Samples:
-    """Return the sample of every source: records that are given, the first ones of its own, or generated ones.
-
-    Args:
-        graph: The program.
-        given: Name of a source to its records; lists are splits.
-        records: Records of each source, at most.
-        seed: Of generated records.
-
-    Raises:
-        ArgumentError: Records are given for a source that the program does not have.
-        SourceError: A source cannot be read in this process, no records are given for it, and its type describes none.
-    """
+    """Return the sample of every source: records that are given, the first ones of its own, or generated ones."""
     sources = graph.of_kind(SOURCE)
     names = [node.name for node in sources]
     unknown = [name for name in given if name not in names]

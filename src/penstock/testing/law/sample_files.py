@@ -1,19 +1,140 @@
-"""Samples of a program's sources as files that `penstock check --input` takes."""
+"""Samples of a program's sources as files that `penstock check --input` takes, and masks of their values."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import datetime as dt
+import hmac
+import json
+import secrets
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
+from penstock.config.configuration import is_secret
 from penstock.errors import ArgumentError, PenstockError, SourceError, did_you_mean
 from penstock.graph.logical import LogicalGraph, Node
 from penstock.program.operators import SOURCE
-from penstock.testing.law.masks import Mask
 from penstock.testing.law.own_samples import first_records
-from penstock.testing.law.record_texts import RecordTexts
+from penstock.testing.law.record_texts import RecordTexts, parts_of, with_parts
 from penstock.testing.law.samples import Sample
+from penstock.types import Row, TypeInformation
 from penstock.wire.text import TextError
+
+_WIDTHS = (31, 15, 7)
+"""Bits of masked numbers, the widest first: a declared type may hold no more."""
+
+_BEGIN = dt.datetime(2000, 1, 1, tzinfo=dt.UTC)
+_DAYS = 10_000
+
+
+class Mask:
+    """Masks columns by name, and those whose names are secrets, also inside of texts that are JSON objects."""
+
+    def __init__(self, columns: Iterable[str]) -> None:
+        """Draw a key."""
+        self._columns = frozenset(columns)
+        self._key = secrets.token_bytes(32)
+        self._width = _WIDTHS[0]
+        self.masked: dict[str, None] = {}
+        self.seen: dict[str, None] = {}
+
+    def record(self, value: Any, type_info: TypeInformation) -> Any:
+        """Return a record with masked columns, of the declared type."""
+        for self._width in _WIDTHS:
+            made = self._of_parts(value)
+            try:
+                type_info.coerce(made)
+            except ValueError as cause:
+                problem = str(cause)
+                continue
+            return made
+        raise ArgumentError(
+            f"a masked record is not of its declared type: {problem}",
+            hint="Leave a column out of --mask.",
+        )
+
+    def _of_parts(self, value: Any) -> Any:
+        if isinstance(value, str | bytes):
+            return self._of_text(value)
+        if not isinstance(value, Row | dict | tuple | list):
+            return value
+        changed = {}
+        for place, part in parts_of(value).items():
+            name = str(place)
+            self.seen[name] = None
+            is_named = name in self._columns or (isinstance(place, str) and is_secret(name))
+            if is_named and part is not None:
+                self.masked[name] = None
+            made = self._hidden(part, name) if is_named else self._of_parts(part)
+            if made is not part:
+                changed[place] = made
+        return with_parts(value, changed)
+
+    def _of_text(self, text: str | bytes) -> str | bytes:
+        """Return a text that is a JSON object with its columns masked; any other as it is."""
+        if text[:1] not in ("{", b"{"):
+            return text
+        try:
+            parsed = json.loads(text)
+        except ValueError:
+            return text
+        made = self._of_parts(parsed)
+        if made == parsed:
+            return text
+        written = json.dumps(made, ensure_ascii=False)
+        return written.encode() if isinstance(text, bytes) else written
+
+    def _hidden(self, value: Any, name: str) -> Any:
+        if value is None:
+            return None
+        if isinstance(value, Row | dict | tuple | list):
+            parts = parts_of(value)
+            return with_parts(value, {at: self._hidden(part, name) for at, part in parts.items()})
+        hide = next((hide for cls, hide in _HIDE.items() if isinstance(value, cls)), None)
+        if hide is None:
+            raise ArgumentError(
+                f"column {name!r} has a {type(value).__name__}, which cannot be masked",
+                hint="Mask texts, bytes, numbers and times.",
+            )
+        return hide(value, self)
+
+    def digest(self, value: Any) -> int:
+        """Return a number of 256 bits; the same one for equal values."""
+        is_whole = isinstance(value, int | float | Decimal) and value == value // 1
+        text = str(int(value)) if is_whole else repr(value)
+        return int.from_bytes(hmac.digest(self._key, text.encode(), "sha256"), "big")
+
+    def number(self, value: Any) -> int:
+        """Return a number that fits into the declared type."""
+        return self.digest(value) >> (256 - self._width)
+
+
+def _decimal(value: Decimal, mask: Mask) -> Decimal:
+    sign, digits, exponent = value.as_tuple()
+    if not isinstance(exponent, int):
+        return value  # NaN or infinity
+    found = str(mask.digest(value))[: len(digits)]
+    return Decimal((sign, tuple(map(int, found)), exponent))
+
+
+def _moved(value: Any, mask: Mask) -> dt.timedelta:
+    return dt.timedelta(seconds=mask.digest(value) % (_DAYS * 86_400))
+
+
+_HIDE: Mapping[type, Callable[[Any, Mask], Any]] = {
+    bool: lambda value, mask: value is bool(mask.digest("bool") & 1),
+    str: lambda value, mask: f"m{mask.digest(value) >> 208:012x}",
+    bytes: lambda value, mask: (mask.digest(value) >> 160).to_bytes(12, "big"),
+    int: lambda value, mask: mask.number(value),
+    float: lambda value, mask: float(mask.number(value)),
+    Decimal: _decimal,
+    dt.datetime: lambda value, mask: (_BEGIN + _moved(value, mask)).replace(tzinfo=value.tzinfo),
+    dt.date: lambda value, mask: (_BEGIN + _moved(value, mask)).date(),
+    dt.time: lambda value, mask: (_BEGIN + _moved(value, mask)).time(),
+}
+"""Class to the mask of a value; the first that fits counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +142,7 @@ class SourceFiles:
     """The sample of one source.
 
     Attributes:
-        name: Its name.
         path: The file, or the directory with a file for each split; None if it has no sample.
-        records: Number of records.
         problem: The reason why it has no sample; None if it has one.
     """
 
@@ -35,12 +154,7 @@ class SourceFiles:
 
 @dataclass(frozen=True, slots=True)
 class SampleFiles:
-    """The samples of a program.
-
-    Attributes:
-        sources: One for each source.
-        masked: Names of the masked columns.
-    """
+    """The samples of a program."""
 
     sources: tuple[SourceFiles, ...]
     masked: tuple[str, ...]

@@ -53,9 +53,7 @@ class SampleSource(SplitSource):
     """Reads the records of a sample.
 
     Attributes:
-        values: The records of each split.
         stamps: Their timestamps; None if they have none.
-        type_info: Type of the records.
         as_columns: Whether rows are read as Arrow columns.
         are_copies: Whether records are copies, because functions may change them: a sample is read in many ways.
     """

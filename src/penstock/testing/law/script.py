@@ -77,11 +77,7 @@ def check_script(
 
 @contextmanager
 def checked_programs(look: Callable[[CheckedProgram], None]) -> Iterator[None]:
-    """Call a function with the first job that is executed in the context, which ends then.
-
-    Raises:
-        SystemExit: The program ended with a status other than 0 before.
-    """
+    """Call a function with the first job that is executed in the context, which ends then."""
 
     def with_plan(plan: PhysicalPlan, configuration: Configuration) -> None:
         assert plan.program is not None, "an environment made the plan"

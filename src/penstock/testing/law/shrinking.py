@@ -121,11 +121,6 @@ def minimized(
 ) -> list[T]:
     """Return items of which no single one can be left out, by delta debugging.
 
-    Args:
-        items: Items for which `still` is true.
-        still: Whether some of the items are enough.
-        deadline: The time for it; what is found by then is the result.
-
     Example:
         >>> minimized(range(100), lambda some: {7, 42} <= set(some), Deadline(10))
         [7, 42]

@@ -25,11 +25,7 @@ FAILURE = "failure"
 
 @dataclass(frozen=True, slots=True)
 class EpochFilesSink(Sink):
-    """Writes the records of each epoch into a file of its own, whichever driver commits it.
-
-    Attributes:
-        directory: Directory of the files.
-    """
+    """Writes the records of each epoch into a file of its own, whichever driver commits it."""
 
     kind: ClassVar[str] = "epoch files"
     directory: str

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import pyarrow as pa
@@ -39,7 +40,6 @@ from penstock.sql.statements import (
     Statement,
     StatementSet,
 )
-from penstock.testing.duckdb_oracle import rows_of
 from penstock.testing.law.comparison import Received
 from penstock.testing.law.engine import judge
 from penstock.testing.law.outcomes import CheckedProgram, WayOutcome
@@ -50,6 +50,26 @@ from penstock.testing.law.verdict import LawVerdict
 from penstock.testing.law.ways import Way
 from penstock.types import Row, RowTypeInfo
 from penstock.types.arrow import arrow_columns, arrow_schema
+
+
+@cache
+def connection() -> Any:
+    """Return the connection of this process: one costs more than most queries of tests."""
+    return EXTRAS["duckdb"].load().connect(config={"threads": 1})
+
+
+def duckdb_rows(query: str, tables: Mapping[str, pa.Table]) -> list[tuple[Any, ...]]:
+    """Return the rows of a query, in the dialect of DuckDB, over tables."""
+    there = connection()
+    for name, table in tables.items():
+        there.register(name, table)
+    try:
+        found: list[tuple[Any, ...]] = there.execute(query).fetchall()
+        return found
+    finally:
+        for name in tables:
+            there.unregister(name)
+
 
 _NAMES = (CreateTable, CreateView, CreateFunction)
 _BEFORE = (*_NAMES, Drop, SetOption)
@@ -67,8 +87,6 @@ class ComparedQuery:
 
     Attributes:
         name: Name of the table that it is inserted into.
-        text: The query for DuckDB.
-        tables: Names of the tables that it reads.
     """
 
     name: str
@@ -226,7 +244,7 @@ def _arrow_table(kind: Any, rows: Sequence[Any]) -> pa.Table:
 def _rows(query: ComparedQuery, kind: Any, tables: Mapping[str, pa.Table]) -> list[Row]:
     assert isinstance(kind, RowTypeInfo), "rows of a query have a declared type"
     try:
-        found = rows_of(query.text, {name: tables[name] for name in query.tables})
+        found = duckdb_rows(query.text, {name: tables[name] for name in query.tables})
     except EXTRAS["duckdb"].load().Error as cause:
         first = str(cause).partition("\n")[0]
         raise _DuckDbFailure(

@@ -1,4 +1,4 @@
-"""The verdict of a check: one answer in all ways, or the smallest difference that was found."""
+"""The verdict of a check: one answer in all ways, or the smallest difference that was found; and the trial of two ways."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any
 
 from penstock.errors import CallSite, PenstockError
 from penstock.testing.causes import Cause
-from penstock.testing.law.comparison import Difference
-from penstock.testing.law.samples import Sample
+from penstock.testing.law.comparison import Difference, compare
+from penstock.testing.law.outcomes import CheckedProgram, WayOutcome
+from penstock.testing.law.samples import Inputs, Sample
 from penstock.testing.law.ways import Way
 
 _MOST_SHOWN = 10
@@ -42,9 +43,7 @@ class Disagreement:
     Attributes:
         sink: Name of the sink whose answers differ; None if only one of the ways fails.
         rule: The part of its records that is compared, in words.
-        first: A way.
         second: Another way; or the same, if a program does not repeat its answer.
-        inputs: Name of each source to its records.
         difference: The records that only one of them gave; None if a way failed.
         failures: The error of each way, None without one.
         operator: Name of the first operator whose results differ; None if none alone does.
@@ -208,3 +207,48 @@ def _shown(records: Sequence[Any]) -> str:
     text = ", ".join(map(repr, records[:_MOST_SHOWN]))
     more = len(records) - _MOST_SHOWN
     return f"[{text}]" if more <= 0 else f"[{text}, … and {more} more]"
+
+
+FAILURE = -1
+"""Stands for a sink: one of two ways fails."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """A way that has run, with its outcome."""
+
+    way: Way
+    outcome: WayOutcome
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """Two ways of a program over an input."""
+
+    program: CheckedProgram
+    inputs: Inputs
+    first: Way
+    second: Way
+
+    def hear(self) -> tuple[Heard, Heard]:
+        """Run both ways."""
+        one, other = (self.program.run(self.inputs, way) for way in (self.first, self.second))
+        return Heard(self.first, one), Heard(self.second, other)
+
+
+def differences(program: CheckedProgram, one: Heard, other: Heard) -> Iterator[Difference | None]:
+    """Yield the difference at each sink; None where the answers are the same."""
+    for at, sink in enumerate(program.sinks):
+        yield compare(sink.rule, one.outcome.received[at], other.outcome.received[at])
+
+
+def parting_sinks(program: CheckedProgram, one: Heard, other: Heard) -> list[int]:
+    """Return the indexes of the sinks whose answers break the law; `FAILURE` if one way fails."""
+    if one.outcome.is_refused or other.outcome.is_refused:
+        return []
+    failures = (one.outcome.failure, other.outcome.failure)
+    codes = [None if failure is None else failure.code for failure in failures]
+    if any(codes):
+        return [FAILURE] if codes[0] != codes[1] else []
+    pairs = enumerate(differences(program, one, other))
+    return [at for at, difference in pairs if difference is not None and difference.breaks_law]

@@ -252,10 +252,6 @@ _SEEDS = frozenset({"order", "points"})
 def ways(seed: int, records: int) -> Iterator[Way]:
     """Yield ways for ever: first each kind alone, then mixtures.
 
-    Args:
-        seed: Of the mixtures.
-        records: Number of records of the largest split, which decides how small epochs are.
-
     Example:
         >>> from itertools import islice
         >>> list(islice(ways(0, 10), 3))

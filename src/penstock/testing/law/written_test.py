@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from penstock.errors import ArgumentError
-from penstock.testing.answers import same_answer
 from penstock.testing.law.samples import Sample, SampleRecord
 from penstock.testing.law.verdict import Disagreement
+from penstock.testing.results import same_answer
 from penstock.types import Instant
 from penstock.types.row import Row
 
@@ -37,17 +37,7 @@ _IMPORTS: Mapping[str, str] = {
 
 
 def text_of_test(script: Path, file: Path, arguments: Sequence[str], found: Disagreement) -> str:
-    """Return the text of a file of pytest that fails as long as two ways give two answers.
-
-    Args:
-        script: The program.
-        file: The file of the test, from which the test finds the program.
-        arguments: Arguments of the program.
-        found: The difference.
-
-    Raises:
-        ArgumentError: A record has no text that Python reads.
-    """
+    """Return the text of a file of pytest that fails as long as two ways give two answers."""
     inputs = "".join(f"            {name!r}: {text},\n" for name, text in _inputs(found.inputs))
     imports = [line for mark, line in _IMPORTS.items() if mark in inputs]
     marked = ["SampleRecord"] if "SampleRecord(" in inputs else []

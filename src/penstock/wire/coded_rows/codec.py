@@ -210,10 +210,6 @@ class CodedCodec:
     """Encodes values of one type as coded rows and decodes them; see the package.
 
     Values must have the declared form of the type. None has no bytes; callers store it separately.
-
-    Attributes:
-        type_info: The type.
-        encode: Value to bytes.
     """
 
     def __init__(self, type_info: TypeInformation, *, tuples_hold_none: bool = False) -> None:

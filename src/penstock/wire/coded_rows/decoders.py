@@ -81,8 +81,7 @@ _NAMES: Namespace = NAMES | {
 class DecoderSource:
     """Builds the functions that decode one type; each maps `(data, at, end)` to the value.
 
-    Args:
-        tuples_hold_none: Whether a field that a tuple lacks is None instead of an error.
+    With `tuples_hold_none`, a field that a tuple lacks is None instead of an error.
     """
 
     def __init__(self, *, tuples_hold_none: bool = False) -> None:

@@ -55,11 +55,9 @@ _KINDS = {
 
 
 class EncoderSource:
-    """Builds the functions that write one type.
+    """Builds the functions that write one type: the canonical form of keys, or that of values.
 
-    Args:
-        is_key: Whether to write the canonical form.
-        lenient: Whether to write strings with lone surrogates too, which takes longer.
+    Lenient ones write strings with lone surrogates too, which takes longer.
     """
 
     def __init__(self, *, is_key: bool, lenient: bool = False) -> None:

@@ -137,11 +137,7 @@ _AFTER: dict[int, Callable[[bytes, int], int]] = {
 
 
 def find(data: bytes, number: int) -> int:
-    """Return the position of the first field with a number or a greater one, or else the end.
-
-    Raises:
-        DecodeError: The bytes before it are no fields.
-    """
+    """Return the position of the first field with a number or a greater one, or else the end."""
     at, end = 0, len(data)
     while at < end:
         found, wire, payload = read_tag(data, at, end)

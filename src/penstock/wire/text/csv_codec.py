@@ -31,13 +31,7 @@ Field = tuple[str, bool]
 
 
 class CsvCodec:
-    """Reads and writes one field.
-
-    Attributes:
-        type_info: Type of its values.
-        form: The syntax.
-        rules: Rules beside them.
-    """
+    """Reads and writes one field."""
 
     def __init__(self, type_info: TypeInformation, form: CsvForm, rules: TextRules) -> None:
         self.type_info, self.form, self.rules = type_info, form, rules
@@ -219,12 +213,7 @@ def _pattern(form: CsvForm) -> str:
 
 
 class CsvLines:
-    """Reads and writes lines of rows.
-
-    Attributes:
-        fields: Names and codecs of the fields.
-        syntax: The syntax.
-    """
+    """Reads and writes lines of rows."""
 
     def __init__(self, row_type: RowTypeInfo, form: CsvForm, rules: TextRules) -> None:
         self._arguments = (row_type, form, rules)

@@ -40,8 +40,6 @@ class JsonCodec:
     """Reads and writes values of one type.
 
     Attributes:
-        type_info: The type.
-        rules: Rules beside it.
         missing_fails: A field that an object lacks is an error, not None.
     """
 

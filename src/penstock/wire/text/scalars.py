@@ -47,9 +47,7 @@ class CsvForm:
     """The syntax of a line.
 
     Attributes:
-        delimiter: Between fields.
         line_delimiter: After the last field, when written.
-        array_delimiter: Between the elements of an array.
         quote: Around fields that need it; None quotes nothing.
         escape: Before a character that is meant literally; None escapes nothing.
         null_literal: Text of None; if it is None itself, None is an empty field without quotes.

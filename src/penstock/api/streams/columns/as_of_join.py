@@ -48,8 +48,6 @@ class AsOf:
         direction: Where the joined record is.
         tolerance_ms: Greatest difference of times; None is any.
         equal_times: True if a record of the same time is joined.
-        left: Type of the left records.
-        right: Type of the right ones.
         right_positions: Fields of the right row that the result has, behind those of the left row.
         names: Names of the fields of the result.
         times: Functions that return the time of a record of each side, None to drop the record; by default the timestamp.
@@ -80,11 +78,8 @@ class Waiting(NamedTuple):
     """A left record that waits for a later right one.
 
     Attributes:
-        time: Its time.
         due: Time at which nothing nearer can come.
-        left: The record.
         candidate: The earlier right record that it is joined with then, if any.
-        distance_ms: That distance.
     """
 
     time: int

@@ -21,8 +21,8 @@ import pyarrow.csv
 import pyarrow.json
 
 from penstock.connectors.files.lines.form import LineForm
+from penstock.types import BasicTypeInfo, ListTypeInfo, RowTypeInfo, TypeInformation
 from penstock.types.arrow import BASIC_ARROW
-from penstock.types.information import BasicTypeInfo, ListTypeInfo, RowTypeInfo, TypeInformation
 from penstock.wire.text import CsvForm
 
 _DIGITS = "-?[0-9]+"
@@ -74,10 +74,8 @@ class Objects:
     """The form of objects that have the same fields in the same order, and neither arrays, objects nor escapes inside.
 
     Attributes:
-        names: Names of the fields.
         comma: Characters between fields.
         colon: Characters between a name and its value.
-        pattern: Pattern of a line.
     """
 
     names: tuple[str, ...]

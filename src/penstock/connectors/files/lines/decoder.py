@@ -31,8 +31,8 @@ from penstock.connectors.files.lines.columns import fast_columns, joined
 from penstock.connectors.files.lines.form import LineForm, local_name, names_of_path, record_reader
 from penstock.connectors.files.partitions import columns_of_buckets
 from penstock.errors import CallSite, SourceError
+from penstock.types import RowTypeInfo, TypeInformation
 from penstock.types.arrow import arrow_columns, arrow_schema
-from penstock.types.information import RowTypeInfo, TypeInformation
 from penstock.types.row import row_factory
 from penstock.wire.text import CsvForm, TextError, TextRules, csv_codec
 from penstock.wire.text.csv_codec import CsvSyntax
@@ -229,7 +229,6 @@ class LineDecoder:
     """Makes records of the lines that one task reads.
 
     Attributes:
-        form: The form of the lines.
         origin: The user's line that made the source.
         count: Gets the number of lines of each piece that was read; None does not count.
     """

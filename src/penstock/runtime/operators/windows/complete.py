@@ -32,7 +32,7 @@ from penstock.runtime.operators.windows.contents import seen_of
 from penstock.runtime.operators.windows.host import WindowHost
 from penstock.runtime.spill.spilled_values import SpilledValues
 from penstock.state.backends.base import ABSENT
-from penstock.types.information import TypeInformation
+from penstock.types import TypeInformation
 from penstock.wire.elements import MIN_TIMESTAMP
 
 _WITH_STATE = frozenset({Evaluation.PROCESS, Evaluation.PROCESS_ALL})

@@ -20,11 +20,7 @@ from penstock.types.list_key import selected_key
 
 
 class FunctionContext:
-    """Implements `WindowContext` of the API.
-
-    Attributes:
-        current: The window.
-    """
+    """Implements `WindowContext` of the API."""
 
     def __init__(
         self,

@@ -29,12 +29,8 @@ class WindowHost:
     """The operator's values that a window engine uses.
 
     Attributes:
-        window: Its window operation.
-        keys: The current key.
         scope: State by (key, stored window); engines set the key of its context.
-        context: The runtime context.
         timers: Timers of the key of `scope`.
-        call: The user's function.
         send: Receives results and the timestamp of all of them.
         failed: Makes the error about a failing record.
         failed_in: Makes the error about a function that failed elsewhere.

@@ -25,13 +25,7 @@ class _PrefixedStore:
 
 
 class ScopedStates(KeyedStates):
-    """Implements `KeyedStateStore` of the API for the current key and window.
-
-    Args:
-        spec: The operator.
-        scope: Its state; the key of `scope.context` is (key, stored window).
-        prefix: Prefix that distinguishes the names from other states of the operator.
-    """
+    """Implements `KeyedStateStore` of the API for the current key and window."""
 
     def __init__(self, spec: OperatorSpec, scope: KeyedScope, prefix: str) -> None:
         self._store = _PrefixedStore(scope.store, prefix)

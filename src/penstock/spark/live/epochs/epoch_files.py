@@ -54,7 +54,6 @@ class _Source:
     """One part of a source whose rows are in files.
 
     Attributes:
-        described: The part.
         reading: The way to read it.
         how: Its row in the table of sources.
         batch_records: Rows of an Arrow batch.

@@ -56,7 +56,6 @@ class EpochPositions:
     Attributes:
         at: Source id to the next position of every split of the part that it reads. Files are one split, and
             positions their numbers.
-        ended: Sources whose end was delivered.
         is_handed_over: True if the state was handed over.
         names: Source id to the ids of its splits, of sources that name them; in order of discovery.
         parts: Source id to the index of the part that it reads, of sources that have left their first.
@@ -104,7 +103,6 @@ class PlannedEpoch:
 
     Attributes:
         tasks: The rows of each task of level 0; there is at least one task.
-        after: The positions at its end.
         event: The hand-over or savepoint in it; None if it has none.
         is_single_task: True if one task runs all its stages; then `tasks` is one.
         files: Source id and part to the position of the first of its files, and that behind the last.
@@ -125,8 +123,6 @@ class RecordedEpoch:
     """An epoch that counts.
 
     Attributes:
-        number: From 0.
-        positions: The positions at its end.
         event: The control event that it delivered: a hand-over or a savepoint; None if it had none.
         staged: The staged output, which is to be committed.
         layout: Fingerprint of the plan whose subtasks the logs are of.

@@ -150,8 +150,6 @@ class EpochPace:
 
     Attributes:
         interval_seconds: Least time between the starts of two epochs.
-        now_seconds: A monotonic clock.
-        sleep: Sleeps some seconds.
     """
 
     interval_seconds: float

@@ -34,7 +34,6 @@ class _Step:
     """Records of one source by positions that an epoch reads.
 
     Attributes:
-        reading: The source.
         begin: Next position of every split before the epoch.
         end: The same after it.
         names: Ids of the splits, None if they have none.
@@ -50,13 +49,7 @@ class _Step:
 
 @dataclass(frozen=True, slots=True)
 class _Span:
-    """The files that an epoch reads of one source.
-
-    Attributes:
-        reading: The source.
-        first: Position of the first file.
-        last: Position behind the last one.
-    """
+    """The files that an epoch reads of one source."""
 
     reading: FileReading
     first: int
@@ -74,12 +67,9 @@ class EpochPlanner:
     Attributes:
         readings: Readings of the run except files: the parts of each source, in order.
         hands_over: True if a next run takes over the state.
-        budgets: Limits of the records of an epoch.
-        max_tasks: Greatest number of tasks of level 0.
         first_records: Limit of each source in the first epoch; 0 is the usual one.
         work: Amount of work of the epochs.
         files: Readings of sources whose rows are in files.
-        now_seconds: A monotonic clock.
     """
 
     readings: tuple[SplitReading, ...]

@@ -169,7 +169,6 @@ class StartTask:
 
     Attributes:
         payload: That of a `PositionsTask`.
-        attempt: Attempt of the run.
         early: The sinks whose output it stages; None if there are none.
     """
 
@@ -300,11 +299,7 @@ class LastTask(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class EndTask:
-    """Runs the last level, and stages its output.
-
-    Attributes:
-        last: The task of the last level.
-    """
+    """Runs the last level, and stages its output."""
 
     last: LastTask
     sink: SinkTask

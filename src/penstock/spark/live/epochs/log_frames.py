@@ -30,7 +30,6 @@ class Sender:
     """A task that sent frames.
 
     Attributes:
-        task: Index of the task in its level.
         attempt: Spark's id of the attempt.
     """
 

@@ -16,8 +16,7 @@ import pyarrow.parquet as pq
 from penstock.errors import StateError
 from penstock.filesystem.stored_path import JobPath
 from penstock.spark.worker.state_tasks import DAMAGE, STATE_SCHEMA, signed_group
-from penstock.state.log.blob import BLOB_BYTES, key_group_of, operator_of
-from penstock.state.log.divided import divided_blob
+from penstock.state.log.blob import BLOB_BYTES, divided_blob, key_group_of, operator_of
 from penstock.state.schema.entry_schema import BROADCAST_GROUP
 from penstock.wire.canonical.key_groups import KeyGroups, subtask_of
 from penstock.wire.job_files import readable

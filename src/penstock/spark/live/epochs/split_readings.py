@@ -13,8 +13,7 @@ from penstock.graph.log_values import LogSplit
 from penstock.graph.split_source import SplitSource
 from penstock.plan.compat.bootstrap import CATCH_UP_RUN
 from penstock.plan.phases.backlog import catch_up_factor, checkpoint_interval
-from penstock.plan.phases.pipelines import most_written_tasks
-from penstock.plan.phases.task_groups import tasks_reading
+from penstock.plan.phases.pipelines import most_written_tasks, tasks_reading
 from penstock.plan.physical import PhysicalPlan, RunPlan
 from penstock.spark.driver.run_context import JobContext
 from penstock.spark.sources.listing.file_readings import FileCaps, FileReading

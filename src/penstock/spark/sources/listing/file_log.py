@@ -98,8 +98,6 @@ class PinnedFile(NamedTuple):
 
     Attributes:
         uri: As `DataFrame.inputFiles()` spells it.
-        size: In bytes.
-        time_ms: Modification time.
     """
 
     uri: str

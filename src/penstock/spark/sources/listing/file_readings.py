@@ -61,9 +61,7 @@ class FileReading(ABC):
     """The reading of one source.
 
     Attributes:
-        source: Id of the source.
         ends: True if the source ends with this run.
-        part: Index of the part of the source.
         is_history: True if further parts follow.
     """
 
@@ -206,7 +204,6 @@ class Lister:
     Attributes:
         listed: Returns the files there are, those whose names it gets True for.
         listed_now: Returns a file as it is now, given its name; None if there is none.
-        least_pause_seconds: Least time between two listings.
     """
 
     listed: Callable[[Callable[[str], bool]], list[Listed]]

@@ -44,14 +44,7 @@ class WriteLimits:
 
 
 class FrameWriter:
-    """Writes one DataFrame, unless that is done.
-
-    Args:
-        frame: The DataFrame, with columns that a file can have.
-        target: The directory of the files.
-        limits: Limits of the written files.
-        fence: Raises if another driver has taken the job over.
-    """
+    """Writes one DataFrame, unless that is done."""
 
     def __init__(
         self, frame: DataFrame, target: Path, limits: WriteLimits, fence: Callable[[], None]

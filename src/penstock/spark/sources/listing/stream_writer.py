@@ -140,14 +140,7 @@ class StreamLimits:
 
 
 class StreamWriter:
-    """Writes one streaming DataFrame.
-
-    Args:
-        frame: The DataFrame.
-        directory: Directory of its files.
-        limits: Limits of the written files.
-        fence: Raises if another driver has taken the job over.
-    """
+    """Writes one streaming DataFrame."""
 
     def __init__(
         self, frame: DataFrame, directory: Path, limits: StreamLimits, fence: Callable[[], None]

@@ -17,8 +17,7 @@ from penstock.connectors.kafka.values import (
 )
 from penstock.graph.hybrid import HybridSource
 from penstock.graph.source_switch import SourceSwitch
-from penstock.sql.tables.connectors import kafka_options as known
-from penstock.sql.tables.connectors.filesystem import changes_of_format, files_of
+from penstock.sql.tables.connectors.filesystem import COLUMN_FORMATS, changes_of_format, files_of
 from penstock.sql.tables.connectors.kafka_rows import (
     WRITTEN,
     KeyedFormat,
@@ -36,11 +35,111 @@ from penstock.sql.tables.definition import (
 from penstock.sql.tables.formats.table import FORMATS
 from penstock.sql.tables.options import TableOption, TableOptions
 from penstock.sql.tables.rows import scaled_decimals
+from penstock.types import sql_types as types
 from penstock.types.types import Types
+
+NAMES = tuple(FORMATS)
+PLAIN = tuple(name for name, found in FORMATS.items() if not found.is_changelog)
+MODES = ("earliest-offset", "latest-offset", "group-offsets", "timestamp", "specific-offsets")
+
+TOPIC = TableOption(
+    "topic", parse.STRING, "Name of the topic; a source may have several, separated by `;`."
+)
+PATTERN = TableOption("topic-pattern", parse.STRING, "Regular expression of the topics to read.")
+SERVERS = TableOption(
+    "properties.bootstrap.servers", parse.STRING, "`host:port` of the brokers.", is_required=True
+)
+PROPERTIES = TableOption("properties.*", parse.STRING, "Properties of the clients.")
+FORMAT = TableOption("format", parse.STRING, "Format of values.", choices=NAMES)
+VALUE_FORMAT = TableOption("value.format", parse.STRING, "Other name of `format`.", choices=NAMES)
+KEY_FORMAT = TableOption("key.format", parse.STRING, "Format of keys.", choices=PLAIN)
+KEY_FIELDS = TableOption("key.fields", parse.STRING, "Columns of keys, separated by `;`.")
+KEY_PREFIX = TableOption(
+    "key.fields-prefix",
+    parse.STRING,
+    "Prefix of the names of these columns, which keys lack.",
+)
+INCLUDE = TableOption(
+    "value.fields-include",
+    parse.STRING,
+    "Columns of values: all, or those that the key lacks.",
+    default="ALL",
+    choices=("ALL", "EXCEPT_KEY"),
+)
+START = TableOption(
+    "scan.startup.mode",
+    parse.STRING,
+    "First position.",
+    default="group-offsets",
+    choices=MODES,
+)
+START_MILLIS = TableOption(
+    "scan.startup.timestamp-millis", parse.INTEGER, "Time of the mode `timestamp`."
+)
+START_OFFSETS = TableOption(
+    "scan.startup.specific-offsets",
+    parse.STRING,
+    "Offsets of that mode: `partition:0,offset:42;partition:1,offset:300`.",
+)
+END = TableOption(
+    "scan.bounded.mode",
+    parse.STRING,
+    "Last position, or none.",
+    default="unbounded",
+    choices=("unbounded", *MODES[1:]),
+)
+END_MILLIS = TableOption(
+    "scan.bounded.timestamp-millis", parse.INTEGER, "Time of the mode `timestamp`."
+)
+END_OFFSETS = TableOption("scan.bounded.specific-offsets", parse.STRING, "Offsets of that mode.")
+DISCOVERY = TableOption(
+    "scan.topic-partition-discovery.interval",
+    parse.DURATION,
+    "Time between searches for new partitions.",
+)
+GUARANTEE = TableOption(
+    "sink.delivery-guarantee",
+    parse.STRING,
+    "Delivery guarantee.",
+    default="at-least-once",
+    choices=("exactly-once", "at-least-once", "none"),
+)
+PREFIX = TableOption("sink.transactional-id-prefix", parse.STRING, "Prefix of transactional ids.")
+HISTORY = TableOption(
+    "history.path",
+    parse.STRING,
+    "Ours. Files of history, before the topic.",
+)
+HISTORY_FORMAT = TableOption(
+    "history.format",
+    parse.STRING,
+    "Ours. Format of these files.",
+    default="parquet",
+    choices=COLUMN_FORMATS,
+)
+HISTORY_TIME = TableOption(
+    "history.timestamp-column",
+    parse.STRING,
+    "Ours. The topic begins behind the greatest value of this column in the files; by default at `scan.startup.mode`.",
+)
+
+COMMON = (TOPIC, SERVERS, PROPERTIES, VALUE_FORMAT, KEY_FORMAT, KEY_PREFIX, INCLUDE)
+ENDS = (END, END_MILLIS, END_OFFSETS)
+SINK = (GUARANTEE, PREFIX)
+HISTORIES = (HISTORY, HISTORY_FORMAT, HISTORY_TIME)
+
+METADATA = {
+    "topic": (types.STRING,),
+    "partition": (types.INT,),
+    "offset": (types.BIGINT,),
+    "timestamp": (types.TIMESTAMP_LTZ, types.TIMESTAMP),
+    "headers": (types.SqlType("MAP", components=(types.STRING, types.BYTES)),),
+}
+"""Key of metadata to the types that it may be declared as."""
 
 
 def _topics(table: TableDefinition) -> list[str]:
-    return parse.parse_list(table.options.needed(known.TOPIC, "to find the topic"))
+    return parse.parse_list(table.options.needed(TOPIC, "to find the topic"))
 
 
 def _keyed(
@@ -53,7 +152,7 @@ def _keyed(
     """Return a format with some of the columns."""
     found = FORMATS[name]
     kinds = dict(table.physical)
-    prefix = (table.options.get(known.KEY_PREFIX) or "") if side == "key" else ""
+    prefix = (table.options.get(KEY_PREFIX) or "") if side == "key" else ""
     fields = tuple((column.removeprefix(prefix), kinds[column]) for column in chosen)
     begin = f"{side}.{name}."
     # `value.json.…` is the same as `json.…`, and of keys there is only `key.json.…`.
@@ -77,16 +176,16 @@ def _formats(
 ) -> tuple[KeyedFormat | None, KeyedFormat]:
     """Return the formats of keys and values."""
     options = table.options
-    value_name = options.get(known.VALUE_FORMAT) or options.get(known.FORMAT)
+    value_name = options.get(VALUE_FORMAT) or options.get(FORMAT)
     if value_name is None:
         raise options.wrong("lacks the option 'format'", "Add it: the format of values.")
     names = tuple(name for name, _ in table.physical)
-    key_name = options.get(known.KEY_FORMAT)
+    key_name = options.get(KEY_FORMAT)
     if is_upsert:
         key_names = table.primary_key
-        options.needed(known.KEY_FORMAT, "to read and write keys")
+        options.needed(KEY_FORMAT, "to read and write keys")
     else:
-        key_names = tuple(parse.parse_list(options.get(known.KEY_FIELDS) or ""))
+        key_names = tuple(parse.parse_list(options.get(KEY_FIELDS) or ""))
         if (key_name is None) != (not key_names):
             raise options.wrong(
                 "has one of 'key.format' and 'key.fields'", "Set both of them, or none."
@@ -94,7 +193,7 @@ def _formats(
     for name in key_names:
         if name not in names:
             raise options.wrong(f"has the key {name!r}, which is no column", "Name columns.")
-    has_all = options.value(known.INCLUDE) == "ALL"
+    has_all = options.value(INCLUDE) == "ALL"
     values = tuple(name for name in names if has_all or name not in key_names)
     key = None if key_name is None else _keyed(table, columns, key_name, "key", key_names)
     return key, _keyed(table, columns, value_name, "value", values)
@@ -103,7 +202,7 @@ def _formats(
 def _builder(table: TableDefinition) -> KafkaSourceBuilder[KafkaSource]:
     options = table.options
     builder = KafkaSource.builder()
-    pattern, topics = options.get(known.PATTERN), options.get(known.TOPIC)
+    pattern, topics = options.get(PATTERN), options.get(TOPIC)
     if (pattern is None) == (topics is None):
         raise options.wrong("needs one of 'topic' and 'topic-pattern'", "Set one of them.")
     builder = (
@@ -111,9 +210,9 @@ def _builder(table: TableDefinition) -> KafkaSourceBuilder[KafkaSource]:
         if pattern is None
         else builder.set_topic_pattern(pattern)
     )
-    for key, text in options.family(known.PROPERTIES).items():
+    for key, text in options.family(PROPERTIES).items():
         builder.set_property(key, text)
-    interval = options.get(known.DISCOVERY)
+    interval = options.get(DISCOVERY)
     if interval is not None:
         builder.set_property(
             "partition.discovery.interval.ms", str(int(interval.total_seconds() * 1000))
@@ -133,13 +232,13 @@ def _offsets(
     if mode == "specific-offsets":
         return _specific(table, options.needed(offsets, f"by the mode {mode}"))
     if mode == "group-offsets":
-        has_group = "group.id" in options.family(known.PROPERTIES)
+        has_group = "group.id" in options.family(PROPERTIES)
         if not has_group:
             raise options.wrong(
                 "begins or ends at the offsets of its group, and has none",
                 "Set 'properties.group.id', or 'scan.startup.mode' = 'earliest-offset'.",
             )
-        reset = options.family(known.PROPERTIES).get("auto.offset.reset", "none").upper()
+        reset = options.family(PROPERTIES).get("auto.offset.reset", "none").upper()
         return KafkaOffsetsInitializer.committed_offsets(KafkaOffsetResetStrategy[reset])
     return _PLACES[mode]()
 
@@ -181,8 +280,8 @@ def _upsert_source(table: TableDefinition) -> TableSource:
 
 
 def _options_start(table: TableDefinition) -> KafkaOffsetsInitializer:
-    mode = table.options.value(known.START)
-    return _offsets(table, mode, known.START_MILLIS, known.START_OFFSETS)
+    mode = table.options.value(START)
+    return _offsets(table, mode, START_MILLIS, START_OFFSETS)
 
 
 def _check_key(table: TableDefinition) -> None:
@@ -203,12 +302,12 @@ def _read(
         raise table.options.wrong("has a format of changes", "Use the connector 'kafka'.")
     row_type = Types.PICKLED_BYTE_ARRAY() if is_list else table.row_type
     builder = _builder(table).set_deserializer(rows, row_type).set_starting_offsets(start)
-    mode = table.options.value(known.END)
+    mode = table.options.value(END)
     if mode != "unbounded":
-        builder.set_bounded(_offsets(table, mode, known.END_MILLIS, known.END_OFFSETS))
+        builder.set_bounded(_offsets(table, mode, END_MILLIS, END_OFFSETS))
     if is_list:
         return TableSource(builder.build(), _each)
-    history = None if is_upsert else table.options.get(known.HISTORY)
+    history = None if is_upsert else table.options.get(HISTORY)
     if history is None:
         return TableSource(builder.build())
     return TableSource(_after_history(table, history, builder), scaled_decimals(table.columns))
@@ -221,8 +320,8 @@ def _each(rows: list[Any]) -> list[Any]:
 def _after_history(
     table: TableDefinition, path: str, builder: KafkaSourceBuilder[KafkaSource]
 ) -> HybridSource:
-    files = files_of(table, path, table.options.value(known.HISTORY_FORMAT)).source
-    column = table.options.get(known.HISTORY_TIME)
+    files = files_of(table, path, table.options.value(HISTORY_FORMAT)).source
+    column = table.options.get(HISTORY_TIME)
     if column is None:
         return HybridSource.builder(files).add_source(builder.build()).build()
 
@@ -232,9 +331,7 @@ def _after_history(
 
     return (
         HybridSource.builder(files)
-        .add_source(
-            behind, timestamp=column, is_bounded=table.options.value(known.END) != "unbounded"
-        )
+        .add_source(behind, timestamp=column, is_bounded=table.options.value(END) != "unbounded")
         .build()
     )
 
@@ -254,11 +351,11 @@ def _written(table: TableDefinition, *, is_upsert: bool) -> TableSink:
     builder = KafkaSink.builder().set_record_serializer(
         RecordsOfRows(table, topics[0], key, value, is_upsert=is_upsert)
     )
-    for name, text in table.options.family(known.PROPERTIES).items():
+    for name, text in table.options.family(PROPERTIES).items():
         builder.set_property(name, text)
-    guarantee = table.options.value(known.GUARANTEE).replace("-", "_").upper()
+    guarantee = table.options.value(GUARANTEE).replace("-", "_").upper()
     builder.set_delivery_guarantee(DeliveryGuarantee[guarantee])
-    prefix = table.options.get(known.PREFIX)
+    prefix = table.options.get(PREFIX)
     if prefix is not None:
         builder.set_transactional_id_prefix(prefix)
     takes = Takes.CHANGES if value.is_changelog else Takes.INSERTS
@@ -278,29 +375,29 @@ KAFKA = Connector(
     "kafka",
     "a topic, as rows that are added; changes with the format `debezium-json`",
     (
-        *known.COMMON,
-        known.PATTERN,
-        known.FORMAT,
-        known.KEY_FIELDS,
-        *(known.START, known.START_MILLIS, known.START_OFFSETS),
-        *known.ENDS,
-        known.DISCOVERY,
-        *known.HISTORIES,
-        *known.SINK,
+        *COMMON,
+        PATTERN,
+        FORMAT,
+        KEY_FIELDS,
+        *(START, START_MILLIS, START_OFFSETS),
+        *ENDS,
+        DISCOVERY,
+        *HISTORIES,
+        *SINK,
     ),
     _source,
     _sink,
-    formats=known.NAMES,
-    metadata=known.METADATA,
+    formats=NAMES,
+    metadata=METADATA,
     changelog=changes_of_format,
 )
 UPSERT_KAFKA = Connector(
     "upsert-kafka",
     "a topic as a table by key: the newest value of a key is its row, and a tombstone removes it",
-    (*known.COMMON, *known.ENDS, *known.SINK),
+    (*COMMON, *ENDS, *SINK),
     _upsert_source,
     _upsert_sink,
-    formats=known.PLAIN,
-    metadata=known.METADATA,
+    formats=PLAIN,
+    metadata=METADATA,
     changelog=upserts,
 )

@@ -21,8 +21,6 @@ class KeyedFormat:
 
     Attributes:
         positions: Positions of its columns in the rows of the table.
-        decode: Reads a message.
-        encode: Writes values.
         is_changelog: True if it reads changes.
     """
 

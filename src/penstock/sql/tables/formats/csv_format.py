@@ -38,11 +38,7 @@ class CsvDecoder:
         return _decoder, self._arguments
 
     def __call__(self, message: bytes | str) -> list[Any] | None:
-        """Return the values; None of a comment, an empty line, and of a line that is skipped.
-
-        Raises:
-            DecodeError: It cannot be read.
-        """
+        """Return the values; None of a comment, an empty line, and of a line that is skipped."""
         try:
             text = text_of(message)
             if not text.rstrip("\r\n") or (self._comments and text.startswith("#")):
@@ -88,11 +84,7 @@ class CsvEncoder:
         return CsvEncoder, self._arguments
 
     def __call__(self, values: Sequence[Any]) -> str:
-        """Return the line.
-
-        Raises:
-            TypeMismatchError: A value has no text.
-        """
+        """Return the line."""
         try:
             line = self._lines.write(values)
             if not line:
@@ -113,11 +105,7 @@ class RawDecoder:
     charset: str | None
 
     def __call__(self, message: bytes | str) -> list[Any]:
-        """Return the value.
-
-        Raises:
-            DecodeError: The bytes are no text.
-        """
+        """Return the value."""
         if isinstance(message, str):
             message = message.encode(self.charset or "utf-8")
         if not isinstance(message, (bytes, bytearray, memoryview)):

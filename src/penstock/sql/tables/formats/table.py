@@ -14,8 +14,12 @@ from penstock.sql.tables.formats.csv_format import (
     RawDecoder,
     RawEncoder,
 )
-from penstock.sql.tables.formats.debezium import DebeziumDecoder, DebeziumEncoder
-from penstock.sql.tables.formats.json_format import JsonDecoder, JsonEncoder
+from penstock.sql.tables.formats.json_format import (
+    DebeziumDecoder,
+    DebeziumEncoder,
+    JsonDecoder,
+    JsonEncoder,
+)
 from penstock.sql.tables.formats.texts import Fields
 from penstock.sql.tables.options import TableOption, TableOptions
 from penstock.wire.text import CsvForm

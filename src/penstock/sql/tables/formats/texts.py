@@ -24,11 +24,7 @@ def rules(*, is_iso: bool = False, zone: tzinfo | None = None) -> TextRules:
 
 
 def check(kind: SqlType, form: str) -> None:
-    """Refuse a type whose values have no text.
-
-    Raises:
-        ValueError: It is such a type, or has one inside.
-    """
+    """Refuse a type whose values have no text."""
     if kind.name in {"ANY", "NULL"}:
         raise ValueError(f"{kind} has no {form}")
     for each in kind.components:

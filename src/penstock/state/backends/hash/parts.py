@@ -26,7 +26,6 @@ class HashSinglePart:
     """One value per key. `get` is the dictionary's own.
 
     Attributes:
-        entries: Key to value.
         changed: Values that were put since the last `take_changes`, by key; `REMOVED` for removed ones.
             With the values, so that to take changes no entry is looked up: of a large state
             that would wait for memory at almost every key.

@@ -131,11 +131,8 @@ class LmdbTimers:
 class LmdbBackend:
     """Implements `KeyedStateBackend` with an LMDB file.
 
-    Args:
-        directory: Directory of the copy; made if it is missing. One per subtask: all processes
-            of a host that run the subtask give the same.
-        owner: Owner of the state: job, run, program, level, subtask. A copy of another owner in
-            the directory is thrown away.
+    A subtask has one directory: all processes of a host that run it give the same.
+    A copy of another owner (job, run, program, level, subtask) in the directory is thrown away.
 
     Attributes:
         format: How entries are written; set it before the first table.

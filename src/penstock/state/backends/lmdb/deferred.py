@@ -31,7 +31,6 @@ class OperatorBlobs:
     """The deferred blobs of one operator.
 
     Attributes:
-        operator: Its uid.
         declared: State to schema text: what the blobs have of these states is of that schema.
         groups: Key group to the number of its first blob and the one behind its last.
     """

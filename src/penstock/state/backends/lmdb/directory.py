@@ -47,7 +47,6 @@ class CopyDirectory:
     """The directory of one subtask's copy, as seen by one backend.
 
     Attributes:
-        path: The directory.
         owner: Owner of the contents: the owner given, while the machine runs.
     """
 

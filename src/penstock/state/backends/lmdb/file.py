@@ -76,8 +76,6 @@ class LocalFile:
     """An open environment.
 
     Attributes:
-        path: Its directory.
-        entries: Database of entries.
         timers: Database of the order of timers.
         deferred: Database of blobs that are applied when they are needed.
     """

@@ -92,7 +92,7 @@ class _TableChanges:
                 by_schema.setdefault(entry[0], []).append(entry)
         for schema, entries in by_schema.items():
             _, keys, subkeys, values = map(list, zip(*entries, strict=True))
-            yield _section(state, schema, keys, subkeys, values)
+            yield Section.of_entries(state, schema, keys, subkeys, values)
 
 
 class Overlay:
@@ -198,11 +198,4 @@ def _stored_sections(
             text, migrations = current
             change_values = migrations[number]
             values = values if change_values is None else change_values(values)
-        yield _section(table.state, text, keys, subkeys if is_nested else None, values)
-
-
-def _section(
-    state: str, schema: str, keys: list[Any], subkeys: list[Any] | None, values: list[Any]
-) -> Section:
-    removed: list[Any] | None = None if subkeys is None else []
-    return Section(state, schema, keys, subkeys, values, removed_subkeys=removed)
+        yield Section.of_entries(table.state, text, keys, subkeys if is_nested else None, values)

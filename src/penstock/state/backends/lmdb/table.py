@@ -321,8 +321,6 @@ class LmdbTable:
     """One state of one operator.
 
     Attributes:
-        operator: Uid of the operator.
-        state: Name of the state.
         schema: How its entries are read now; stored ones may be older.
         coders: How the addresses of its entries are written.
         migrations: Schema number to what makes plain values of `schema` of stored ones.

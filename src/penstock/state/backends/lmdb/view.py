@@ -45,7 +45,6 @@ class View:
     """A state of a copy.
 
     Attributes:
-        catalog: The tables of the copy.
         get: Returns the stored value of an entry, None if there is none; another one behind `restore`
             and `declare`, which do nothing if the view is settled.
         is_settled: No blob is deferred.

@@ -41,11 +41,7 @@ Declared = Callable[[str], Mapping[str, StateSchema]]
 
 
 class EntryWriter:
-    """Writes blobs within one transaction, until it is large enough.
-
-    Attributes:
-        is_full: Whether it is.
-    """
+    """Writes blobs within one transaction, until it is large enough."""
 
     def __init__(
         self,
