@@ -72,7 +72,7 @@ def test_ls(penstock, points):
     found = [row[:7] for row in rows(result.stdout)]
     assert found == [
         ["totals", "count", "value", "Long", "no", "3", "3"],
-        ["totals", "pairs", "map", "String -> PickledByteArray", "no", "2", "1"],
+        ["totals", "pairs", "map", "String -> any object", "no", "2", "1"],
     ]
 
 

@@ -168,7 +168,7 @@ def test_another_type_is_refused() -> None:
     builder = HybridSource.builder(CollectionSource((1,), Types.INT()))
     later = builder.add_source(lambda _: WorldLog.of({})).build().parts[1]
     assert isinstance(later, SwitchedSource)
-    with pytest.raises(SourceError, match="of the type PickledByteArray, and the sources before"):
+    with pytest.raises(SourceError, match="of the type any object, and the sources before"):
         later.made(SourceSwitch(1))
     assert later.describe() == "a source made at the switch"
     assert not later.is_bounded

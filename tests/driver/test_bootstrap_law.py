@@ -349,7 +349,7 @@ def test_splits_of_which_some_have_ended_are_refused(monkeypatch: pytest.MonkeyP
     at = {("events-1", 0): (0, 60), ("events-1", 1): (0, 25)}
     _, savepoint = stand_at(plan_of(base), at, Schedule())
     (refused,) = Bootstrap.of(plan_of(leaf), savepoint, "v1").refusals(savepoint)
-    assert refused == "  source events-1: 1 of its 2 splits have ended, and it has watermarks"
+    assert refused == "  source times: 1 of its 2 splits have ended, and it has watermarks"
 
 
 def test_a_new_sink_has_the_same_name_in_the_program_and_in_what_reads_the_history() -> None:

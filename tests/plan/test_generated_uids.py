@@ -15,7 +15,12 @@ from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream import KeyedProcessFunction, MapFunction, StreamExecutionEnvironment
 from penstock.datastream.connectors import HybridSource
 from penstock.errors import GraphError
-from penstock.plan.compat.function_digest import numbered_sources, numbered_uids, source_uids
+from penstock.plan.compat.function_digest import (
+    numbered_sources,
+    numbered_uids,
+    source_labels,
+    source_uids,
+)
 from penstock.plan.explain.outline import describe_unnamed_state, unnamed_state
 from penstock.plan.physical import PhysicalPlan
 
@@ -148,6 +153,25 @@ def test_sources_of_one_name_are_numbered():
     uids = source_uids(plan)
     assert sorted(uids.values()) == ["s-1", "s-2", "t-1"]
     assert {uids[source] for source in numbered_sources(plan)} == {"s-1", "s-2"}
+
+
+def test_people_see_the_uid_of_what_stamps_the_records_of_a_source_or_its_name():
+    env = environment()
+    streams = [
+        env.from_source(ENDLESS, TIMED, "files").uid("events"),
+        env.from_source(ENDLESS, NO_TIME, "more"),
+        env.from_source(ENDLESS, NO_TIME, "own").uid("mine"),
+        env.from_source(ENDLESS, NO_TIME, "s"),
+        env.from_source(ENDLESS, NO_TIME, "s"),
+    ]
+    streams[0].union(*streams[1:]).sink_to(DiscardingSink())
+    assert source_labels(env.plan()) == {
+        "files-1": "events",
+        "more-1": "more",
+        "mine": "mine",
+        "s-1": "s-1",
+        "s-2": "s-2",
+    }
 
 
 def test_places_are_those_of_the_graph_before_it_is_cut():

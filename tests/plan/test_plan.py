@@ -297,8 +297,8 @@ levels
     map show (uid show-adcd8d2e9d15) -> sink totals
 
 sinks
-  totals: discard of PickledByteArray
-  all: discard of PickledByteArray
+  totals: discard of any object
+  all: discard of any object
 
 decisions
   job: STREAMING, because execution.runtime-mode is STREAMING (from program)

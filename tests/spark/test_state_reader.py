@@ -130,7 +130,7 @@ def test_the_logs_of_a_live_run(
     names = [tuple(row)[:7] for row in read_state_names(tmp_path / "job").collect()]
     assert names == [
         ("remember", "all", "list", "Long", False, 100, 5),
-        ("remember", "halves", "map", "PickledByteArray -> PickledByteArray", False, 10, 5),
+        ("remember", "halves", "map", "any object -> any object", False, 10, 5),
         ("remember", "seen", "value", repr(SEEN), False, 5, 5),
         ("totals", "reduce", "reducing", "Tuple(String, Long)", False, 2, 2),
     ]

@@ -335,8 +335,8 @@ def test_the_message_says_what_was_and_is() -> None:
     ("old", "new", "named"),
     [
         (_LONG, _INT, "was Long, is Integer"),
-        (Types.PICKLED_BYTE_ARRAY(), _LONG, "was PickledByteArray, is Long"),
-        (_LONG, Types.PICKLED_BYTE_ARRAY(), "was Long, is PickledByteArray"),
+        (Types.PICKLED_BYTE_ARRAY(), _LONG, "was any object, is Long"),
+        (_LONG, Types.PICKLED_BYTE_ARRAY(), "was Long, is any object"),
         (Types.TUPLE([_INT]), Types.TUPLE([_INT, _INT]), "was Tuple(Integer), is"),
         (Types.ROW([_INT]), Types.ROW([_INT, _INT]), "was Row(f0: Integer), is"),
         (Types.ROW([_INT]), _row(a=_INT), "is Row(a: Integer)"),

@@ -9,6 +9,7 @@ from penstock.api.environment.job import PlanReady
 from penstock.config.options import IGNORE_SOURCE_POSITIONS
 from penstock.observe.events.sentences import human_duration
 from penstock.plan.compat.evolution import PartChange, PartStatus
+from penstock.plan.compat.function_digest import source_labels
 from penstock.plan.explain.estimate import estimate
 from penstock.spark.upgrade.bootstrap import Bootstrap
 from penstock.spark.upgrade.history import PartHistory
@@ -36,7 +37,7 @@ def evolution_text(ready: PlanReady, stored: Path, keys: int) -> tuple[str, bool
 
 def _parts(bootstrap: Bootstrap) -> Iterator[str]:
     rows = [
-        (part.change.value, word, part.name, "" if part.uid == part.name else part.uid, _why(part))
+        (part.change.value, word, part.name, part.shown_uid, _why(part))
         for word, part in bootstrap.evolution.parts
     ]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -67,8 +68,9 @@ def _reads(bootstrap: Bootstrap, keys: int, *, has_refusals: bool) -> Iterator[s
 
 def history_lines(bootstrap: Bootstrap) -> Iterator[str]:
     """Yield a line for each source whose history is read."""
+    labels = source_labels(bootstrap.plan)
     for uid, parts in sorted(bootstrap.history.parts.items()):
-        yield f"  source {uid}: {', '.join(map(_read, parts.values())) or 'nothing yet'}"
+        yield f"  source {labels[uid]}: {', '.join(map(_read, parts.values())) or 'nothing yet'}"
 
 
 def _read(part: PartHistory) -> str:

@@ -33,7 +33,7 @@ class Source(ShownAsCard):
     Example:
         >>> numbers = IteratorSource(lambda split, start: count(start), counts=(3,))
         >>> numbers.describe(), numbers.get_produced_type(), numbers.datasets()
-        ('iterators (3)', PickledByteArray, ())
+        ('iterators (3)', any object, ())
         >>> FileSource.text("/data/logs").datasets()
         (Dataset(namespace='file', name='/data/logs'),)
     """

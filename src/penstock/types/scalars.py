@@ -176,4 +176,4 @@ class PickledBytesTypeInfo(TypeInformation[Any]):
         return False
 
     def __repr__(self) -> str:
-        return "PickledByteArray"
+        return "any object"

@@ -35,7 +35,7 @@ class Types:
     >>> Types.PRIMITIVE_ARRAY(Types.INT()), Types.BASIC_ARRAY(Types.LONG())
     (PrimitiveArray(Integer), BasicArray(Long))
     >>> Types.OBJECT_ARRAY(Types.STRING()), Types.PICKLED_BYTE_ARRAY()
-    (ObjectArray(String), PickledByteArray)
+    (ObjectArray(String), any object)
     """
 
     @staticmethod

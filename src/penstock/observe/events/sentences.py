@@ -256,8 +256,8 @@ def rate(count: int, seconds: float) -> tuple[str, ...]:
 def human_duration(seconds: float) -> str:
     """Return a duration in at most two units.
 
-    >>> human_duration(3.21), human_duration(200), human_duration(18_720)
-    ('3.2 s', '3 min 20 s', '5 h 12 min')
+    >>> human_duration(3.21), human_duration(200), human_duration(18_720), human_duration(600)
+    ('3.2 s', '3 min 20 s', '5 h 12 min', '10 min')
     """
     if seconds < 0:
         return f"-{human_duration(-seconds)}"
@@ -265,10 +265,14 @@ def human_duration(seconds: float) -> str:
         return f"{seconds:.1f} s"
     whole = round(seconds)
     if whole < _HOUR:
-        return f"{whole // _MINUTE} min {whole % _MINUTE} s"
+        return _two_units(whole // _MINUTE, "min", whole % _MINUTE, "s")
     if whole < _FEW_DAYS:
-        return f"{whole // _HOUR} h {whole % _HOUR // _MINUTE} min"
+        return _two_units(whole // _HOUR, "h", whole % _HOUR // _MINUTE, "min")
     return f"{whole // _DAY:,} days"
+
+
+def _two_units(count: int, unit: str, rest: int, small: str) -> str:
+    return f"{count} {unit} {rest} {small}" if rest else f"{count} {unit}"
 
 
 _UNITS = ("B", "kB", "MB", "GB", "TB")

@@ -14,6 +14,7 @@ from enum import Enum
 from penstock.plan.compat.function_digest import (
     are_comparable,
     function_digests,
+    source_labels,
     source_uids,
 )
 from penstock.plan.phases.edges import Edge, physical_inputs
@@ -61,6 +62,7 @@ class PartChange:
         change: Its relation to the stored program.
         reason: Why it is not kept, in a clause; empty if it is.
         has_state: Whether it keeps state; of a dropped one, whether state of it is stored.
+        label: The uid for people, if it is another text; see `source_labels`.
     """
 
     uid: str
@@ -68,11 +70,18 @@ class PartChange:
     change: PartStatus
     reason: str = ""
     has_state: bool = False
+    label: str = ""
+
+    @property
+    def shown_uid(self) -> str:
+        """The uid for people; empty if it is the name."""
+        uid = self.label or self.uid
+        return "" if uid == self.name else uid
 
     @property
     def described(self) -> str:
         """The name, and the uid if it is another text."""
-        return self.name if self.name == self.uid else f"{self.name} (uid {self.uid})"
+        return f"{self.name} (uid {self.shown_uid})" if self.shown_uid else self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,13 +210,13 @@ def _is_or_are(uids: Sequence[str]) -> str:
 
 
 def _sources(plan: PhysicalPlan, stored: StoredProgram) -> Iterator[PartChange]:
-    uids = source_uids(plan)
+    uids, labels = source_uids(plan), source_labels(plan)
     for source in plan.sources:
         uid = uids[source.id]
-        if uid in stored.sources:
-            yield PartChange(uid, source.name, PartStatus.KEPT)
-        else:
-            yield PartChange(uid, source.name, PartStatus.NEW, "no position of it was stored")
+        is_kept = uid in stored.sources
+        change = PartStatus.KEPT if is_kept else PartStatus.NEW
+        reason = "" if is_kept else "no position of it was stored"
+        yield PartChange(uid, source.name, change, reason, label=labels[uid])
     for uid in sorted(stored.sources - {*uids.values()}):
         yield PartChange(uid, uid, PartStatus.DROPPED, _GONE)
 

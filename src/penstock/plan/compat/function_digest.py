@@ -40,7 +40,7 @@ from types import (
 from typing import Any
 
 from penstock.errors import CallSite
-from penstock.plan.phases.generated_uids import source_names
+from penstock.plan.phases.generated_uids import source_names, stamped_source
 from penstock.plan.physical import PhysicalPlan
 from penstock.program.channel import SINK_LEVEL
 from penstock.program.level import OperatorSpec
@@ -52,6 +52,22 @@ def source_uids(plan: PhysicalPlan) -> dict[int, str]:
     """Return source id to uid: the user's, else name and position among equal names."""
     names = source_names(plan.graph)
     return {node.id: node.uid or names[node.id].text for node in plan.graph.of_kind(SOURCE)}
+
+
+def source_labels(plan: PhysicalPlan) -> dict[str, str]:
+    """Return the uid of each source to the one for people: without a uid that of its timestamps, else its own name."""
+    names, uids = source_names(plan.graph), source_uids(plan)
+    labels = {uid: uid for uid in uids.values()}
+    labels |= {
+        uid.text: plan.graph.node(source).name
+        for source, uid in names.items()
+        if not uid.is_numbered
+    }
+    for node in plan.graph.nodes:
+        source = stamped_source(plan.graph, node)
+        if source is not None and source.uid is None and node.uid is not None:
+            labels[uids[source.id]] = node.uid
+    return labels
 
 
 def numbered_sources(plan: PhysicalPlan) -> frozenset[int]:

@@ -29,6 +29,7 @@ from penstock.filesystem.stored_path import JobPath
 from penstock.graph.logical import LogicalGraph
 from penstock.plan.compat.bootstrap import Stretch, bootstrap_graph
 from penstock.plan.compat.evolution import Evolution, PartStatus, compare, sink_names, unclear_sinks
+from penstock.plan.compat.function_digest import source_labels
 from penstock.plan.physical import PhysicalPlan
 from penstock.program.run_settings import RunKind
 from penstock.spark.driver.restore import match_savepoint
@@ -100,9 +101,8 @@ class Bootstrap:
 
     def refusals(self, savepoint: Savepoint) -> list[str]:
         """Return why the history cannot be read for the program, one line each."""
-        found = [
-            f"  source {uid}: {reason}" for uid, reason in sorted(self.history.refused.items())
-        ]
+        labels, refused = source_labels(self.plan), sorted(self.history.refused.items())
+        found = [f"  source {labels[uid]}: {reason}" for uid, reason in refused]
         stored = stored_program(savepoint, self.evolution.place)
         if self.graph is not None:
             found += [

@@ -37,13 +37,15 @@ function speed(perSecond) {
   return (perSecond < 10 ? perSecond.toFixed(1) : whole(perSecond)) + "/s";
 }
 
+const twoUnits = (count, unit, rest, small) => `${count} ${unit}` + (rest ? ` ${rest} ${small}` : "");
+
 function duration(seconds) {
   if (seconds === null || seconds === undefined) return "";
   if (seconds < 0.0995) return Math.round(seconds * 1000) + " ms";
   if (seconds < 59.95) return seconds.toFixed(1) + " s";
   const all = Math.round(seconds);
-  if (all < 3600) return Math.floor(all / 60) + " min " + (all % 60) + " s";
-  if (all < 172800) return Math.floor(all / 3600) + " h " + Math.floor((all % 3600) / 60) + " min";
+  if (all < 3600) return twoUnits(Math.floor(all / 60), "min", all % 60, "s");
+  if (all < 172800) return twoUnits(Math.floor(all / 3600), "h", Math.floor((all % 3600) / 60), "min");
   return Math.floor(all / 86400).toLocaleString("en-US") + " days";
 }
 
