@@ -35,7 +35,7 @@ restart-minutes := 5
 version :=
 by_default := not fuzz and not faults
 
-.PHONY: help demo delta-demo kafka-demo postgres-demo redis-demo test test-matrix faults soak soak-hours fuzz bench-smoke check docs docs-site dist changelog clean java browser moved
+.PHONY: help demo delta-demo evolve-demo kafka-demo postgres-demo redis-demo test test-matrix faults soak soak-hours fuzz bench-smoke check docs docs-site dist changelog clean java browser moved
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile
@@ -45,6 +45,9 @@ demo: $(installed) java ## Run the demo
 
 delta-demo: $(installed) java ## Show a Delta table that is read while it grows
 	@$(python) -m examples.delta.demo
+
+evolve-demo: $(installed) java ## Show a feature that is added to a running job
+	@$(python) -m examples.evolve.demo
 
 kafka-demo: $(installed) java ## Show files, then Kafka, with a broker of its own
 	@$(python) -m examples.kafka.demo

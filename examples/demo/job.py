@@ -142,7 +142,9 @@ def add_route(so_far: Any, new: Any) -> Row:
     )
 
 
-def build(env: StreamExecutionEnvironment, source: Source, out: Path) -> None:
+def build(
+    env: StreamExecutionEnvironment, source: Source, out: Path, *, has_routes: bool = True
+) -> None:
     """Add the program to `env`.
 
     Every record yields a new row of `aircraft` and of `routes`; the row with the most
@@ -152,6 +154,7 @@ def build(env: StreamExecutionEnvironment, source: Source, out: Path) -> None:
         env: Where.
         source: Rows of the type `DEPARTURE`.
         out: Directory of the results, one directory each.
+        has_routes: Whether to add `routes`.
     """
     departures = env.from_source(
         source,
@@ -159,12 +162,14 @@ def build(env: StreamExecutionEnvironment, source: Source, out: Path) -> None:
             departure_time
         ),
         "departures",
-    )
+    ).uid("departures")
     aircraft = departures.map(of_aircraft, AIRCRAFT).key_by(tail_number).reduce(add_aircraft)
-    aircraft.uid("aircraft").sink_to(FileSink.parquet(out / "aircraft"))
+    aircraft.uid("aircraft").sink_to(FileSink.parquet(out / "aircraft")).uid("aircraft rows")
 
     silent = departures.filter(took_place).key_by(tail_number).process(SilentAircraft(), ALERT)
-    silent.uid("silent").sink_to(FileSink.parquet(out / "alerts"))
+    silent.uid("silent").sink_to(FileSink.parquet(out / "alerts")).uid("alerts")
 
+    if not has_routes:
+        return
     routes = departures.map(of_route, ROUTE).key_by(carrier_and_origin).reduce(add_route)
-    routes.uid("routes").sink_to(FileSink.parquet(out / "routes"))
+    routes.uid("routes").sink_to(FileSink.parquet(out / "routes")).uid("route rows")

@@ -24,6 +24,8 @@ from penstock.observe.events.job_events import (
     MicroBatch,
     PendingInputMeasured,
     Restarting,
+    RoundFinished,
+    RoundProgress,
     RunFinished,
     RunStarted,
     Switched,
@@ -256,6 +258,27 @@ def test_a_failed_job(penstock, job):
     shown = penstock("status", directory).stdout
     assert "[USER_FUNCTION] it raised" in shown
     assert "fix: correct it" in shown
+
+
+def test_the_rounds_of_an_upgrade_are_listed(penstock, job):
+    behind = [{"source": "flights", "ahead": 3, "unit": "files"}]
+    directory = job(
+        BEGUN[0],
+        RoundProgress(0, "batch"),
+        RoundFinished(0, "batch", 4_000, 2.0, behind),
+        RoundProgress(1, "live", 0.5, 70),
+    )
+    with driver(directory):
+        code, found = status_of(penstock, directory)
+        lines = penstock("status", directory).stdout.splitlines()
+    assert (code, found["status"], found["runs"]) == (0, "RUNNING", [])
+    assert [each["behind"] for each in found["rounds"]] == [behind, []]
+    (first,) = [line.split() for line in lines if line.startswith("0 ")]
+    assert " ".join(first) == (
+        "0 done in 2.0 s 4,000 2,000 records/s behind the old job by 3 files of flights"
+    )
+    (second,) = [line.split() for line in lines if line.startswith("1 ")]
+    assert " ".join(second) == "1 since 0.5 s 70 140 records/s"
 
 
 def test_a_job_that_restarts_tells_why(penstock, job):

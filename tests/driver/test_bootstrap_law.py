@@ -18,9 +18,11 @@ from penstock.datastream import (
     StreamExecutionEnvironment,
     ValueStateDescriptor,
 )
+from penstock.datastream.connectors import FileSink
 from penstock.datastream.window import EventTimeSessionWindows, TumblingEventTimeWindows
 from penstock.plan.compat.evolution import PartStatus
 from penstock.plan.physical import PhysicalPlan
+from penstock.program.operators import SINK
 from penstock.spark.upgrade.bootstrap import Bootstrap
 from penstock.testing.results import difference
 from penstock.testing.schedule import Schedule
@@ -209,8 +211,8 @@ PROGRAMS: dict[str, Callable[[Any], None]] = {
 }
 
 
-def plan_of(build: Callable[[Any], Any]) -> PhysicalPlan:
-    env = environment(STREAMING)
+def plan_of(build: Callable[[Any], Any], **settings: str) -> PhysicalPlan:
+    env = environment({**STREAMING, **settings})
     build(env)
     return env.plan()
 
@@ -342,6 +344,39 @@ def test_several_splits_have_the_watermark_of_a_live_run(
     assert last.sinks["new"]
     assert contents(done.middle.state) == contents(middle.state)
     assert done.middle.handed == middle.handed
+
+
+FROM_NOW = {"execution.evolution.new-sinks": "now"}
+
+
+@pytest.mark.parametrize("name", ["new leaf", "new behind state", "new windows"])
+def test_a_new_sink_may_begin_now_with_the_state_of_the_history(name: str) -> None:
+    schedule = Schedule(batch_sizes=(3, 7))
+    new = plan_of(PROGRAMS[name], **FROM_NOW)
+    done = upgrade(plan_of(base), new, FIRST, SECOND, schedule)
+    _, middle, last = from_the_beginning(new, FIRST, SECOND, schedule)
+    assert difference(done.middle.sinks["new"], middle.sinks["new"]) is None
+    assert difference(done.last.sinks["new"], last.sinks["new"]) is None
+    assert contents(done.middle.state) == contents(middle.state)
+    assert done.middle.handed == middle.handed
+
+
+def test_what_a_new_sink_that_begins_now_has_below_it_decides_whether_history_is_read() -> None:
+    def kept(env: Any) -> None:
+        base(env)[1].sink_to(FileSink.text("new")).uid("new")
+
+    def counted(env: Any) -> None:
+        made = count_windows(base(env)[0], TumblingEventTimeWindows.of(Time.seconds(1)), "windows")
+        made.sink_to(FileSink.text("new")).uid("new")
+
+    _, savepoint = stand_at(plan_of(base), FIRST, Schedule())
+    graphs = [
+        Bootstrap.of(plan_of(build, **settings), savepoint, "v1").graph
+        for build in (kept, counted)
+        for settings in ({}, FROM_NOW)
+    ]
+    sinks = [graph and type(graph.of_kind(SINK)[0].sink) for graph in graphs]
+    assert sinks == [FileSink, None, FileSink, DiscardingSink]
 
 
 def test_splits_of_which_some_have_ended_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

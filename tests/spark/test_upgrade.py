@@ -16,7 +16,13 @@ from penstock.config import set_process_overrides
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.connectors import FileSink, FileSource, HybridSource
 from penstock.errors import EvolutionError, PenstockError
-from penstock.observe.events.job_events import JobStarted
+from penstock.observe.events.job_events import (
+    JobEvent,
+    JobStarted,
+    RoundFinished,
+    RoundProgress,
+)
+from penstock.observe.events.listeners import JobListener, also_listening
 from penstock.spark.job.wanted_parallelism import ParallelismRequest, recorded_parallelism
 from penstock.spark.job_client import SparkJobClient
 from penstock.spark.upgrade import program_part
@@ -150,7 +156,7 @@ class RescaledReading(SparkJobClient):
 
     refusals: ClassVar[list[PenstockError]] = []
 
-    def start(self, begun: JobStarted) -> None:
+    def start(self, begun: JobStarted | None) -> None:
         ParallelismRequest(self._directory.path).submit(3)
         super().start(begun)
 
@@ -188,8 +194,20 @@ def test_rounds_follow_a_running_job_which_stops_before_the_last(
         "execution.evolution.from-job": str(tmp_path / "job"),
         "execution.evolution": "allow",
     }
-    second = counts_job(environment("mixed", **now), tmp_path, has_new=True)
+    told: list[JobEvent] = []
+    listener = JobListener()
+    monkeypatch.setattr(listener, "on_event", told.append)
+    with also_listening(listener):
+        second = counts_job(environment("mixed", **now), tmp_path, has_new=True)
     first.get_job_execution_result().result()
+    read = [each for each in told if isinstance(each, RoundFinished)]
+    assert [each.kind for each in read] == ["batch", *["live"] * (len(read) - 1)]
+    # the job reads one file more in each of the first rounds, and none later
+    assert [each.records for each in read] == [60, 10, 10, *[0] * (len(read) - 3)]
+    assert {each.job_id for each in told if isinstance(each, RoundProgress)} == {
+        second.get_job_id()
+    }
+    assert [each.is_last for each in read] == [*[False] * (len(read) - 1), True]
     assert [name for name, _ in rounds[:3]] == ["round-0", "round-1", "round-2"]
     assert [count for _, count in rounds[:3]] == [0, 6 * PER_FILE, 7 * PER_FILE]
     write(tmp_path / "live", 8)

@@ -1,8 +1,9 @@
 """Run a job over history and live files, and store its events: pictures of the page are made of them.
 
-python -m tools.support.recorded_job RECORDS
+python -m tools.support.recorded_job RECORDS    # of jobs that restart and fail
+python -m tools.support.recorded_job upgrade    # of the demo of an upgrade
 
-It runs twice: a service is unreachable once, and the job restarts; or it stays so, and the job fails. It takes two minutes.
+The first runs twice: a service is unreachable once, and the job restarts; or it stays so, and the job fails. It takes two minutes.
 Nothing else should run meanwhile, because the pictures have speeds.
 """
 
@@ -21,6 +22,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from examples.evolve.demo import run_demo
 from penstock.common import Configuration, Duration, Row, Time, Types, WatermarkStrategy
 from penstock.datastream import MapFunction, StreamExecutionEnvironment, col
 from penstock.datastream.connectors import DiscardingSink, FileSource, HybridSource
@@ -32,6 +34,7 @@ from penstock.observe.events.job_events import JobEvent, JobStarted, MicroBatch
 
 RECORDED = Path(__file__).with_name("recorded_job.jsonl")
 FAILED = Path(__file__).with_name("failed_job.jsonl")
+UPGRADED = Path(__file__).with_name("upgraded_job.jsonl")
 
 ORDER = Types.ROW_NAMED(
     ["customer", "shop", "amount", "at"], [Types.LONG(), Types.LONG(), Types.LONG(), Types.LONG()]
@@ -68,16 +71,25 @@ class InEuros(MapFunction[Row, Row]):
 
 
 def main() -> None:
-    """Run both jobs and replace their files."""
+    """Run the jobs and replace their files."""
+    if sys.argv[1] == "upgrade":
+        with TemporaryDirectory(prefix="penstock-recorded-") as name:
+            run_demo(Path(name))
+            _store(Path(name), Path(name, "checkpoint", "new"), UPGRADED)
+        return
     for target, is_short in ((RECORDED, True), (FAILED, False)):
         with TemporaryDirectory(prefix="penstock-recorded-") as name:
             directory = Path(name)
             _run(directory, int(sys.argv[1]), is_short=is_short)
-            lines = (directory / "checkpoint" / DIRECTORY / LATEST).read_text(encoding="utf-8")
-        events = [from_line(line) for line in lines.splitlines()]
-        text = "".join(to_line(_without_place(each)) for each in events if each is not None)
-        text = text.replace(name, "/data").replace(f"{Path(__file__).parent}/", "")
-        target.write_text(text, encoding="utf-8")
+            _store(directory, directory / "checkpoint", target)
+
+
+def _store(root: Path, job: Path, target: Path) -> None:
+    events = events_of(job / DIRECTORY / LATEST)
+    text = "".join(to_line(_without_place(each)) for each in events)
+    for place in (Path(__file__).parent, Path(__file__).parents[2]):
+        text = text.replace(f"{place}/", "")
+    target.write_text(text.replace(str(root), "/data"), encoding="utf-8")
 
 
 def recorded(now_ms: int) -> list[JobEvent]:
@@ -86,16 +98,25 @@ def recorded(now_ms: int) -> list[JobEvent]:
     Args:
         now_ms: When the last one happens, in epoch milliseconds.
     """
-    events = events_of(RECORDED)
-    last = max(
-        at for at, each in enumerate(events) if isinstance(each, MicroBatch) and each.records
-    )
-    return _ending(events[: last + 1], now_ms)
+    return _up_to_records(RECORDED, now_ms)
 
 
 def failed(now_ms: int) -> list[JobEvent]:
     """Return the events of the job that fails, moved in time so that it ends now."""
     return _ending(events_of(FAILED), now_ms)
+
+
+def upgraded(now_ms: int) -> list[JobEvent]:
+    """Return the events of the job that began with an upgrade, moved in time so that it ends now."""
+    return _up_to_records(UPGRADED, now_ms)
+
+
+def _up_to_records(path: Path, now_ms: int) -> list[JobEvent]:
+    events = events_of(path)
+    last = max(
+        at for at, each in enumerate(events) if isinstance(each, MicroBatch) and each.records
+    )
+    return _ending(events[: last + 1], now_ms)
 
 
 def events_of(path: Path) -> list[JobEvent]:

@@ -21,7 +21,7 @@ from penstock.observe.ui.access import own_names
 from penstock.observe.ui.job_controls import Answer, JobAction, JobControls
 from penstock.observe.ui.server import UiServer
 from tools.support.browser import browser, installed_browser
-from tools.support.recorded_job import failed, recorded
+from tools.support.recorded_job import failed, recorded, upgraded
 
 Shown = tuple[UiServer, Callable[[], object]]
 
@@ -30,7 +30,7 @@ _LATER = 8
 
 
 def main() -> None:
-    """Write page.png, page-narrow.png and page-failure.png, of jobs that were recorded."""
+    """Write page.png, page-narrow.png, page-failure.png and page-upgrade.png, of jobs that were recorded."""
     program = installed_browser()
     if program is None:
         sys.exit("There is no browser here: see scripts/ensure_chromium.sh.")
@@ -42,6 +42,8 @@ def main() -> None:
             take(context, job, target / "page-narrow.png", width=400, is_dark=True)
         with shown(failed(time.time_ns() // 1_000_000)) as job:
             take(context, job, target / "page-failure.png", width=1100, height=420)
+        with shown(upgraded(time.time_ns() // 1_000_000)) as job:
+            take(context, job, target / "page-upgrade.png", width=1100, height=590)
 
 
 @contextmanager

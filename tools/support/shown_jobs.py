@@ -1,6 +1,7 @@
 """Jobs that pages show in tests and pictures, told in events: nothing has to run for them.
 
 story        history, a failure and a restart, the switch, live micro-batches
+upgraded     the rounds of an upgrade, and the live run behind them
 large_job    40 operators, 64 subtasks, 10,000 micro-batches
 """
 
@@ -20,6 +21,8 @@ from penstock.observe.events.job_events import (
     MetricsReported,
     MicroBatch,
     Restarting,
+    RoundFinished,
+    RoundProgress,
     RunFinished,
     RunStarted,
     SavepointTaken,
@@ -138,6 +141,36 @@ def story(now_ms: int | None = None, *, until: str = "live", name: str = "") -> 
     yield RunFinished("history", "batch", 276_000, 16.2, **at(69))
     yield RunStarted("live", "live", "files of flights/live", bounded=False, **at(68))
     yield Switched(0.8, end - 100_000, **at(68))
+    yield from _live(at, end)
+
+
+def upgraded(now_ms: int | None = None, *, until: str = "live") -> Iterator[JobEvent]:
+    """Yield the events of a job that begins with an upgrade.
+
+    Args:
+        now_ms: When the last event happens; None is now.
+        until: `history`, `rounds` or `live`: where it stands.
+    """
+    end = time.time_ns() // 1_000_000 if now_ms is None else now_ms
+
+    def at(seconds_ago: float) -> dict[str, Any]:
+        return {**WHOSE, "at_ms": end - int(seconds_ago * 1000)}
+
+    yield JobStarted("0.1.0", "STREAMING", 4, _SETTINGS, _NODES, _EDGES, _PLAN, **at(95))
+    yield RoundProgress(0, "batch", **at(95))
+    yield RoundProgress(0, "batch", 10.0, 180_000, 0.625, **at(85))
+    if until == "history":
+        return
+    behind = [{"source": "flights", "ahead": 4, "unit": "files"}]
+    yield RoundFinished(0, "batch", 276_000, 16.2, behind=behind, **at(78.8))
+    yield RoundProgress(1, "live", **at(78.7))
+    if until == "rounds":
+        return
+    yield RoundFinished(1, "live", 12_000, 3.1, **at(75.6))
+    yield RoundProgress(2, "live", **at(75.5))
+    yield RoundFinished(2, "live", 2_000, 1.5, is_last=True, **at(74))
+    yield RunStarted("live", "live", "files of flights/live", bounded=False, **at(72.8))
+    yield Switched(2.7, end - 100_000, **at(72.8))
     yield from _live(at, end)
 
 

@@ -11,17 +11,23 @@ from penstock.observe.events.sentences import human_duration
 from penstock.plan.compat.evolution import PartChange, PartStatus
 from penstock.plan.compat.function_digest import source_labels
 from penstock.plan.explain.estimate import estimate
-from penstock.spark.upgrade.bootstrap import Bootstrap
+from penstock.spark.upgrade.bootstrap import Bootstrap, read_so_far
 from penstock.spark.upgrade.history import PartHistory
 from penstock.spark.upgrade.stored_program import manifest_at
 
 _MIB = 1 << 20
 
 
-def evolution_text(ready: PlanReady, stored: Path, keys: int) -> tuple[str, bool]:
-    """Return the text, and whether the program could start with `execution.evolution` allow."""
+def evolution_text(
+    ready: PlanReady, stored: Path, keys: int, new: Path | None = None
+) -> tuple[str, bool]:
+    """Return the text, and whether the program could start with `execution.evolution` allow.
+
+    A directory in which an earlier attempt has read some history is `new`.
+    """
     savepoint = manifest_at(stored)
-    bootstrap = Bootstrap.of(ready.plan, savepoint, stored)
+    read = None if new is None else read_so_far(new)
+    bootstrap = Bootstrap.of(ready.plan, savepoint, stored, read)
     ignored = ready.configuration.get(IGNORE_SOURCE_POSITIONS)
     refusals = bootstrap.refusals(savepoint) or bootstrap.mismatches(
         savepoint, ignore_positions=ignored
@@ -56,11 +62,15 @@ def _reads(bootstrap: Bootstrap, keys: int, *, has_refusals: bool) -> Iterator[s
     if bootstrap.graph is None:
         yield "no history is read"
         return
-    yield "reads again, for what is not kept:"
+    if bootstrap.is_resumed:
+        yield "reads the rest, for what is not kept; an earlier attempt has read the history:"
+    else:
+        yield "reads again, for what is not kept:"
     yield from history_lines(bootstrap)
     parts = [part for of in bootstrap.history.parts.values() for part in of.values()]
     known = [part.positions for part in parts if part.positions is not None]
-    if len(known) == len(parts) and known and not has_refusals:
+    is_known = len(known) == len(parts) and known and not bootstrap.is_resumed
+    if is_known and not has_refusals:
         seconds = estimate(bootstrap.planned(), sum(known), keys).seconds
         yield f"  about {human_duration(seconds)} with {keys:,} keys, without the time of your functions"
     yield from _sinks(bootstrap)
@@ -90,7 +100,9 @@ def _sinks(bootstrap: Bootstrap) -> Iterator[str]:
     assert bootstrap.graph is not None, "there is something to read"
     reached = {node.uid for node in bootstrap.graph.nodes if node.sink}
     for sink in bootstrap.evolution.sinks:
-        if sink.change is PartStatus.NEW:
+        if sink.change is PartStatus.NEW and bootstrap.plan.options.new_sinks_from_now:
+            yield f"  sink {sink.described} begins now, without results of the history"
+        elif sink.change is PartStatus.NEW:
             yield f"  sink {sink.described} gets the results of the history"
         elif sink.uid in reached:
             yield f"  sink {sink.described} keeps the results of the old program; with another uid and target it gets those of the history"

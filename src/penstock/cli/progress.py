@@ -31,6 +31,7 @@ from penstock.observe.events.job_events import (
     MetricsReported,
     MicroBatch,
     PendingInputMeasured,
+    RoundProgress,
     RunFinished,
     RunStarted,
 )
@@ -142,7 +143,7 @@ class PlainProgress(JobListener):
             if isinstance(event, JobEnded):
                 _end(self._jobs, event)
                 return
-            if isinstance(event, JobStarted):
+            if isinstance(event, JobStarted | RoundProgress):
                 return  # its runs report more
             job = self._jobs.get(_key(event))
             if job is None:
@@ -256,7 +257,7 @@ class TerminalProgress(JobListener):
     def on_event(self, event: JobEvent) -> None:
         """Update the display, or write a permanent line."""
         with self._lock:
-            if isinstance(event, JobStarted):
+            if isinstance(event, JobStarted | RoundProgress):
                 return  # its runs report more
             if isinstance(event, RunStarted) and self._shown is None:
                 self._shown = _key(event)

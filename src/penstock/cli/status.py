@@ -18,7 +18,14 @@ from penstock.cli.job_observer import JobObserver
 from penstock.cli.parameters import JobDir, Verbose
 from penstock.cli.progress import duration
 from penstock.observe.events.job_view import LOST, OVER
-from penstock.observe.events.sentences import human_bytes, human_duration, instant, rate, records
+from penstock.observe.events.sentences import (
+    human_bytes,
+    human_duration,
+    instant,
+    rate,
+    records,
+    where_round_stands,
+)
 
 _STYLES = {"RUNNING": "green", "FINISHED": "green", "FAILED": "bold red", LOST: "bold red"}
 _DRIVER_WORDS = {LOST: "its driver was killed; start the same command again to go on"}
@@ -40,6 +47,8 @@ def status_text(found: dict[str, Any]) -> RenderableType:
     lines: list[RenderableType] = [head]
     if found["error"]:
         lines.append(_error(found["error"]))
+    if found["rounds"]:
+        lines.append(_round_table(found["rounds"]))
     if found["runs"]:
         lines.append(_run_table(found["runs"]))
     if found["operators"]:
@@ -72,6 +81,22 @@ def _run_table(runs: list[dict[str, Any]]) -> Table:
             _speed(run),
             _pending(run),
             instant(min(run["watermarks"].values())) if run["watermarks"] else "",
+        )
+    return table
+
+
+def _round_table(rounds: list[dict[str, Any]]) -> Table:
+    table = _table("round", "progress", "records", "speed", "position")
+    for each in rounds:
+        is_over = each["finished_ms"] is not None
+        share = "" if is_over or each["progress"] is None else f", {each['progress']:.0%}"
+        _add_row(
+            table,
+            f"{each['number']}",
+            f"{'done in' if is_over else 'since'} {human_duration(each['seconds'])}{share}",
+            f"{each['records']:,}",
+            "".join(rate(each["records"], each["seconds"])),
+            where_round_stands(each["behind"], is_last=each["is_last"]) if is_over else "",
         )
     return table
 

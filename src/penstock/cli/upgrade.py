@@ -60,7 +60,7 @@ def upgrade(
             set_process_overrides("cli", given | {TARGET.key: "plan"})
             ready = planned_by(script, arguments)
             _check_directory(new_dir, old_dir, ready)
-            _compare(old_dir, ready, console)
+            _compare(old_dir, new_dir, ready, console)
         chosen = {
             CHECKPOINT_DIR.key: str(new_dir),
             EVOLUTION.key: "allow",
@@ -86,9 +86,9 @@ def _check_directory(new_dir: Path, old_dir: Path, ready: PlanReady) -> None:
         raise EvolutionError(f"{new_dir} has a job that began without a savepoint", hint=other)
 
 
-def _compare(old_dir: Path, ready: PlanReady, console: Console) -> None:
+def _compare(old_dir: Path, new_dir: Path, ready: PlanReady, console: Console) -> None:
     """Print what is kept and what is read again."""
-    text, is_possible = evolution_text(ready, old_dir.absolute(), 1000)
+    text, is_possible = evolution_text(ready, old_dir.absolute(), 1000, new_dir.absolute())
     console.print(Text(text), soft_wrap=True)
     if not is_possible:
         raise EvolutionError(

@@ -316,6 +316,17 @@ EVOLUTION_REST: ConfigOption[timedelta] = ConfigOption(
     ),
 )
 
+EVOLUTION_SINKS: ConfigOption[str] = ConfigOption(
+    key="execution.evolution.new-sinks",
+    parse=Parser("choice", lambda text: text.strip().lower()),
+    default="history",
+    description=(
+        "Results that a sink gets which a changed program has added: `history`, all of them from the beginning, or `now`, "
+        "those behind the savepoint only. The state of new operators is that of the whole history in both cases."
+    ),
+    check=one_of("history", "now"),
+)
+
 OPERATOR_CHAINING: ConfigOption[bool] = ConfigOption(
     key="pipeline.operator-chaining.enabled",
     parse=BOOLEAN,
@@ -468,6 +479,7 @@ ALL_OPTIONS: tuple[ConfigOption[Any], ...] = (
     SHADOW,
     EVOLUTION_JOB,
     EVOLUTION_REST,
+    EVOLUTION_SINKS,
     IGNORE_UNCLAIMED_STATE,
     IGNORE_SOURCE_POSITIONS,
     IGNORE_KEY_KINDS,

@@ -10,6 +10,7 @@ from penstock.config.options import (
     AUTO_UIDS,
     CHECKPOINT_DIR,
     ENABLE_CODED_ROWDATA,
+    EVOLUTION_SINKS,
     HISTORY,
     HISTORY_PARALLELISM,
     IGNORE_KEY_KINDS,
@@ -86,6 +87,7 @@ def plan_options(configuration: Configuration) -> PlanOptions:
         object_reuse=configuration.get(OBJECT_REUSE),
         verify_object_reuse=configuration.get(VERIFY_OBJECT_REUSE),
         redirection=_redirection(configuration),
+        new_sinks_from_now=configuration.get(EVOLUTION_SINKS) == "now",
     )
 
 

@@ -79,6 +79,7 @@ class PlanOptions:
         history_parallelism: `execution.history.parallelism`.
         confirms: The job confirms read positions to logs; a job that only takes a sample does not.
         redirection: Where the sinks of a shadow write; None if the job is none.
+        new_sinks_from_now: `execution.evolution.new-sinks` is `now`.
     """
 
     mode: RuntimeExecutionMode
@@ -113,6 +114,7 @@ class PlanOptions:
     history_parallelism: int | None = None
     confirms: bool = True
     redirection: Redirection | None = None
+    new_sinks_from_now: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,13 +62,13 @@ class SparkExecutor:
             from penstock.spark.upgrade.bootstrap import forget_bootstrap
             from penstock.spark.upgrade.handover import begun_elsewhere
 
-            start = begun_elsewhere(directory, settings, session)
+            start = begun_elsewhere(directory, settings, session, events)
             settings = start.configuration
             client = SparkJobClient(
                 directory.plan, settings, directory, events, session, start.stopped
             )
             forget_bootstrap(directory)
-            begun = job_started(directory.plan, settings)
+            begun = None if start.is_published else job_started(directory.plan, settings)
         except BaseException:
             events.close()
             directory.refuse()

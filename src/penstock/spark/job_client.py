@@ -114,10 +114,11 @@ class SparkJobClient(ShownAsCard):
             target=self._main, name=f"penstock-{directory.job_id}", daemon=True
         )
 
-    def start(self, begun: JobStarted) -> None:
-        """Start the job's thread."""
+    def start(self, begun: JobStarted | None) -> None:
+        """Start the job's thread; publish its begin unless that was done."""
         self._status = JobStatus.RUNNING
-        self._job.events.publish(begun)
+        if begun is not None:
+            self._job.events.publish(begun)
         self._directory.note_key_groups()
         self._forget_functions = compare_with_last_start(self._directory, self._job.events)
         CONTROLS.add(self._directory.job_id, self._control())

@@ -27,6 +27,7 @@ from penstock.observe.events.job_events import (
     MetricSummary,
     MicroBatch,
     Restarting,
+    RoundFinished,
     SavepointTaken,
 )
 
@@ -37,6 +38,7 @@ EXAMPLES: list[JobEvent] = [
     ),
     Restarting(1, None, 1.0, "it raised", {"code": "USER_FUNCTION", "problem": "it raised"}),
     SavepointTaken("/sp", 0.5, stops=True, unnamed=("map-1", "map-2")),
+    RoundFinished(1, "live", 5, 0.5, [{"source": "files", "ahead": 2, "unit": "files"}]),
     JobEnded("FAILED", {"code": "SINK", "problem": "no \ud800 room", "hint": "make some"}),
 ]
 

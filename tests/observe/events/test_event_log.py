@@ -466,4 +466,10 @@ def test_an_empty_directory_has_no_events(tmp_path: Path) -> None:
 
 def test_details_are_those_that_come_often() -> None:
     details = {kind.__name__ for kind, row in EVENTS.items() if row.is_detail}
-    assert details == {"BatchProgress", "MicroBatch", "PendingInputMeasured", "MetricsReported"}
+    assert details == {
+        "BatchProgress",
+        "MicroBatch",
+        "PendingInputMeasured",
+        "MetricsReported",
+        "RoundProgress",
+    }

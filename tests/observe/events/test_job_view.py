@@ -16,6 +16,8 @@ from penstock.observe.events.job_events import (
     MicroBatch,
     PendingInputMeasured,
     Restarting,
+    RoundFinished,
+    RoundProgress,
     RunFinished,
     RunStarted,
     SavepointTaken,
@@ -42,6 +44,43 @@ def batch(number: int, records: int, total: int, at_ms: int, **more: Any) -> Mic
 
 def view(*events: JobEvent) -> JobView:
     return JobView.of(events)
+
+
+def test_the_rounds_of_an_upgrade_last_until_a_driver_begins_behind_the_last_one() -> None:
+    behind = [{"source": "files", "ahead": 3, "unit": "files"}]
+    made = view(
+        started(),
+        RoundProgress(0, "batch", 0.0, **JOB, at_ms=1_000),
+        RoundProgress(0, "batch", 1.0, 100, 0.25, **JOB, at_ms=2_000),
+    )
+    (first,) = made.rounds.views
+    assert (first.started_ms, first.records, first.progress, first.finished_ms) == (
+        1_000,
+        100,
+        0.25,
+        None,
+    )
+    assert made.records() == 0, "the records of rounds are no records of the job"
+    # it is killed, and its round begins again
+    for event in (
+        started(9_000),
+        RoundProgress(0, "batch", 0.0, **JOB, at_ms=9_000),
+        RoundFinished(0, "batch", 400, 2.0, behind, **JOB, at_ms=11_000),
+        RoundProgress(1, "live", 0.5, 7, **JOB, at_ms=11_500),
+        started(20_000),
+    ):
+        made.on_event(event)
+    assert [(each.number, each.finished_ms) for each in made.rounds.views] == [
+        (0, 11_000),
+        (1, None),
+    ]
+    made.on_event(RoundFinished(1, "live", 8, 0.5, is_last=True, **JOB, at_ms=21_000))
+    done = [each.to_json() for each in made.rounds.views]
+    assert [each["records_per_second"] for each in done] == [200, 16]
+    assert [each["behind"] for each in done] == [behind, []]
+    assert [each["is_last"] for each in done] == [False, True]
+    made.on_event(started(30_000))
+    assert made.rounds.views == []
 
 
 def test_a_job_goes_through_history_and_switch_to_live() -> None:

@@ -22,6 +22,8 @@ from penstock.observe.events.job_events import (
     Repeating,
     Restarting,
     Resumed,
+    RoundFinished,
+    RoundProgress,
     RunFinished,
     RunStarted,
     SavepointFailed,
@@ -60,6 +62,21 @@ SENTENCES = [
     ),
     (Switched(0.8, None), "switched in 0.8 s"),
     (Switched(0.8, MAX_WATERMARK), "switched in 0.8 s at watermark end of input"),
+    (RoundProgress(1, "live", 2.0, 300), "round 1: 300 records after 2.0 s"),
+    (
+        RoundFinished(
+            0, "batch", 4_000, 2.0, behind=[{"source": "files", "ahead": 3, "unit": "files"}]
+        ),
+        "round 0: 4,000 records in 2.0 s (2,000 records/s), behind the old job by 3 files of files",
+    ),
+    (
+        RoundFinished(1, "live", 0, 2.0),
+        "round 1: 0 records in 2.0 s, not behind the old job",
+    ),
+    (
+        RoundFinished(2, "live", 1, 0.5, is_last=True),
+        "round 2: 1 record in 0.5 s (2.0 records/s), at the position of the old job, which has stopped",
+    ),
     (Resumed("history was done"), "resumed: history was done"),
     (
         Restarting(2, 3, 1.0, "'count' raised"),

@@ -16,14 +16,22 @@ from playwright.sync_api import expect
 from penstock.errors import SavepointError
 from penstock.metrics.job_metrics import LATE_RECORDS
 from penstock.metrics.values import CounterValue, MetricValue
-from penstock.observe.events.job_events import JobEnded, MetricsReported
+from penstock.observe.events.job_events import JobEnded, JobEvent, MetricsReported
 from penstock.observe.events.job_view import JobView
 from penstock.observe.ui import event_stream
 from penstock.observe.ui.access import own_names
 from penstock.observe.ui.job_controls import Answer, JobAction, JobControls
 from penstock.observe.ui.server import UiServer
 from tests.observe.ui.watched_page import watched_page
-from tools.support.shown_jobs import MICRO_BATCHES, OPERATORS, WHOSE, grow, large_job, story
+from tools.support.shown_jobs import (
+    MICRO_BATCHES,
+    OPERATORS,
+    WHOSE,
+    grow,
+    large_job,
+    story,
+    upgraded,
+)
 
 JOB_ID = WHOSE["job_id"]
 PATIENCE_MS = 10_000
@@ -102,6 +110,39 @@ def test_a_job_that_fails_restarts_and_switches(chromium: Any) -> None:
         view.on_event(JobEnded("FINISHED", **WHOSE))
         waits_for(page, "#status", "finished")
     assert view.status == "FINISHED"
+
+
+def test_an_upgrade_is_a_second_time_line_that_meets_the_first(chromium: Any) -> None:
+    now = time.time_ns() // 1_000_000
+    events = [list(upgraded(now, until=until)) for until in ("history", "rounds", "live")]
+    view = JobView.of(events[0])
+    with served(view) as server, watched_page(chromium, server.url) as page:
+        waits_for(page, "#rounds", "180,000 records")
+        for text in ("round 0", "62 %", "18,000/s", "reads the history"):
+            waits_for(page, "#rounds", text)
+        expect(page.locator("#meeting circle")).to_have_count(0)
+        for event in events[1][len(events[0]) :]:
+            view.on_event(event)
+        waits_for(page, "#rounds", "behind the old job by 4 files of flights")
+        waits_for(page, "#rounds", "reads what the old job has read meanwhile")
+        for event in events[2][len(events[1]) :]:
+            view.on_event(event)
+        waits_for(page, "#rounds", "at the position of the old job, which has stopped")
+        waits_for(page, "#met", "they meet at ")
+        waits_for(page, "#met", "the job paused for 2.7 s")
+        expect(page.locator("#meeting circle")).to_have_count(1)
+        job, new = (
+            page.locator(f"#meeting .{name}").get_attribute("points").split()
+            for name in ("job", "new")
+        )
+        assert (
+            new[-1].split(",")[1]
+            == job[-1].split(",")[1]
+            == min((point.split(",")[1] for point in new), key=float)
+        ), "both lines end at the same position, the highest one"
+    with served(JobView.of(story())) as server, watched_page(chromium, server.url) as page:
+        waits_for(page, "#runs", "micro-batch")
+        expect(page.locator("#new-part")).to_be_hidden()
 
 
 def test_what_operators_sources_and_sinks_report_is_shown(chromium: Any) -> None:
@@ -197,9 +238,13 @@ def test_a_page_can_be_read_with_the_keyboard(chromium: Any) -> None:
         assert page.evaluate("document.activeElement.id") == "main"
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_page_of_400_pixels_does_not_scroll_sideways(chromium: Any, scheme: str) -> None:
-    view = JobView.of(story())
+@pytest.mark.parametrize(
+    ("scheme", "told"), [("light", story), ("dark", story), ("dark", upgraded)]
+)
+def test_a_page_of_400_pixels_does_not_scroll_sideways(
+    chromium: Any, scheme: str, told: Callable[[], Iterator[JobEvent]]
+) -> None:
+    view = JobView.of(told())
     with (
         served(view) as server,
         watched_page(chromium, server.url, width=400, scheme=scheme) as page,

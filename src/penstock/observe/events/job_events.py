@@ -230,6 +230,47 @@ class Switched(JobEventBase):
 
 
 @dataclass(frozen=True, slots=True)
+class RoundProgress(JobEventBase):
+    """A round of an upgrade has begun, or has made progress: what is new in a program reads what the old job has read.
+
+    Attributes:
+        number: From 0.
+        kind: `batch` or `live`.
+        seconds: Since the round began.
+        records: Records that it has read so far.
+        progress: Share of its tasks that are through, of a batch run; None if it is unknown.
+    """
+
+    number: int
+    kind: str
+    seconds: float = 0.0
+    records: int = 0
+    progress: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RoundFinished(JobEventBase):
+    """A round of an upgrade has ended.
+
+    Attributes:
+        number: As in `RoundProgress`.
+        kind: As in `RoundProgress`.
+        records: Records that it has read in this process.
+        seconds: Wall clock.
+        behind: Input that the old job has read meanwhile: per source `source`, `ahead` and `unit`, which is `files`, `positions`
+            or `parts` of a hybrid source.
+        is_last: True if the new part stands where the old job has stopped.
+    """
+
+    number: int
+    kind: str
+    records: int
+    seconds: float
+    behind: Sequence[Mapping[str, Any]] = ()
+    is_last: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Resumed(JobEventBase):
     """A job continues from its checkpoint directory.
 
@@ -339,6 +380,8 @@ JobEvent = (
     | MetricsReported
     | RunFinished
     | Switched
+    | RoundProgress
+    | RoundFinished
     | Resumed
     | Repeating
     | FunctionChanged
@@ -376,6 +419,8 @@ EVENTS: Mapping[type[JobEvent], EventKind] = {
     MetricsReported: _DETAIL,
     RunFinished: _MILESTONE,
     Switched: _MILESTONE,
+    RoundProgress: _DETAIL,
+    RoundFinished: _MILESTONE,
     Resumed: _MILESTONE,
     FunctionChanged: _TROUBLE,
     Repeating: _MILESTONE,

@@ -25,6 +25,8 @@ from penstock.observe.events.job_events import (
     PendingInputMeasured,
     Repeating,
     Restarting,
+    RoundFinished,
+    RoundProgress,
     RunFinished,
     RunStarted,
     SavepointFailed,
@@ -32,6 +34,7 @@ from penstock.observe.events.job_events import (
     Switched,
 )
 from penstock.observe.events.listeners import JobListener
+from penstock.observe.events.round_view import RoundViews
 from penstock.observe.events.run_view import RunView
 
 _MOST_JOBS = 20
@@ -94,6 +97,7 @@ class JobView(JobListener):
             another one has taken over and has emitted no event yet.
         started: The first event of its driver, None if it is unknown.
         runs: Runs of this driver, in order of their begin.
+        rounds: Rounds of the upgrade with which the job began.
         repetitions: Number of repetitions because Spark lost output.
         error: The failure that ended the job or made it restart last, empty if there was none.
         error_ms: When it happened, None if there was none.
@@ -176,6 +180,7 @@ class JobView(JobListener):
         self.status = "CREATED"
         self.started: JobStarted | None = None
         self.runs: list[RunView] = []
+        self.rounds = RoundViews()
         self.restarts = 0
         self.repetitions = 0
         self.error: Mapping[str, str] = {}
@@ -191,9 +196,9 @@ class JobView(JobListener):
             run.shift(ms)
 
     def _job_started(self, event: JobStarted) -> None:
-        savepoints = self.savepoints
+        savepoints, rounds = self.savepoints, self.rounds.of_next_driver()
         self._forget()
-        self.savepoints, self.last_ms = savepoints, event.at_ms
+        self.savepoints, self.rounds, self.last_ms = savepoints, rounds, event.at_ms
         self.started, self.status = event, RUNNING
 
     def _run_started(self, event: RunStarted) -> None:
@@ -243,6 +248,9 @@ class JobView(JobListener):
         if run is not None:
             run.switch_seconds = event.seconds
 
+    def _round(self, event: RoundProgress | RoundFinished) -> None:
+        self.rounds.note(event)
+
     def _restarting(self, event: Restarting) -> None:
         self.status, self.restarts = RESTARTING, event.number
         self.error, self.error_ms = event.error or {"problem": event.reason}, event.at_ms
@@ -275,6 +283,8 @@ _NOTES: dict[type[JobEvent], Callable[[JobView, Any], None]] = {
     PendingInputMeasured: JobView._pending,  # noqa: SLF001
     RunFinished: JobView._run_finished,  # noqa: SLF001
     Switched: JobView._switch,  # noqa: SLF001
+    RoundProgress: JobView._round,  # noqa: SLF001
+    RoundFinished: JobView._round,  # noqa: SLF001
     Restarting: JobView._restarting,  # noqa: SLF001
     Repeating: JobView._repeating,  # noqa: SLF001
     SavepointTaken: JobView._savepoint,  # noqa: SLF001

@@ -7,9 +7,10 @@ live: micro-batch 12, 1,000 records, 2,000 records/s, 5,000 in all, lag 1.5 s
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import singledispatch
+from typing import Any
 
 from penstock.metrics.histogram import HistogramValue
 from penstock.metrics.values import (
@@ -34,6 +35,8 @@ from penstock.observe.events.job_events import (
     Repeating,
     Restarting,
     Resumed,
+    RoundFinished,
+    RoundProgress,
     RunFinished,
     RunStarted,
     SavepointFailed,
@@ -122,6 +125,28 @@ def _late(event: MicroBatch | RunFinished) -> str:
 def _(event: Switched, run: str) -> str:  # noqa: ARG001
     at = "" if event.watermark_ms is None else f" at watermark {instant(event.watermark_ms)}"
     return f"switched in {human_duration(event.seconds)}{at}"
+
+
+@sentence.register
+def _(event: RoundProgress, run: str) -> str:  # noqa: ARG001
+    return f"round {event.number}: {records(event.records)} after {human_duration(event.seconds)}"
+
+
+@sentence.register
+def _(event: RoundFinished, run: str) -> str:  # noqa: ARG001
+    speed = "".join(f" ({each})" for each in rate(event.records, event.seconds))
+    took = f"{records(event.records)} in {human_duration(event.seconds)}{speed}"
+    return (
+        f"round {event.number}: {took}, {where_round_stands(event.behind, is_last=event.is_last)}"
+    )
+
+
+def where_round_stands(behind: Sequence[Mapping[str, Any]], *, is_last: bool) -> str:
+    """Return the distance of a round of an upgrade to the old job, in words."""
+    if is_last:
+        return "at the position of the old job, which has stopped"
+    parts = [f"{each['ahead']:,} {each['unit']} of {each['source']}" for each in behind]
+    return f"behind the old job by {', '.join(parts)}" if parts else "not behind the old job"
 
 
 @sentence.register

@@ -41,6 +41,7 @@ def status_json(view: JobView, status: str, now_ms: int) -> dict[str, Any]:
                 _run_json(run, now_ms if is_live else view.last_ms, is_lost=status == LOST)
                 for run in view.runs
             ],
+            "rounds": [each.to_json() for each in view.rounds.views],
             "operators": list(_operators(view)),
             "sinks": list(_sinks(view)),
             "savepoints": [

@@ -7,7 +7,8 @@
     here   events -> sums -> tops -> new         reads `events` up to the position
 
 Everything before the new and changed operators is computed again, kept operators too: their state at the beginning of
-the history is not stored. Sinks that were there before get nothing, because they have the results of the history.
+the history is not stored. Sinks that were there before get nothing, because they have the results of the history; nor
+do new ones that begin now.
 A pipeline without a source that was there before begins at its beginning, as in a new job.
 
 The history is a batch run without state. From there live runs go on with the state, each up to later positions.
@@ -53,7 +54,8 @@ def bootstrap_graph(plan: PhysicalPlan, evolution: Evolution) -> LogicalGraph | 
         if begun.isdisjoint(sources_of(plan.graph, node)):
             continue
         named = replace(node, uid=node.uid or sinks[index].uid)
-        if evolution.sinks[index].change is PartStatus.NEW:
+        is_new = evolution.sinks[index].change is PartStatus.NEW
+        if is_new and not plan.options.new_sinks_from_now:
             nodes[node.id] = named
         elif not stateful.isdisjoint(_upstream(plan.graph, node)):
             nodes[node.id] = replace(named, sink=DiscardingSink())

@@ -23,16 +23,19 @@ from penstock.config.options import (
     RECOVERY_PATH,
     EvolutionPolicy,
 )
-from penstock.errors import EvolutionError, SavepointMismatchError
+from penstock.errors import EvolutionError, PenstockError, SavepointMismatchError
 from penstock.failpoint import failpoint
 from penstock.filesystem.stored_path import JobPath
 from penstock.graph.logical import LogicalGraph
+from penstock.observe.events.job_events import JobEnded
+from penstock.observe.events.listeners import JobEvents
 from penstock.plan.compat.bootstrap import Stretch, bootstrap_graph
 from penstock.plan.compat.evolution import Evolution, PartStatus, compare, sink_names, unclear_sinks
 from penstock.plan.compat.function_digest import source_labels
 from penstock.plan.physical import PhysicalPlan
 from penstock.program.run_settings import RunKind
 from penstock.spark.driver.restore import match_savepoint
+from penstock.spark.job.event_log import error_of, job_started
 from penstock.spark.job.job_directory import BOOTSTRAP, JobDirectory, bootstrap_round
 from penstock.spark.job.observed_job import RESTORED
 from penstock.spark.job.run_outline import outline_of
@@ -41,6 +44,7 @@ from penstock.spark.upgrade.dropped_state import keep_dropped, part_of
 from penstock.spark.upgrade.history import History, history_of
 from penstock.spark.upgrade.policy import decide
 from penstock.spark.upgrade.program_part import SAVEPOINT, ProgramPart, Workplace, advance
+from penstock.spark.upgrade.round_events import RoundWatch
 from penstock.spark.upgrade.rounds import LastPosition, Rounds, Start, StoredState, stored_state
 from penstock.spark.upgrade.stored_program import stored_program
 from penstock.state.merged_savepoint import merge_state, merged_manifest
@@ -61,22 +65,31 @@ class Bootstrap:
     Attributes:
         evolution: Its differences to the one that made the state.
         graph: The part of the program that reads the history; None if there is nothing to read it for.
-        history: The history of the sources of the graph.
+        history: The history of the sources of the graph; the rest of it, if some was read.
+        is_resumed: True if an earlier attempt has read some of it.
     """
 
     plan: PhysicalPlan
     evolution: Evolution
     graph: LogicalGraph | None
     history: History
+    is_resumed: bool = False
 
     @classmethod
-    def of(cls, plan: PhysicalPlan, savepoint: Savepoint, place: object) -> Bootstrap:
-        """Return that of a program, given the manifest of a savepoint."""
+    def of(
+        cls,
+        plan: PhysicalPlan,
+        savepoint: Savepoint,
+        place: object,
+        read: Savepoint | None = None,
+    ) -> Bootstrap:
+        """Return that of a program, given the manifests of a savepoint, and of a part that has read some history already."""
         evolution = compare(plan, stored_program(savepoint, place))
         graph = bootstrap_graph(plan, evolution)
-        sources = [] if graph is None else [node.uid for node in graph.nodes if node.source]
-        history = history_of(plan, savepoint.sources, filter(None, sources))
-        return cls(plan, evolution, graph, history)
+        if graph is None:
+            return cls(plan, evolution, None, history_of(plan, savepoint.sources, ()))
+        history = ProgramPart(plan, graph).history(savepoint, read)
+        return cls(plan, evolution, graph, history, is_resumed=read is not None)
 
     @property
     def part(self) -> ProgramPart:
@@ -147,10 +160,12 @@ class Bootstrap:
             )
 
 
-def evolved(directory: JobDirectory, configuration: Configuration, session: SparkSession) -> Start:
+def evolved(
+    directory: JobDirectory, configuration: Configuration, session: SparkSession, events: JobEvents
+) -> Start:
     """Return the settings with which a job starts from stored state whose program was another one.
 
-    The history is read first, if the policy allows it.
+    The history is read first, if the policy allows it; the events of the job have the rounds.
     """
     if directory.has_begun or directory.step(RESTORED) is not None:
         return Start(configuration)
@@ -158,11 +173,12 @@ def evolved(directory: JobDirectory, configuration: Configuration, session: Spar
     if stored is None:
         return Start(configuration)
     savepoint = stored.now()
-    bootstrap = Bootstrap.of(directory.plan, savepoint, stored.place)
+    read = read_so_far(directory.path)
+    bootstrap = Bootstrap.of(directory.plan, savepoint, stored.place, read)
     if bootstrap.graph is None or _is_unclaimed(bootstrap.evolution, configuration):
         last = stored.last()
         if configuration.get(EVOLUTION) is EvolutionPolicy.ALLOW:
-            evolution = Bootstrap.of(directory.plan, last.savepoint, stored.place).evolution
+            evolution = compare(directory.plan, stored_program(last.savepoint, stored.place))
             keep_dropped(directory, last.path, last.savepoint, evolution)
         return last.start(_without_dropped(configuration))
     answer = decide(
@@ -171,13 +187,30 @@ def evolved(directory: JobDirectory, configuration: Configuration, session: Spar
     if answer is EvolutionPolicy.KEEP:
         return stored.last().start(configuration)
     bootstrap.check(savepoint)
-    return _Reading(directory, configuration, session, bootstrap, stored).start()
+    return _Reading(directory, configuration, session, events, bootstrap, stored).start()
 
 
 def forget_bootstrap(directory: JobDirectory) -> None:
     """Remove what has read the history, once the state of the job is its own."""
     if directory.step(RESTORED) is not None:
         remove_tree(directory.path / BOOTSTRAP, directory.fence)
+
+
+def read_so_far(directory: JobPath) -> Savepoint | None:
+    """Return the manifest of the part that has read some history for a new job; None before the first round is complete."""
+    newest = _newest_round(directory)
+    return (
+        None if newest is None else read_savepoint(bootstrap_round(directory, newest) / SAVEPOINT)
+    )
+
+
+def _newest_round(directory: JobPath) -> int | None:
+    """Return the number of the newest complete round; the savepoints of those before were removed."""
+    number, newest = 0, None
+    while (path := bootstrap_round(directory, number)).exists():
+        newest = number if (path / SAVEPOINT / MANIFEST).exists() else newest
+        number += 1
+    return newest
 
 
 def _is_unclaimed(evolution: Evolution, configuration: Configuration) -> bool:
@@ -206,11 +239,21 @@ class _Reading:
     directory: JobDirectory
     configuration: Configuration
     session: SparkSession
+    events: JobEvents
     bootstrap: Bootstrap
     stored: StoredState
 
     def start(self) -> Start:
         """Read the history unless that is done, and return the settings that name the merged savepoint."""
+        self.events.publish(job_started(self.directory.plan, self.configuration))
+        try:
+            return self._start()
+        except BaseException as failure:
+            error = error_of(failure) if isinstance(failure, PenstockError) else {}
+            self.events.publish(JobEnded("FAILED" if error else "CANCELED", error))
+            raise
+
+    def _start(self) -> Start:
         target = self.directory.path / BOOTSTRAP / "savepoint"
         stopped = None
         if not (target / MANIFEST).exists():
@@ -219,19 +262,19 @@ class _Reading:
             stopped = last.stopped
         failpoint("bootstrap.merged")
         merged = {RECOVERY_PATH.key: str(target)}
-        return Start(self.configuration.layered("evolution", merged, is_final=True), stopped)
+        settings = self.configuration.layered("evolution", merged, is_final=True)
+        return Start(settings, stopped, is_published=True)
 
     def _read(self) -> tuple[JobPath, LastPosition]:
         """Advance what is not kept round by round; return its savepoint, and the state at the same positions."""
         limit = self.configuration.get(EVOLUTION_REST).total_seconds()
         rounds = Rounds(self.stored, limit)
         made: JobPath | None = None
-        number = self._newest()
+        number = _newest_round(self.directory.path) or 0
         while True:
             path = bootstrap_round(self.directory.path, number)
             target, last = rounds.target(path)
-            place = Workplace(path, self.directory.fence, self.session, self.configuration)
-            made = advance(self.bootstrap.part, made, target, place)
+            made = self._advance(number, made, target, last)
             if last is not None:
                 return made, last
             if number:
@@ -239,18 +282,27 @@ class _Reading:
                 remove_tree(before / SAVEPOINT, self.directory.fence)
             number += 1
 
-    def _newest(self) -> int:
-        """Return the number of the newest complete round; the savepoints of those before were removed."""
-        number = newest = 0
-        while (path := bootstrap_round(self.directory.path, number)).exists():
-            newest = number if (path / SAVEPOINT / MANIFEST).exists() else newest
-            number += 1
-        return newest
+    def _advance(
+        self, number: int, start: JobPath | None, target: Savepoint, last: LastPosition | None
+    ) -> JobPath:
+        """Read up to the positions of a round, and publish it."""
+        path = bootstrap_round(self.directory.path, number)
+        place = Workplace(path, self.directory.fence, self.session, self.configuration)
+        part = self.bootstrap.part
+        if (path / SAVEPOINT / MANIFEST).exists():
+            return advance(part, start, target, place)  # an earlier driver has published it
+        kind = RunKind.BATCH if start is None else RunKind.LIVE
+        watch = RoundWatch(self.events, number, kind)
+        made = advance(part, start, target, replace(place, listeners=(watch,)))
+        now = target if last is not None else self.stored.now()
+        watch.finish(self.directory.plan, target, now, is_last=last is not None)
+        return made
 
     def _merge(self, last: LastPosition, part: JobPath, target: JobPath) -> None:
         """Write the savepoint from which the job starts."""
         savepoint = last.savepoint
-        evolution = Bootstrap.of(self.bootstrap.plan, savepoint, self.stored.place).evolution
+        stored = stored_program(savepoint, self.stored.place)
+        evolution = compare(self.bootstrap.plan, stored)
         if evolution.kept != self.bootstrap.evolution.kept:
             raise EvolutionError(
                 f"the job of {self.stored.place} was started with another program while its history was read",

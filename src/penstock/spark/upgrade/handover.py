@@ -27,6 +27,7 @@ from penstock.config.options import ADVANCE_TO, RECOVERY_PATH
 from penstock.errors import HandOverError
 from penstock.failpoint import failpoint
 from penstock.graph.hybrid import snapshot_part_of
+from penstock.observe.events.listeners import JobEvents
 from penstock.plan.compat.bootstrap import silent_graph
 from penstock.plan.compat.evolution import PartStatus, compare
 from penstock.plan.physical import PhysicalPlan
@@ -149,7 +150,7 @@ def taken_back(giver: Path, taker: Path) -> SinkHandOver | None:
 
 
 def begun_elsewhere(
-    directory: JobDirectory, configuration: Configuration, session: SparkSession
+    directory: JobDirectory, configuration: Configuration, session: SparkSession, events: JobEvents
 ) -> Start:
     """Return the settings with which a job begins: from another savepoint than the configured one, if it has to read first.
 
@@ -158,7 +159,7 @@ def begun_elsewhere(
     start, target = configuration.get(RECOVERY_PATH), configuration.get(ADVANCE_TO)
     has_begun = directory.has_begun or directory.step(RESTORED) is not None
     if target is None or start is None or has_begun:
-        return evolved(directory, configuration, session)
+        return evolved(directory, configuration, session, events)
     # The giver has confirmed its positions.
     plan = replace(directory.plan, options=replace(directory.plan.options, confirms=False))
     place = Workplace(directory.path / BOOTSTRAP, directory.fence, session, configuration)

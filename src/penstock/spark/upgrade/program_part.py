@@ -23,7 +23,7 @@ from penstock.errors import EvolutionError
 from penstock.failpoint import failpoint
 from penstock.filesystem.stored_path import JobPath
 from penstock.graph.logical import LogicalGraph
-from penstock.observe.events.listeners import JobEvents
+from penstock.observe.events.listeners import JobEvents, JobListener, Registration
 from penstock.plan.compat.bootstrap import Stretch
 from penstock.plan.compat.function_digest import changed_functions, source_uids
 from penstock.plan.phases.backlog import known_cuts, with_cuts
@@ -103,12 +103,14 @@ class Workplace:
     Attributes:
         path: Its directory, which need not exist.
         fence: Called before files are removed; raises if another driver has taken over.
+        listeners: Those of its job, beside the log of events.
     """
 
     path: JobPath
     fence: Fence
     session: SparkSession
     configuration: Configuration
+    listeners: tuple[JobListener, ...] = ()
 
 
 def advance(
@@ -176,7 +178,8 @@ class _Advance:
         )
         create_directory(place.parent, PRIVATE_DIRECTORY)
         inner = JobDirectory.open(place, self.plan, name)
-        events = JobEvents(inner.job_id, name, own=event_log_of(inner))
+        own = (*event_log_of(inner), *map(Registration, self.place.listeners))
+        events = JobEvents(inner.job_id, name, own=own)
         try:
             self._check_functions(inner)
             if inner.step(RESTORED) is None:

@@ -49,10 +49,12 @@ class Start:
 
     Attributes:
         stopped: Time at which the earlier job was stopped, on the monotonic clock; None if this process did not stop it.
+        is_published: True if its begin was published, before the history was read.
     """
 
     configuration: Configuration
     stopped: float | None = None
+    is_published: bool = False
 
 
 @dataclass(frozen=True, slots=True)

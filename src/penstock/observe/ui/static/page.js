@@ -184,6 +184,69 @@ function showRuns(status) {
   show("no-runs", items.length === 0);
 }
 
+// ---- the rounds of an upgrade, a second time line that meets the first
+
+function behindJob(round) {
+  if (round.finished_ms === null) return round.number ? "reads what the old job has read meanwhile" : "reads the history";
+  if (round.is_last) return "at the position of the old job, which has stopped";
+  const told = round.behind.map((each) => `${whole(each.ahead)} ${each.unit} of ${each.source}`);
+  return told.length ? "behind the old job by " + told.join(", ") : "not behind the old job";
+}
+
+function roundItem(round) {
+  const isOver = round.finished_ms !== null;
+  const item = element("li", undefined, isOver ? "done" : "now");
+  item.append(element("span", "round " + round.number, "run-name"));
+  item.append(element("span", records(round.records), "big"));
+  const facts = [(isOver ? "in " : "since ") + duration(round.seconds), round.records ? speed(round.records_per_second) : ""];
+  if (!isOver && isKnown(round.progress)) facts.push(Math.floor(round.progress * 100) + " %");
+  item.append(element("span", facts.filter(Boolean).join(" · "), "small"), element("span", behindJob(round), "small"));
+  return item;
+}
+
+// The old job stood at the begin of a round where the round ends. What has not ended is estimated.
+function meetingLines(rounds, end) {
+  const job = [], part = [[rounds[0].started_ms, 0]];
+  let total = 0;
+  for (const round of rounds) {
+    const isOver = round.finished_ms !== null;
+    const share = isOver || !round.progress ? 1 : round.progress;
+    part.push([round.started_ms, total], [isOver ? round.finished_ms : end, total + round.records]);
+    job.push([round.started_ms, total + round.records / share]);
+    total += round.records;
+  }
+  job.push([end, Math.max(total, job[job.length - 1][1])]);
+  return { job, part };
+}
+
+function showRounds(status) {
+  const rounds = status.rounds || [];
+  show("new-part", rounds.length > 0);
+  if (!rounds.length) return;
+  const last = rounds[rounds.length - 1];
+  const isMet = last.is_last && last.finished_ms !== null;
+  const first = isMet && status.runs.length ? status.runs[0] : null;
+  const width = Math.max(byId("meeting").clientWidth, 200), height = 96, begin = rounds[0].started_ms;
+  const until = isMet ? Math.max(last.finished_ms, first ? first.started_ms : 0) : status.status === "RUNNING" ? status.now_ms : status.last_event_ms;
+  const end = until + (isMet ? (until - begin) * 0.15 : 0);
+  const { job, part } = meetingLines(rounds, end);
+  const most = Math.max(...job.map(([, count]) => count), 1);
+  const x = (ms) => 6 + ((ms - begin) / Math.max(end - begin, 1)) * (width - 12);
+  const y = (count) => height - 6 - (count / most) * (height - 26);
+  const points = (line) => line.map(([ms, count]) => x(ms).toFixed(1) + "," + y(count).toFixed(1)).join(" ");
+  const made = drawn("svg", { viewBox: `0 0 ${width} ${height}`, height, role: "img" });
+  made.append(drawn("title", {}, "Records read by the job, and by what is new in it" + (isMet ? ", until both meet" : "")));
+  for (const round of rounds) made.append(drawn("line", { x1: x(round.started_ms), x2: x(round.started_ms), y1: 20, y2: height - 6, class: "round" }));
+  made.append(drawn("polyline", { points: points(job), class: "job" }), drawn("polyline", { points: points(part), class: "new" }));
+  if (isMet) {
+    made.append(drawn("circle", { cx: x(last.finished_ms), cy: y(most), r: 5 }));
+    made.append(drawn("text", { x: x(last.finished_ms), y: 11, "text-anchor": x(last.finished_ms) > width - 30 ? "end" : "middle" }, "meets"));
+  }
+  fill("meeting", [made]);
+  fill("rounds", rounds.slice(-12).map(roundItem));
+  byId("met").textContent = isMet ? " · they meet at " + second(last.finished_ms) + (first && isKnown(first.switch_seconds) ? "; the job paused for " + duration(first.switch_seconds) : "") : "";
+}
+
 // ---- graph
 
 function heat(share) {
@@ -514,6 +577,7 @@ function listen(job) {
     showControl(status);
     showFailure(status);
     showRuns(status);
+    showRounds(status);
     showGraph(status);
     showOperators(status);
     showSinks(status);

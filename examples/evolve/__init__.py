@@ -1,0 +1,1 @@
+"""A feature is added to a running job: `make evolve-demo`."""
