@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -24,9 +25,17 @@ from penstock.plan.compat.evolution import PartStatus
 from penstock.plan.physical import PhysicalPlan
 from penstock.program.operators import SINK
 from penstock.spark.upgrade.bootstrap import Bootstrap
+from penstock.testing import Way, WayMode
 from penstock.testing.results import difference
-from penstock.testing.schedule import Schedule
-from tests.driver.evolving import Ranges, contents, from_the_beginning, stand_at, upgrade
+from tests.driver.evolving import (
+    Ranges,
+    Segment,
+    Upgraded,
+    contents,
+    from_the_beginning,
+    stand_at,
+    upgrade,
+)
 from tests.runtime.jobs import STREAMING, Splits, by_time, environment
 
 EVENTS = tuple((f"k{n % 5}", n * 100 + n % 3, n % 7) for n in range(120))
@@ -86,7 +95,7 @@ class Ruled(KeyedCoProcessFunction):
 NUMBERS = MapStateDescriptor("numbers", Types.STRING(), Types.LONG())
 
 
-class Told(KeyedBroadcastProcessFunction):
+class Counted(KeyedBroadcastProcessFunction):
     """Counts the records of a key, and keeps rules that every subtask is given."""
 
     def open(self, runtime_context: Any) -> None:
@@ -179,10 +188,10 @@ def connected(env: Any) -> None:
     write(both, "new")
 
 
-def told(env: Any) -> None:
+def broadcast(env: Any) -> None:
     read, _ = base(env)
     rules = source(env, "rules", RULES).broadcast(NUMBERS)
-    write(read.key_by(key).connect(rules).process(Told()).uid("told"), "new")
+    write(read.key_by(key).connect(rules).process(Counted()).uid("counted"), "new")
 
 
 def side(env: Any) -> None:
@@ -206,7 +215,7 @@ PROGRAMS: dict[str, Callable[[Any], None]] = {
     "changed function": changed,
     "changed, and new below": changed_and_kept,
     "new source, connected": connected,
-    "new source, broadcast": told,
+    "new source, broadcast": broadcast,
     "new behind a side output": side,
 }
 
@@ -217,49 +226,45 @@ def plan_of(build: Callable[[Any], Any], **settings: str) -> PhysicalPlan:
     return env.plan()
 
 
-@pytest.mark.parametrize("backend", ["hashmap", "lmdb"])
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_a_changed_program_goes_on_as_if_it_had_always_been_there(name: str, backend: str) -> None:
-    schedule = Schedule(batch_sizes=(3, 7), backend=backend)
-    new = plan_of(PROGRAMS[name])
-    done = upgrade(plan_of(base), new, FIRST, SECOND, schedule)
-    first, middle, last = from_the_beginning(new, FIRST, SECOND, schedule)
-    for uid in last.sinks:
-        assert difference(done.middle.sinks[uid], middle.sinks[uid]) is None, uid
-        assert difference(done.last.sinks[uid], last.sinks[uid]) is None, uid
-        assert last.sinks[uid] or uid == "out"
-    if "new" in last.sinks:
-        assert difference(done.before["new"], first.sinks["new"]) is None
-        assert first.sinks["new"]
-    assert contents(done.middle.state) == contents(middle.state)
-    assert contents(middle.state)
-    assert done.middle.handed == middle.handed
-
-
 STOPS = ({("events-1", 0): (0, 20)}, {("events-1", 0): (0, 38)})
+LIVE = Way(WayMode.STREAMING, epochs=(3, 7))
+ACCIDENTS = replace(LIVE, restart_every=2, fail_every=3, points=1)
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_rounds_of_reading_change_nothing(name: str) -> None:
-    schedule = Schedule(batch_sizes=(3, 7))
-    new = plan_of(PROGRAMS[name])
-    done = upgrade(plan_of(base), new, FIRST, SECOND, schedule, stops=STOPS)
-    first, middle, last = from_the_beginning(new, FIRST, SECOND, schedule, STOPS)
+def require_same(done: Upgraded, wanted: tuple[Segment, Segment, Segment]) -> None:
+    """Require the results, the state and the positions of a program that had always been there."""
+    begun, middle, last = wanted
     for uid in last.sinks:
         assert difference(done.middle.sinks[uid], middle.sinks[uid]) is None, uid
         assert difference(done.last.sinks[uid], last.sinks[uid]) is None, uid
     if "new" in last.sinks:
-        assert difference(done.before["new"], first.sinks["new"]) is None
-        assert first.sinks["new"]
+        assert difference(done.before["new"], begun.sinks["new"]) is None
+        assert last.sinks["new"]
     assert contents(done.middle.state) == contents(middle.state)
     assert contents(middle.state)
     assert done.middle.handed == middle.handed
+
+
+@pytest.mark.parametrize(
+    ("way", "stops"),
+    [(LIVE, ()), (replace(LIVE, backend="lmdb"), ()), (ACCIDENTS, STOPS)],
+    ids=["hashmap", "lmdb", "rounds"],
+)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_changed_program_goes_on_as_if_it_had_always_been_there(
+    name: str, way: Way, stops: tuple[Ranges, ...]
+) -> None:
+    schedule, new = way.schedule(), plan_of(PROGRAMS[name])
+    done = upgrade(plan_of(base), new, FIRST, SECOND, schedule, stops=stops)
+    wanted = from_the_beginning(new, FIRST, SECOND, schedule, stops)
+    require_same(done, wanted)
+    assert all(wanted[0].sinks.values())
 
 
 @pytest.mark.parametrize("stops", [(), STOPS], ids=["at once", "rounds"])
 @pytest.mark.parametrize("name", ["new behind state", "changed function", "new sessions"])
 def test_the_law_fails_if_the_positions_differ(name: str, stops: tuple[Ranges, ...]) -> None:
-    schedule = Schedule(batch_sizes=(3, 7))
+    schedule = LIVE.schedule()
     new = plan_of(PROGRAMS[name])
     done = upgrade(plan_of(base), new, FIRST, SECOND, schedule, read_less=2, stops=stops)
     _, middle, last = from_the_beginning(new, FIRST, SECOND, schedule, stops)
@@ -273,7 +278,7 @@ def test_the_law_fails_if_the_positions_differ(name: str, stops: tuple[Ranges, .
 
 
 def test_a_program_that_has_not_changed_reads_nothing() -> None:
-    done = upgrade(plan_of(base), plan_of(base), FIRST, SECOND, Schedule())
+    done = upgrade(plan_of(base), plan_of(base), FIRST, SECOND, LIVE.schedule())
     assert done.bootstrap.graph is None
     assert {each.change for _, each in done.bootstrap.evolution.parts} == {PartStatus.KEPT}
 
@@ -281,7 +286,7 @@ def test_a_program_that_has_not_changed_reads_nothing() -> None:
 def test_a_pipeline_of_new_sources_begins_by_itself() -> None:
     env = environment(STREAMING)
     alone(env)
-    _, savepoint = stand_at(plan_of(base), FIRST, Schedule())
+    _, savepoint = stand_at(plan_of(base), FIRST, LIVE.schedule())
     bootstrap = Bootstrap.of(env.plan(), savepoint, "v1")
     assert bootstrap.graph is None
     assert bootstrap.operators == {"of rules", "times of rules"}
@@ -331,19 +336,13 @@ def test_several_splits_have_the_watermark_of_a_live_run(
 ) -> None:
     """The first split is far behind the other one, or has no record yet."""
     monkeypatch.setattr(f"{__name__}.SPLITS", HALVES)
-    schedule = Schedule(batch_sizes=(3, 7))
+    schedule = LIVE.schedule()
     new = plan_of(build)
     stops = tuple({key: (0, min(at, first[key][1])) for key, (_, at) in s.items()} for s in stops)
     done = upgrade(plan_of(base), new, first, second, schedule, stops=stops)
-    begun, middle, last = from_the_beginning(new, first, second, schedule, stops)
-    for uid in last.sinks:
-        assert difference(done.middle.sinks[uid], middle.sinks[uid]) is None, uid
-        assert difference(done.last.sinks[uid], last.sinks[uid]) is None, uid
-    assert difference(done.before["new"], begun.sinks["new"]) is None
-    assert middle.sinks["new"] or first is NO_FIRST
-    assert last.sinks["new"]
-    assert contents(done.middle.state) == contents(middle.state)
-    assert done.middle.handed == middle.handed
+    wanted = from_the_beginning(new, first, second, schedule, stops)
+    require_same(done, wanted)
+    assert wanted[1].sinks["new"] or first is NO_FIRST
 
 
 FROM_NOW = {"execution.evolution.new-sinks": "now"}
@@ -382,7 +381,7 @@ def test_what_a_new_sink_that_begins_now_has_below_it_decides_whether_history_is
 def test_splits_of_which_some_have_ended_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(f"{__name__}.SPLITS", HALVES)
     at = {("events-1", 0): (0, 60), ("events-1", 1): (0, 25)}
-    _, savepoint = stand_at(plan_of(base), at, Schedule())
+    _, savepoint = stand_at(plan_of(base), at, LIVE.schedule())
     (refused,) = Bootstrap.of(plan_of(leaf), savepoint, "v1").refusals(savepoint)
     assert refused == "  source times: 1 of its 2 splits have ended, and it has watermarks"
 
@@ -393,7 +392,7 @@ def test_a_new_sink_has_the_same_name_in_the_program_and_in_what_reads_the_histo
         write(totals.map(str).uid("texts"), "quiet pages")
 
     new = plan_of(quiet)
-    _, savepoint = stand_at(plan_of(base), FIRST, Schedule())
+    _, savepoint = stand_at(plan_of(base), FIRST, LIVE.schedule())
     bootstrap = Bootstrap.of(new, savepoint, "v1")
     (sink,) = bootstrap.planned().sinks
     assert sink.uid == new.sinks[1].uid == "quiet%20pages"

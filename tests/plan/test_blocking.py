@@ -29,6 +29,7 @@ from penstock.plan.explain.render import render_text
 from penstock.program.run_settings import RunKind
 from penstock.testing import Schedule, difference, run_in_process
 from tests.runtime.jobs import BATCH, MIXED, STREAMING, by_time, environment, history_then_live
+from tests.testing.strategies import schedules
 
 ENDLESS = DataGeneratorSource(lambda i: ("a", i, 1))
 
@@ -141,15 +142,6 @@ def test_an_endless_input_cuts_nothing():
 
 records = st.lists(
     st.tuples(st.sampled_from("abcd"), st.integers(0, 50), st.integers(1, 9)), max_size=20
-)
-schedules = st.builds(
-    Schedule,
-    tasks=st.one_of(st.none(), st.integers(1, 4)),
-    batch_sizes=st.lists(st.integers(0, 9), min_size=1, max_size=3).filter(any).map(tuple),
-    frame_records=st.sampled_from([1, 3, 4096]),
-    restart_every=st.one_of(st.none(), st.integers(1, 3)),
-    workers=st.integers(1, 3),
-    fail_every=st.one_of(st.none(), st.integers(1, 3)),
 )
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -17,13 +18,13 @@ from penstock.connectors.files.written_files import rows_of_files
 from penstock.connectors.kafka.kafka_source import KafkaSource
 from penstock.connectors.postgres.postgres_source import PostgresSource
 from penstock.connectors.python.function_sink import DiscardingSink, FunctionSink
-from penstock.errors import ConfigError
+from penstock.errors import ConfigError, SinkError, SourceError
 from penstock.graph.endpoints import EpochNumber, Sink, SinkContext
 from penstock.graph.source import Source
 from penstock.plan.physical import PhysicalPlan
 from penstock.spark.driver.confirmations import logs_read
 from penstock.spark.sources.read_context import Pinned
-from tests.runtime.jobs import STREAMING, environment
+from tests.runtime.jobs import STREAMING, Splits, environment
 
 SCRATCH = Path("/no/scratch")
 OTHER = FunctionSink(print, is_object=False)
@@ -70,6 +71,45 @@ def test_discarded_sinks_keep_a_digest_in_the_form_of_their_files() -> None:
 
 def test_a_job_that_is_no_shadow_writes_to_its_own_targets() -> None:
     assert described("off", FileSink.csv("/data/out")) == ["csv files in /data/out"]
+
+
+@dataclass(frozen=True)
+class BesideSink(Sink):
+    kind: ClassVar[str] = "beside"
+    made: Callable[[], Any]
+
+    def create_writer(self, context: SinkContext) -> Any:
+        raise AssertionError(context)
+
+    create_committer = create_writer
+
+    def beside(self, directory: str) -> Any:
+        return self.made()
+
+
+@dataclass(frozen=True, slots=True)
+class BesideSource(Splits):
+    made: Callable[[], Any] = list
+
+    def beside(self) -> Any:
+        return self.made()
+
+
+@pytest.mark.parametrize(
+    ("made", "problem"),
+    [(lambda: 1 // 0, "division|ZeroDivisionError"), (lambda: "files", "it returned 'files'")],
+)
+def test_a_failure_of_beside_names_the_sink_or_source_and_its_line(
+    made: Callable[[], Any], problem: str
+) -> None:
+    with pytest.raises(SinkError, match=problem) as of_sink:
+        planned("files", BesideSink(made))
+    with pytest.raises(SourceError, match=problem) as of_source:
+        planned("files", DiscardingSink(), source=BesideSource((), made))
+    for error, name in ((of_sink.value, "sink 'beside'"), (of_source.value, "source 'in'")):
+        assert f"{name} failed on beside" in error.problem
+        assert error.origin is not None
+        assert error.origin.filename == __file__
 
 
 def test_a_shadow_needs_a_checkpoint_directory() -> None:

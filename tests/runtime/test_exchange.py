@@ -27,15 +27,7 @@ from tests.runtime.jobs import (
     history_then_live,
     job,
 )
-
-schedules = st.builds(
-    Schedule,
-    tasks=st.integers(1, 4),
-    batch_sizes=st.tuples(st.integers(1, 9)),
-    frame_records=st.sampled_from([1, 3, 100]),
-    restart_every=st.one_of(st.none(), st.integers(1, 3)),
-    workers=st.integers(1, 2),
-)
+from tests.testing.strategies import schedules
 
 
 class Journal(MapFunction):

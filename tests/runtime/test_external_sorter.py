@@ -33,7 +33,7 @@ from penstock.errors import (
 from penstock.metrics.values import CounterValue
 from penstock.runtime.spill.external_sort import RecordSorter
 from penstock.runtime.spill.spill_space import SpillCounts, SpillSpace
-from penstock.testing import OperatorHarness, Schedule, difference, run_in_process
+from penstock.testing import OperatorHarness, difference, run_in_process
 from tests.runtime.jobs import (
     BATCH,
     MIXED,
@@ -44,6 +44,7 @@ from tests.runtime.jobs import (
     environment,
     history_then_live,
 )
+from tests.testing.strategies import schedules
 
 keys = st.one_of(
     st.integers(-3, 3), st.sampled_from(["a", "b", None, (1, "x"), True, 1.0, 2.5]), st.text("ab")
@@ -206,15 +207,6 @@ class Sorted(OneInputStreamOperator):
 
 records = st.lists(
     st.tuples(st.sampled_from("abcdef"), st.integers(0, 50), st.integers(1, 9)), max_size=30
-)
-schedules = st.builds(
-    Schedule,
-    tasks=st.one_of(st.none(), st.integers(1, 4)),
-    batch_sizes=st.lists(st.integers(0, 9), min_size=1, max_size=3).filter(any).map(tuple),
-    frame_records=st.sampled_from([1, 3, 4096]),
-    restart_every=st.one_of(st.none(), st.integers(1, 3)),
-    workers=st.integers(1, 2),
-    fail_every=st.one_of(st.none(), st.integers(1, 3)),
 )
 SMALL = {"execution.sorted-inputs.memory": "20kb"}
 

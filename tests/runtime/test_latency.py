@@ -29,15 +29,13 @@ from penstock.program.run_settings import LatencyMarker, LatencyMarkerEvent, Ope
 from penstock.runtime.exchange.channel_writer import FrameSequence
 from penstock.runtime.exchange.local_channel import make_channel_writer
 from penstock.runtime.task.latency import LatencyTracker, SourceLatency, SourceMarker
-from penstock.testing import Schedule, run_in_process
+from penstock.testing import Schedule, WayMode, run_in_process
 from penstock.wire.frame import FrameKind, load_payload, read_header
 from tests.log_world import WorldLog
 from tests.runtime.jobs import BATCH, MIXED, STREAMING
-from tests.testing.programs import build, configuration
-from tests.testing.strategies import in_time
+from tests.testing.strategies import in_time, ways_of
 from tests.testing.strategies import programs as programs_with
-from tests.testing.test_law import MODES as LAW_MODES
-from tests.testing.test_law import schedules
+from tests.testing.test_law import checked
 
 INTERVAL = "metrics.latency.interval"
 TAG = OutputTag("aside")
@@ -157,22 +155,15 @@ def test_batch_runs_and_interval_0_send_none(settings_):
     assert latencies(linear(settings_)) == {}
 
 
-@pytest.mark.parametrize(("mode", "backlog"), LAW_MODES)
+@pytest.mark.parametrize("mode", WayMode)
 @settings(max_examples=40)
-@given(
-    program=programs_with(max_sinks=2),
-    found=in_time,
-    cut=st.integers(0, 40),
-    schedule=schedules,
-    parallelism=st.integers(1, 3),
-)
-def test_markers_change_no_answer_and_are_no_records(
-    *, mode, backlog, program, found, cut, schedule, parallelism
-):
+@given(program=programs_with(max_sinks=2), found=in_time, data=st.data())
+def test_markers_change_no_answer_and_are_no_records(mode, program, found, data):
+    way = data.draw(ways_of(mode))
+    made, inputs = checked(program, found)
+
     def run(interval):
-        options = configuration(mode, parallelism, backlog=backlog)
-        options.set(INTERVAL, interval)
-        results = run_in_process(build(program, found, cut, options), schedule)
+        results = made.with_settings({INTERVAL: interval}).results(inputs, way)
         counted = {
             name: value.result
             for name, value in results.report.metrics.items()

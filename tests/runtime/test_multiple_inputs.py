@@ -44,6 +44,7 @@ from tests.runtime.jobs import (
     environment,
     history_then_live,
 )
+from tests.testing.strategies import schedules
 
 INPUTS = 3
 SIDE = OutputTag("side")
@@ -91,15 +92,6 @@ class Totals(MultipleInputStreamOperator):
 
 records = st.lists(
     st.tuples(st.sampled_from("abcdef"), st.integers(0, 50), st.integers(1, 9)), max_size=15
-)
-schedules = st.builds(
-    Schedule,
-    tasks=st.one_of(st.none(), st.integers(1, 4)),
-    batch_sizes=st.lists(st.integers(0, 9), min_size=1, max_size=3).filter(any).map(tuple),
-    frame_records=st.sampled_from([1, 3, 4096]),
-    restart_every=st.one_of(st.none(), st.integers(1, 3)),
-    workers=st.integers(1, 2),
-    fail_every=st.one_of(st.none(), st.integers(1, 3)),
 )
 
 

@@ -24,9 +24,10 @@ from penstock.datastream.window import (
     SlidingEventTimeWindows,
     TumblingEventTimeWindows,
 )
-from penstock.testing import OperatorHarness, Schedule, difference, run_in_process
+from penstock.testing import OperatorHarness, difference, run_in_process
 from tests.runtime.jobs import MODE_IDS, MODES, by_time, environment, history_then_live
 from tests.runtime.pair_oracle import close_pairs, co_groups, joined
+from tests.testing.strategies import schedules
 
 ms = Time.milliseconds
 
@@ -46,19 +47,6 @@ shapes = st.one_of(
     st.tuples(st.just("session"), st.sampled_from([1, 4, 10])),
     st.tuples(st.just("whole"), st.booleans()),
 )
-
-schedules = st.builds(
-    Schedule,
-    tasks=st.one_of(st.none(), st.integers(1, 3)),
-    batch_sizes=st.lists(st.integers(0, 9), min_size=1, max_size=3).filter(any).map(tuple),
-    frame_records=st.sampled_from([1, 3, 4096]),
-    restart_every=st.one_of(st.none(), st.integers(1, 3)),
-    workers=st.integers(1, 2),
-    fail_every=st.one_of(st.none(), st.integers(1, 3)),
-    compact_bytes=st.sampled_from([1, 1 << 20]),
-    backend=st.sampled_from(BACKENDS),
-)
-
 
 memory = st.sampled_from(["1 b", "500 b", "128 mb"])
 """For the records of a key group, in a batch run; what needs more is spilled."""

@@ -15,6 +15,7 @@ from penstock.datastream import (
 )
 from penstock.testing import OperatorHarness, Schedule, run_in_process
 from tests.runtime.jobs import BATCH, STREAMING, by_time, environment, history_then_live
+from tests.testing.strategies import schedules
 
 
 class Says(OneInputStreamOperator):
@@ -91,14 +92,6 @@ KEYED = {
 
 found = st.lists(st.booleans(), min_size=1, max_size=20).map(
     lambda flags: [(n % 3, n, flag) for n, flag in enumerate(flags)]
-)
-schedules = st.builds(
-    Schedule,
-    batch_sizes=st.lists(st.integers(1, 9), min_size=1, max_size=3).map(tuple),
-    frame_records=st.sampled_from([1, 3, 4096]),
-    restart_every=st.one_of(st.none(), st.integers(1, 3)),
-    workers=st.integers(1, 2),
-    fail_every=st.one_of(st.none(), st.integers(1, 3)),
 )
 
 

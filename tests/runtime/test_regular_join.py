@@ -30,6 +30,7 @@ from penstock.testing import OperatorHarness, Schedule, run_in_process
 from penstock.types import RowKind
 from tests.runtime.changelogs import changelogs, changes, join, materialised, rows_of
 from tests.runtime.jobs import BATCH, MIXED, MODE_IDS, MODES, STREAMING, by_time, environment
+from tests.testing.strategies import schedules
 
 DELETE = RowKind.DELETE
 BACKENDS = ["hashmap", "lmdb"]
@@ -37,18 +38,6 @@ KINDS = st.sampled_from([each for each in JoinKind if not each.is_existence])
 
 ROWS = Types.ROW_NAMED(["id", "text"], [Types.LONG(), Types.STRING()])
 TYPES = {"pickled": None, "rows": ROWS}
-
-schedules = st.builds(
-    Schedule,
-    tasks=st.one_of(st.none(), st.integers(1, 4)),
-    batch_sizes=st.lists(st.integers(0, 9), min_size=1, max_size=4).filter(any).map(tuple),
-    frame_records=st.sampled_from([1, 3, 4096]),
-    restart_every=st.one_of(st.none(), st.integers(1, 4)),
-    workers=st.integers(1, 3),
-    fail_every=st.one_of(st.none(), st.integers(1, 3)),
-    compact_bytes=st.sampled_from([1, 300, 1 << 20]),
-    backend=st.sampled_from(BACKENDS),
-)
 
 
 def first(record):

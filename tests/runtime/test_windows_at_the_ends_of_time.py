@@ -32,6 +32,7 @@ from penstock.runtime.operators.windows.general import stored_window
 from penstock.testing import Schedule, difference, run_in_process
 from tests.runtime.jobs import MAX, MIN, MODE_IDS, MODES, by_time, environment, history_then_live
 from tests.runtime.window_harness import WindowHarness
+from tests.testing.strategies import schedules
 
 ms = Time.milliseconds
 LATE = OutputTag("late")
@@ -119,13 +120,6 @@ FOLDS = {
     "process": lambda cut: cut.process(Numbers()),
     "aggregate": lambda cut: cut.aggregate(Listed(), OfOne()),
 }
-
-schedules = st.builds(
-    Schedule,
-    batch_sizes=st.tuples(st.integers(1, 12)),
-    restart_every=st.one_of(st.none(), st.integers(1, 3)),
-    backend=st.sampled_from(["hashmap", "lmdb"]),
-)
 
 
 @pytest.mark.parametrize("mode", MODES, ids=MODE_IDS)

@@ -30,6 +30,7 @@ from penstock.runtime.operators.windows.general import stored_window
 from penstock.testing import Schedule, difference, run_in_process
 from tests.runtime.jobs import MODE_IDS, MODES, by_time, environment, history_then_live
 from tests.runtime.window_oracle import LateOracle, contents, summary
+from tests.testing.strategies import schedules
 
 ms = Time.milliseconds
 
@@ -48,16 +49,6 @@ shapes = st.one_of(
         st.integers(-1, 1),
     ),
     st.tuples(st.just("session"), st.sampled_from([1, 4, 10])),
-)
-
-schedules = st.builds(
-    Schedule,
-    batch_sizes=st.lists(st.integers(0, 12), min_size=1, max_size=3).filter(any).map(tuple),
-    restart_every=st.one_of(st.none(), st.integers(1, 3)),
-    workers=st.integers(1, 2),
-    fail_every=st.one_of(st.none(), st.integers(1, 3)),
-    compact_bytes=st.sampled_from([1, 1 << 20]),
-    backend=st.sampled_from(["hashmap", "hashmap", "lmdb"]),
 )
 
 

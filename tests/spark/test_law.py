@@ -22,22 +22,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
+from penstock.common import Configuration
 from penstock.connectors.python import collect_sink
 from penstock.connectors.python.collect_sink import CollectSink
-from penstock.datastream import RuntimeExecutionMode
-from penstock.datastream.connectors import FileSource
-from penstock.testing import difference, last_per_key
-from tests.testing.programs import (
-    UPDATING,
-    Program,
-    build,
-    configuration,
-    expected,
-)
+from penstock.datastream.connectors import FileSource, HybridSource, Source
+from penstock.testing import Way, WayMode
+from tests.runtime.jobs import Splits
+from tests.testing.laws import ALL_RESULTS, require_answer
+from tests.testing.programs import RULES, Program, build, expected
 from tests.testing.strategies import in_time, records
 from tests.testing.strategies import programs as programs_with
-
-BATCH, STREAMING = RuntimeExecutionMode.BATCH, RuntimeExecutionMode.STREAMING
 
 COLUMNS = ("key", "time", "value", "number")
 
@@ -71,41 +65,24 @@ def collecting(sinks: tuple[str, ...]) -> Iterator[dict[str, list[Any]]]:
             collect_sink.unregister(name)
 
 
-RUNS = {
-    "program": programs,
-    "found": st.one_of(records, in_time),
-    "cut": st.integers(0, 40),
-    "splits": st.integers(1, 2),
-    "parallelism": st.integers(1, 2),
-    "chaining": st.booleans(),
-    "frame_records": st.sampled_from([1, 5, 4096]),
-    "is_in_files": st.booleans(),
-}
-
-
-@pytest.mark.parametrize(
-    ("mode", "backlog"),
-    [(BATCH, False), (STREAMING, False), (STREAMING, True)],
-    ids=["batch", "streaming", "mixed"],
-)
+@pytest.mark.parametrize("mode", WayMode)
 @settings(max_examples=4)
-@given(batch_records=st.sampled_from([10, 1000]), **RUNS)
+@given(
+    program=programs,
+    found=st.one_of(records, in_time),
+    cut=st.integers(0, 40),
+    splits=st.integers(1, 2),
+    parallelism=st.integers(1, 2),
+    chaining=st.booleans(),
+    frame_records=st.sampled_from([1, 5, 4096]),
+    batch_records=st.sampled_from([10, 1000]),
+    is_in_files=st.booleans(),
+)
 def test_answer_is_that_of_the_replay(
     *,
     session: SparkSession,
-    mode: RuntimeExecutionMode,
-    backlog: bool,
+    mode: WayMode,
     tmp_path_factory: pytest.TempPathFactory,
-    **run: Any,
-) -> None:
-    check(tmp_path_factory, mode, backlog=backlog, **run)
-
-
-def check(
-    directories: pytest.TempPathFactory,
-    mode: RuntimeExecutionMode,
-    *,
-    backlog: bool,
     program: Program,
     found: list[Any],
     cut: int,
@@ -116,18 +93,27 @@ def check(
     batch_records: int,
     is_in_files: bool,
 ) -> None:
-    options = configuration(mode, parallelism, backlog=backlog, chaining=chaining)
+    way = Way(mode, parallelism=parallelism, chaining=chaining, on_spark=True)
+    options = Configuration.from_dict(way.settings())
     options.set("execution.frame.max-records", frame_records)
     options.set("execution.live.max-records-per-batch", batch_records)
     if "alarms" in program.sinks or not in_order(found):
         splits = 1  # records of one key, or the disorder, are only in order within a split
-    files_of = partial(in_files, directories.mktemp("input")) if is_in_files else None
-    env = build(program, found, cut, options, splits, CollectSink, files_of)
+    directory = tmp_path_factory.mktemp("input")
+
+    def part(of: list[Any]) -> Source:
+        if is_in_files:
+            return in_files(directory, of)
+        return Splits(tuple(tuple(of[number::splits]) for number in range(splits)))
+
+    def source(of: list[Any]) -> Source:
+        return HybridSource.builder(part(of[:cut])).add_source(part(of[cut:])).build()
+
+    env = build(
+        program, found, options, source=source, sink_named=CollectSink, has_rows=is_in_files
+    )
     with collecting(program.sinks) as collected:
         env.execute()
         wanted = expected(program, found)
         for sink in program.sinks:
-            answer = collected[sink]
-            if sink in UPDATING:
-                answer = last_per_key(answer, lambda record: record[0])
-            assert difference(answer, wanted[sink]) is None, sink
+            require_answer(RULES.get(sink, ALL_RESULTS), way, collected[sink], wanted[sink])

@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import math
 import random
-from collections import Counter
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
 from penstock.common import Row, RowKind, Types
+from penstock.testing import Way
+from penstock.testing.law.comparison import Received
+from penstock.testing.law.rules import SinkAnswer, SinkRule
 from penstock.testing.law.sql_script import connection
+
+_LEFT = SinkRule(SinkAnswer.NET_CHANGES)
 
 TABLES = {
     "t": (
@@ -62,12 +66,9 @@ class ChangingTable:
 
 def materialized(rows: Any) -> list[tuple[Any, ...]]:
     """Return the rows that a changelog leaves; a removal of what is not there is a failure."""
-    left: Counter[tuple[Any, ...]] = Counter()
-    for row in rows:
-        sign = 1 if row.get_row_kind() in {RowKind.INSERT, RowKind.UPDATE_AFTER} else -1
-        left[tuple(map(comparable, row))] += sign
-    assert all(count >= 0 for count in left.values()), left
-    return list(left.elements())
+    left = Received(Way(), list(rows), _LEFT).answer
+    assert all(isinstance(row, Row) for row in left), left
+    return [tuple(map(comparable, row)) for row in left]
 
 
 def comparable(value: Any) -> Any:

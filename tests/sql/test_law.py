@@ -9,91 +9,36 @@ from __future__ import annotations
 import os
 import random
 import time
+from dataclasses import replace
 
 import pytest
 
-from penstock.common import Configuration, WatermarkStrategy
-from penstock.datastream import StreamExecutionEnvironment
-from penstock.datastream.connectors import CollectionSource, HybridSource
-from penstock.graph.endpoints import Source
-from penstock.relation.tree import Changelog
-from penstock.sql.streams import StreamTable
-from penstock.testing import Schedule, collect
-from tests.sql.generated import (
-    TABLES,
-    QueryMaker,
-    changing_table,
-    duckdb_answer,
-    for_penstock,
-    materialized,
-)
-
-MODES = {
-    "batch": ("BATCH", Schedule()),
-    "streaming": ("STREAMING", Schedule(batch_sizes=(1, 3))),
-    "restart": ("STREAMING", Schedule(batch_sizes=(4,), restart_every=2)),
-    "mixed": ("MIXED", Schedule(batch_sizes=(2,))),
-    "hand-over": ("MIXED", Schedule(batch_sizes=(3,))),
-}
-HISTORY_AS_BATCH = {"execution.checkpointing.interval-during-backlog": "0"}
+from penstock.common import WatermarkStrategy
+from tests.sql.generated import TABLES, QueryMaker, changing_table, duckdb_answer, for_penstock
+from tests.sql.ways import FORMS, WAYS, GivenTable, final_rows
 
 
-def answer(query, tables, mode, *, settings=None, written_for=None):
+def answer(query, tables, way, written_for=None):
     """Return the final table of a query."""
-    runtime, schedule = MODES[mode]
-    options = {
-        "execution.runtime-mode": "STREAMING" if runtime == "MIXED" else runtime,
-        "parallelism.default": 2,
-        **(HISTORY_AS_BATCH if mode == "hand-over" else {}),
-        **(settings or {}),
-    }
-    env = StreamExecutionEnvironment.get_execution_environment(Configuration.from_dict(options))
-    given = {}
-    for table in tables:
-        changes, kind = list(table.changes), table.type_info
-        if runtime == "MIXED":
-            half = len(changes) // 2
-            past, live = (
-                CollectionSource.of(part, kind) for part in (changes[:half], changes[half:])
-            )
-            source: Source = HybridSource.builder(past).add_source(live).build()
-        else:
-            source = CollectionSource.of(changes, kind)
-        stream = env.from_source(source, WatermarkStrategy.no_watermarks(), table.name)
-        is_changing = any(row.get_row_kind().value for row in changes)
-        mode_of = Changelog.RETRACT if is_changing else Changelog.INSERT_ONLY
-        given[table.name] = StreamTable(stream, mode_of)
-    configuration = env.get_configuration()
-    if written_for is not None:
-        configuration.set_string("execution.runtime-mode", written_for)
-    stream = env.sql(for_penstock(query), given)
-    configuration.set_string("execution.runtime-mode", options["execution.runtime-mode"])
-    return materialized(collect(stream, schedule))
+    no_time = WatermarkStrategy.no_watermarks()
+    given = {table.name: GivenTable(table.type_info, table.changes, no_time) for table in tables}
+    return final_rows(for_penstock(query), given, way, written_for)
 
 
-SETTINGS: tuple[dict[str, str], ...] = (
-    {},
-    {"table.exec.enable-coded-rowdata": "true"},
-    {"state.backend.type": "lmdb"},
-    {"table.exec.enable-coded-rowdata": "true", "state.backend.type": "lmdb"},
-)
-
-
-def check(seed, modes):
+def check(seed, names):
     rng = random.Random(seed)  # noqa: S311 - examples, not secrets
     tables = [changing_table(rng, name, is_changing=rng.random() < 0.7) for name in TABLES]
     query = QueryMaker(rng).query()
     used = [table for table in tables if f" {table.name} AS" in query]
     wanted = sorted(duckdb_answer(query, tables), key=repr)
-    for mode in modes:
-        settings = SETTINGS[seed % len(SETTINGS)]
-        found = sorted(answer(query, used, mode, settings=settings), key=repr)
-        assert found == wanted, (seed, mode, settings, query)
+    for name in names:
+        way = replace(WAYS[name], **FORMS[seed // 4 % len(FORMS)])
+        assert sorted(answer(query, used, way), key=repr) == wanted, (seed, way, query)
 
 
 @pytest.mark.parametrize("seed", range(40))
 def test_final_tables_are_equal(seed):
-    check(seed, ("batch", tuple(MODES)[1 + seed % 4]))
+    check(seed, ("batch", tuple(WAYS)[1 + seed % 4]))
 
 
 @pytest.mark.parametrize("seed", [each for each in range(40) if each % 5 == 0])
@@ -105,7 +50,7 @@ def test_operators_of_batch_mode_are_right_in_every_mode(seed):
     used = [table for table in tables if f" {table.name} AS" in query]
     wanted = sorted(duckdb_answer(query, tables), key=repr)
     for mode in ("batch", "hand-over", "restart"):
-        found = sorted(answer(query, used, mode, written_for="BATCH"), key=repr)
+        found = sorted(answer(query, used, WAYS[mode], "BATCH"), key=repr)
         assert found == wanted, (seed, mode, query)
 
 
@@ -114,4 +59,4 @@ def test_final_tables_of_new_queries_are_equal():
     rng = random.Random(os.environ.get("PENSTOCK_FUZZ_SEED", "0"))  # noqa: S311
     end = time.monotonic() + 60
     while time.monotonic() < end:
-        check(rng.randrange(1 << 32), tuple(MODES))
+        check(rng.randrange(1 << 32), tuple(WAYS))

@@ -8,8 +8,9 @@ from penstock.common import Row, RowKind
 from penstock.errors import SqlError
 from penstock.sql.queries import relation_of
 from tests.sql.generated import TABLES, ChangingTable, duckdb_answer
-from tests.sql.test_law import MODES, answer
+from tests.sql.test_law import answer
 from tests.sql.test_parts import CATALOGUE
+from tests.sql.ways import WAYS
 
 
 def changes_of(name, *rows):
@@ -103,8 +104,8 @@ def test_a_query_has_the_rows_of_duckdb_in_every_mode(query) -> None:
     of_duckdb = query.replace("ORDER BY x ", "ORDER BY x NULLS FIRST ")
     for given in (CHANGING, NEVER):
         wanted = sorted(duckdb_answer(of_duckdb, given), key=repr)
-        for mode in MODES:
-            assert sorted(answer(query, given, mode), key=repr) == wanted, mode
+        for way in WAYS.values():
+            assert sorted(answer(query, given, way), key=repr) == wanted, way
 
 
 @pytest.mark.parametrize(

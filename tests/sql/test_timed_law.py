@@ -9,63 +9,42 @@ from __future__ import annotations
 import os
 import random
 import time
+from dataclasses import replace
 
 import pytest
 
-from penstock.common import Configuration, Duration, WatermarkStrategy
-from penstock.datastream import StreamExecutionEnvironment
-from penstock.datastream.connectors import CollectionSource, HybridSource
+from penstock.common import Duration, WatermarkStrategy
 from penstock.expressions.python.times import millis_of
-from penstock.graph.endpoints import Source
-from penstock.sql.streams import StreamTable
-from penstock.testing import collect
 from tests.sql.generated import materialized
 from tests.sql.harness import query_harness
-from tests.sql.test_law import MODES, SETTINGS
 from tests.sql.timed import BOUND_SECONDS, KIND, TimedMaker, duckdb_answer, events, on_time
+from tests.sql.ways import FORMS, WAYS, GivenTable, final_rows
 
 STRATEGY = WatermarkStrategy.for_bounded_out_of_orderness(
     Duration.of_seconds(BOUND_SECONDS)
 ).with_timestamp_assigner(lambda row, _: millis_of(row.ts))
 
 
-def answer(query, arrived, mode, settings):
-    runtime, schedule = MODES[mode]
-    options = {
-        "execution.runtime-mode": "STREAMING" if runtime == "MIXED" else runtime,
-        "parallelism.default": 2,
-        **settings,
+def answer(query, arrived, way):
+    given = {
+        name: GivenTable(KIND, [each.row for each in arrived if each.table == name], STRATEGY, "ts")
+        for name in ("e", "f")
     }
-    env = StreamExecutionEnvironment.get_execution_environment(Configuration.from_dict(options))
-    given = {}
-    for name in ("e", "f"):
-        rows = [each.row for each in arrived if each.table == name]
-        if runtime == "MIXED":
-            half = len(rows) // 2
-            past, live = (CollectionSource.of(part, KIND) for part in (rows[:half], rows[half:]))
-            source: Source = HybridSource.builder(past).add_source(live).build()
-        else:
-            source = CollectionSource.of(rows, KIND)
-        given[name] = StreamTable(env.from_source(source, STRATEGY, name), time="ts")
-    return materialized(collect(env.sql(query.for_penstock(), given), schedule))
+    return final_rows(query.for_penstock(), given, way)
 
 
-def check(seed, modes, draw=TimedMaker.timed):
+def check(seed, names, draw=TimedMaker.timed):
     rng = random.Random(seed)  # noqa: S311 - examples, not secrets
     arrived = events(rng, is_late=False)
     query = draw(TimedMaker(rng))
     # No table may have late rows when the other one is behind: then its watermark is, too.
     wanted = sorted(duckdb_answer(query, [on_time(each) for each in arrived]), key=repr)
-    settings = SETTINGS[seed % len(SETTINGS)]
-    for mode in modes:
-        all_settings = [settings]
-        if mode == "mixed":  # history is read as a stream, and as a batch that hands over
-            all_settings.append(
-                {**settings, "execution.checkpointing.interval-during-backlog": "0"}
-            )
-        for each in all_settings:
-            found = sorted(answer(query, arrived, mode, each), key=repr)
-            assert found == wanted, (seed, mode, each, query.for_penstock())
+    # History is read as a stream, and as a batch that hands over.
+    behind = ("hand-over",) if "mixed" in names else ()
+    for name in dict.fromkeys((*names, *behind)):
+        way = replace(WAYS[name], **FORMS[seed % len(FORMS)])
+        found = sorted(answer(query, arrived, way), key=repr)
+        assert found == wanted, (seed, way, query.for_penstock())
 
 
 def check_late(seed, draw=TimedMaker.timed):
@@ -93,7 +72,7 @@ def check_late(seed, draw=TimedMaker.timed):
 
 @pytest.mark.parametrize("seed", range(18))
 def test_windows_and_interval_joins_are_equal(seed):
-    check(seed, ("batch", tuple(MODES)[1 + seed % 3]))
+    check(seed, ("batch", tuple(WAYS)[1 + seed % 3]))
 
 
 def test_late_rows_are_in_no_window_that_is_over():
@@ -102,14 +81,14 @@ def test_late_rows_are_in_no_window_that_is_over():
 
 @pytest.mark.parametrize("seed", range(6))
 def test_sessions_are_equal_with_exact_gaps_and_late_rows(seed):
-    check(seed, ("batch", tuple(MODES)[1 + seed % 3]), TimedMaker.session)
+    check(seed, ("batch", tuple(WAYS)[1 + seed % 3]), TimedMaker.session)
     check_late(seed, TimedMaker.session)
 
 
 def test_windows_of_joined_rows_are_equal():
     """Rows of an interval join come behind the watermark of its inputs: none of them may be late in a window."""
     for seed in range(8):
-        check(seed, ("batch", tuple(MODES)[1 + seed % 3]), TimedMaker.windows_of_joins)
+        check(seed, ("batch", tuple(WAYS)[1 + seed % 3]), TimedMaker.windows_of_joins)
         check_late(seed, TimedMaker.windows_of_join)
 
 
@@ -118,9 +97,9 @@ def test_new_queries_of_event_time_are_equal():
     rng = random.Random(os.environ.get("PENSTOCK_FUZZ_SEED", "0"))  # noqa: S311
     end = time.monotonic() + 60
     while time.monotonic() < end:
-        check(rng.randrange(1 << 32), tuple(MODES))
+        check(rng.randrange(1 << 32), tuple(WAYS))
         check_late(rng.randrange(1 << 32))
-        check(rng.randrange(1 << 32), tuple(MODES), TimedMaker.windows_of_joins)
+        check(rng.randrange(1 << 32), tuple(WAYS), TimedMaker.windows_of_joins)
         check_late(rng.randrange(1 << 32), TimedMaker.windows_of_join)
-        check(rng.randrange(1 << 32), tuple(MODES), TimedMaker.session)
+        check(rng.randrange(1 << 32), tuple(WAYS), TimedMaker.session)
         check_late(rng.randrange(1 << 32), TimedMaker.session)

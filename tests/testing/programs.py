@@ -20,24 +20,26 @@ from penstock.common import Configuration, Duration, Time, Types
 from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream import (
     AggregateFunction,
+    DataStream,
     FilterFunction,
     FlatMapFunction,
     KeyedProcessFunction,
     MapFunction,
     ProcessWindowFunction,
-    RuntimeExecutionMode,
     StreamExecutionEnvironment,
     ValueStateDescriptor,
     WatermarkStrategy,
 )
-from penstock.datastream.connectors import HybridSource, Sink, Source
+from penstock.datastream.connectors import Sink, Source
 from penstock.datastream.window import (
     EndOfStreamWindows,
     EventTimeSessionWindows,
     SlidingEventTimeWindows,
     TumblingEventTimeWindows,
 )
+from penstock.testing.law.samples import Sample
 from tests.runtime.jobs import Splits
+from tests.testing.laws import LAST_OF_KEY, sample_of
 
 WINDOW = 10
 SLIDE = 4
@@ -298,20 +300,8 @@ TIMED = {
 }  # fmt: skip
 """Sinks that look at timestamps."""
 
-UPDATING = {"sum", "min", "max_by", "reduce", "sum_then_max"}
-"""Sinks that receive rolling results: only the last one per key is the answer."""
-
-
-def configuration(
-    mode: RuntimeExecutionMode, parallelism: int, *, backlog: bool, chaining: bool = True
-) -> Configuration:
-    made = Configuration()
-    made.set("execution.runtime-mode", mode.name)
-    made.set("parallelism.default", parallelism)
-    made.set("pipeline.operator-chaining.enabled", chaining)
-    if backlog:
-        made.set("execution.checkpointing.interval-during-backlog", "0")
-    return made
+RULES = dict.fromkeys(("sum", "min", "max_by", "reduce", "sum_then_max"), LAST_OF_KEY)
+"""Rules of the sinks that receive rolling results."""
 
 
 def reads_columns(program: Program) -> bool:
@@ -328,32 +318,32 @@ def disorder(records: list[Any]) -> int:
     return worst
 
 
+def in_one_split(records: list[Any]) -> Source:
+    return Splits((tuple(records),))
+
+
 def build(
     program: Program,
     records: list[Any],
-    cut: int,
-    settings: Configuration,
-    splits: int = 1,
-    sink_named: Callable[[str], Sink] = lambda _: DiscardingSink(),
-    files_of: Callable[[list[Any]], Source] | None = None,
+    settings: Configuration | None = None,
     *,
+    source: Callable[[list[Any]], Source] = in_one_split,
+    sink_named: Callable[[str], Sink] = lambda _: DiscardingSink(),
+    has_rows: bool = False,
     env: StreamExecutionEnvironment | None = None,
     prefix: str = "",
-    has_history: bool = True,
 ) -> StreamExecutionEnvironment:
-    """Return the program over history `records[:cut]` and then the rest, live.
+    """Return the program.
 
     Args:
         program: What to build.
         records: What it reads.
-        cut: Number of records that are history.
         settings: Of the job.
-        splits: Splits of each source.
+        source: Makes the source of some records.
         sink_named: Name to sink.
-        files_of: Writes records to files and returns their source; None keeps them in memory.
+        has_rows: Whether sources give rows, of which the program makes tuples.
         env: Where to build it; None makes an environment.
         prefix: Of the names of sources and sinks.
-        has_history: Whether the first records are a part of their own, and so backlog.
     """
     env = env or StreamExecutionEnvironment.get_execution_environment(settings)
     strategy = WatermarkStrategy.no_watermarks()
@@ -363,30 +353,33 @@ def build(
         ).with_timestamp_assigner(lambda record, _: record[1])
     declared = RECORD if program.form is Form.TYPED else None
 
-    def part(of):
-        if files_of is not None:
-            return files_of(of)
-        return Splits(tuple(tuple(of[number::splits]) for number in range(splits)))
+    def read(of: list[Any], name: str) -> DataStream:
+        return env.from_source(source(of), strategy, f"{prefix}{name}", type_info=declared)
 
-    def source(of):
-        if not has_history:
-            return part(of)
-        return HybridSource.builder(part(of[:cut])).add_source(part(of[cut:])).build()
-
-    stream = env.from_source(source(records), strategy, f"{prefix}numbers", type_info=declared)
-    if files_of is not None and not reads_columns(program):
+    stream = read(records, NUMBERS)
+    if has_rows and not reads_columns(program):
         stream = stream.map(tuple)
     for step in program.steps:
         if step == "union":
-            other = env.from_source(
-                source(records[::2]), strategy, f"{prefix}other numbers", type_info=declared
-            )
-            stream = stream.union(other if files_of is None else other.map(tuple))
+            other = read(records[::2], OTHER_NUMBERS)
+            stream = stream.union(other.map(tuple) if has_rows else other)
         else:
             stream = STEPS[step](stream, program.form)
     for sink in program.sinks:
         SINKS[sink](stream).sink_to(sink_named(sink)).name(f"{prefix}{sink}")
     return env
+
+
+NUMBERS, OTHER_NUMBERS = "numbers", "other numbers"
+"""Names of the sources."""
+
+
+def samples(records: list[Any], splits: int = 1, prefix: str = "") -> dict[str, Sample]:
+    """Return name of a source to its sample."""
+    return {
+        f"{prefix}{NUMBERS}": sample_of(records, splits),
+        f"{prefix}{OTHER_NUMBERS}": sample_of(records[::2], splits),
+    }
 
 
 def expected(program: Program, records: list[Any]) -> dict[str, list[Any]]:

@@ -8,18 +8,23 @@ wait for one, split numbers that mean another split, state or statuses lost with
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from penstock.common import Configuration
 from penstock.connectors.python.function_sink import DiscardingSink
-from penstock.datastream import OneInputStreamOperator, WatermarkStrategy
+from penstock.datastream import (
+    OneInputStreamOperator,
+    StreamExecutionEnvironment,
+    WatermarkStrategy,
+)
 from penstock.datastream.connectors import HybridSource
-from penstock.testing import Schedule, difference, last_per_key, run_in_process
+from penstock.testing import Schedule, Way, WayMode, run_in_process
 from tests.log_world import WorldLog
 from tests.runtime.jobs import (
-    BATCH,
     MIXED,
     STREAMING,
     Splits,
@@ -27,9 +32,9 @@ from tests.runtime.jobs import (
     environment,
     history_then_live,
 )
-from tests.testing.programs import SINKS, UPDATING
-from tests.testing.strategies import in_time
-from tests.testing.test_law import schedules
+from tests.testing.laws import ALL_RESULTS, require_answer
+from tests.testing.programs import RULES, SINKS
+from tests.testing.strategies import in_time, ways_of
 
 
 def hybrid(records, cuts, splits):
@@ -50,8 +55,9 @@ def hybrid(records, cuts, splits):
 sources = st.tuples(in_time, st.lists(st.integers(0, 30), max_size=2), st.integers(1, 2))
 
 
-def build(mode, given_sources, sink, parallelism):
-    env = environment(mode, parallelism)
+def build(way, given_sources, sink):
+    configuration = Configuration.from_dict(way.settings())
+    env = StreamExecutionEnvironment.get_execution_environment(configuration)
     strategy = by_time(100)  # more than any disorder, so that no record is late
     streams = [
         env.from_source(hybrid(*each), strategy, f"source {number}")
@@ -61,25 +67,16 @@ def build(mode, given_sources, sink, parallelism):
     return env
 
 
-def answer(sink, found):
-    return last_per_key(found, lambda record: record[0]) if sink in UPDATING else found
-
-
 @pytest.mark.parametrize("sink", sorted({*SINKS} - {"alarms", "total_at_end"}))
 @settings(max_examples=12)
-@given(
-    given_sources=st.lists(sources, min_size=2, max_size=3),
-    schedule=schedules,
-    parallelism=st.integers(1, 3),
-)
-def test_history_beside_live_input_gives_the_answer_of_a_batch(
-    sink, given_sources, schedule, parallelism
-):
-    wanted = answer(sink, run_in_process(build(BATCH, given_sources, sink, 1)).of("out"))
-    for mode in (STREAMING, MIXED):
-        plan = build(mode, given_sources, sink, parallelism).plan()
-        found = answer(sink, run_in_process(plan, schedule).of("out"))
-        assert difference(found, wanted) is None
+@given(given_sources=st.lists(sources, min_size=2, max_size=3), way=ways_of(WayMode.MIXED))
+def test_history_beside_live_input_gives_the_answer_of_a_batch(sink, given_sources, way):
+    def results(way):
+        return run_in_process(build(way, given_sources, sink), way.schedule()).of("out")
+
+    rule, wanted = RULES.get(sink, ALL_RESULTS), results(Way())
+    for mode in (WayMode.STREAMING, WayMode.MIXED):
+        require_answer(rule, replace(way, mode=mode), results(replace(way, mode=mode)), wanted)
 
 
 ARRIVING = [("live", n, n) for n in range(6)]
@@ -108,29 +105,29 @@ def test_a_live_record_does_not_wait_for_history(mode):
     assert [counts[0] for counts in results.commits][:6] == [2, 4, 6, 8, 10, 12]
 
 
-class Hears(OneInputStreamOperator):
-    """Emits each record with the last status that it was told."""
+class WithStatus(OneInputStreamOperator):
+    """Emits each record with the last status before it."""
 
-    said = None
+    is_backlog = None
 
     def process_record_attributes(self, record_attributes):
-        self.said = record_attributes.is_backlog()
+        self.is_backlog = record_attributes.is_backlog()
         super().process_record_attributes(record_attributes)
 
     def process_element(self, value, ctx):
-        self.output.collect((value[0], self.said))
+        self.output.collect((value[0], self.is_backlog))
 
 
 @settings(max_examples=30)
-@given(schedule=schedules, parallelism=st.integers(1, 3))
-def test_an_operator_is_told_when_history_ends(schedule, parallelism):
-    env, (first, other) = meeting(STREAMING, parallelism=parallelism)
+@given(way=ways_of(WayMode.STREAMING))
+def test_an_operator_gets_the_end_of_history(way):
+    env, (first, other) = meeting(STREAMING, parallelism=way.parallelism)
     for name, stream in (("first", first), ("both", first.union(other))):
-        told = stream.key_by(lambda r: r[0]).transform(name, None, Hears())
-        told.key_by(lambda r: r[0]).transform(f"behind {name}", None, Hears()).sink_to(
+        keyed = stream.key_by(lambda r: r[0]).transform(name, None, WithStatus())
+        keyed.key_by(lambda r: r[0]).transform(f"behind {name}", None, WithStatus()).sink_to(
             DiscardingSink()
         ).name(name)
-    results = run_in_process(env, schedule)
+    results = run_in_process(env, way.schedule())
     assert {*results.of("first")} == {("history", True), ("later", False)}
     assert {*results.of("both")} >= {("history", True), ("later", False)}
 

@@ -9,7 +9,7 @@ from itertools import count, islice
 
 import pytest
 
-from penstock.common import Configuration, Row, SimpleStringSchema, Types
+from penstock.common import Row, SimpleStringSchema, Types
 from penstock.datastream import (
     KeyedProcessFunction,
     MapFunction,
@@ -133,7 +133,7 @@ def test_programs_of_the_law_are_not_accused(seed):
     times = sorted(rng.sample(range(-300, 600), 40))
     records = [(rng.randrange(4), time, rng.randrange(20), n) for n, time in enumerate(times)]
     sinks = ("windows", "tumbling_total", "sliding_total", "session_contents", "sum", "count")
-    env = build(Program(("map", "fork"), sinks, form=Form.TYPED), records, 15, Configuration())
+    env = build(Program(("map", "fork"), sinks, form=Form.TYPED), records)
     assert check(env, ways=50, seed=seed).is_same
 
 
@@ -167,7 +167,7 @@ def test_a_failure_in_one_way_is_a_difference_and_in_every_way_an_error():
         check(env, ways=[Way(), Way()], inputs={"orders": [1]})
 
 
-def test_sums_of_floats_are_told_with_the_size_of_the_difference():
+def test_sums_of_floats_are_noted_with_the_size_of_the_difference():
     env = StreamExecutionEnvironment.get_execution_environment()
     floats = env.from_collection([]).name("floats")
     floats.key_by(by_name).reduce(lambda a, b: ("a", a[1] + b[1])).sink_to(DiscardingSink())

@@ -1,8 +1,7 @@
 """The law: where and when an operator is called never changes the answer.
 
-Differential tests compare modes, parallelism, micro-batches and accidents with each other and
-find state that is lost, doubled or misplaced. The oracle is plain Python without operators,
-frames or key groups; it finds what all modes get wrong together.
+Ways are compared with each other, which finds state that is lost, doubled or misplaced, and with a replay in plain Python without
+operators, frames or key groups, which finds what all ways get wrong together.
 """
 
 from __future__ import annotations
@@ -14,74 +13,30 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.datastream import RuntimeExecutionMode
-from penstock.testing import Schedule, difference, last_per_key, run_in_process
-from tests.testing.programs import (
-    SINKS,
-    STEPS,
-    UPDATING,
-    Program,
-    build,
-    configuration,
-    expected,
-)
-from tests.testing.strategies import in_time, records
-from tests.testing.strategies import programs as programs_with
+from penstock.testing import Way, WayMode
+from tests.testing.laws import inputs_of, program_of, replayed, require_same, run
+from tests.testing.programs import RULES, SINKS, STEPS, Program, build, expected, samples
+from tests.testing.strategies import in_time, programs, records, ways_of
 
-BATCH, STREAMING = RuntimeExecutionMode.BATCH, RuntimeExecutionMode.STREAMING
-MODES = [(BATCH, False), (STREAMING, False), (STREAMING, True)]
-
-programs = programs_with(max_sinks=3)
-
-schedules = st.builds(
-    Schedule,
-    tasks=st.one_of(st.none(), st.integers(1, 4)),
-    batch_sizes=st.lists(st.integers(0, 15), min_size=1, max_size=4).filter(any).map(tuple),
-    frame_records=st.sampled_from([1, 2, 5, 4096]),
-    restart_every=st.one_of(st.none(), st.integers(1, 4)),
-    workers=st.integers(1, 3),
-    fail_every=st.one_of(st.none(), st.integers(1, 3)),
-    compact_bytes=st.sampled_from([1, 300, 1 << 20]),
-    backend=st.sampled_from(["hashmap", "hashmap", "lmdb"]),
-)
+STREAMING, MIXED = WayMode.STREAMING, WayMode.MIXED
 
 
-def answers(program, results):
-    """Return the answer of each sink: of rolling results the last one per key."""
-    return {
-        sink: last_per_key(results.of(sink), lambda record: record[0])
-        if sink in UPDATING
-        else results.of(sink)
-        for sink in program.sinks
-    }
+def checked(program, found, splits=1):
+    """Return a program and its inputs."""
+    made = program_of(build(program, found), RULES)
+    return made, inputs_of(made, samples(found, splits))
 
 
-def check(program, found, cut, schedule, options):
-    env = build(program, found, cut, options)
-    results = run_in_process(env, schedule)
-    wanted = expected(program, found)
-    for sink, answer in answers(program, results).items():
-        assert difference(answer, wanted[sink]) is None, (
-            f"{sink}: {difference(answer, wanted[sink])}"
-        )
-    return results
+def require_replay(program, found, way, splits=1):
+    made, inputs = checked(program, found, splits)
+    require_same(made, replayed(made, expected(program, found)), run(made, inputs, way))
 
 
-@pytest.mark.parametrize(("mode", "backlog"), MODES)
+@pytest.mark.parametrize("mode", WayMode)
 @settings(max_examples=60)
-@given(
-    program=programs,
-    found=st.one_of(records, in_time),
-    cut=st.integers(0, 40),
-    schedule=schedules,
-    parallelism=st.integers(1, 3),
-    chaining=st.booleans(),
-)
-def test_answer_is_that_of_the_replay(
-    *, mode, backlog, program, found, cut, schedule, parallelism, chaining
-):
-    options = configuration(mode, parallelism, backlog=backlog, chaining=chaining)
-    check(program, found, cut, schedule, options)
+@given(program=programs(max_sinks=3), found=st.one_of(records, in_time), data=st.data())
+def test_answer_is_that_of_the_replay(mode, program, found, data):
+    require_replay(program, found, data.draw(ways_of(mode)))
 
 
 @pytest.mark.parametrize("sink", sorted(SINKS))
@@ -89,82 +44,60 @@ def test_answer_is_that_of_the_replay(
 @given(
     steps=st.lists(st.sampled_from(sorted(STEPS)), max_size=2).map(tuple),
     found=in_time,
-    cut=st.integers(0, 40),
-    schedule=schedules,
-    parallelism=st.integers(1, 3),
+    way=ways_of(MIXED),
 )
-def test_all_modes_give_one_answer(sink, steps, found, cut, schedule, parallelism):
+def test_all_modes_give_one_answer(sink, steps, found, way):
     program = Program(steps, (sink,))
     if sink == "alarms" and not program.keeps_order:
         program = Program((), (sink,))
-    got = [
-        answers(
-            program,
-            run_in_process(
-                build(program, found, cut, configuration(mode, parallelism, backlog=backlog)),
-                schedule,
-            ),
-        )[sink]
-        for mode, backlog in MODES
-    ]
-    assert difference(got[0], got[1]) is None
-    assert difference(got[1], got[2]) is None
+    made, inputs = checked(program, found)
+    require_same(made, *(run(made, inputs, replace(way, mode=mode)) for mode in WayMode))
 
 
-@pytest.mark.parametrize(("mode", "backlog"), MODES)
+@pytest.mark.parametrize("mode", WayMode)
 @settings(max_examples=25)
 @given(
-    program=programs.filter(lambda program: "alarms" not in program.sinks),
+    program=programs(max_sinks=3).filter(lambda program: "alarms" not in program.sinks),
     found=in_time,
-    cut=st.integers(0, 40),
-    schedule=schedules,
     splits=st.integers(2, 4),
+    data=st.data(),
 )
-def test_splits_read_side_by_side_do_not_matter(
-    *, mode, backlog, program, found, cut, schedule, splits
-):
+def test_splits_read_side_by_side_do_not_matter(mode, program, found, splits, data):
     # Each split is in order of time, the splits among each other are not.
-    env = build(program, found, cut, configuration(mode, 2, backlog=backlog), splits)
-    wanted = expected(program, found)
-    for sink, answer in answers(program, run_in_process(env, schedule)).items():
-        assert difference(answer, wanted[sink]) is None, sink
+    require_replay(program, found, data.draw(ways_of(mode)), splits)
 
 
-@given(found=records, cut=st.integers(0, 40), schedule=schedules)
-def test_rolling_results_are_one_per_record_but_in_batch_mode(found, cut, schedule):
-    program = Program((), ("sum",))
-    counts = {}
-    for mode, backlog in MODES:
-        env = build(program, found, cut, configuration(mode, 2, backlog=backlog))
-        counts[mode, backlog] = len(run_in_process(env, schedule).of("sum"))
-    assert counts[STREAMING, False] == counts[STREAMING, True] == len(found)
-    assert counts[BATCH, False] == len({record[0] for record in found})
+@given(found=records, way=ways_of(MIXED, parallelism=2))
+def test_rolling_results_are_one_per_record_but_in_batch_mode(found, way):
+    made, inputs = checked(Program((), ("sum",)), found)
+    batch, streaming, mixed = (
+        len(made.results(inputs, replace(way, mode=mode)).of("sum")) for mode in WayMode
+    )
+    assert streaming == mixed == len(found)
+    assert batch == len({record[0] for record in found})
 
 
-@given(found=records, cut=st.integers(0, 40), schedule=schedules)
-def test_every_record_is_counted_once(found, cut, schedule):
-    program = Program((), ("sum",))
-    for mode, backlog in MODES:
-        env = build(program, found, cut, configuration(mode, 2, backlog=backlog))
-        report = run_in_process(env, schedule).report
+@given(found=records, way=ways_of(MIXED, parallelism=2))
+def test_every_record_is_counted_once(found, way):
+    made, inputs = checked(Program((), ("sum",)), found)
+    for mode in WayMode:
+        report = made.results(inputs, replace(way, mode=mode)).report
         assert report.records_read == len(found)
         sums = [n for uid, n in report.operator_records.items() if uid.startswith("sum-")]
         assert sum(sums) == len(found)
 
 
-@pytest.mark.parametrize("backlog", [False, True])
+ACCIDENTS = ("restart_every", "fail_every", "points", "workers", "compact_bytes", "backend")
+
+
+@pytest.mark.parametrize("mode", [STREAMING, MIXED])
 @settings(max_examples=30)
-@given(
-    program=programs,
-    found=st.one_of(records, in_time),
-    cut=st.integers(0, 40),
-    sizes=st.lists(st.integers(0, 8), min_size=1, max_size=4).filter(any).map(tuple),
-    accidents=schedules,
-)
-def test_accidents_do_not_even_delay_a_result(backlog, program, found, cut, sizes, accidents):
-    def commits(schedule):
-        env = build(program, found, cut, configuration(STREAMING, 2, backlog=backlog))
-        results = run_in_process(env, schedule)
+@given(program=programs(max_sinks=3), found=st.one_of(records, in_time), data=st.data())
+def test_accidents_do_not_even_delay_a_result(mode, program, found, data):
+    made, inputs = checked(program, found)
+
+    def commits(way):
+        results = made.results(inputs, way)
         return [
             (number, sink, sorted(results.of(sink)[start:end]))
             for at, sink in enumerate(program.sinks)
@@ -173,6 +106,6 @@ def test_accidents_do_not_even_delay_a_result(backlog, program, found, cut, size
             )
         ]
 
-    disturbed = replace(accidents, batch_sizes=sizes)
-    quiet = Schedule(disturbed.tasks, sizes, disturbed.frame_records)
+    disturbed = data.draw(ways_of(mode, parallelism=2))
+    quiet = replace(disturbed, **{name: getattr(Way(), name) for name in ACCIDENTS})
     assert commits(disturbed) == commits(quiet)

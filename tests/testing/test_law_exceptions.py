@@ -13,6 +13,7 @@ from penstock.datastream import (
     MapFunction,
     StreamExecutionEnvironment,
     ValueStateDescriptor,
+    WatermarkStrategy,
 )
 from penstock.datastream.connectors import DiscardingSink
 from penstock.datastream.state import MapStateDescriptor
@@ -93,6 +94,32 @@ def first_of_two_sources(env):
     return late.union(early).key_by(by_name).map(First())
 
 
+def in_order(one, other):
+    """Add a number to those before it, so that their order shows."""
+    return (one[0], (one[1] * 31 + other[1]) % 10_007)
+
+
+def order_of_two_sources(env):
+    first, second = env.from_collection(EVENTS), env.from_collection([("a", -1), ("c", 2)])
+    return first.union(second).key_by(by_name).reduce(in_order)
+
+
+def order_of_two_timed_sources(env):
+    by_number = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(
+        lambda record, _: record[1]
+    )
+    streams = [
+        env.from_collection(records).assign_timestamps_and_watermarks(by_number)
+        for records in (EVENTS, [("b", 4), ("a", 5), ("a", 40)])
+    ]
+    return streams[0].union(streams[1]).key_by(by_name).reduce(in_order)
+
+
+def order_behind_rules(env):
+    ruled = latest_rule(env).map(lambda record: (record[0], record[1] + 100 * (record[2] or 0)))
+    return ruled.key_by(by_name).reduce(in_order)
+
+
 def joined(env, key=by_name):
     rules = env.from_collection([Row(*rule) for rule in RULES])
     events = env.from_collection([Row(*event) for event in EVENTS])
@@ -120,6 +147,9 @@ def verdict_of(build, inputs=None):
         (rules_beside_events(Above()), ARRIVAL),
         (latest_rule, ARRIVAL),
         (first_of_two_sources, ARRIVAL),
+        (order_of_two_sources, ARRIVAL),
+        (order_of_two_timed_sources, ARRIVAL),
+        (order_behind_rules, ARRIVAL),
         (lambda env: joined(env).map(shown), BETWEEN),
     ],
 )
@@ -131,6 +161,15 @@ def test_an_exception_of_the_law_is_named(build, page):
     assert text.startswith("same answer in 60 ways, but for exceptions of the law")
     assert f"see {page}" in text
     assert verdict.to_json()["dependences"][0]["page"] == page
+
+
+def test_an_aggregate_that_no_order_changes_depends_on_none():
+    def build(env):
+        first, second = env.from_collection(EVENTS), env.from_collection([("a", 1), ("c", 2)])
+        return first.union(second).key_by(by_name).sum(1)
+
+    verdict = verdict_of(build)
+    assert (verdict.is_same, verdict.dependences, verdict.notes) == (True, (), ())
 
 
 def test_the_order_of_splits_is_named():
@@ -148,6 +187,7 @@ def test_the_order_of_splits_is_named():
     [
         rules_beside_events(AboveCounted()),
         lambda env: latest_rule(env).map(lambda record: (*record, next(NUMBERS))),
+        lambda env: order_of_two_sources(env).map(lambda record: (*record, next(NUMBERS))),
         lambda env: joined(env).map(lambda row: (*shown(row), next(NUMBERS))),
         lambda env: joined(env, key=lambda _: "ab"[next(NUMBERS) % 2]).map(shown),
     ],

@@ -7,21 +7,18 @@ wrong order, results that go to the wrong sink.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.datastream import RuntimeExecutionMode, StreamExecutionEnvironment
+from penstock.datastream import StreamExecutionEnvironment
 from penstock.plan.explain.render import render_text
-from penstock.testing import difference, last_per_key, run_in_process
-from tests.testing.programs import UPDATING, Program, build, configuration
-from tests.testing.strategies import in_time, records
-from tests.testing.strategies import programs as programs_with
-from tests.testing.test_law import schedules
-
-STREAMING = RuntimeExecutionMode.STREAMING
+from penstock.testing import WayMode
+from tests.testing.laws import inputs_of, program_of, replayed, require_same, run
+from tests.testing.programs import RULES, Program, build, samples
+from tests.testing.strategies import in_time, programs, records, ways_of
 
 
 @dataclass(frozen=True)
@@ -30,36 +27,27 @@ class Part:
 
     program: Program
     found: list[tuple[int, int, int, int]]
-    cut: int
-    has_history: bool
 
-    def build(self, options, env=None, prefix=""):
-        return build(
-            self.program,
-            self.found,
-            self.cut,
-            options,
-            env=env,
-            prefix=prefix,
-            has_history=self.has_history,
-        )
-
-    def answers(self, results, prefix=""):
-        """Return the answer of each sink: of rolling results the last one per key."""
-        found = {sink: results.of(f"{prefix}{sink}") for sink in self.program.sinks}
-        return {
-            sink: last_per_key(of, lambda record: record[0]) if sink in UPDATING else of
-            for sink, of in found.items()
-        }
+    def alone(self):
+        """Return the program and its inputs."""
+        made = program_of(build(self.program, self.found), RULES)
+        return made, inputs_of(made, samples(self.found))
 
 
-parts = st.builds(
-    Part,
-    program=programs_with(max_sinks=2),
-    found=st.one_of(records, in_time),
-    cut=st.integers(0, 40),
-    has_history=st.booleans(),
-)
+parts = st.builds(Part, program=programs(max_sinks=2), found=st.one_of(records, in_time))
+
+
+def together(job):
+    """Return the job of all parts, and its inputs. Sources and sinks have the number of their part in their name."""
+    env = StreamExecutionEnvironment.get_execution_environment()
+    rules, given_records = {}, {}
+    for number, part in enumerate(job):
+        prefix = f"{number} "
+        build(part.program, part.found, env=env, prefix=prefix)
+        rules |= {f"{prefix}{sink}": rule for sink, rule in RULES.items()}
+        given_records |= samples(part.found, prefix=prefix)
+    made = program_of(env, rules)
+    return made, inputs_of(made, given_records)
 
 
 def shape(plan, pipeline):
@@ -80,29 +68,27 @@ def pipeline_named(plan, prefix):
     return found
 
 
-@pytest.mark.parametrize("backlog", [False, True], ids=["streaming", "mixed"])
+@pytest.mark.parametrize("mode", [WayMode.STREAMING, WayMode.MIXED])
 @settings(max_examples=25)
 @given(
     job=st.lists(parts, min_size=2, max_size=3),
-    schedule=schedules,
-    parallelism=st.integers(1, 3),
-    chaining=st.booleans(),
+    only_live=st.integers(0, 4),
+    data=st.data(),
 )
-def test_every_pipeline_gives_the_answer_that_it_gives_alone(
-    *, backlog, job, schedule, parallelism, chaining
-):
-    options = configuration(STREAMING, parallelism, backlog=backlog, chaining=chaining)
-    env = StreamExecutionEnvironment.get_execution_environment(options)
+def test_every_pipeline_gives_the_answer_that_it_gives_alone(mode, job, only_live, data):
+    way = data.draw(ways_of(mode, only_live=only_live))
+    made, inputs = together(job)
+    plan = made.plan(inputs, way)
+    results = made.results(inputs, way)
+    left = only_live
     for number, part in enumerate(job):
-        part.build(options, env, f"{number} ")
-    plan = env.plan()
-    results = run_in_process(env, schedule)
-    for number, part in enumerate(job):
-        alone = part.build(options)
-        wanted = part.answers(run_in_process(alone, schedule))
-        for sink, answer in part.answers(results, f"{number} ").items():
-            assert difference(answer, wanted[sink]) is None, sink
-        of_alone = alone.plan()
+        prefix = f"{number} "
+        program, own_inputs = part.alone()
+        own_way = replace(way, only_live=max(0, left))
+        left -= len(program.sources)
+        answers = {sink.name: results.of(f"{prefix}{sink.name}") for sink in program.sinks}
+        require_same(program, run(program, own_inputs, own_way), replayed(program, answers))
+        of_alone = program.plan(own_inputs, own_way)
         assert len(of_alone.pipelines) == 1
-        own = pipeline_named(plan, f"{number} ")
+        own = pipeline_named(plan, prefix)
         assert shape(plan, own) == shape(of_alone, 0), render_text(plan)

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.common import Row, Types, WatermarkStrategy
+from penstock.common import Row, Types
 from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream import (
     KeyedProcessFunction,
@@ -22,18 +22,16 @@ from penstock.datastream import (
     StreamExecutionEnvironment,
     ValueStateDescriptor,
 )
-from penstock.datastream.connectors import HybridSource
-from penstock.testing import difference, run_in_process
-from tests.runtime.jobs import Splits
-from tests.testing.programs import configuration
-from tests.testing.test_law import MODES, schedules
+from penstock.testing import WayMode
+from tests.testing.laws import inputs_of, program_of, replayed, require_same, run, sample_of
+from tests.testing.strategies import ways_of
 
 ITEM = Types.ROW_NAMED(["key", "word", "size"], [Types.INT(), Types.STRING(), Types.LONG()])
 TOTAL = Types.TUPLE([Types.LONG(), Types.BIG_DEC(), Types.MAP(Types.STRING(), Types.LONG())])
 
 
 class Remember(KeyedProcessFunction):
-    """Emits what it knows of a key: count and sizes of words, the newest per word, all sizes."""
+    """Emits the state of a key: count and sizes of words, the newest per word, all sizes."""
 
     def open(self, runtime_context):
         self.total = runtime_context.get_state(ValueStateDescriptor("total", TOTAL))
@@ -81,14 +79,9 @@ KEY_OF = {
 """Types of keys, the same keys by each: some are coded rows, and none may show."""
 
 
-def _build(records, cut, options, key_type):
-    env = StreamExecutionEnvironment.get_execution_environment(options)
-    history, live = (
-        Splits((tuple(Row(key=k, word=w, size=s) for k, w, s in part),))
-        for part in (records[:cut], records[cut:])
-    )
-    source = HybridSource.builder(history).add_source(live).build()
-    stream = env.from_source(source, WatermarkStrategy.no_watermarks(), "items", type_info=ITEM)
+def _build(key_type):
+    env = StreamExecutionEnvironment.get_execution_environment()
+    stream = env.from_collection([], ITEM).name("items")
     keyed = stream.key_by(KEY_OF[key_type], key_type=key_type)
     keyed.process(Remember()).sink_to(DiscardingSink()).name("known")
     return env
@@ -102,22 +95,18 @@ _RECORDS = st.lists(
 )
 
 
-@pytest.mark.parametrize(("mode", "backlog"), MODES)
+@pytest.mark.parametrize("mode", WayMode)
 @settings(max_examples=40, deadline=None)
 @given(
     records=_RECORDS,
-    cut=st.integers(0, 30),
-    schedule=schedules,
-    parallelism=st.integers(1, 3),
     coded=st.booleans(),
     compression=st.sampled_from(["none", "lz4", "zstd"]),
     key_type=st.sampled_from(list(KEY_OF)),
+    data=st.data(),
 )
-def test_the_form_of_state_never_shows(
-    *, mode, backlog, records, cut, schedule, parallelism, coded, compression, key_type
-):
-    options = configuration(mode, parallelism, backlog=backlog)
-    options.set("table.exec.enable-coded-rowdata", coded)
-    options.set("state.compression", compression)
-    found = run_in_process(_build(records, cut, options, key_type), schedule).of("known")
-    assert difference(found, _expected(records)) is None
+def test_the_form_of_state_never_shows(mode, records, coded, compression, key_type, data):
+    way = data.draw(ways_of(mode, coded=coded, compression=compression))
+    made = program_of(_build(key_type))
+    items = sample_of(Row(key=k, word=w, size=s) for k, w, s in records)
+    wanted = replayed(made, {"known": _expected(records)})
+    require_same(made, wanted, run(made, inputs_of(made, {"items": items}), way))

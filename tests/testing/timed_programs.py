@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from penstock.common import Configuration, Duration, Time, Types
-from penstock.connectors.python.collection import RecordedSource
+from penstock.common import Duration, Time, Types
+from penstock.connectors.python.collection import CollectionSource
 from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.datastream import (
     CoMapFunction,
@@ -24,7 +24,6 @@ from penstock.datastream import (
     ValueStateDescriptor,
     WatermarkStrategy,
 )
-from penstock.datastream.connectors import HybridSource
 from penstock.datastream.functions import ProcessWindowFunction
 from penstock.datastream.window import TumblingEventTimeWindows
 
@@ -143,28 +142,11 @@ def strategy_of(assigner: Any = None) -> WatermarkStrategy:
     return made.with_timestamp_assigner(assigner or (lambda record, _: record[1]))
 
 
-def source_of(records: list[Any], cut: int, *, stamped: bool) -> HybridSource:
-    """Return history `records[:cut]` and the rest, with timestamps of their own if `stamped`."""
-
-    def part(of: list[Any]) -> RecordedSource:
-        times = [record[1] for record in of] if stamped else None
-        return RecordedSource.of(of, times, Types.PICKLED_BYTE_ARRAY())
-
-    return HybridSource.builder(part(records[:cut])).add_source(part(records[cut:])).build()
-
-
-def build(
-    steps: tuple[str, ...],
-    records: list[Any],
-    cut: int,
-    settings: Configuration,
-    *,
-    stamped: bool,
-    strategy: WatermarkStrategy,
-) -> StreamExecutionEnvironment:
+def build(steps: tuple[str, ...], strategy: WatermarkStrategy) -> StreamExecutionEnvironment:
     """Return the program: the steps one after the other, then a sink."""
-    env = StreamExecutionEnvironment.get_execution_environment(settings)
-    stream = env.from_source(source_of(records, cut, stamped=stamped), strategy, "numbers")
+    env = StreamExecutionEnvironment.get_execution_environment()
+    source = CollectionSource.of([], Types.PICKLED_BYTE_ARRAY())
+    stream = env.from_source(source, strategy, "numbers")
     for step in steps:
         stream = ALL[step](stream)
     stream.sink_to(DiscardingSink()).name("out")

@@ -46,7 +46,7 @@ def level_outputs(
     run: RunPlan,
     programs: tuple[LevelProgram, ...],
     schedule: Schedule,
-    tell: Callable[[dict[str, int]], None] | None = None,
+    add_times: Callable[[dict[str, int]], None] | None = None,
     pieces: Sequence[Piece] | None = None,
     now_ms: Callable[[], int] = wall_clock_ms,
 ) -> Iterator[list[Row]]:
@@ -61,10 +61,10 @@ def level_outputs(
             hint="Return False from is_bounded if the source is unbounded, or end its splits.",
         )
     tasks = programs[0].settings.parallelism
-    rows = _level_zero(_shares(plan, run, list(pieces), tasks), shipped[0], schedule, tell)
+    rows = _level_zero(_shares(plan, run, list(pieces), tasks), shipped[0], schedule, add_times)
     yield rows
     for program, data in zip(programs[1:], shipped[1:], strict=True):
-        rows = _level(program, data, rows, schedule, tell, now_ms)
+        rows = _level(program, data, rows, schedule, add_times, now_ms)
         yield rows
 
 
@@ -72,13 +72,13 @@ def _level_zero(
     shares: list[list[Piece]],
     program: bytes,
     schedule: Schedule,
-    tell: Callable[[dict[str, int]], None] | None,
+    add_times: Callable[[dict[str, int]], None] | None,
 ) -> list[Row]:
     rows: list[Row] = []
     for task, share in enumerate(shares):
 
         def attempt(steps: Steps, task: int = task, share: list[Piece] = share) -> list[Row]:
-            level = LevelZero(user_code.load(program), task, TaskClock(WAIT, tell))
+            level = LevelZero(user_code.load(program), task, TaskClock(WAIT, add_times))
             try:
                 for piece in steps.through(share):
                     piece.feed(level, schedule.frame_records)
@@ -120,7 +120,7 @@ def _level(
     data: bytes,
     rows: list[Row],
     schedule: Schedule,
-    tell: Callable[[dict[str, int]], None] | None,
+    add_times: Callable[[dict[str, int]], None] | None,
     now_ms: Callable[[], int],
 ) -> list[Row]:
     settings = program.settings
@@ -136,7 +136,7 @@ def _level(
     for task, own in enumerate(arriving):
 
         def attempt(steps: Steps, task: int = task, own: list[Row] = own) -> list[Row]:
-            clock = TaskClock(WAIT, tell)
+            clock = TaskClock(WAIT, add_times)
             level = BatchLevel(user_code.load(data), task, clock=clock, now_ms=now_ms)
             written = steps.through(level.run(steps.through(sorted(own))))
             return list(chain.from_iterable(written))

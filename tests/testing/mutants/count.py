@@ -34,7 +34,7 @@ WAYS = 60
 RECORDS = 200
 SECONDS = 60.0
 RESULT = Path(__file__).with_name("result.json")
-PAGE = Path(__file__).parents[3] / "docs" / "check.md"
+PAGE = Path(__file__).parents[3] / "docs" / "causes.md"
 
 
 @dataclass(frozen=True, slots=True)

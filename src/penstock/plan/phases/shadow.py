@@ -11,15 +11,20 @@ read by one job only, so the source gets a slot of its own.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 from penstock.connectors.files.digest_sink import DigestSink
 from penstock.connectors.files.file_sink import FileSink
-from penstock.graph.endpoints import Sink
+from penstock.errors import SinkError, SourceError
+from penstock.graph.endpoints import Sink, Source
 from penstock.graph.logical import LogicalGraph, Node
 from penstock.plan.phases.pipelines import sink_uid
 from penstock.plan.physical import PhysicalPlan, Redirection
 from penstock.program.operators import SINK
+from penstock.user_failure import failing_as, short
 
 OUTPUTS = "outputs"
 """The directory of the output of a shadow, below its checkpoint directory."""
@@ -40,17 +45,34 @@ def redirect_sinks(plan: PhysicalPlan) -> PhysicalPlan:
 
 def _beside(node: Node, directory: str, redirection: Redirection) -> Node:
     if node.source is not None:
-        return replace(node, source=node.source.beside())
+        source = node.source.beside
+        return replace(node, source=_made(node, f"source {node.name!r}", Source, source))
     if node.sink is None:
         return node
-    return replace(node, sink=_redirected(node.sink, directory, redirection))
+    return replace(node, sink=_redirected(node, node.sink, directory, redirection))
 
 
-def _redirected(sink: Sink, directory: str, redirection: Redirection) -> Sink:
-    beside = sink.beside(directory)
+def _redirected(node: Node, sink: Sink, directory: str, redirection: Redirection) -> Sink:
+    beside = partial(sink.beside, directory)
+    own = _made(node, f"sink {node.name!r}", Sink | None, beside)
     if redirection.keeps_records:
-        return beside or FileSink.json(directory)
-    if beside is sink:
+        return own or FileSink.json(directory)
+    if own is sink:
         return sink
-    files = beside if isinstance(beside, FileSink) else FileSink.json(directory)
+    files = own if isinstance(own, FileSink) else FileSink.json(directory)
     return DigestSink(directory, files.format)
+
+
+def _made(node: Node, owner: str, kind: Any, beside: Callable[[], Any]) -> Any:
+    """Return what `beside` of a source or sink returns, which may be code of the user."""
+    failed = f"{owner} failed on beside"
+    error = SourceError if kind is Source else SinkError
+    with failing_as(error, failed, node.origin, hint="Correct beside()."):
+        found = beside()
+    if not isinstance(found, kind):
+        raise error(
+            f"{failed}: it returned {short(found)}",
+            hint="Return an object of the same kind, as the default does.",
+            origin=node.origin,
+        )
+    return found

@@ -159,6 +159,7 @@ class BatchLevel:
         if self._backlog is not None:
             self._statuses += keyed.statuses()
         if spilled is not None:
+            spilled.take(keyed)  # accumulators that were taken back behind the last buffered frame
             yield from self._process_spilled(spilled, route)
             return
         for operator in keyed.operators():

@@ -22,9 +22,9 @@ from penstock.testing.law.verdict import (
     FAILURE,
     Dependence,
     Disagreement,
-    Heard,
     LawVerdict,
     Trial,
+    WayRun,
     differences,
     parting_sinks,
 )
@@ -125,17 +125,17 @@ def judge(
     more: Sequence[Way] = (),
 ) -> LawVerdict:
     """Run a program in many ways over samples and return the verdict; `more` follow when the time is over, too."""
-    court = _Court(program, samples, seed)
+    comparison = _Comparison(program, samples, seed)
     deadline = Deadline(float("inf") if seconds is None else seconds)
     trials = _trials(program, samples.inputs, ways, seed)
-    in_time = takewhile(lambda _: not (deadline.is_over and court.ways > 1), trials)
+    in_time = takewhile(lambda _: not (deadline.is_over and comparison.ways > 1), trials)
     with _rare_collections():
         for inputs, way in chain(in_time, ((samples.inputs, way) for way in more)):
-            parted = court.hear(inputs, way)
-            progress(court.ways)
+            parted = comparison.add(inputs, way)
+            progress(comparison.ways)
             if parted is not None:
-                return court.verdict(parted)
-    return court.verdict(None)
+                return comparison.verdict(parted)
+    return comparison.verdict(None)
 
 
 @contextmanager
@@ -201,19 +201,19 @@ class _Parted:
     """Two ways that part on an input."""
 
     inputs: Inputs
-    one: Heard
-    other: Heard
+    one: WayRun
+    other: WayRun
 
 
-class _Court:
-    """Hears ways and compares each with the first one, and with the first live one."""
+class _Comparison:
+    """Runs ways and compares each with the first one, and with the first live one."""
 
     def __init__(self, program: CheckedProgram, samples: Samples, seed: int) -> None:
         self.ways = 0
         self._program = program
         self._samples = samples
         self._seed = seed
-        self._heard: dict[int, list[Heard]] = {}
+        self._runs: dict[int, list[WayRun]] = {}
         self._inputs: dict[int, Inputs] = {}
         self._rounding: float | None = None
         self._refusal: PenstockError | None = None
@@ -225,7 +225,7 @@ class _Court:
             if sink.rule.because is not None:
                 self._notes[f"sink {sink.name!r} is not compared: {sink.rule.because}"] = None
 
-    def hear(self, inputs: Inputs, way: Way) -> _Parted | None:
+    def add(self, inputs: Inputs, way: Way) -> _Parted | None:
         """Run a way, and return it with an earlier one if they part."""
         outcome = self._program.run(inputs, way)
         if outcome.is_refused:
@@ -237,17 +237,17 @@ class _Court:
         if outcome.note is not None:
             self._notes[outcome.note] = None
         self._inputs[id(inputs)] = inputs
-        latest = Heard(way, outcome)
-        heard = self._heard.setdefault(id(inputs), [])
-        for known in heard:
+        latest = WayRun(way, outcome)
+        runs = self._runs.setdefault(id(inputs), [])
+        for known in runs:
             sinks = parting_sinks(self._program, known, latest)
             if not sinks:
                 self._note_differences(known, latest)
             elif not self._is_explained(self._trial(known.way, way, inputs), sinks):
                 return _Parted(inputs, known, latest)
         is_batch = way.mode is WayMode.BATCH
-        if not any((known.way.mode is WayMode.BATCH) is is_batch for known in heard):
-            heard.append(latest)
+        if not any((known.way.mode is WayMode.BATCH) is is_batch for known in runs):
+            runs.append(latest)
         return None
 
     def _trial(self, first: Way, second: Way, inputs: Inputs) -> Trial:
@@ -262,7 +262,7 @@ class _Court:
                 self._dependences[Dependence(name, exception.cause, exception.page)] = None
         return bool(found)
 
-    def _note_differences(self, one: Heard, other: Heard) -> None:
+    def _note_differences(self, one: WayRun, other: WayRun) -> None:
         """Note what the semantics explain."""
         if one.outcome.failure is not None:
             return
@@ -299,10 +299,10 @@ class _Court:
 
     def _require_an_answer(self) -> None:
         """Raise the error of a program that fails in every way, or cannot be planned in any."""
-        if not self._heard and self._refusal is not None:
+        if not self._runs and self._refusal is not None:
             raise self._refusal
-        for heard in self._heard.get(id(self._samples.inputs), ()):
-            failure = heard.outcome.failure
+        for run in self._runs.get(id(self._samples.inputs), ()):
+            failure = run.outcome.failure
             if failure is None:
                 continue
             if not self._samples.made:
@@ -320,7 +320,7 @@ class _Court:
 
         def part(first: Way, second: Way, inputs: Inputs) -> bool:
             trial = self._trial(first, second, inputs)
-            return what in parting_sinks(self._program, *trial.hear()) and not _explanation(trial)
+            return what in parting_sinks(self._program, *trial.run()) and not _explanation(trial)
 
         # A try on Spark takes many seconds, one in this process a millisecond.
         here = parted.one.way.in_process(), parted.other.way.in_process()
@@ -328,7 +328,7 @@ class _Court:
             return self._disagreement(parted, what)
         deadline = Deadline(SHRINKING_SECONDS)
         first, second, inputs = shrink(*here, parted.inputs, part, deadline)
-        one, other = self._trial(first, second, inputs).hear()
+        one, other = self._trial(first, second, inputs).run()
         if what not in parting_sinks(self._program, one, other):
             # A program that gives another answer each time.
             inputs, one, other = parted.inputs, parted.one, parted.other
@@ -353,7 +353,7 @@ class _Court:
     def _with_operator(self, made: Disagreement, sink: int, inputs: Inputs) -> Disagreement:
         """Return the disagreement with the first operator whose results differ."""
         tapped = self._program.tapped(self._program.operators_above(sink))
-        parting = parting_sinks(tapped, *Trial(tapped, inputs, made.first, made.second).hear())
+        parting = parting_sinks(tapped, *Trial(tapped, inputs, made.first, made.second).run())
         if not parting or parting[0] == FAILURE:
             return made
         tap = tapped.sinks[parting[0]]

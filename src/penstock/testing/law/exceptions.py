@@ -138,7 +138,7 @@ def is_undeclared(type_info: TypeInformation) -> bool:
 
 def _agree(trials: tuple[Trial, ...]) -> bool:
     for trial in trials:
-        one, other = trial.hear()
+        one, other = trial.run()
         is_refused = one.outcome.is_refused or other.outcome.is_refused
         if is_refused or parting_sinks(trial.program, one, other):
             return False
@@ -191,28 +191,32 @@ def _in_one_split(graph: LogicalGraph, node: Node, sample: Sample) -> Sample:
 
 
 def _in_turn(trial: Trial) -> tuple[Trial, ...]:
-    """Return trials in which each source has one split, and sources are read one after the other, in both orders."""
+    """Return trials in which each source has one split, and sources are read one after the other, in both orders.
+
+    A batch run orders its inputs itself, and only its results are final. So for final results each source is alone.
+    """
     (merged,) = _with_records(_in_one_split)(trial) or (trial,)
-    if sum(map(bool, merged.inputs.values())) < 2:  # noqa: PLR2004 - two sources have an order
+    sources = [source for source, sample in merged.inputs.items() if sample]
+    if len(sources) < 2:  # noqa: PLR2004 - two sources have an order
         return () if merged is trial else (merged,)
-    is_final = any(sink.rule.answer is SinkAnswer.FINAL for sink in trial.program.sinks)
+    are_final = any(sink.rule.answer is SinkAnswer.FINAL for sink in trial.program.sinks)
+    if are_final and WayMode.BATCH in (trial.first.mode, trial.second.mode):
+        return tuple(
+            replace(merged, inputs=dict.fromkeys(merged.inputs, ()) | {key: merged.inputs[key]})
+            for key in sources
+        )
     return tuple(
         replace(
             merged,
-            first=_taking_turns(trial.first, turns, is_final),
-            second=_taking_turns(trial.second, turns, is_final),
+            first=_taking_turns(trial.first, turns),
+            second=_taking_turns(trial.second, turns),
         )
         for turns in (1, -1)
     )
 
 
-def _taking_turns(way: Way, turns: int, is_final: bool) -> Way:  # noqa: FBT001
-    """Return a way that reads sources in turn.
-
-    A batch run orders inputs itself, so history is the first source alone. Final results are those of a batch run.
-    """
-    if way.mode is WayMode.BATCH and is_final:
-        return way
+def _taking_turns(way: Way, turns: int) -> Way:
+    """Return a way that reads sources in turn; of a batch run, history is the first source alone."""
     if way.mode is WayMode.BATCH:
         return replace(way, mode=WayMode.MIXED, cut=1.0, turns=turns)
     return replace(way, turns=turns)

@@ -21,6 +21,7 @@ from penstock.testing.law.on_spark import run_on_spark
 from penstock.testing.law.rules import SinkRule, rule_of
 from penstock.testing.law.samples import Inputs, with_samples
 from penstock.testing.law.ways import Way
+from penstock.testing.results import Results
 
 _LAYER = "check"
 _MOST_PLANS = 64
@@ -55,19 +56,26 @@ class WayOutcome:
 class CheckedProgram:
     """A program whose sources read samples, and whose sinks only collect."""
 
-    def __init__(self, graph: LogicalGraph, configuration: Configuration) -> None:
-        """Find the rules of the sinks."""
+    def __init__(
+        self,
+        graph: LogicalGraph,
+        configuration: Configuration,
+        rules: Mapping[str, SinkRule] | None = None,
+    ) -> None:
+        """Find the rules of the sinks; some names of sinks may have one that is given."""
         self.graph = graph
         self._configuration = configuration
+        self._rules = rules or {}
         self._plans: dict[tuple[object, ...], tuple[Inputs, PhysicalPlan]] = {}
         self.sinks = tuple(
-            CheckedSink(node.name, rule_of(graph, node), node.origin)
+            CheckedSink(node.name, self._rules.get(node.name) or rule_of(graph, node), node.origin)
             for node in graph.of_kind(SINK)
         )
 
     def with_settings(self, settings: Mapping[str, str]) -> CheckedProgram:
         """Return the program with settings that override its own."""
-        return CheckedProgram(self.graph, self._configuration.layered("cli", settings))
+        configuration = self._configuration.layered("cli", settings)
+        return CheckedProgram(self.graph, configuration, self._rules)
 
     @property
     def sources(self) -> tuple[Node, ...]:
@@ -77,21 +85,28 @@ class CheckedProgram:
     def run(self, inputs: Inputs, way: Way) -> WayOutcome:
         """Run the program over samples."""
         try:
-            plan = self._plan(inputs, way)
+            self.plan(inputs, way)
         except (ConfigError, GraphError) as error:
             return WayOutcome(failure=error, is_refused=True)
         if way.on_spark:
             return self._on_spark(inputs, way)
         try:
-            with without_effects():
-                results = run_in_process(
-                    plan, way.schedule(), parameters=job_parameters(self._configuration)
-                )
+            results = self.results(inputs, way)
         except EffectError:
             raise
         except PenstockError as error:
             return WayOutcome(failure=error)
         return WayOutcome(self._received(way, results.records))
+
+    def results(self, inputs: Inputs, way: Way) -> Results:
+        """Run the program over samples in this process.
+
+        Raises:
+            PenstockError: The run failed, or calls outside.
+        """
+        parameters = job_parameters(self._configuration)
+        with without_effects():
+            return run_in_process(self.plan(inputs, way), way.schedule(), parameters=parameters)
 
     def _on_spark(self, inputs: Inputs, way: Way) -> WayOutcome:
         settings = self._configuration.layered(_LAYER, way.settings())
@@ -110,10 +125,11 @@ class CheckedProgram:
         found = zip(self.sinks, records, strict=True)
         return tuple(Received(way, of, sink.rule) for sink, of in found)
 
-    def _plan(self, inputs: Inputs, way: Way) -> PhysicalPlan:
+    def plan(self, inputs: Inputs, way: Way) -> PhysicalPlan:
         """Return the plan of a way, which it has in common with ways of other micro-batches and failures."""
         settings = way.settings()
-        place = (id(inputs), way.cut, way.order, way.turns, way.columns, *settings.values())
+        cuts = (way.cut, way.only_live, way.order, way.turns)
+        place = (id(inputs), *cuts, way.columns, *settings.items())
         known = self._plans.get(place)
         # The stored inputs are compared, because an id may be that of inputs that are gone.
         if known is not None and known[0] is inputs:

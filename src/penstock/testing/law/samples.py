@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from penstock.graph.endpoints import Source, SplitSource
 from penstock.graph.hybrid import HybridSource
-from penstock.graph.logical import LogicalGraph
+from penstock.graph.logical import LogicalGraph, Node
 from penstock.program.operators import SOURCE
 from penstock.testing.law.ways import Way, WayMode
 from penstock.types import RowTypeInfo, TypeInformation
@@ -142,19 +142,14 @@ def with_samples(graph: LogicalGraph, inputs: Inputs, way: Way) -> LogicalGraph:
     keys = [node.id for node in graph.of_kind(SOURCE)]
     # Sources in turn keep their order if only the first one has history.
     behind = set(keys[1:] if way.turns > 0 else keys[:-1]) if way.turns else set()
-    is_mixed = way.mode is WayMode.MIXED
+    cuts = dict.fromkeys(keys, way.cut)
+    if way.mode is WayMode.MIXED:
+        cuts |= dict.fromkeys(keys[: way.only_live], None) | dict.fromkeys(behind, 0.0)
+
+    def changed(node: Node) -> Node:
+        own = replace(way, cut=cuts[node.id])
+        return replace(node, source=source_of(inputs[node.id], node.type_info, own))
+
     return LogicalGraph(
-        tuple(
-            replace(
-                node,
-                source=source_of(
-                    inputs[node.id],
-                    node.type_info,
-                    replace(way, cut=0.0) if is_mixed and node.id in behind else way,
-                ),
-            )
-            if node.kind == SOURCE
-            else node
-            for node in graph.nodes
-        )
+        tuple(changed(node) if node.kind == SOURCE else node for node in graph.nodes)
     )

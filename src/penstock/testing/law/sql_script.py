@@ -211,8 +211,8 @@ class _SqlProgram(CheckedProgram):
         tables: tuple[str, ...],
         queries: tuple[ComparedQuery, ...],
     ) -> None:
-        super().__init__(graph, configuration)
-        self.sinks = tuple(replace(sink, rule=_FINAL) for sink in self.sinks)
+        rules = {node.name: _FINAL for node in graph.of_kind(SINK)}
+        super().__init__(graph, configuration, rules)
         self._tables = tables
         self._queries = queries
 

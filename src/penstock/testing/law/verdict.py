@@ -214,7 +214,7 @@ FAILURE = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class WayRun:
     """A way that has run, with its outcome."""
 
     way: Way
@@ -230,19 +230,19 @@ class Trial:
     first: Way
     second: Way
 
-    def hear(self) -> tuple[Heard, Heard]:
+    def run(self) -> tuple[WayRun, WayRun]:
         """Run both ways."""
         one, other = (self.program.run(self.inputs, way) for way in (self.first, self.second))
-        return Heard(self.first, one), Heard(self.second, other)
+        return WayRun(self.first, one), WayRun(self.second, other)
 
 
-def differences(program: CheckedProgram, one: Heard, other: Heard) -> Iterator[Difference | None]:
+def differences(program: CheckedProgram, one: WayRun, other: WayRun) -> Iterator[Difference | None]:
     """Yield the difference at each sink; None where the answers are the same."""
     for at, sink in enumerate(program.sinks):
         yield compare(sink.rule, one.outcome.received[at], other.outcome.received[at])
 
 
-def parting_sinks(program: CheckedProgram, one: Heard, other: Heard) -> list[int]:
+def parting_sinks(program: CheckedProgram, one: WayRun, other: WayRun) -> list[int]:
     """Return the indexes of the sinks whose answers break the law; `FAILURE` if one way fails."""
     if one.outcome.is_refused or other.outcome.is_refused:
         return []

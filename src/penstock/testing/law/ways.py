@@ -6,19 +6,31 @@ import random
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from enum import Enum
+from itertools import chain
 from typing import Any
 
+from penstock.config.option import ConfigOption
 from penstock.config.options import (
     AUTO_UIDS,
+    ENABLE_CODED_ROWDATA,
     HISTORY,
     IGNORE_KEY_KINDS,
     INTERVAL_DURING_BACKLOG,
+    MAX_PARALLELISM,
     OBJECT_REUSE,
     OPERATOR_CHAINING,
     PARALLELISM,
     RUNTIME_MODE,
+    SORTED_INPUTS_MEMORY,
+    STATE_COMPRESSION,
 )
-from penstock.config.run_options import BATCH_COMBINE, BATCH_EXPRESSIONS, BATCH_QUERIES
+from penstock.config.run_options import (
+    BATCH_COMBINE,
+    BATCH_EXPRESSIONS,
+    BATCH_QUERIES,
+    DROP_UNUSED_TIMESTAMPS,
+)
+from penstock.state.log.change_log import MIN_COMPACT_BYTES
 from penstock.testing.schedule import Schedule
 
 ALL_RECORDS = 1 << 30
@@ -67,8 +79,16 @@ class Way:
         columns: Rows enter as Arrow columns, which Arrow computes on where the plan allows it; otherwise as
             Python records.
         frame_records: Records per frame.
+        tasks: Tasks per level of a batch run; None is the parallelism.
+        memory: `execution.sorted-inputs.memory`, beyond which records of a batch run are spilled.
+        key_groups: `pipeline.max-parallelism`.
+        compact_bytes: Size of the changes in a log of state at which it is compacted.
+        coded: `table.exec.enable-coded-rowdata`.
+        compression: `state.compression`.
+        drop_timestamps: `pipeline.drop-unused-timestamps`.
+        only_live: Number of sources, the first ones, that have no history.
         on_spark: The run is a job on Spark, in a process of its own on `local[2]`. Of the other fields it takes the
-            mode, the parallelism, the cut, the order, the backend, object reuse, chaining and combining.
+            mode, the parallelism, the cut, the order, the backend, and all that is a setting.
         kill: On Spark: `driver` or `worker`, which gets SIGKILL once. None kills nothing.
         on_duckdb: The answer is that of DuckDB, of a query of SQL; any other program runs as if it were not set.
 
@@ -96,6 +116,14 @@ class Way:
     combine: bool = True
     columns: bool = False
     frame_records: int = 4096
+    tasks: int | None = None
+    memory: str | None = None
+    key_groups: int | None = None
+    compact_bytes: int = MIN_COMPACT_BYTES
+    coded: bool = False
+    compression: str = "none"
+    drop_timestamps: bool = True
+    only_live: int = 0
     on_spark: bool = False
     kill: str | None = None
     on_duckdb: bool = False
@@ -145,13 +173,14 @@ class Way:
             RUNTIME_MODE.key: "BATCH" if self.mode is WayMode.BATCH else "STREAMING",
             HISTORY.key: "batch" if is_mixed else "stream",
             INTERVAL_DURING_BACKLOG.key: "0" if is_mixed else "1d",
-            PARALLELISM.key: str(self.parallelism),
-            OBJECT_REUSE.key: str(self.object_reuse).lower(),
-            OPERATOR_CHAINING.key: str(self.chaining).lower(),
-            BATCH_COMBINE.key: str(self.combine).lower(),
             AUTO_UIDS.key: "true",
             # No code changes between the runs of a way, and digests of functions take a third of the time.
             IGNORE_KEY_KINDS.key: "true",
+            **{
+                option.key: str(value).lower()
+                for name, option in _OPTIONS.items()
+                if (value := getattr(self, name)) is not None
+            },
         }
 
     def in_process(self) -> Way:
@@ -175,17 +204,31 @@ class Way:
             'lmdb'
         """
         return Schedule(
+            tasks=self.tasks,
             batch_sizes=self.epochs,
             frame_records=self.frame_records,
             restart_every=self.restart_every,
             workers=self.workers,
             fail_every=self.fail_every,
-            compact_bytes=1 if self.restart_every is not None else 1 << 20,
+            compact_bytes=self.compact_bytes,
             backend=self.backend,
             points=self.points,
             turns=self.turns,
         )
 
+
+_OPTIONS: Mapping[str, ConfigOption[Any]] = {
+    "parallelism": PARALLELISM,
+    "object_reuse": OBJECT_REUSE,
+    "chaining": OPERATOR_CHAINING,
+    "combine": BATCH_COMBINE,
+    "memory": SORTED_INPUTS_MEMORY,
+    "key_groups": MAX_PARALLELISM,
+    "coded": ENABLE_CODED_ROWDATA,
+    "compression": STATE_COMPRESSION,
+    "drop_timestamps": DROP_UNUSED_TIMESTAMPS,
+}
+"""Field to the option that it sets; None leaves that of the program."""
 
 _PHRASES: Mapping[str, str] = {
     "cut": "history {0:.0%} of the records",
@@ -196,6 +239,12 @@ _PHRASES: Mapping[str, str] = {
     "points": "free points {0}",
     "backend": "{0}",
     "frame_records": "frames of {0}",
+    "tasks": "{0} tasks in batch",
+    "memory": "{0} of memory",
+    "key_groups": "{0} key groups",
+    "compact_bytes": "compaction at {0} bytes",
+    "compression": "{0}",
+    "only_live": "{0} sources without history",
     "kill": "{0} killed",
 }
 _SWITCHES: Mapping[str, tuple[str, str]] = {
@@ -203,6 +252,8 @@ _SWITCHES: Mapping[str, tuple[str, str]] = {
     "chaining": ("", "no chaining"),
     "combine": ("", "no combining"),
     "columns": ("Arrow columns", "records"),
+    "coded": ("coded rows in state", ""),
+    "drop_timestamps": ("", "all timestamps kept"),
     "on_spark": ("on Spark", ""),
     "on_duckdb": ("DuckDB", ""),
 }
@@ -240,9 +291,21 @@ _OF_LIVE: dict[str, tuple[Any, ...]] = {
     "workers": (2,),
     "cut": (0.0, 0.3, 0.7, 1.0),
 }
-"""Field to values other than its default."""
+_OF_HISTORY: dict[str, tuple[Any, ...]] = {"tasks": (1, 3), "memory": ("1b", "1kb")}
+_OF_STATE: dict[str, tuple[Any, ...]] = {
+    "compact_bytes": (1, 300),
+    "coded": (True,),
+    "compression": ("lz4", "zstd"),
+}
+_AT_LAST: dict[str, tuple[Any, ...]] = {"drop_timestamps": (False,), "key_groups": (512,)}
+_TABLES: Mapping[WayMode, tuple[dict[str, tuple[Any, ...]], ...]] = {
+    WayMode.BATCH: (_OF_BATCH, _OF_HISTORY, _AT_LAST),
+    WayMode.STREAMING: (_OF_LIVE, _OF_STATE, _AT_LAST),
+    WayMode.MIXED: (_OF_LIVE, _OF_HISTORY, _OF_STATE, {"only_live": (1,)}, _AT_LAST),
+}
+"""Mode to tables of field to values other than its default; a short check tries the first ones."""
 
-_OF_SEVERAL = frozenset({"restart_every", "fail_every", "points", "workers"})
+_OF_SEVERAL = frozenset({"restart_every", "fail_every", "points", "workers", "compact_bytes"})
 """Fields that need several micro-batches."""
 
 _SEEDS = frozenset({"order", "points"})
@@ -263,24 +326,35 @@ def ways(seed: int, records: int) -> Iterator[Way]:
         yield _mixture(rng, records)
 
 
+def values_of(mode: WayMode, records: int) -> dict[str, tuple[Any, ...]]:
+    """Return field to its values other than the default, of the fields that matter in a mode.
+
+    Args:
+        mode: The mode.
+        records: As for `ways`.
+
+    Example:
+        >>> values_of(WayMode.BATCH, 10)["combine"]
+        (False,)
+    """
+    frames = {"frame_records": (1, 5) if records <= _FEW else (records // 7,)}
+    epochs = {} if mode is WayMode.BATCH else {"epochs": _divisions(records)}
+    first, *others = _TABLES[mode]
+    return dict(chain.from_iterable(map(dict.items, (_OF_ALL, frames, first, epochs, *others))))
+
+
 def _alone(records: int) -> Iterator[Way]:
     batch, live = Way(), Way(WayMode.STREAMING)
     mixed = Way(WayMode.MIXED, cut=0.5)
     yield from (batch, live, mixed)
-    epochs = {"epochs": _divisions(records)}
-    tables = ((live, _OF_LIVE | epochs), (batch, _OF_BATCH), (mixed, _OF_LIVE))
-    for base, table in tables:
-        for name, values in (_of_all(records) | table).items():
+    for base in (live, batch, mixed):
+        for name, values in values_of(base.mode, records).items():
             for value in values:
                 needs_epochs = base.mode is not WayMode.BATCH and name in _OF_SEVERAL
                 changed: dict[str, Any] = (
                     {"epochs": _divisions(records)[-1]} if needs_epochs else {}
                 )
                 yield replace(base, **changed | {name: value})
-
-
-def _of_all(records: int) -> dict[str, tuple[Any, ...]]:
-    return {**_OF_ALL, "frame_records": (1, 5) if records <= _FEW else (records // 7,)}
 
 
 def _divisions(records: int) -> tuple[tuple[int, ...], ...]:
@@ -294,8 +368,8 @@ def _mixture(rng: random.Random, records: int) -> Way:
     mode = rng.choice(tuple(WayMode))
     is_live = mode is not WayMode.BATCH
     drawn: dict[str, Any] = {}
-    for name, values in (_of_all(records) | (_OF_LIVE if is_live else _OF_BATCH)).items():
-        if rng.random() < 0.4:  # noqa: PLR2004 - some of the fields
+    for name, values in values_of(mode, records).items():
+        if name != "epochs" and rng.random() < 0.4:  # noqa: PLR2004 - some of the fields
             drawn[name] = rng.choice(values)
     if is_live and rng.random() < 0.8:  # noqa: PLR2004 - most have several micro-batches
         drawn["epochs"] = rng.choice((*_divisions(records), _random_division(rng, records)))
