@@ -13,9 +13,12 @@ from penstock.datastream import (
     TwoInputStreamOperator,
     WatermarkStrategy,
 )
-from penstock.testing import OperatorHarness, Schedule, run_in_process
+from penstock.testing import OperatorHarness, Schedule, Way, WayMode, run_in_process
 from tests.runtime.jobs import BATCH, STREAMING, by_time, environment, history_then_live
-from tests.testing.strategies import schedules
+from tests.testing.strategies import ways_of
+
+# A broadcast makes a copy per task.
+schedules = ways_of(WayMode.MIXED, tasks=None).map(Way.schedule)
 
 
 class Says(OneInputStreamOperator):

@@ -25,8 +25,9 @@ from penstock.datastream import (
 from penstock.datastream.connectors import CollectionSource
 from penstock.plan.explain.render import render_text
 from penstock.testing import difference, run_in_process
-from tests.plan.test_blocking import Enrich, key, records, schedules, totals
+from tests.plan.test_blocking import Enrich, key, records, totals
 from tests.runtime.jobs import BATCH, MODE_IDS, MODES, by_time, environment
+from tests.testing.strategies import schedules
 
 TOTAL = ValueStateDescriptor("total")
 

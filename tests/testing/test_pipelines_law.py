@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.plan.explain.render import render_text
 from penstock.testing import WayMode
+from penstock.testing.law.rules import SinkRule
+from penstock.testing.law.samples import Sample
 from tests.testing.laws import inputs_of, program_of, replayed, require_same, run
 from tests.testing.programs import RULES, Program, build, samples
 from tests.testing.strategies import in_time, programs, records, ways_of
@@ -40,7 +42,8 @@ parts = st.builds(Part, program=programs(max_sinks=2), found=st.one_of(records, 
 def together(job):
     """Return the job of all parts, and its inputs. Sources and sinks have the number of their part in their name."""
     env = StreamExecutionEnvironment.get_execution_environment()
-    rules, given_records = {}, {}
+    rules: dict[str, SinkRule] = {}
+    given_records: dict[str, Sample] = {}
     for number, part in enumerate(job):
         prefix = f"{number} "
         build(part.program, part.found, env=env, prefix=prefix)

@@ -54,7 +54,7 @@ def _beside(node: Node, directory: str, redirection: Redirection) -> Node:
 
 def _redirected(node: Node, sink: Sink, directory: str, redirection: Redirection) -> Sink:
     beside = partial(sink.beside, directory)
-    own = _made(node, f"sink {node.name!r}", Sink | None, beside)
+    own: Sink | None = _made(node, f"sink {node.name!r}", Sink | None, beside)
     if redirection.keeps_records:
         return own or FileSink.json(directory)
     if own is sink:
@@ -72,7 +72,7 @@ def _made(node: Node, owner: str, kind: Any, beside: Callable[[], Any]) -> Any:
     if not isinstance(found, kind):
         raise error(
             f"{failed}: it returned {short(found)}",
-            hint="Return an object of the same kind, as the default does.",
+            hint="Return a source." if kind is Source else "Return a sink, or None.",
             origin=node.origin,
         )
     return found
