@@ -18,7 +18,7 @@ from penstock.datastream import (
 from penstock.datastream.connectors import DiscardingSink
 from penstock.datastream.state import MapStateDescriptor
 from penstock.errors import LawError
-from penstock.testing import check
+from penstock.testing import Way, WayMode, check
 
 LIMITS = MapStateDescriptor("limits", Types.STRING(), Types.LONG())
 RULES = [("a", 3), ("b", 5), ("a", 4)]
@@ -135,10 +135,10 @@ ARRIVAL = "docs/check.md#order-of-arrival"
 BETWEEN = "docs/check.md#results-in-between"
 
 
-def verdict_of(build, inputs=None):
+def verdict_of(build, inputs=None, ways=60):
     env = StreamExecutionEnvironment.get_execution_environment()
     build(env).sink_to(DiscardingSink()).name("out")
-    return check(env, inputs=inputs, ways=60)
+    return check(env, inputs=inputs, ways=ways)
 
 
 @pytest.mark.parametrize(
@@ -170,6 +170,12 @@ def test_an_aggregate_that_no_order_changes_depends_on_none():
 
     verdict = verdict_of(build)
     assert (verdict.is_same, verdict.dependences, verdict.notes) == (True, (), ())
+
+
+def test_rows_between_operators_need_no_columns():
+    ways = [Way(cut=0.5), Way(WayMode.MIXED, cut=0.5, columns=True)]
+    verdict = verdict_of(lambda env: joined(env).map(shown), ways=ways)
+    assert {each.page for each in verdict.dependences} == {BETWEEN}
 
 
 def test_the_order_of_splits_is_named():

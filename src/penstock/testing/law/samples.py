@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
+from penstock.errors import ArgumentError
 from penstock.graph.endpoints import Source, SplitSource
 from penstock.graph.hybrid import HybridSource
 from penstock.graph.logical import LogicalGraph, Node
@@ -97,7 +98,11 @@ class SampleSource(SplitSource):
         are_plain = all(row is not None and row.get_row_kind() is RowKind.INSERT for row in rows)
         if not rows or not are_plain or not keeps_values_in_columns(kind):
             return None
-        return pa.RecordBatch.from_arrays(arrow_columns(kind, rows), schema=arrow_schema(kind))
+        try:
+            schema = arrow_schema(kind)
+        except ArgumentError:  # rows between operators have fields of any class
+            return None
+        return pa.RecordBatch.from_arrays(arrow_columns(kind, rows), schema=schema)
 
     def read_timestamped(
         self, split: int, start: int, end: int
