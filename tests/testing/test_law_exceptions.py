@@ -173,7 +173,7 @@ def test_an_aggregate_that_no_order_changes_depends_on_none():
 
 
 def test_rows_between_operators_need_no_columns():
-    ways = [Way(cut=0.5), Way(WayMode.MIXED, cut=0.5, columns=True)]
+    ways = [Way(), Way(WayMode.MIXED, cut=0.3, columns=True)]
     verdict = verdict_of(lambda env: joined(env).map(shown), ways=ways)
     assert {each.page for each in verdict.dependences} == {BETWEEN}
 
