@@ -350,7 +350,7 @@ FROM_NOW = {"execution.evolution.new-sinks": "now"}
 
 @pytest.mark.parametrize("name", ["new leaf", "new behind state", "new windows"])
 def test_a_new_sink_may_begin_now_with_the_state_of_the_history(name: str) -> None:
-    schedule = Schedule(batch_sizes=(3, 7))
+    schedule = LIVE.schedule()
     new = plan_of(PROGRAMS[name], **FROM_NOW)
     done = upgrade(plan_of(base), new, FIRST, SECOND, schedule)
     _, middle, last = from_the_beginning(new, FIRST, SECOND, schedule)
@@ -368,7 +368,7 @@ def test_what_a_new_sink_that_begins_now_has_below_it_decides_whether_history_is
         made = count_windows(base(env)[0], TumblingEventTimeWindows.of(Time.seconds(1)), "windows")
         made.sink_to(FileSink.text("new")).uid("new")
 
-    _, savepoint = stand_at(plan_of(base), FIRST, Schedule())
+    _, savepoint = stand_at(plan_of(base), FIRST, LIVE.schedule())
     graphs = [
         Bootstrap.of(plan_of(build, **settings), savepoint, "v1").graph
         for build in (kept, counted)
