@@ -39,7 +39,7 @@ from penstock.observe.events.job_events import (
 RECORDED = Path(__file__).with_name("recorded_switch.jsonl")
 
 ORDER = Types.ROW_NAMED(["customer", "amount"], [Types.LONG(), Types.LONG()])
-CUSTOMERS = 10_000
+CUSTOMERS = 1_000_000
 BOTH, BATCH, LIVE = "history, then live", "batch alone", "live alone"
 OPTIONS = {
     BOTH: {"execution.history": "batch", "pipeline.backlog.output": "latest"},
