@@ -12,6 +12,7 @@ from enum import Enum
 from typing import Any, Protocol
 
 from penstock.api.streams.data_stream import DataStream
+from penstock.api.streams.stream_ends import DataStreamSink
 from penstock.relation.tree import Changelog, SqlColumn
 from penstock.types.row import Row
 from penstock.types.sql_types import SqlType
@@ -64,8 +65,8 @@ class SqlTable(Protocol):
 
     def write(
         self, stream: DataStream[Row], changelog: Changelog, key: Sequence[str], name: str
-    ) -> None:
-        """Add a sink for rows of the columns that it takes, in their order and types."""
+    ) -> DataStreamSink:
+        """Add a sink for rows of the columns that it takes, in their order and types, and return it."""
 
 
 @dataclass(frozen=True, slots=True)

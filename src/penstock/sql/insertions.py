@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -93,11 +94,16 @@ class SqlJob:
                 _check_accepted(*write, is_batch=is_batch)
         for relation in self._shown:
             self.stream(relation).sink_to(DiscardingSink()).name("rows")
+        written = Counter(statement.target for statement, _, _ in self._writes)
         for statement, table, relation in self._writes:
             changelog = Changelog.INSERT_ONLY if is_batch else relation.changelog
             name = ".".join(statement.target)
             with statement.place.as_line_of_user():
-                table.write(self.stream(relation), changelog, _key_of(relation), name)
+                sink = table.write(self.stream(relation), changelog, _key_of(relation), name)
+            # A number would pass to another statement when one is added before it.
+            if written[statement.target] == 1:
+                sink.uid(f"into-{name}")
+        self._lowering.name_operators()
 
     def schema_of(self, name: Name, place: TextPlace) -> TableSchema:
         """Return the schema of a table or view."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from penstock.api.streams.columns.noted_queries import table_columns
 from penstock.api.streams.data_stream import DataStream
+from penstock.api.streams.stream_ends import DataStreamSink
 from penstock.errors import ArgumentError
 from penstock.expressions.steps import ExpressionChain, SelectStep
 from penstock.expressions.tree import Field
@@ -59,7 +60,7 @@ class StreamTable:
 
     def write(
         self, stream: DataStream[Row], changelog: Changelog, key: Sequence[str], name: str
-    ) -> None:
+    ) -> DataStreamSink:
         """Refuse, as `accepts` does."""
         raise AssertionError(name)
 

@@ -37,7 +37,7 @@ def _regular_join(lowering: Any, relation: Join) -> Rows:
         side_ttls_ms=relation.ttls_ms,
         condition=_condition(relation),
     )
-    pairs = lowering.stateful(joined_by(left, right, spec), relation)
+    pairs = lowering.with_uid(joined_by(left, right, spec), relation)
     read = [*_fields(0, relation.left)]
     if not relation.type.is_existence:
         read += _fields(1, relation.right)
@@ -73,7 +73,7 @@ def _interval_join(lowering: Any, relation: Join) -> Rows:
     function = JoinedColumns(tuple(made.field_names), width, (), (), tuple(shown))
     name = f"interval {relation.type.value.lower()}"
     joined = joined_in_time(*_sides(lowering, relation), function, interval, made, name)
-    return lowering.stateful(joined, relation)  # type: ignore[no-any-return]
+    return lowering.with_uid(joined, relation)  # type: ignore[no-any-return]
 
 
 def _time(time: TimeOf) -> MillisAt:
@@ -99,7 +99,7 @@ def lower_temporal_join(lowering: Any, relation: TemporalJoin) -> Rows:
     )
     left, right = _sides(lowering, relation)
     joined: Rows = left.connect(right).process(AsOfJoinFunction(spec), made)
-    return lowering.stateful(joined.name("temporal join"), relation)  # type: ignore[no-any-return]
+    return lowering.with_uid(joined.name("temporal join"), relation)  # type: ignore[no-any-return]
 
 
 def _sides(lowering: Any, relation: TwoInputs) -> tuple[Any, Any]:

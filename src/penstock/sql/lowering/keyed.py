@@ -60,13 +60,13 @@ def lower_normalize(lowering: Any, relation: Normalize) -> Rows:
     spec = NormalizeSpec(names, row_type(relation.columns), lowering.ttl_ms)
     rows = by_columns(lowering.stream(relation.input), relation.key)
     made = changes_of(rows, NormalizeFunction(spec), relation.columns, "normalize")
-    return lowering.stateful(made, relation)  # type: ignore[no-any-return]
+    return lowering.with_uid(made, relation)  # type: ignore[no-any-return]
 
 
 def lower_aggregate(lowering: Any, relation: GroupBy) -> Rows:
     """Return the changes of groups, whose parts are merged wherever rows are."""
     name = "group by" if relation.calls else "distinct"
-    return lowering.stateful(merged_groups(lowering, relation, name), relation)  # type: ignore[no-any-return]
+    return lowering.with_uid(merged_groups(lowering, relation, name), relation)  # type: ignore[no-any-return]
 
 
 def merged_groups(lowering: Any, relation: GroupBy, name: str) -> Rows:
@@ -110,4 +110,4 @@ def lower_rank(lowering: Any, relation: Rank) -> Rows:
         rows = rows._derive(  # noqa: SLF001 - as the methods of streams do
             KEYED_TOP_N, "rank", made_type, function=FirstRows(spec), method="put"
         )
-    return lowering.stateful(rows, relation)  # type: ignore[no-any-return]
+    return lowering.with_uid(rows, relation)  # type: ignore[no-any-return]

@@ -89,7 +89,7 @@ def _over(lowering: Any, relation: Over | RowNumber, calls: tuple[OverCall, ...]
     else:
         operator = TimedOver(spec, relation.time, row_type(relation.input.columns))
         made = rows.transform("over", row_type(relation.columns), operator)
-    return lowering.stateful(made, relation)  # type: ignore[no-any-return]
+    return lowering.with_uid(made, relation)  # type: ignore[no-any-return]
 
 
 _CONDITION = "$condition"
@@ -136,8 +136,8 @@ class Lowering:
                 note_query(lowered[1], relation, self.stream)
         return lowered[1]
 
-    def stateful(self, rows: Rows, relation: Relation) -> Rows:
-        """Return the stream of an operator with state, whose uid identifies the computation of the state.
+    def with_uid(self, rows: Rows, relation: Relation) -> Rows:
+        """Return the stream of an operator, whose uid identifies its computation and the state of it.
 
         If two operators have the same computation, the uid of the second one has its place.
         """
@@ -145,6 +145,18 @@ class Lowering:
         uid = f"{node.name}-{digest_of(relation)}"
         is_taken = any(node.uid == uid for node in self.environment.graph.nodes())
         return rows if is_taken else rows.uid(uid)
+
+    def name_operators(self) -> None:
+        """Give a uid to each operator that is all of a relation, so that other statements do not change it.
+
+        A generated uid depends on all readers of the operator. This comes last: chains of expressions grow while
+        relations are lowered.
+        """
+        graph = self.environment.graph
+        for relation, rows in self._made.values():
+            node = graph.node(rows.node_id)
+            if node.uid is None and node.kind.is_operator:
+                self.with_uid(rows, relation)
 
 
 def _scan(lowering: Lowering, relation: Scan) -> Rows:

@@ -56,7 +56,7 @@ def lower_window(lowering: Any, relation: WindowTable) -> Rows:
         return assigned.name(name)
     function = SessionFunction(relation.spec, row_type(relation.input.columns), names)
     sessions: Rows = by_columns(rows, relation.partition).process(function, kind)
-    return lowering.stateful(sessions.name(name), relation)  # type: ignore[no-any-return]
+    return lowering.with_uid(sessions.name(name), relation)  # type: ignore[no-any-return]
 
 
 def lower_window_group(lowering: Any, relation: WindowGroupBy) -> Rows:
@@ -64,10 +64,10 @@ def lower_window_group(lowering: Any, relation: WindowGroupBy) -> Rows:
     window_rows = relation.rows
     if not isinstance(window_rows, WindowRows):
         grouped = grouped_row_by_row(lowering, relation)
-        return lowering.stateful(grouped.name("window group by"), relation)  # type: ignore[no-any-return]
+        return lowering.with_uid(grouped.name("window group by"), relation)  # type: ignore[no-any-return]
     is_filtered = window_rows.has_sessions and bool(window_rows.conditions)
     grouped = _merged(lowering, relation, window_rows, is_filtered=is_filtered)
-    grouped = lowering.stateful(grouped.name("window group by"), relation)
+    grouped = lowering.with_uid(grouped.name("window group by"), relation)
     return _of_any_row(grouped, relation.columns) if is_filtered else grouped
 
 

@@ -17,6 +17,7 @@ from penstock.api.functions.function_classes import KeyedProcessFunction
 from penstock.api.functions.watermark import WatermarkStrategy
 from penstock.api.state.descriptors import ListStateDescriptor
 from penstock.api.streams.data_stream import DataStream
+from penstock.api.streams.stream_ends import DataStreamSink
 from penstock.expressions.column import col
 from penstock.program.timestamps import ColumnTimestamps
 from penstock.relation.tree import Changelog, Relation, SqlColumn
@@ -187,7 +188,7 @@ class SystemTable:
 
     def write(
         self, stream: DataStream[Row], changelog: Changelog, key: Sequence[str], name: str
-    ) -> None:
+    ) -> DataStreamSink:
         """Refuse, as `accepts` does."""
         raise AssertionError(name)
 
@@ -255,8 +256,8 @@ class ConnectorTable:
 
     def write(
         self, stream: DataStream[Row], changelog: Changelog, key: Sequence[str], name: str
-    ) -> None:
-        """Add a sink for rows; see `SqlTable`."""
+    ) -> DataStreamSink:
+        """Add a sink for rows and return it; see `SqlTable`."""
         assert self._connector.sink is not None, "accepts has agreed"
         found = self._connector.sink(self._table)
         rows = stream
@@ -274,6 +275,7 @@ class ConnectorTable:
         parallelism = self._table.options.get(SINK_PARALLELISM)
         if parallelism is not None:
             sink.set_parallelism(parallelism)
+        return sink
 
     def _relation(self) -> Relation | None:
         """Return the relation of all columns, None if none is computed."""

@@ -99,11 +99,7 @@ class CheckedProgram:
         return WayOutcome(self._received(way, results.records))
 
     def results(self, inputs: Inputs, way: Way) -> Results:
-        """Run the program over samples in this process.
-
-        Raises:
-            PenstockError: The run failed, or calls outside.
-        """
+        """Run the program over samples in this process."""
         parameters = job_parameters(self._configuration)
         with without_effects():
             return run_in_process(self.plan(inputs, way), way.schedule(), parameters=parameters)

@@ -329,10 +329,6 @@ def ways(seed: int, records: int) -> Iterator[Way]:
 def values_of(mode: WayMode, records: int) -> dict[str, tuple[Any, ...]]:
     """Return field to its values other than the default, of the fields that matter in a mode.
 
-    Args:
-        mode: The mode.
-        records: As for `ways`.
-
     Example:
         >>> values_of(WayMode.BATCH, 10)["combine"]
         (False,)
