@@ -31,9 +31,8 @@ class Basket:
 
 @pytest.fixture(scope="module", autouse=True)
 def session():
-    made = get_session(Configuration.from_dict({"parallelism.default": 2}))
-    yield made
-    made.stop()
+    """Return the session of the process, which tests of other files share; so nobody stops it here."""
+    return get_session(Configuration.from_dict({"parallelism.default": 2}))
 
 
 @pytest.fixture(autouse=True, params=["here", "spark"])
