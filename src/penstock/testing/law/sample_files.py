@@ -177,13 +177,14 @@ def write_samples(
             raise
         except PenstockError as error:
             found.append(SourceFiles(node.name, problem=error.problem))
-    _check_columns(columns, mask)
-    if not texts:
-        problems = "; ".join(f"{each.name!r}: {each.problem}" for each in found)
+    if not any(map(any, texts.values())):
+        empty = [SourceFiles(name, problem="it has no records") for name in texts]
+        problems = "; ".join(f"{source.name!r}: {source.problem}" for source in [*found, *empty])
         raise SourceError(
             f"no source can be sampled: {problems}",
             hint="Write the files by hand, or declare the types of records: a check generates such.",
         )
+    _check_columns(columns, mask)
     written = [_written(directory, name, splits) for name, splits in texts.items()]
     return SampleFiles((*written, *found), tuple(mask.masked))
 
