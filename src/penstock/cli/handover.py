@@ -92,7 +92,9 @@ def _handed_over(giver: Path, taker: Path, console: Console) -> SinkHandOver:
     _await(giver, taker, console)
     at = _stopped(giver, console)
     failpoint("handover.giver-stopped")
-    while ObservedJob.at(giver).is_running():  # its driver has committed all, and ends
+    if ObservedJob.at(giver).is_running():
+        dim_on(console)(f"waiting for the driver of {giver}, which has committed all, to end")
+    while ObservedJob.at(giver).is_running():
         time.sleep(_POLL_SECONDS)
     return record_hand_over(giver, taker, begins, at)
 

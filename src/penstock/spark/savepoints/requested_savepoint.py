@@ -1,10 +1,9 @@
 """A savepoint that another process requests of a job, or takes itself if the job is not running.
 
-A savepoint of a job that is not running, made from its checkpoint directory alone.
-
-It reads state and watermarks from the change logs, positions from the newest epoch record, and
-names from the outline of the run. That is possible only between two epochs: only the job itself can determine
-how much output of an interrupted epoch is visible (see `settled_run`).
+For a job that is not running, it is made from the checkpoint directory alone: it reads state and watermarks from the
+change logs, positions from the newest epoch record, and names from the outline of the run. That is possible only
+between two epochs: only the job itself can determine how much output of an interrupted epoch is visible
+(see `settled_run`).
 """
 
 from __future__ import annotations

@@ -3,10 +3,9 @@
 A program keeps the law if its ways part on its own input, and not in the trials without an exception: records in order
 of time, equal numbers in one form, sources in turn, results of changes as rows. Such a control needs no rule per program.
 
-A program in two parts: up to its operators that emit changes, and behind them.
-
-Behind such an operator a live run has rows that are taken back later, which a batch run never has. So the first part is
-compared by the rows that are left, and the second part reads those rows in both ways.
+Behind an operator that emits changes a live run has rows that are taken back later, which a batch run never has. So the
+program is divided there: the first part is compared by the rows that are left, and the second part reads those rows
+in both ways.
 """
 
 from __future__ import annotations
