@@ -5,7 +5,9 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
+import threading
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor, wait
 
 import pytest
 
@@ -37,6 +39,30 @@ def connect_if_possible(n):
         return n
 
 
+_has_record = threading.Event()
+_calls = []
+
+
+def arrive(n):
+    """Wait until another thread has made its call."""
+    _has_record.set()
+    wait(_calls, 60)
+    return n
+
+
+def check_beside(function, *arguments):
+    """Check a program while a thread of before calls a function, and return that call."""
+    _has_record.clear()
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(_has_record.wait, 60)
+        _calls[:] = [pool.submit(function, *arguments)]
+        try:
+            check(environment(arrive), ways=[Way()])
+        finally:
+            _has_record.set()
+    return _calls[0]
+
+
 class Enrich:
     def rate(self, n):
         return start(n)
@@ -46,6 +72,17 @@ def environment(function):
     env = StreamExecutionEnvironment.get_execution_environment()
     env.from_collection([1, 2]).map(function).sink_to(DiscardingSink()).name("out")
     return env
+
+
+def test_a_thread_of_before_may_call_outside():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        check_beside(socket.create_connection, server.getsockname()).result().close()
+
+
+def test_a_function_of_the_program_may_not_call_outside_in_any_thread():
+    with pytest.raises(EffectError, match=rf"{__name__}\.connect' calls outside"):
+        check_beside(connect, 1)
+    assert isinstance(_calls[0].exception(), EffectError)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
@@ -26,7 +27,8 @@ _NOT_OF_USER = (*{get_paths()[name] for name in ("stdlib", "purelib", "platlib")
 _PACKAGE = __name__.partition(".")[0]
 
 
-_open: list[list[EffectError]] = []
+_open: list[tuple[list[EffectError], frozenset[threading.Thread]]] = []
+"""Refusals of each context, and the threads that ran before it began."""
 _has_hook = False
 
 
@@ -38,7 +40,7 @@ def without_effects() -> Iterator[None]:
         sys.addaudithook(_refuse)
         _has_hook = True
     refused: list[EffectError] = []
-    _open.append(refused)
+    _open.append((refused, frozenset(threading.enumerate()) - {threading.current_thread()}))
     try:
         yield
     except PenstockError as failure:
@@ -55,7 +57,12 @@ def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
     if not _open or event not in _CALLS:
         return
     del arguments  # they may have secrets
+    refused, others = _open[-1]
     frame = _frame_of_user(sys._getframe(1))
+    if (
+        frame is None and threading.current_thread() in others
+    ):  # such as a thread of a Spark session
+        return
     name, origin = "a function", None
     if frame is not None:
         code, module = frame.f_code, str(frame.f_globals.get("__name__"))
@@ -69,7 +76,7 @@ def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
         else "Move the call into a function of a module, and give it a result: penstock check --stub NAME=VALUE.",
         origin=origin,
     )
-    _open[-1].append(error)
+    refused.append(error)
     raise error
 
 
