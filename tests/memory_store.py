@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import base64
 import time
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from penstock.filesystem.object_path import ObjectPath
-from penstock.filesystem.object_store import ObjectStore, Upload, UploadPart
+from penstock.filesystem.object_store import ObjectFacts, ObjectStore, Upload, UploadPart, checksum
 
 
 class MemoryStore(ObjectStore):
@@ -18,6 +16,7 @@ class MemoryStore(ObjectStore):
         objects: The objects.
         open: Upload to its parts.
         written: When the objects were put.
+        writers: Who created them.
         before: Called before each change or question, with its name.
         after: Called after it.
     """
@@ -26,6 +25,7 @@ class MemoryStore(ObjectStore):
         self.objects: dict[ObjectPath, bytes] = {}
         self.open: dict[Upload, dict[int, bytes]] = {}
         self.written: dict[ObjectPath, float] = {}
+        self.writers: dict[ObjectPath, str | None] = {}
         self.before: Callable[[str], None] = lambda _: None
         self.after: Callable[[str], None] = lambda _: None
         self._count = 0
@@ -46,20 +46,18 @@ class MemoryStore(ObjectStore):
     def read_range(self, path: ObjectPath, offset: int, size: int) -> bytes:
         return self.read(path)[offset : offset + size]
 
-    def age_seconds(self, path: ObjectPath) -> float | None:
-        self.before("age")
-        written = self.written.get(path) if path in self.objects else None
-        return None if written is None else time.monotonic() - written
+    def facts(self, path: ObjectPath) -> ObjectFacts | None:
+        self.before("facts")
+        found = self.objects.get(path)
+        self.after("facts")
+        if found is None:
+            return None
+        age = time.monotonic() - self.written.get(path, time.monotonic())
+        return ObjectFacts(len(found), age, self.writers.get(path))
 
     def names_in(self, directory: ObjectPath) -> Iterator[str]:
         below = [path.key.removeprefix(directory.prefix) for path in self.list_below(directory)]
         return iter(sorted({name.partition("/")[0] for name in below}))
-
-    def size_of(self, path: ObjectPath) -> int | None:
-        self.before("size_of")
-        found = self.objects.get(path)
-        self.after("size_of")
-        return None if found is None else len(found)
 
     def list_below(self, directory: ObjectPath) -> list[ObjectPath]:
         self.before("list")
@@ -69,17 +67,19 @@ class MemoryStore(ObjectStore):
 
     def write(self, path: ObjectPath, data: bytes) -> None:
         self.before("write")
-        self.objects[path] = data
-        self.written[path] = time.monotonic()
+        self._put(path, data)
         self.after("write")
 
-    def create(self, path: ObjectPath, data: bytes) -> None:
+    def create_by(self, writer: str, path: ObjectPath, data: bytes) -> None:
         self.before("create")
         if path in self.objects:
             raise FileExistsError(17, "there is one", str(path))
-        self.objects[path] = data
-        self.written[path] = time.monotonic()
+        self._put(path, data, writer)
         self.after("create")
+
+    def _put(self, path: ObjectPath, data: bytes, writer: str | None = None) -> None:
+        self.objects[path], self.writers[path] = data, writer
+        self.written[path] = time.monotonic()
 
     def delete(self, paths: Iterable[ObjectPath]) -> None:
         for path in paths:
@@ -101,15 +101,14 @@ class MemoryStore(ObjectStore):
             raise FileNotFoundError(2, "no such upload", str(upload.path))
         self.open[upload][number] = data
         self.after("upload_part")
-        crc32 = base64.b64encode(zlib.crc32(data).to_bytes(4, "big")).decode()
-        return UploadPart(number, f'"{zlib.crc32(data)}"', crc32)
+        return UploadPart(number, f'"{checksum(data)}"', checksum(data))
 
     def complete_upload(self, upload: Upload, parts: Sequence[UploadPart]) -> None:
         self.before("complete_upload")
         if upload not in self.open:
             raise FileNotFoundError(2, "no such upload", str(upload.path))
         sent = self.open.pop(upload)
-        self.objects[upload.path] = b"".join(sent[part.number] for part in parts)
+        self._put(upload.path, b"".join(sent[part.number] for part in parts))
         self.after("complete_upload")
 
     def abort_upload(self, upload: Upload) -> None:

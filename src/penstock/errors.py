@@ -49,6 +49,10 @@ _WIRE = re.compile(r"<<penstock-error:([A-Za-z0-9+/=]+)>>")
 HIDDEN = "******"
 """Text in place of a secret."""
 
+RESTORE_CHECKPOINTS = "Restore the checkpoint directory from a copy, or start the job in a new one."
+RESTORE_STATE = "Restore the checkpoint or savepoint from a copy, or read an older one."
+"""Hints about files of a job that are gone or damaged, for the job and for a reader of its state."""
+
 
 def masked(text: str, secrets: Iterable[str]) -> str:
     """Return a text in which no secret is left."""

@@ -138,11 +138,7 @@ def check(  # noqa: PLR0913 - the options of a command line
         with checked_programs(look):
             run_script(script, arguments)
         if not verdicts:
-            raise NoJobError(
-                f"{script} ended without executing a job, so there is nothing to check",
-                hint="Call execute() on its StreamExecutionEnvironment; arguments the program needs "
-                "follow `--`.",
-            )
+            raise NoJobError.of(script, "nothing to check")
         (verdict,) = verdicts
         typer.echo(json.dumps(verdict.to_json(), indent=2) if as_json else str(verdict))
         if verdict.disagreement is None:

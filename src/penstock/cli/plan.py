@@ -128,6 +128,15 @@ class NoJobError(PenstockError):
 
     code = "CLI_NO_JOB"
 
+    @classmethod
+    def of(cls, script: Path, what: str) -> NoJobError:
+        """Return the error about a program of which there is nothing to show."""
+        return cls(
+            f"{script} ended without executing a job, so there is {what}",
+            hint="Call execute() on its StreamExecutionEnvironment; arguments the program needs "
+            "follow `--`.",
+        )
+
 
 def plan(  # noqa: PLR0913 - the options of a command line
     script: ScriptPath,
@@ -247,8 +256,4 @@ def planned_by(script: Path, arguments: list[str] | None) -> PlanReady:
     except SystemExit as ended:
         if ended.code:
             raise
-    raise NoJobError(
-        f"{script} ended without executing a job, so there is no plan",
-        hint="Call execute() on its StreamExecutionEnvironment; arguments the program needs "
-        "follow `--`.",
-    )
+    raise NoJobError.of(script, "no plan")

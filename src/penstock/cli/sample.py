@@ -62,11 +62,7 @@ def sample(
         with checked_programs(look):
             run_script(script, arguments)
         if not written:
-            raise NoJobError(
-                f"{script} ended without executing a job, so there is nothing to sample",
-                hint="Call execute() on its StreamExecutionEnvironment; arguments the program needs "
-                "follow `--`.",
-            )
+            raise NoJobError.of(script, "nothing to sample")
         (files,) = written
         for source in files.sources:
             if source.path is not None:

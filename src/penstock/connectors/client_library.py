@@ -1,13 +1,17 @@
-"""Clients of servers: kept in a process and not used in one that was forked from it, and what their builders need."""
+"""Clients of servers: kept in a process and not used in one that was forked from it, what their builders need, and calls that are repeated."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from typing import Any
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from penstock.errors import ArgumentError
 
+T = TypeVar("T")
+_PAUSE_SECONDS = 0.02
+_LONGEST_PAUSE_SECONDS = 0.5
 _abandoned: list[Any] = []
 
 
@@ -30,3 +34,16 @@ def check_set(builder: str, needed: Mapping[str, tuple[object, str]]) -> None:
             raise ArgumentError.here(
                 f"the builder of {builder} lacks {what}", hint=f"Call {method} first."
             )
+
+
+def repeated(call: Callable[[], T], seconds: float, may_pass: Callable[[Exception], bool]) -> T:
+    """Return the result of a call; repeat it for a time while its failures may be temporary."""
+    until, pause = time.monotonic() + seconds, _PAUSE_SECONDS
+    while True:
+        try:
+            return call()
+        except Exception as error:
+            if not may_pass(error) or time.monotonic() >= until:
+                raise
+        time.sleep(pause)
+        pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)

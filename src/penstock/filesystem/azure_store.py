@@ -12,10 +12,8 @@ that are in no list, so a second one is refused: after the first there are none.
 
 from __future__ import annotations
 
-import base64
 import errno
 import os
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -30,11 +28,12 @@ from penstock.filesystem.object_path import AZURE, ObjectPath
 from penstock.filesystem.object_store import (
     AT_ONCE,
     WRITER,
+    ObjectFacts,
     ObjectStore,
     Upload,
     UploadPart,
     check_installed,
-    create_once,
+    checksum,
     delete_each,
 )
 from penstock.filesystem.store_settings import AzureLogin, AzureSettings
@@ -161,24 +160,19 @@ class AzureStore(ObjectStore):
             data: bytes = self._blob(path).download_blob(offset=offset, length=size).readall()
         return data
 
-    def age_seconds(self, path: ObjectPath) -> float | None:
-        """Return the time since an object was written: both times are the server's."""
+    def facts(self, path: ObjectPath) -> ObjectFacts | None:
+        """Return the facts of an object, None if there is none."""
         dates: list[str] = []
         try:
-            found = self._properties(
-                path, raw_response_hook=lambda it: dates.append(it.http_response.headers["Date"])
-            )
+            with azure_errors(self.settings, path):
+                found = self._blob(path).get_blob_properties(
+                    raw_response_hook=lambda it: dates.append(it.http_response.headers["Date"])
+                )
         except FileNotFoundError:
             return None
         age = parsedate_to_datetime(dates[-1]) - found.last_modified
-        return float(age.total_seconds())
-
-    def size_of(self, path: ObjectPath) -> int | None:
-        """Return the size of an object in bytes, None if there is none."""
-        try:
-            return int(self._properties(path).size)
-        except FileNotFoundError:
-            return None
+        writer = (found.metadata or {}).get(WRITER)
+        return ObjectFacts(int(found.size), float(age.total_seconds()), writer)
 
     def list_below(self, directory: ObjectPath) -> list[ObjectPath]:
         """Return all objects below a path, in order of their keys."""
@@ -199,14 +193,10 @@ class AzureStore(ObjectStore):
         with azure_errors(self.settings, path):
             self._put(path, data, overwrite=True)
 
-    def create(self, path: ObjectPath, data: bytes) -> None:
-        """Write an object unless there is one of that name; see `ObjectStore.create`."""
-
-        def create(writer: str) -> None:
-            with azure_errors(self.settings, path):
-                self._put(path, data, overwrite=False, metadata={WRITER: writer})
-
-        create_once(create, lambda writer: self._is_by(path, writer))
+    def create_by(self, writer: str, path: ObjectPath, data: bytes) -> None:
+        """Write an object with the name of its writer; see `ObjectStore.create_by`."""
+        with azure_errors(self.settings, path):
+            self._put(path, data, overwrite=False, metadata={WRITER: writer})
 
     def delete(self, paths: Iterable[ObjectPath]) -> None:
         """Delete objects, in no order; those that are not there are fine."""
@@ -222,12 +212,12 @@ class AzureStore(ObjectStore):
         """Send a part; see `ObjectStore.upload_part`."""
         self._check_open(upload)
         if not data:  # Azure has no blocks without bytes
-            return UploadPart(number, "", _crc32(data))
+            return UploadPart(number, "", checksum(data))
         name = _block(upload, number)
         with azure_errors(self.settings, upload.path):
             # An MD5 goes with it: the store refuses bytes that were changed on their way.
             self._blob(upload.path).stage_block(name, data, len(data), validate_content=True)
-        return UploadPart(number, name, _crc32(data))
+        return UploadPart(number, name, checksum(data))
 
     def complete_upload(self, upload: Upload, parts: Sequence[UploadPart]) -> None:
         """Make an object of its parts; see `ObjectStore.complete_upload`."""
@@ -270,10 +260,6 @@ class AzureStore(ObjectStore):
             )
             yield from (blob for blob in found if _FOLDER not in (blob.metadata or ()))
 
-    def _properties(self, path: ObjectPath, **more: Any) -> Any:
-        with azure_errors(self.settings, path):
-            return self._blob(path).get_blob_properties(**more)
-
     def _put(self, path: ObjectPath, data: bytes, **more: Any) -> None:
         self._blob(path).upload_blob(data, length=len(data), validate_content=True, **more)
 
@@ -283,13 +269,6 @@ class AzureStore(ObjectStore):
                 self._blob(path).delete_blob()
         except FileNotFoundError:
             return
-
-    def _is_by(self, path: ObjectPath, writer: str) -> bool:
-        """Return whether there is an object, and a call with this token wrote it."""
-        try:
-            return bool((self._properties(path).metadata or {}).get(WRITER) == writer)
-        except FileNotFoundError:
-            return False
 
     def _mark(self, upload: Upload, content: bytes) -> None:
         with azure_errors(self.settings, upload.path):
@@ -321,7 +300,3 @@ class AzureStore(ObjectStore):
 def _block(upload: Upload, number: int) -> str:
     """Return the name of a block; all of a blob have names of one length."""
     return f"{upload.upload_id}-{number:05}"
-
-
-def _crc32(data: bytes) -> str:
-    return base64.b64encode(zlib.crc32(data).to_bytes(4, "big")).decode()

@@ -14,10 +14,8 @@ Failures of the client library are raised as `OSError`.
 
 from __future__ import annotations
 
-import base64
 import errno
 import os
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -34,11 +32,12 @@ from penstock.filesystem.object_path import GOOGLE, ObjectPath
 from penstock.filesystem.object_store import (
     AT_ONCE,
     WRITER,
+    ObjectFacts,
     ObjectStore,
     Upload,
     UploadPart,
     check_installed,
-    create_once,
+    checksum,
     delete_each,
 )
 from penstock.filesystem.store_settings import GoogleSettings
@@ -181,19 +180,16 @@ class GoogleStore(ObjectStore):
             )
         return data
 
-    def age_seconds(self, path: ObjectPath) -> float | None:
-        """Return the time since an object was written: both times are the server's."""
+    def facts(self, path: ObjectPath) -> ObjectFacts | None:
+        """Return the facts of an object, None if there is none."""
         answer = described(self.settings, path)
         if answer is None:
             return None
+        found = answer.json()
         now = parsedate_to_datetime(answer.headers["Date"])
-        age = now - datetime.fromisoformat(answer.json()["updated"])
-        return float(age.total_seconds())
-
-    def size_of(self, path: ObjectPath) -> int | None:
-        """Return the size of an object in bytes, None if there is none."""
-        found = self._found(path)
-        return None if found is None else int(found.size)
+        age = now - datetime.fromisoformat(found["updated"])
+        writer = (found.get("metadata") or {}).get(WRITER)
+        return ObjectFacts(int(found["size"]), float(age.total_seconds()), writer)
 
     def list_below(self, directory: ObjectPath) -> list[ObjectPath]:
         """Return all objects below a path, in order of their keys."""
@@ -215,14 +211,10 @@ class GoogleStore(ObjectStore):
         with google_errors(path):
             self._put(path, data)
 
-    def create(self, path: ObjectPath, data: bytes) -> None:
-        """Write an object unless there is one of that name; see `ObjectStore.create`."""
-
-        def create(writer: str) -> None:
-            with google_errors(path):
-                self._put(path, data, {WRITER: writer}, if_generation_match=0)
-
-        create_once(create, lambda writer: self._is_by(path, writer))
+    def create_by(self, writer: str, path: ObjectPath, data: bytes) -> None:
+        """Write an object with the name of its writer; see `ObjectStore.create_by`."""
+        with google_errors(path):
+            self._put(path, data, {WRITER: writer}, if_generation_match=0)
 
     def delete(self, paths: Iterable[ObjectPath]) -> None:
         """Delete objects, in no order; those that are not there are fine."""
@@ -240,8 +232,7 @@ class GoogleStore(ObjectStore):
         self._check_open(upload)
         with google_errors(upload.path):
             sent = self._put(_part(upload, f"{number:05}"), data)
-        crc32 = base64.b64encode(zlib.crc32(data).to_bytes(4, "big")).decode()
-        return UploadPart(number, f"{sent.generation}/{len(data)}", crc32)
+        return UploadPart(number, f"{sent.generation}/{len(data)}", checksum(data))
 
     def complete_upload(self, upload: Upload, parts: Sequence[UploadPart]) -> None:
         """Make an object of its parts; see `ObjectStore.complete_upload`."""
@@ -283,10 +274,6 @@ class GoogleStore(ObjectStore):
     def _blob(self, path: ObjectPath) -> Any:
         return google_client(self.settings).bucket(path.bucket).blob(path.key)
 
-    def _found(self, path: ObjectPath) -> Any:
-        with google_errors(path):
-            return google_client(self.settings).bucket(path.bucket).get_blob(path.key, **self._call)
-
     def _listed(self, directory: ObjectPath, **more: Any) -> Any:
         client = google_client(self.settings)
         return client.list_blobs(
@@ -313,13 +300,8 @@ class GoogleStore(ObjectStore):
         except FileNotFoundError:
             return
 
-    def _is_by(self, path: ObjectPath, writer: str) -> bool:
-        """Return whether there is an object, and a call with this token wrote it."""
-        found = self._found(path)
-        return found is not None and (found.metadata or {}).get(WRITER) == writer
-
     def _check_open(self, upload: Upload) -> None:
-        if self._found(_part(upload, "00000")) is None:
+        if self.facts(_part(upload, "00000")) is None:
             raise _no_upload(upload)
 
     def _compose_all(self, upload: Upload, sources: list[_Source]) -> None:

@@ -12,7 +12,9 @@ An upload that was aborted can never be completed. All failures are `OSError`, a
 
 from __future__ import annotations
 
+import base64
 import errno
+import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -40,17 +42,9 @@ AT_ONCE = 8
 """Requests at a time."""
 
 
-def create_once(create: Callable[[str], None], is_by: Callable[[str], bool]) -> None:
-    """Create an object, whose metadata names its writer: a request that is sent again may meet its own object.
-
-    `FileExistsError` if there is one of another writer.
-    """
-    writer = uuid4().hex
-    try:
-        create(writer)
-    except OSError as error:
-        if error.errno not in _UNCLEAR or not is_by(writer):
-            raise
+def checksum(data: bytes) -> str:
+    """Return the CRC32 of bytes as stores have it."""
+    return base64.b64encode(zlib.crc32(data).to_bytes(4, "big")).decode()
 
 
 def delete_each(paths: Iterable[ObjectPath], delete: Callable[[ObjectPath], None]) -> None:
@@ -90,8 +84,57 @@ class UploadPart:
     crc32: str
 
 
+@dataclass(frozen=True, slots=True)
+class ObjectFacts:
+    """An object without its bytes.
+
+    Attributes:
+        size: Its bytes.
+        age_seconds: Time since it was written; both times are the store's.
+        writer: The writer in its metadata; None if there is none.
+    """
+
+    size: int
+    age_seconds: float
+    writer: str | None
+
+
 class ObjectStore(ABC):
     """A store. Every operation may be repeated; calls come from several threads at once."""
+
+    @abstractmethod
+    def facts(self, path: ObjectPath) -> ObjectFacts | None:
+        """Return the facts of an object, None if there is none."""
+
+    def age_seconds(self, path: ObjectPath) -> float | None:
+        """Return the time since an object was written by the clock of the store, None if there is none."""
+        found = self.facts(path)
+        return None if found is None else found.age_seconds
+
+    def size_of(self, path: ObjectPath) -> int | None:
+        """Return the size of an object in bytes, None if there is none."""
+        found = self.facts(path)
+        return None if found is None else found.size
+
+    def create(self, path: ObjectPath, data: bytes) -> None:
+        """Write an object unless there is one of that name.
+
+        A request that is sent again, because its answer was lost, may meet its own object, whose metadata names its writer.
+        `FileExistsError` if another call made such an object, which is unchanged.
+        """
+        writer = uuid4().hex
+        try:
+            self.create_by(writer, path, data)
+        except OSError as error:
+            if error.errno not in _UNCLEAR:
+                raise
+            found = self.facts(path)
+            if found is None or found.writer != writer:
+                raise
+
+    @abstractmethod
+    def create_by(self, writer: str, path: ObjectPath, data: bytes) -> None:
+        """Write an object with the name of its writer; `FileExistsError` if there is one of that name."""
 
     @abstractmethod
     def read(self, path: ObjectPath) -> bytes:
@@ -106,14 +149,6 @@ class ObjectStore(ABC):
         """Return some bytes of an object, fewer at its end; raises FileNotFoundError if there is none."""
 
     @abstractmethod
-    def age_seconds(self, path: ObjectPath) -> float | None:
-        """Return the time since an object was written by the clock of the store, None if there is none."""
-
-    @abstractmethod
-    def size_of(self, path: ObjectPath) -> int | None:
-        """Return the size of an object in bytes, None if there is none."""
-
-    @abstractmethod
     def list_below(self, directory: ObjectPath) -> list[ObjectPath]:
         """Return all objects below a path, in order of their keys."""
 
@@ -124,14 +159,6 @@ class ObjectStore(ABC):
     @abstractmethod
     def write(self, path: ObjectPath, data: bytes) -> None:
         """Write an object; one of that name is replaced."""
-
-    @abstractmethod
-    def create(self, path: ObjectPath, data: bytes) -> None:
-        """Write an object unless there is one of that name.
-
-        A call whose answer was lost finds out whether it was the one that succeeded.
-        `FileExistsError` if another call made such an object, which is unchanged.
-        """
 
     @abstractmethod
     def delete(self, paths: Iterable[ObjectPath]) -> None:

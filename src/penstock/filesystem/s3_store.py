@@ -5,11 +5,9 @@ The client library is imported when a client is made, and its failures are raise
 
 from __future__ import annotations
 
-import base64
 import errno
 import os
 import time
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -18,10 +16,16 @@ from functools import lru_cache
 from importlib import import_module
 from itertools import islice
 from typing import Any
-from uuid import uuid4
 
 from penstock.filesystem.object_path import S3, ObjectPath
-from penstock.filesystem.object_store import ObjectStore, Upload, UploadPart, check_installed
+from penstock.filesystem.object_store import (
+    ObjectFacts,
+    ObjectStore,
+    Upload,
+    UploadPart,
+    check_installed,
+    checksum,
+)
 from penstock.filesystem.store_settings import S3Settings
 
 _ATTEMPTS = 10
@@ -107,9 +111,6 @@ def s3_errors(settings: S3Settings, path: ObjectPath) -> Iterator[None]:
 _WRITER = "penstock-writer"
 _CONFLICT = "ConditionalRequestConflict"
 _MOST_CONFLICTS = 10
-_UNCLEAR = frozenset({errno.EEXIST, errno.EIO})
-"""Errors after which the object may be there, and be ours."""
-
 _CHUNK_BYTES = 1 << 20
 _MOST_DELETED = 1_000
 
@@ -148,24 +149,19 @@ class S3Store(ObjectStore):
                 data: bytes = body.read()
         return data
 
-    def age_seconds(self, path: ObjectPath) -> float | None:
-        """Return the time since an object was written: both times are the server's."""
+    def facts(self, path: ObjectPath) -> ObjectFacts | None:
+        """Return the facts of an object, None if there is none."""
         try:
-            answer = self._head(path)
+            with s3_errors(self.settings, path):
+                answer = self._client.head_object(Bucket=path.bucket, Key=path.key)
         except FileNotFoundError:
             return None
         now = answer["ResponseMetadata"]["HTTPHeaders"].get("date")
         if now is None:
             raise OSError(errno.EIO, "the answer of S3 has no date", str(path))
         age = parsedate_to_datetime(now) - answer["LastModified"]
-        return float(age.total_seconds())
-
-    def size_of(self, path: ObjectPath) -> int | None:
-        """Return the size of an object in bytes, None if there is none."""
-        try:
-            return int(self._head(path)["ContentLength"])
-        except FileNotFoundError:
-            return None
+        writer = answer.get("Metadata", {}).get(_WRITER)
+        return ObjectFacts(int(answer["ContentLength"]), float(age.total_seconds()), writer)
 
     def list_below(self, directory: ObjectPath) -> list[ObjectPath]:
         """Return all objects below a path, in order of their keys."""
@@ -189,20 +185,13 @@ class S3Store(ObjectStore):
         with s3_errors(self.settings, path):
             self._put(path, data)
 
-    def create(self, path: ObjectPath, data: bytes) -> None:
-        """Write an object unless there is one of that name; see `ObjectStore.create`.
-
-        The library sends a request again if its answer is lost, and so may meet its own object. The metadata of
-        the object names its writer.
-        """
-        writer = uuid4().hex
+    def create_by(self, writer: str, path: ObjectPath, data: bytes) -> None:
+        """Write an object with the name of its writer; see `ObjectStore.create_by`."""
         for conflicts in range(_MOST_CONFLICTS + 1):
             try:
                 with s3_errors(self.settings, path):
                     self._put(path, data, IfNoneMatch="*", Metadata={_WRITER: writer})
             except OSError as error:
-                if error.errno in _UNCLEAR and self._is_by(path, writer):
-                    return
                 # Another conditional write was under way, and its end is unknown yet.
                 if _CONFLICT not in str(error) or conflicts == _MOST_CONFLICTS:
                     raise
@@ -233,7 +222,7 @@ class S3Store(ObjectStore):
 
     def upload_part(self, upload: Upload, number: int, data: bytes) -> UploadPart:
         """Send a part; see `ObjectStore.upload_part`."""
-        crc32 = _checksum(data)
+        crc32 = checksum(data)
         with s3_errors(self.settings, upload.path):
             answer = self._client.upload_part(
                 **_names(upload), PartNumber=number, Body=data, ChecksumCRC32=crc32
@@ -268,19 +257,8 @@ class S3Store(ObjectStore):
 
     def _put(self, path: ObjectPath, data: bytes, **more: Any) -> None:
         self._client.put_object(
-            Bucket=path.bucket, Key=path.key, Body=data, ChecksumCRC32=_checksum(data), **more
+            Bucket=path.bucket, Key=path.key, Body=data, ChecksumCRC32=checksum(data), **more
         )
-
-    def _head(self, path: ObjectPath) -> Any:
-        with s3_errors(self.settings, path):
-            return self._client.head_object(Bucket=path.bucket, Key=path.key)
-
-    def _is_by(self, path: ObjectPath, writer: str) -> bool:
-        """Return whether there is an object, and a call with this token wrote it."""
-        try:
-            return bool(self._head(path).get("Metadata", {}).get(_WRITER) == writer)
-        except FileNotFoundError:
-            return False
 
     def _pages(self, operation: str, directory: ObjectPath, what: str) -> Iterable[Any]:
         with s3_errors(self.settings, directory):
@@ -291,8 +269,3 @@ class S3Store(ObjectStore):
 
 def _names(upload: Upload) -> dict[str, str]:
     return {"Bucket": upload.path.bucket, "Key": upload.path.key, "UploadId": upload.upload_id}
-
-
-def _checksum(data: bytes) -> str:
-    """Return the CRC32 as S3 has it: the store refuses bytes that were changed on their way."""
-    return base64.b64encode(zlib.crc32(data).to_bytes(4, "big")).decode()

@@ -6,7 +6,7 @@ Both have to stand at the same positions of their sources.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 
 import pyarrow as pa
@@ -67,16 +67,8 @@ def merged_manifest(
     The positions are those of `kept`; `new` has read the history.
     """
     parts = (kept, *new)
-    was = kept.manifest
-    return Savepoint(
-        id=was.id,
-        taken_at=was.taken_at,
-        job_id=was.job_id,
-        job_name=was.job_name,
-        run=was.run,
-        parallelism=was.parallelism,
-        max_parallelism=was.max_parallelism,
-        drained=was.drained,
+    return replace(
+        kept.manifest,
         operators=tuple(operators),
         sources=tuple(source for part in parts for source in part.manifest.sources),
         watermarks=tuple(mark for part in parts for mark in part.watermarks),

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
-from penstock.errors import StateError
+from penstock.errors import RESTORE_STATE, StateError
 from penstock.state.backends.hash.parts import HashNestedPart, HashSinglePart
 from penstock.state.log.blob import (
     Section,
@@ -27,8 +27,6 @@ from penstock.state.schema.entry_schema import BROADCAST_GROUP, StateSchema
 
 _UID_AT = 14
 """Offset of the uid of a blob; its pickle follows."""
-
-_RESTORE = "Restore the checkpoint or savepoint from a copy, or read an older one."
 
 
 class GroupReplay:
@@ -94,7 +92,7 @@ def open_blob(where: str, blob: bytes) -> list[Section]:
         if isinstance(cause.__cause__, (ImportError, AttributeError)):
             missing = _missing_class(blob)
         if missing is None:
-            problem, hint = cause.problem, _RESTORE
+            problem, hint = cause.problem, RESTORE_STATE
         else:
             problem = f"the class {missing} of a stored value cannot be imported"
             hint = "Put the directory of the job's modules on PYTHONPATH."
@@ -104,11 +102,11 @@ def open_blob(where: str, blob: bytes) -> list[Section]:
 def check_blob(where: str, blob: bytes) -> None:
     """Make sure a blob is what was written, header included; does not decode its entries."""
     if not is_blob(blob):
-        raise StateError(f"a state blob does not start like one; {where}", hint=_RESTORE)
+        raise StateError(f"a state blob does not start like one; {where}", hint=RESTORE_STATE)
     if not is_intact(blob):
         raise StateError(
             f"a state blob does not match its checksum; {_claimed_owner(blob)}, {where}",
-            hint=_RESTORE,
+            hint=RESTORE_STATE,
         )
 
 
@@ -118,7 +116,7 @@ def check_row(where: str, operator: str, key_group: int, blob: bytes) -> None:
     check_blob(f"{row_owner}, {where}", blob)
     if (operator_of(blob), key_group_of(blob)) != (operator, key_group & BROADCAST_GROUP):
         raise StateError(
-            f"a row of {row_owner}, has the blob of {_owner(blob)}; {where}", hint=_RESTORE
+            f"a row of {row_owner}, has the blob of {_owner(blob)}; {where}", hint=RESTORE_STATE
         )
 
 

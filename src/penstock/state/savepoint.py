@@ -356,8 +356,7 @@ def fetch_savepoint(store: ObjectStore, path: ObjectPath, target: JobPath) -> No
             _fetch(store, path / name, target / name)
         except FileNotFoundError as cause:
             raise SavepointError(
-                f"the state file {path / name} is gone",
-                hint="Restore the savepoint from a copy, or start from another one.",
+                f"the state file {path / name} is gone", hint=_TAKE_ANOTHER
             ) from cause
 
 

@@ -18,13 +18,13 @@ client. These properties of the Java client work, too:
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 
 from penstock.config.configuration import is_secret
+from penstock.connectors.client_library import repeated
 from penstock.errors import HIDDEN, ArgumentError, CallSite, PenstockError, masked
 from penstock.extras import EXTRAS
 from penstock.graph.dataset import Dataset
@@ -136,7 +136,6 @@ T = TypeVar("T")
 
 _LIBRARY = EXTRAS["kafka"]
 check_installed, library = _LIBRARY.check_installed, _LIBRARY.load
-_PAUSE_SECONDS = 0.1
 _TRANSIENT = (
     *("_TIMED_OUT", "_TIMED_OUT_QUEUE", "_TRANSPORT", "_ALL_BROKERS_DOWN", "_WAIT_COORD"),
     *("_RESOLVE", "_LEADER", "_RETRY", "_DESTROY_BROKER", "LEADER_NOT_AVAILABLE"),
@@ -227,14 +226,11 @@ def words_of_kafka(error: Any) -> str:
 
 def patiently(call: Callable[[], T], seconds: float) -> T:
     """Return the result of a call; repeat it during temporary failures."""
-    until = time.monotonic() + seconds
-    while True:
-        try:
-            return call()
-        except library().KafkaException as cause:
-            if not is_transient(cause.args[0]) or time.monotonic() >= until:
-                raise
-        time.sleep(_PAUSE_SECONDS)
+
+    def may_pass(error: Exception) -> bool:
+        return isinstance(error, library().KafkaException) and is_transient(error.args[0])
+
+    return repeated(call, seconds, may_pass)
 
 
 class KafkaClientBuilder:

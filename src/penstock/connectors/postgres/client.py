@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import re
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from penstock.connectors.client_library import OfThisProcess
+from penstock.connectors.client_library import OfThisProcess, repeated
 from penstock.errors import HIDDEN, ArgumentError, CallSite, PenstockError, masked
 from penstock.extras import EXTRAS
 from penstock.graph.dataset import Dataset
@@ -110,8 +109,6 @@ T = TypeVar("T")
 PATIENCE_SECONDS = 30.0
 """Time for which a call is repeated while the server cannot be reached."""
 
-_PAUSE_SECONDS = 0.02
-_LONGEST_PAUSE_SECONDS = 0.5
 _IN_USE = "55006"
 _PASSING = ("08", "57P01", "57P02", "57P03", "53300", "40001", "40P01", _IN_USE)
 """SQLSTATEs, or their classes, of temporary failures."""
@@ -209,15 +206,7 @@ def is_transient(error: Any) -> bool:
 
 def patiently(call: Callable[[], T], seconds: float = PATIENCE_SECONDS) -> T:
     """Return the result of a call; repeat it during temporary failures."""
-    until, pause = time.monotonic() + seconds, _PAUSE_SECONDS
-    while True:
-        try:
-            return call()
-        except library().Error as error:
-            if not is_transient(error) or time.monotonic() >= until:
-                raise
-        time.sleep(pause)
-        pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
+    return repeated(call, seconds, is_transient)
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors.exceptions.captured import CapturedException
 
 from penstock.errors import (
+    RESTORE_CHECKPOINTS,
     EnvironmentSetupError,
     ExpressionError,
     JobFailedError,
@@ -107,7 +108,6 @@ def _condition(thrown: Any) -> tuple[str, dict[str, str]]:
 _HADOOP = "<version of Hadoop>"
 """Placeholder in a hint for the version of Spark's Hadoop jars."""
 
-_RESTORE = "Restore the checkpoint directory from a copy, or start the job in a new one."
 MEMORY = (
     "Give it more: spark.driver.memory (with a local master everything runs in the driver), "
     "spark.executor.memory for executors. It is read when the JVM starts."
@@ -227,12 +227,12 @@ KNOWN_FAILURES: tuple[KnownFailure, ...] = (
     ),
     KnownFailure(
         StateError,
-        _RESTORE,
+        RESTORE_CHECKPOINTS,
         conditions=("STATE_STORE", "CANNOT_LOAD_STATE_STORE", "STDS_", "STATEFUL_OPERATOR"),
     ),
     KnownFailure(
         StateError,
-        _RESTORE,
+        RESTORE_CHECKPOINTS,
         classes=("FileNotFoundException",),
         contains=re.compile(r"/spark/state/"),
     ),

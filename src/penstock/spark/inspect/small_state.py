@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.errors import StateError
+from penstock.errors import RESTORE_STATE, StateError
 from penstock.filesystem.stored_path import JobPath
 from penstock.spark.inspect.state_columns import EntryBatches, entry_columns, kinds_of
 from penstock.spark.inspect.state_location import (
@@ -163,10 +163,7 @@ def _file_size(file: SnapshotFile) -> int:
     try:
         return file.path.stat().st_size
     except OSError as cause:
-        raise StateError(
-            f"the state file {file.path} is gone",
-            hint="Restore the checkpoint or savepoint from a copy.",
-        ) from cause
+        raise StateError(f"the state file {file.path} is gone", hint=RESTORE_STATE) from cause
 
 
 def in_order(rows: Iterable[_Row], columns: Iterable[int]) -> list[_Row]:

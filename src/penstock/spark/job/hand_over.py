@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
-from penstock.errors import StateError
+from penstock.errors import RESTORE_CHECKPOINTS, StateError
 from penstock.filesystem.stored_path import JobPath
 from penstock.plan.physical import HandOver
 from penstock.runtime.task.report import Report
@@ -52,15 +52,14 @@ def verified_files(snapshot: JobPath, recorded: dict[str, str]) -> list[JobPath]
     files = []
     for name, expected in recorded.items():
         path = snapshot / name
-        hint = "Restore the checkpoint directory from a copy, or start in a new one."
         try:
             with path.open("rb") as file:
                 found = hashlib.file_digest(file, "sha256").hexdigest()
         except OSError as cause:
             problem = f"the state file {path} cannot be read: {cause.strerror}"
-            raise StateError(problem, hint=hint) from cause
+            raise StateError(problem, hint=RESTORE_CHECKPOINTS) from cause
         if found != expected:
-            raise StateError(f"the state file {path} is damaged", hint=hint)
+            raise StateError(f"the state file {path} is damaged", hint=RESTORE_CHECKPOINTS)
         files.append(path)
     return files
 

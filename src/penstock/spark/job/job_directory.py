@@ -53,6 +53,7 @@ from typing import Any
 
 from penstock.config.options import MAX_PARALLELISM, RECOVERY_PATH
 from penstock.errors import (
+    RESTORE_CHECKPOINTS,
     JobDirectoryError,
     JobFencedError,
     JobHandedOverError,
@@ -229,7 +230,7 @@ class JobDirectory:
             raise JobDirectoryError(
                 f"{self.path / name} was not written by the job in {self.path}: its digest is "
                 "another one",
-                hint="Restore the checkpoint directory from a copy, or start in a new one.",
+                hint=RESTORE_CHECKPOINTS,
             )
 
     @property

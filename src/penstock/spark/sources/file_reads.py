@@ -35,7 +35,7 @@ from pyspark.sql.types import (
 from penstock.config.options import MISSING_COLUMNS
 from penstock.connectors.files.file_source import FileSource
 from penstock.connectors.files.local_listing import has_glob, is_literal, local_path
-from penstock.errors import DecodeError, SourceError, StateError
+from penstock.errors import RESTORE_CHECKPOINTS, DecodeError, SourceError, StateError
 from penstock.filesystem.stored_path import JobPath
 from penstock.spark.failures.translation import translate
 from penstock.spark.sources.file_columns import FileColumns, note_missing_columns
@@ -299,7 +299,7 @@ def fixed_schema(
     if first > 0:
         raise StateError(
             f"{path} is missing: with which columns the files before were read is not known",
-            hint="Restore the checkpoint directory from a copy, or start the job in a new one.",
+            hint=RESTORE_CHECKPOINTS,
         )
     schema = row_schema(context, source, part, described)
     try:

@@ -22,7 +22,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from penstock.errors import StateError
+from penstock.errors import RESTORE_STATE, StateError
 from penstock.filesystem.object_path import object_path
 from penstock.filesystem.object_store import ObjectStore
 from penstock.filesystem.stored_path import JobPath, StoredPath
@@ -149,10 +149,7 @@ class ReadFiles:
 
 def _rows_of_file(path: JobPath, sha256: str | None) -> Iterator[tuple[str, int, bytes]]:
     if not path.exists():
-        raise StateError(
-            f"the state file {path} is gone",
-            hint="Restore the checkpoint or savepoint from a copy.",
-        )
+        raise StateError(f"the state file {path} is gone", hint=RESTORE_STATE)
     try:
         if sha256 is not None:
             with path.open("rb") as file:
@@ -176,10 +173,7 @@ def _rows_of_file(path: JobPath, sha256: str | None) -> Iterator[tuple[str, int,
 
 
 def _damaged(path: JobPath, what: str) -> StateError:
-    return StateError(
-        f"the state file {path} is damaged: {what}",
-        hint="Restore the checkpoint or savepoint from a copy, or read an older one.",
-    )
+    return StateError(f"the state file {path} is damaged: {what}", hint=RESTORE_STATE)
 
 
 VIEW_DDL = "level INT, subtask INT, view BINARY"

@@ -64,7 +64,7 @@ from zlib import crc32
 
 import pyarrow as pa
 
-from penstock.errors import DecodeError, StateError
+from penstock.errors import RESTORE_CHECKPOINTS, DecodeError, StateError
 from penstock.state.schema.entry_schema import StateKind, StateSchema
 from penstock.state.schema.own_states import is_by_window
 from penstock.types.value_serializer import StoredForm, stored_form
@@ -128,8 +128,7 @@ def _read_text(data: bytes, at: int) -> tuple[str, int]:
 
 def _damaged_directory(what: str) -> DecodeError:
     return DecodeError(
-        f"the directory of a state blob cannot be read: {what}",
-        hint="Restore the checkpoint directory from a copy.",
+        f"the directory of a state blob cannot be read: {what}", hint=RESTORE_CHECKPOINTS
     )
 
 
@@ -174,8 +173,7 @@ def unpack(stored: Any) -> Any:
 
 def _damaged_column(what: str) -> StateError:
     return StateError(
-        f"a column of stored entries cannot be read: {what}",
-        hint="Restore the checkpoint directory from a copy, or start the job in a new one.",
+        f"a column of stored entries cannot be read: {what}", hint=RESTORE_CHECKPOINTS
     )
 
 
@@ -212,8 +210,7 @@ def decompress(number: int, size: int, body: memoryview) -> memoryview:
         return memoryview(_codec(compression).decompress(pa.py_buffer(body), size))
     except (OSError, ValueError) as cause:
         raise StateError(
-            f"a state blob cannot be decompressed: {cause}",
-            hint="Restore the checkpoint directory from a copy, or start the job in a new one.",
+            f"a state blob cannot be decompressed: {cause}", hint=RESTORE_CHECKPOINTS
         ) from cause
 
 
@@ -491,10 +488,7 @@ def _decompressed(body: memoryview) -> memoryview:
 
 
 def _damaged(what: str) -> StateError:
-    return StateError(
-        f"a state blob {what}",
-        hint="Restore the checkpoint directory from a copy, or start the job in a new one.",
-    )
+    return StateError(f"a state blob {what}", hint=RESTORE_CHECKPOINTS)
 
 
 def divided_blob(
@@ -519,7 +513,7 @@ def divided_blob(
         if group // times != before:
             raise StateError(
                 f"key group {before} of operator {operator!r} has a key of key group {group // times}",
-                hint="Restore the checkpoint directory from a copy, or start in a new one.",
+                hint=RESTORE_CHECKPOINTS,
             )
         yield from encode_blobs(operator, group, sections)
 

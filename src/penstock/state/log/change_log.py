@@ -39,7 +39,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol, TypeAlias
 from zlib import crc32
 
-from penstock.errors import StateError
+from penstock.errors import RESTORE_CHECKPOINTS, StateError
 from penstock.state.log.blob import BLOB_BYTES, checked, key_group_of
 
 _ENTRY = struct.Struct("<4sQII")
@@ -361,4 +361,4 @@ class _EntryWriter:
 
 
 def _damaged(problem: str) -> StateError:
-    return StateError(problem, hint="Restore the checkpoint directory from a copy.")
+    return StateError(problem, hint=RESTORE_CHECKPOINTS)

@@ -25,7 +25,7 @@ from typing import BinaryIO, cast
 from uuid import uuid4
 from zlib import crc32
 
-from penstock.errors import StateError
+from penstock.errors import RESTORE_CHECKPOINTS, StateError
 from penstock.failpoint import failpoint
 from penstock.filesystem.stored_path import JobPath, StoredPath
 from penstock.wire.atomic_file import PRIVATE_FILE, sync_directory
@@ -115,10 +115,7 @@ def read_extent(directory: JobPath, extent: Extent) -> bytes:
 
 def damaged(file: JobPath, what: str) -> StateError:
     """Return the error of a file of the epochs that is not as it was written."""
-    return StateError(
-        f"{file} is damaged: {what}",
-        hint="Restore the checkpoint directory from a copy, or start the job in a new one.",
-    )
+    return StateError(f"{file} is damaged: {what}", hint=RESTORE_CHECKPOINTS)
 
 
 def _name(extent: Extent) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TypeAlias, TypeVar
 
-from penstock.errors import StateError
+from penstock.errors import RESTORE_CHECKPOINTS, StateError
 from penstock.filesystem.stored_path import JobPath
 from penstock.state.log.change_log import Head
 from penstock.state.log.epoch_record import RECORDS, EpochRecord, LogState, file_of, read_record
@@ -179,7 +179,7 @@ def load_records(directory: JobPath) -> list[EpochRecord]:
             return records[::-1]
     raise StateError(
         f"the epoch records in {directory / RECORDS} do not begin with a whole one",
-        hint="Restore the checkpoint directory from a copy, or start the job in a new one.",
+        hint=RESTORE_CHECKPOINTS,
     )
 
 
@@ -189,7 +189,7 @@ def _read(directory: JobPath, epoch: int) -> EpochRecord:
     except OSError as cause:
         raise StateError(
             f"the epoch record {directory / file_of(epoch)} is needed and cannot be read: {cause}",
-            hint="Restore the checkpoint directory from a copy, or start the job in a new one.",
+            hint=RESTORE_CHECKPOINTS,
         ) from cause
 
 

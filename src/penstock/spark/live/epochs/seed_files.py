@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from penstock.errors import StateError
+from penstock.errors import RESTORE_CHECKPOINTS, StateError
 from penstock.filesystem.stored_path import JobPath
 from penstock.spark.worker.state_tasks import DAMAGE, STATE_SCHEMA, signed_group
 from penstock.state.log.blob import BLOB_BYTES, divided_blob, key_group_of, operator_of
@@ -22,7 +22,6 @@ from penstock.wire.canonical.key_groups import KeyGroups, subtask_of
 from penstock.wire.job_files import readable
 
 _EVERY_SUBTASK = signed_group(BROADCAST_GROUP)
-_HINT = "Restore the checkpoint directory from a copy, or start in a new one."
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +46,12 @@ class SeedFiles:
         """Yield the blobs of one subtask; a few megabytes are in memory at once."""
         for path in self.paths:
             if not path.exists():
-                raise StateError(f"the state file {path} is gone", hint=_HINT)
+                raise StateError(f"the state file {path} is gone", hint=RESTORE_CHECKPOINTS)
             try:
                 yield from self._blobs_of(path, subtask)
             except DAMAGE as cause:
                 raise StateError(
-                    f"the state file {path} is damaged: {cause}", hint=_HINT
+                    f"the state file {path} is damaged: {cause}", hint=RESTORE_CHECKPOINTS
                 ) from cause
 
     def _blobs_of(self, path: JobPath, subtask: int) -> Iterator[bytes]:

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import blake2b
 from typing import NamedTuple
 
-from penstock.errors import DecodeError, StateError
+from penstock.errors import RESTORE_CHECKPOINTS, DecodeError, StateError
 from penstock.filesystem.stored_path import JobPath
 from penstock.spark.sources.file_paths import plain
 from penstock.wire.atomic_file import (
@@ -241,7 +241,4 @@ def _decoded(path: JobPath, part: _Part) -> tuple[_Part, list[PinnedFile]]:
 
 
 def _damaged(path: JobPath, what: str) -> StateError:
-    return StateError(
-        f"the log of files {path} is damaged: {what}",
-        hint="Restore the checkpoint directory from a copy, or start the job in a new one.",
-    )
+    return StateError(f"the log of files {path} is damaged: {what}", hint=RESTORE_CHECKPOINTS)

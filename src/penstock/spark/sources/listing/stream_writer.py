@@ -42,7 +42,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.connectors.spark_source import by_position
-from penstock.errors import DecodeError, JobMismatchError, StateError
+from penstock.errors import RESTORE_CHECKPOINTS, DecodeError, JobMismatchError, StateError
 from penstock.failpoint import failpoint
 from penstock.spark.failures.translation import translate
 from penstock.spark.session.job_settings import POOL, query_settings
@@ -72,11 +72,7 @@ def check_checkpoint(checkpoint: Path) -> None:
                 continue
             wrong = _damage(path, is_text=pattern in _SPARKS_OWN)
             if wrong is not None:
-                raise StateError(
-                    f"{path} is damaged: {wrong}",
-                    hint="Restore the checkpoint directory from a copy, or start the job in a "
-                    "new one.",
-                )
+                raise StateError(f"{path} is damaged: {wrong}", hint=RESTORE_CHECKPOINTS)
 
 
 def _damage(path: Path, *, is_text: bool) -> str | None:
@@ -288,8 +284,7 @@ def offsets_before(directory: Path, position: int) -> list[str | None]:
         return _decoded(path.read_bytes())
     except (OSError, ValueError) as cause:
         raise StateError(
-            f"{path} cannot be understood: {cause}",
-            hint="Restore the checkpoint directory from a copy, or start the job in a new one.",
+            f"{path} cannot be understood: {cause}", hint=RESTORE_CHECKPOINTS
         ) from cause
 
 
@@ -306,5 +301,5 @@ def _check_same(target: Path, offsets: bytes) -> None:
     if (target / _OFFSETS).read_bytes() != offsets:
         raise StateError(
             f"{target} has the rows of other offsets than the checkpoint of its query",
-            hint="Restore the checkpoint directory from a copy, or start the job in a new one.",
+            hint=RESTORE_CHECKPOINTS,
         )
