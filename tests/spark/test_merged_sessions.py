@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -198,14 +199,14 @@ def drawn_rows(count: int) -> list[Row]:
     ]
 
 
-def written(rows: list[Row], directory: Path) -> FileSource:
+def written(rows: Sequence[Row], directory: Path, type_info: Any = T) -> FileSource:
     """Return a source of two files of rows."""
     directory.mkdir()
     for part in range(2):
-        columns = arrow_columns(T, list(map(list, rows[part::2])))
-        table = pa.Table.from_arrays(columns, schema=arrow_schema(T))
+        columns = arrow_columns(type_info, list(map(list, rows[part::2])))
+        table = pa.Table.from_arrays(columns, schema=arrow_schema(type_info))
         pq.write_table(table, directory / f"{part}.parquet")
-    return FileSource.parquet(str(directory), T)
+    return FileSource.parquet(str(directory), type_info)
 
 
 def changes(made: Any) -> Counter[Any]:
