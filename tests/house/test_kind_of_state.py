@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from penstock.common import Time, Types
@@ -86,3 +88,8 @@ def test_another_method_refuses_it() -> None:
 
     with pytest.raises(ArgumentError, match="requested list state"):
         OperatorHarness.of(Wrong(), key_selector=lambda r: r[0])
+
+
+def test_it_is_at_most_four_files() -> None:
+    files = {path.name for path in (Path(__file__).parent / "counter").glob("*.py")}
+    assert files == {"kind.py", "handle.py", "descriptor.py"}

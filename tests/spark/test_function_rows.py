@@ -6,15 +6,20 @@ Catches: a fact that claims more than Spark SQL does, and a builder that has ano
 from __future__ import annotations
 
 import pyarrow as pa
+import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as sf
 
-from penstock.expressions.functions import ScalarExecutor
+from penstock.expressions.facts import everywhere
+from penstock.expressions.functions import FUNCTIONS, FunctionRow, ScalarExecutor
 from penstock.expressions.tree import Call, Expression, Field, Literal
 from penstock.relation.tree import Project, Scan, SqlColumn
+from penstock.spark.expressions.builders import BUILDERS
 from penstock.spark.expressions.queries import computed
 from penstock.types.arrow import arrow_array, columns_to_lists
 from penstock.types.sql_types import BIGINT, BOOLEAN, SqlType
 from tests.expressions.generated import same
+from tests.spark.conftest import Environment
 from tests.sql.function_rows import (
     COLUMNS,
     calls,
@@ -65,3 +70,20 @@ def test_spark_sql_has_the_meaning_of_python_where_it_may_compute(session: Spark
                 if n in good and not same(value, good[n])
             ]
     assert not wrong, wrong[:5]
+
+
+def test_a_builder_belongs_to_a_function_by_the_name_of_its_row(
+    session: SparkSession, environment: Environment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Workers do not have the row, so only Spark SQL can compute it."""
+    row = FunctionRow(python=lambda _: str.count, spark=everywhere, sql="VOWELS(STRING) INT")
+    monkeypatch.setitem(FUNCTIONS, "vowels", row)
+    monkeypatch.setitem(
+        BUILDERS, "vowels", lambda _, text: sf.regexp_count(text, sf.lit("[aeiou]"))
+    )
+    env = environment("batch")
+    rows = env.from_dataframe(session.createDataFrame([("aeon",), ("sky",), (None,)], "k string"))
+    env.create_view("t", rows)
+    made = env.sql("SELECT k, VOWELS(k) + 1 AS n FROM t WHERE VOWELS(k) IS DISTINCT FROM 7")
+    found = {row.k: row.n for row in made.to_dataframe().collect()}
+    assert found == {"aeon": 4, "sky": 1, None: None}

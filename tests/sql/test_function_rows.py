@@ -6,11 +6,14 @@ Catches: a fact that claims more than an executor does; a row without a test; a 
 from __future__ import annotations
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from penstock.common import Configuration, Row, Types
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.expressions.arrow.evaluation import Batch, evaluation
+from penstock.expressions.arrow.kernels import KERNELS
+from penstock.expressions.facts import everywhere
 from penstock.expressions.functions import FUNCTIONS, LOGIC, FunctionRow, ScalarExecutor
 from penstock.expressions.tree import named
 from penstock.testing import Schedule, collect
@@ -83,3 +86,23 @@ def test_a_function_of_sql_is_one_row(
     found = materialized(collect(env.sql(query), schedule))
     assert sorted(found, key=repr) == sorted([("aeon", 4), ("sky", 1), (None, None)], key=repr)
     assert "rows in Python: vowels" in env.execute_sql(f"EXPLAIN {query}").text
+
+
+def test_a_kernel_belongs_to_a_function_by_the_name_of_its_row(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refused(_: str) -> int:
+        raise AssertionError("Arrow computes it")
+
+    def kernel(_: object, found: pa.Array) -> pa.Array:
+        return pc.cast(pc.count_substring_regex(found, "[aeiou]"), pa.int32())
+
+    row = FunctionRow(python=lambda _: refused, arrow=everywhere, sql="VOWELS(STRING) INT")
+    monkeypatch.setitem(FUNCTIONS, "vowels", row)
+    monkeypatch.setitem(KERNELS, "vowels", kernel)
+    env = StreamExecutionEnvironment.get_execution_environment()
+    kind = Types.ROW_NAMED(["k"], [Types.STRING()])
+    env.create_view("t", env.from_collection([Row(k=k) for k in ("aeon", "sky")], kind))
+    query = "SELECT k, VOWELS(k) AS n FROM t"
+    assert sorted(materialized(collect(env.sql(query)))) == [("aeon", 3), ("sky", 0)]
+    assert "rows in Python" not in env.execute_sql(f"EXPLAIN {query}").text
