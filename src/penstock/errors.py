@@ -398,6 +398,12 @@ class JobDirectoryError(PenstockError, is_permanent=True):
 
     code = "JOB_DIRECTORY"
 
+    @classmethod
+    def unreadable(cls, what: object, cause: OSError) -> Self:
+        """Return the error about something that this user cannot read."""
+        hint = "Run this as a user who may read the checkpoint directory."
+        return cls(f"{what} cannot be read: {cause}", hint=hint)
+
 
 class JobMismatchError(JobDirectoryError):
     """The checkpoint directory belongs to another job or another graph."""

@@ -15,7 +15,8 @@ from penstock.cli.plan import plan_of
 from penstock.cli.script import settings
 from penstock.config.configuration import set_process_overrides
 from penstock.config.options import CHECKPOINT_DIR, TARGET
-from penstock.spark.job.outside import STOPPED, dropped, kept_outside, opened
+from penstock.spark.job.outside import dropped, kept_outside, opened
+from penstock.spark.savepoints.job_savepoints import STOPPED
 
 
 def drop(

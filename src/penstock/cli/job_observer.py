@@ -57,10 +57,7 @@ class JobObserver:
             if self._view is None or stamp != self._stamp:
                 self._view, self._stamp = JobView.of(self._files.events()), stamp
         except OSError as cause:
-            raise JobDirectoryError(
-                f"the events in {self.job.path} cannot be read: {cause}",
-                hint="Run this as a user who may read the checkpoint directory.",
-            ) from cause
+            raise JobDirectoryError.unreadable(f"the events in {self.job.path}", cause) from cause
         return self._view
 
     def _seen(self, view: JobView, *, is_running: bool) -> str | None:

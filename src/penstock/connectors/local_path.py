@@ -75,7 +75,7 @@ def sink_errors(path: JobPath | ObjectPath, doing: str, origin: CallSite | None)
 
 
 # Two letters or more: `C:/data` is a path.
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
+SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
 _SPECIAL = re.compile(r"[\[\]{}*?,\\]")
 _BRACES = re.compile(r"\\.|\{(?:\\.|[^{}])*\}|,", re.DOTALL)
 _LOCAL_HOSTS = frozenset({"", "localhost"})
@@ -97,7 +97,7 @@ def storage_path(
 def local_path(path: str | os.PathLike[str], doing: str = "write files to") -> Path:
     """Return a path, or a `file:` URI, as an absolute path."""
     text = os.fspath(path)
-    scheme = _SCHEME.match(text)
+    scheme = SCHEME.match(text)
     if scheme is None:
         if not text:
             raise _refused(text, doing, "it is empty")

@@ -21,6 +21,7 @@ from penstock.api.functions.two_input_functions import (
     KeyedCoProcessFunction,
 )
 from penstock.api.state.descriptors import MapStateDescriptor
+from penstock.api.streams.stream_base import check_one_environment
 from penstock.api.user_code import checked_label, checked_type, method_of, name_of
 from penstock.errors import GraphError
 from penstock.program.operator_kind import OperatorKind
@@ -179,11 +180,7 @@ class ConnectedStreams(Generic[T1, T2]):
         Raises:
             GraphError: They belong to different environments.
         """
-        if stream1.get_execution_environment() is not stream2.get_execution_environment():
-            raise GraphError.here(
-                "the streams belong to different environments",
-                hint="Create all streams of a job in one environment.",
-            )
+        check_one_environment(stream1, stream2)
         self.stream1 = stream1
         self.stream2 = stream2
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from penstock.api.functions.function_classes import KeySelector, ToKey
 from penstock.api.functions.key_selectors import TypedKeySelector, typed_selector
+from penstock.api.streams.stream_base import check_one_environment
 from penstock.api.user_code import bound_method
 from penstock.errors import ArgumentError, GraphError
 from penstock.types import TypeInformation
@@ -135,9 +136,4 @@ def check_pair(first: Any, second: Any, operation: str, base: type, required: st
     """Check that two streams can be read by one operator."""
     if not isinstance(second, base):
         raise ArgumentError.here(f"{operation} got {second!r}", hint=f"Pass a {required}.")
-    other: Any = second
-    if first.get_execution_environment() is not other.get_execution_environment():
-        raise GraphError.here(
-            "the streams belong to different environments",
-            hint="Create all streams of a job in one environment.",
-        )
+    check_one_environment(first, second)

@@ -28,6 +28,15 @@ if TYPE_CHECKING:
     from penstock.api.streams.data_stream import DataStream
 
 
+def check_one_environment(stream: Any, other: Any) -> None:
+    """Check that two streams belong to one environment."""
+    if other.get_execution_environment() is not stream.get_execution_environment():
+        raise GraphError.here(
+            "the streams belong to different environments",
+            hint="Create all streams of a job in one environment.",
+        )
+
+
 def union_type(stream: DataStream, others: Sequence[DataStream]) -> TypeInformation:
     """Check the streams of a union and return the type of their records."""
     if not others:
@@ -35,11 +44,7 @@ def union_type(stream: DataStream, others: Sequence[DataStream]) -> TypeInformat
     for other in others:
         if not hasattr(other, "get_execution_environment"):
             raise ArgumentError.here(f"{other!r} is not a stream", hint="Pass DataStreams.")
-        if other.get_execution_environment() is not stream.get_execution_environment():
-            raise GraphError.here(
-                "the streams belong to different environments",
-                hint="Create all streams of a job in one environment.",
-            )
+        check_one_environment(stream, other)
     types = [stream.get_type(), *(other.get_type() for other in others)]
     common = common_type(types)
     if common is None:

@@ -27,12 +27,12 @@ from stat import S_ISREG
 
 from penstock.errors import SourceError
 
-_GLOB = re.compile(r"(?<!\\)[*?\[{]")
-_ANY_GLOB = re.compile(r"([\[\]{}*?\\])")
-_SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?")
+GLOB = re.compile(r"(?<!\\)[*?\[{]")
+ANY_GLOB = re.compile(r"([\[\]{}*?\\])")
+SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?")
 _BRACES = re.compile(r"(?<!\\)\{((?:[^{}\\]|\\.)*)\}", re.DOTALL)
 _COMMA = re.compile(r"(?<!\\),")
-_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _GROUPS = {"{": "(?:", "}": ")"}
 
 
@@ -43,7 +43,7 @@ def name_of_local(path: str) -> str:
 
 def local_path(path: str) -> Path | None:
     """Return a path in the user's form if it is local, else None."""
-    scheme = _SCHEME.match(path)
+    scheme = SCHEME.match(path)
     if scheme is None:
         return Path(path)
     return Path(path[scheme.end() :]) if scheme[0].startswith("file:") else None
@@ -51,7 +51,7 @@ def local_path(path: str) -> Path | None:
 
 def has_glob(path: str | Path) -> bool:
     """Return whether a path contains glob characters."""
-    return _ANY_GLOB.search(str(path)) is not None
+    return ANY_GLOB.search(str(path)) is not None
 
 
 def is_literal(path: str) -> bool:
@@ -87,8 +87,8 @@ def _below(directory: str, names: list[str]) -> Iterator[str]:
         yield directory
         return
     first, *rest = names
-    if _GLOB.search(first) is None:
-        path = os.path.join(directory, _ESCAPED.sub(r"\1", first))  # noqa: PTH118 - a text is needed
+    if GLOB.search(first) is None:
+        path = os.path.join(directory, ESCAPED.sub(r"\1", first))  # noqa: PTH118 - a text is needed
         if os.path.lexists(path):
             yield from _below(path, rest)
         return

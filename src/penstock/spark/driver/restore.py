@@ -132,8 +132,7 @@ def state_files_of(directory: JobDirectory, restored: Restored) -> list[JobPath]
     return [directory.path / _STEP / name for name in restored.state_files]
 
 
-_IGNORE_STATE = "execution.state-recovery.ignore-unclaimed-state"
-_IGNORE_POSITIONS = "execution.state-recovery.ignore-source-positions"
+_IGNORE_STATE, _IGNORE_POSITIONS = IGNORE_UNCLAIMED_STATE.key, IGNORE_SOURCE_POSITIONS.key
 
 
 def match_savepoint(

@@ -99,10 +99,7 @@ def outputs_of(directory: Path) -> tuple[JobOutput, ...]:
     try:
         started = [e for e in events_in(job.path).events() if isinstance(e, JobStarted)]
     except OSError as cause:
-        raise JobDirectoryError(
-            f"the events in {directory} cannot be read: {cause}",
-            hint="Run this as a user who may read the checkpoint directory.",
-        ) from cause
+        raise JobDirectoryError.unreadable(f"the events in {directory}", cause) from cause
     if not started:
         raise JobDirectoryError(
             f"{directory} has no record of the sinks of its job",

@@ -127,10 +127,7 @@ def is_locked(directory: JobPath) -> bool:
     except FileNotFoundError:
         return False
     except OSError as cause:
-        raise JobDirectoryError(
-            f"{directory / LOCK} cannot be read: {cause}",
-            hint="Run this as a user who may read the checkpoint directory.",
-        ) from cause
+        raise JobDirectoryError.unreadable(directory / LOCK, cause) from cause
     return False
 
 

@@ -16,6 +16,7 @@ import re
 from pathlib import Path
 
 from penstock.config.options import CHECKPOINT_DIR
+from penstock.connectors.local_path import SCHEME
 from penstock.errors import JobDirectoryError, PenstockError, SavepointError
 from penstock.filesystem.object_path import SCHEMES, ObjectPath, object_path
 from penstock.filesystem.object_store import check_installed
@@ -58,8 +59,7 @@ def _numbers(path: Path) -> list[int]:
 
 SAVEPOINTS = "the directory for savepoints"
 
-# `Path` makes one slash of two. Two letters or more: `C:/data` is a path.
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
+# `Path` makes one slash of two.
 _STORED = re.compile(rf"^({'|'.join(SCHEMES)}):/+", re.IGNORECASE)
 _FILE = re.compile(r"^file:(//)?(?=/)", re.IGNORECASE)
 _LOGIN = re.compile(r"//[^/]*@")
@@ -68,7 +68,7 @@ _LOGIN = re.compile(r"//[^/]*@")
 def mounted_path(configured: str | os.PathLike[str], what: str, error: type[PenstockError]) -> Path:
     """Return a path, or a `file:` URI, as an absolute path."""
     text = _FILE.sub("", os.fspath(configured))
-    if (scheme := _SCHEME.match(text)) is not None:
+    if (scheme := SCHEME.match(text)) is not None:
         shown = f"a URI of {scheme[1]} with a login in it" if _LOGIN.search(text) else repr(text)
         raise error(
             f"{what} is {shown}, which is not on a mounted file system",

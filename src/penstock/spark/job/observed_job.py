@@ -131,7 +131,4 @@ def _record(path: JobPath, step: str) -> dict[str, Any] | None:
     try:
         return steps_of(path).read(step)
     except OSError as cause:
-        raise JobDirectoryError(
-            f"step {step} in {path} cannot be read: {cause}",
-            hint="Run this as a user who may read the checkpoint directory.",
-        ) from cause
+        raise JobDirectoryError.unreadable(f"step {step} in {path}", cause) from cause

@@ -22,9 +22,6 @@ from penstock.user_failure import failing_as
 _DROP_HINT = "Correct what removes it, or remove it by hand."
 _HINT = "Correct its kept_outside(), which returns what is there now."
 
-STOPPED = "stopped"
-"""The step of a job that was stopped with a savepoint."""
-
 
 @contextmanager
 def opened(path: JobPath, plan: PhysicalPlan) -> Iterator[JobDirectory]:
@@ -78,7 +75,4 @@ def _has_begun(directory: JobDirectory, source: int) -> bool:
     try:
         return files.is_dir() and any(files.iterdir())
     except OSError as cause:
-        raise JobDirectoryError(
-            f"{files} cannot be read: {cause}",
-            hint="Run this as a user who may read the checkpoint directory.",
-        ) from cause
+        raise JobDirectoryError.unreadable(files, cause) from cause

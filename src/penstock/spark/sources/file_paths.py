@@ -22,19 +22,22 @@ from urllib.parse import quote, unquote
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from penstock.connectors.files.local_listing import is_literal, local_path
+from penstock.connectors.files.local_listing import (
+    ANY_GLOB,
+    ESCAPED,
+    GLOB,
+    SCHEME,
+    is_literal,
+    local_path,
+)
 
-_GLOB = re.compile(r"([\[\]{}*?\\])")
-_GLOB_BEGIN = re.compile(r"(?<!\\)[*?\[{]")
-_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
-_SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?")
 _ESCAPED_BY_JAVA = re.compile(r"[^A-Za-z0-9_\-!.~'()*:@&=+$,;/]")
 _SPACES = frozenset({"Zs", "Zl", "Zp", "Cc"})
 
 
 def escaped(path: str | Path) -> str:
     """Return the path with which Spark loads exactly the file or directory of this name."""
-    return _GLOB.sub(r"\\\1", str(path))
+    return ANY_GLOB.sub(r"\\\1", str(path))
 
 
 def load_path(uri: str) -> str:
@@ -58,7 +61,7 @@ def uri_of(name: str) -> str:
 
     Java escapes what RFC 2396 does not allow in a path; of other characters only spaces and controls.
     """
-    scheme = _SCHEME.match(name)
+    scheme = SCHEME.match(name)
     begin = scheme[0] if scheme else ""
     rest = _ESCAPED_BY_JAVA.sub(_as_in_java, name[len(begin) :])
     return f"file://{rest}" if begin in {"", "file:"} else f"{begin}{rest}"
@@ -66,7 +69,7 @@ def uri_of(name: str) -> str:
 
 def local_file(uri: str) -> Path | None:
     """Return the local file of `uri`, None if it is on another file system."""
-    scheme = _SCHEME.match(uri)
+    scheme = SCHEME.match(uri)
     if scheme is None:
         return Path(unquote(uri))
     return Path(unquote(uri[scheme.end() :])) if scheme[0].startswith("file:") else None
@@ -102,7 +105,7 @@ def facts_of(session: SparkSession, uri: str) -> tuple[int, int]:
 
 def stream_path(path: str) -> str:
     """Return a source's path for Spark: a path that exists literally is no glob."""
-    return escaped(path) if _GLOB.search(path) and is_literal(path) else path
+    return escaped(path) if ANY_GLOB.search(path) and is_literal(path) else path
 
 
 def base_path(path: str) -> dict[str, str]:
@@ -114,10 +117,10 @@ def base_path(path: str) -> dict[str, str]:
 def may_contain(path: str, uri: str) -> bool:
     """Return whether a source's path could match the file `uri`."""
     spark_path = stream_path(path)
-    begin = _GLOB_BEGIN.search(spark_path)
+    begin = GLOB.search(spark_path)
     fixed = spark_path if begin is None else spark_path[: begin.start()]
-    wanted = os.path.normpath(_ESCAPED.sub(r"\1", _SCHEME.sub("", fixed)))
-    return unquote(_SCHEME.sub("", uri)).startswith(wanted)
+    wanted = os.path.normpath(ESCAPED.sub(r"\1", SCHEME.sub("", fixed)))
+    return unquote(SCHEME.sub("", uri)).startswith(wanted)
 
 
 def names_with_colon(path: str) -> Iterator[Path]:

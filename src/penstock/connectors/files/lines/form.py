@@ -8,7 +8,6 @@ Options of Spark's reader that lines do not have leave a source to Spark.
 from __future__ import annotations
 
 import codecs
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, tzinfo
@@ -16,12 +15,12 @@ from typing import Any
 from urllib.parse import unquote
 
 from penstock.config.parse import zone_named
+from penstock.connectors.files.local_listing import SCHEME
 from penstock.errors import ArgumentError
 from penstock.types import RowTypeInfo
 from penstock.types.column_forms import keeps_values_in_columns
 from penstock.wire.text import CsvForm, TextError, TextRules, csv_lines, json_codec
 
-_SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?")
 _READ_BY_LINES = frozenset({"csv", "json", "text"})
 _HARMLESS = frozenset(
     {"mode", "recursivefilelookup", "pathglobfilter", "modifiedafter", "modifiedbefore", "linesep"}
@@ -85,12 +84,12 @@ class LineForm:
 
 def names_of_path(path: str) -> list[str]:
     """Return the names in a path, without scheme and host."""
-    return [name for name in _SCHEME.sub("", path).split("/") if name]
+    return [name for name in SCHEME.sub("", path).split("/") if name]
 
 
 def local_name(uri: str) -> str:
     """Return the name of the local file of a URI."""
-    return unquote(_SCHEME.sub("", uri))
+    return unquote(SCHEME.sub("", uri))
 
 
 def line_form(
