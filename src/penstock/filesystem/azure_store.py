@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from importlib import import_module
+from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
 
@@ -162,17 +163,14 @@ class AzureStore(ObjectStore):
 
     def facts(self, path: ObjectPath) -> ObjectFacts | None:
         """Return the facts of an object, None if there is none."""
-        dates: list[str] = []
         try:
             with azure_errors(self.settings, path):
-                found = self._blob(path).get_blob_properties(
-                    raw_response_hook=lambda it: dates.append(it.http_response.headers["Date"])
-                )
+                found = self._blob(path).get_blob_properties(cls=_found).headers
         except FileNotFoundError:
             return None
-        age = parsedate_to_datetime(dates[-1]) - found.last_modified
-        writer = (found.metadata or {}).get(WRITER)
-        return ObjectFacts(int(found.size), float(age.total_seconds()), writer)
+        age = parsedate_to_datetime(found["Date"]) - parsedate_to_datetime(found["Last-Modified"])
+        writer = found.get(f"x-ms-meta-{WRITER}")
+        return ObjectFacts(int(found["Content-Length"]), float(age.total_seconds()), writer)
 
     def list_below(self, directory: ObjectPath) -> list[ObjectPath]:
         """Return all objects below a path, in order of their keys."""
@@ -295,6 +293,11 @@ class AzureStore(ObjectStore):
             if block.id.endswith("-00000") and block.size == len(_BEGUN)
         ]
         return [Upload(path, upload_id) for upload_id in begun]
+
+
+def _found(response: Any, *_: Any) -> SimpleNamespace:
+    """Return the headers of an answer; the library has no date, and loses a hook for answers when it sends a request again."""
+    return SimpleNamespace(headers=response.headers)
 
 
 def _block(upload: Upload, number: int) -> str:
