@@ -279,7 +279,10 @@ def merging_only(sources: frozenset[int] | None) -> Iterator[None]:
         plan = place_first_rows(plan)
         return replace(plan, first_rows=tuple(e for e in plan.first_rows if e.source in sources))
 
-    forced = {place_expressions: expressions, place_first_rows: first_rows}
+    forced: dict[planner.Phase, planner.Phase] = {
+        place_expressions: expressions,
+        place_first_rows: first_rows,
+    }
     phases = tuple(forced.get(phase, phase) for phase in planner.PHASES)
     with patch.object(planner, "PHASES", phases):
         yield
