@@ -11,7 +11,7 @@ import pytest
 
 from penstock import failpoint
 from penstock.common import Row, RowKind
-from penstock.connectors.postgres import client
+from penstock.connectors.postgres import client, postgres_sink, staged_rows
 from penstock.connectors.postgres.staged_rows import TableWrites
 from penstock.datastream.connectors import DeliveryGuarantee
 from penstock.datastream.connectors.postgres import PostgresSink
@@ -217,6 +217,64 @@ def test_a_driver_that_was_replaced_writes_nothing(
     other.commit("e1", staged)
     other.close()
     assert rows(postgres) == [(1, "a")]
+
+
+@pytest.fixture
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the server end an idle transaction soon."""
+    monkeypatch.setattr(postgres_sink, "LIMIT", staged_rows.LIMIT.replace("10s", "200ms"))
+
+
+@pytest.mark.parametrize("step", ["marked", "written"])
+@pytest.mark.usefixtures("soon")
+def test_a_driver_that_is_frozen_in_its_transaction_blocks_no_other(
+    postgres: Database, job: Callable[..., Job], monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    postgres.run(TABLE)
+    made = job()
+    made.committer.recover()
+    made.committer.commit("e1", made.stage([(1, "a")]))
+    staged = made.stage([(2, "b")])
+    other, original = made.started(), failpoint.failpoint
+
+    def frozen(name: str) -> None:
+        """Let another driver take over while this one stands still."""
+        original(name)
+        if name == f"postgres.{step}" and made.committer is not other:
+            made.committer = other
+            other.commit("e2", staged)
+
+    first = made.committer
+    monkeypatch.setattr(postgres_sink, "failpoint", frozen)
+    with pytest.raises(JobFencedError, match="another driver writes the epochs"):
+        first.commit("e2", staged)
+    first.close()
+    assert rows(postgres) == [(1, "a"), (2, "b")]
+    other.recover()
+    assert stages(postgres) == []
+
+
+@pytest.mark.usefixtures("soon")
+def test_a_driver_that_stood_still_commits_by_another_attempt(
+    postgres: Database, job: Callable[..., Job], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    postgres.run(TABLE)
+    made = job()
+    made.committer.recover()
+    open_ones = "select count(*) from pg_stat_activity where state = 'idle in transaction'"
+    ended: list[str] = []
+
+    def slow(name: str) -> None:
+        if name == "postgres.written" and not ended:
+            assert postgres.value(open_ones) == 1
+            postgres.wait_for(lambda: postgres.value(open_ones) == 0, "the server ends it")
+            ended.append(name)
+
+    monkeypatch.setattr(postgres_sink, "failpoint", slow)
+    made.committer.commit("e1", made.stage([(1, "a")]))
+    assert ended
+    assert rows(postgres) == [(1, "a")]
+    assert stages(postgres) == []
 
 
 def test_what_nobody_commits_is_dropped(postgres: Database, job: Callable[..., Job]) -> None:

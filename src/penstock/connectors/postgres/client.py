@@ -110,7 +110,7 @@ PATIENCE_SECONDS = 30.0
 """Time for which a call is repeated while the server cannot be reached."""
 
 _IN_USE = "55006"
-_PASSING = ("08", "57P01", "57P02", "57P03", "53300", "40001", "40P01", _IN_USE)
+_PASSING = ("08", "57P01", "57P02", "57P03", "53300", "40001", "40P01", "25P03", _IN_USE)
 """SQLSTATEs, or their classes, of temporary failures."""
 
 _STARTING = ("starting up", "shutting down", "recovery", "too many", "terminating connection")
@@ -196,10 +196,10 @@ def close_sessions() -> None:
 
 def is_transient(error: Any) -> bool:
     """Return whether an error may be temporary."""
-    if not isinstance(error, library().OperationalError | library().InterfaceError):
-        return False
     if error.sqlstate is not None:
         return str(error.sqlstate).startswith(_PASSING)
+    if not isinstance(error, library().OperationalError | library().InterfaceError):
+        return False
     text = str(error)  # of a connection that was not made, or was cut
     return "FATAL" not in text or any(word in text for word in _STARTING)
 

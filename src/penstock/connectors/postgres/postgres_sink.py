@@ -5,7 +5,8 @@
     drop table …                  the staged rows
 
 The row of the sink in `penstock.epochs` names the driver that may write it. A replaced driver finds another one
-there; the driver that takes over waits for the end of its transaction.
+there; the driver that takes over waits for the end of its transaction. The server ends one that is open and idle for ten
+seconds, because its driver is frozen, or its machine is gone. A driver that was only slow repeats it.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from penstock.connectors.postgres.client import (
 from penstock.connectors.postgres.staged_rows import (
     HAS_MARKS,
     IS_MARKED,
+    LIMIT,
     MARK,
     OWN,
     RAISE,
@@ -135,6 +137,7 @@ class PostgresCommitter(Committer):
 
     def _write(self, stages: list[str], mark: EpochMark) -> None:
         with self._session() as session, session.transaction():
+            session.execute(LIMIT)
             asked = (mark.value, self._writer, self._owner)
             if session.execute(RAISE, asked).fetchone() is None:
                 raise self._fenced()

@@ -45,7 +45,14 @@ _TASK = "penstock_t"
 _LOCK = 8_072_115_406
 """Lock for the creation of the schema: two `if not exists` at once fail."""
 
+LIMIT = "set local idle_in_transaction_session_timeout = '10s'"
+"""Begins what holds locks that another driver may need: the server ends the session of a client that is frozen or gone.
+
+`pg_terminate_backend` by the next driver needs rights, and the process id of a session that a pool may have given to others.
+"""
+
 SET_UP = (
+    LIMIT,
     f"select pg_advisory_xact_lock({_LOCK})",
     "create schema if not exists penstock",
     """\
@@ -367,6 +374,7 @@ class StagedRowWriter(SinkWriter):
             assert self._copying is not None, "there are records"
             self._copying.__exit__(None, None, None)
             if self._is_direct:
+                self._connection.execute(LIMIT)
                 for statement in self._writes.commit([self._table]):
                     self._connection.execute(statement)
                 self._connection.execute(drop_stage(self._table))
