@@ -45,10 +45,11 @@ def add(base: Path, number: int, rows: tuple[Given, ...]) -> None:
 
 @contextmanager
 def running(
-    env: StreamExecutionEnvironment, base: Path, job: Path, **calls: str
+    env: StreamExecutionEnvironment, base: Path, job: Path, *into_sums: str, **calls: str
 ) -> Iterator[tuple[Future[Any], list[str]]]:
-    """Run a script that writes each table with the values of a call, and stop its job with a savepoint."""
-    inserts = "\n".join(OVER.format(table, call) for table, call in calls.items())
+    """Run a script that writes each table with the values of a call, one of them with several, and stop its job with a savepoint."""
+    written = [*(("sums", call) for call in into_sums), *calls.items()]
+    inserts = "\n".join(OVER.format(table, call) for table, call in written)
     script = f"{TABLES.format(base=base)} EXECUTE STATEMENT SET BEGIN {inserts} END;"
     savepoints: list[str] = []
     with ThreadPoolExecutor(1) as threads:
@@ -111,3 +112,23 @@ def test_only_a_changed_select_reads_the_history_again(
     assert written(tmp_path, "counts") == Counter(counts)
     greatest = [("a", 1), ("b", 2), ("a", 3), ("a", 4), ("b", 5)]
     assert written(tmp_path, "greatest") == Counter(greatest)
+
+
+def test_a_further_insert_into_a_table_writes_the_history_and_the_first_one_does_not(
+    environment: Environment, tmp_path: Path
+) -> None:
+    add(tmp_path, 0, HISTORY)
+    env, first, second = environment("streaming"), tmp_path / "job", tmp_path / "second"
+    with running(env, tmp_path, first, "SUM(v)") as (ended, savepoints):
+        wait_until(ended, lambda: written(tmp_path, "sums").total() == len(HISTORY) - 1)
+    settings: dict[str, Any] = {
+        "execution.checkpointing.dir": str(second),
+        "execution.state-recovery.path": savepoints[0],
+        "execution.evolution": "allow",
+    }
+    every = HISTORY + LATER
+    env = environment("streaming", **settings)
+    with running(env, tmp_path, second, "SUM(v * 100)", "SUM(v)") as (ended, _):
+        add(tmp_path, 1, LATER)
+        wait_until(ended, lambda: written(tmp_path, "sums").total() >= 2 * (len(every) - 1))
+    assert written(tmp_path, "sums") == Counter([*sums(every, 100), *sums(every, 1)])

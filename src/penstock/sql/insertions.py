@@ -10,6 +10,7 @@ from penstock.api.streams.data_stream import DataStream
 from penstock.connectors.python.function_sink import DiscardingSink
 from penstock.errors import SqlError, did_you_mean
 from penstock.expressions.tree import Expression, Field, Literal
+from penstock.relation.identity import digest_of
 from penstock.relation.ordered import unique_by
 from penstock.relation.tree import Changelog, Project, Relation, SqlColumn
 from penstock.sql.catalogue import SqlCatalogue, SqlTable, SqlView, TableSchema
@@ -95,14 +96,18 @@ class SqlJob:
         for relation in self._shown:
             self.stream(relation).sink_to(DiscardingSink()).name("rows")
         written = Counter(statement.target for statement, _, _ in self._writes)
+        taken = set[str]()
         for statement, table, relation in self._writes:
             changelog = Changelog.INSERT_ONLY if is_batch else relation.changelog
             name = ".".join(statement.target)
             with statement.place.as_line_of_user():
                 sink = table.write(self.stream(relation), changelog, _key_of(relation), name)
             # A number would pass to another statement when one is added before it.
-            if written[statement.target] == 1:
-                sink.uid(f"into-{name}")
+            digest = digest_of(relation)
+            uid = f"into-{name}" if written[statement.target] == 1 else f"into-{name}-{digest}"
+            if uid not in taken:  # else an equal statement has it
+                taken.add(uid)
+                sink.uid(uid).version(digest)
         self._lowering.name_operators()
 
     def schema_of(self, name: Name, place: TextPlace) -> TableSchema:

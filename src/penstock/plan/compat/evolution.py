@@ -127,9 +127,10 @@ def described_inputs(plan: PhysicalPlan) -> dict[str, tuple[str, ...]]:
 
 
 def sink_names(plan: PhysicalPlan) -> tuple[str, ...]:
-    """Return the identity of each sink: the user's uid, else its kind and what it reads.
+    """Return the identity of each sink: the user's uid, without and with its version; else its kind and what it reads.
 
-    The numbers of sinks do not serve: a sink that is put before others changes theirs.
+    The numbers of sinks do not serve: a sink that is put before others changes theirs. Sinks that differ only in their versions
+    are those of statements that write one table.
     """
     names = _producers(plan)
     seen: Counter[str] = Counter()
@@ -139,15 +140,39 @@ def sink_names(plan: PhysicalPlan) -> tuple[str, ...]:
         if name is None:
             read = ", ".join(_input(edge, names) for edge in physical_inputs(plan.graph, node))
             kind = "" if node.sink is None else node.sink.kind
-            name = f"{_UNNAMED}{kind} of {read}"
+            name = f"{_END_OF_UID}{kind} of {read}"
             seen[name] += 1
             name = f"{name} {seen[name]}"
+        elif node.version is not None:
+            name = f"{name.removesuffix(f'-{node.version}')}{_END_OF_UID}{node.version}"
         made.append(name)
     return tuple(made)
 
 
-_UNNAMED = "\0"
-"""Beginning of the names of sinks without a uid; a uid cannot have it, because file names contain uids."""
+_END_OF_UID = "\0"
+"""End of the uid in the name of a sink, which may be empty; a uid cannot have it, because file names contain uids."""
+
+
+def _group(name: str) -> str:
+    """Return the uid in the name of a sink, without its version; empty if the sink has none."""
+    return name.partition(_END_OF_UID)[0]
+
+
+def _same_sinks(names: Sequence[str], stored: Sequence[str]) -> dict[str, str]:
+    """Return the names of sinks that were there before, each with its stored name.
+
+    If one of a group is new and one is gone, it is the same one, with another version.
+    """
+    same = {name: name for name in names if name in stored}
+    new, gone = (
+        Counter(_group(name) for name in some if name not in same) for some in (names, stored)
+    )
+    changed = {_group(name): name for name in stored if name not in same}
+    return same | {
+        name: changed[group]
+        for name in names
+        if (group := _group(name)) and name not in same and new[group] == gone[group] == 1
+    }
 
 
 def compare(plan: PhysicalPlan, stored: StoredProgram) -> Evolution:
@@ -223,31 +248,33 @@ def _sources(plan: PhysicalPlan, stored: StoredProgram) -> Iterator[PartChange]:
 
 def _sinks(plan: PhysicalPlan, stored: StoredProgram) -> Iterator[PartChange]:
     names = sink_names(plan)
-    for sink, name in zip(plan.sinks, names, strict=True):
-        uid = sink.uid if name.startswith(_UNNAMED) else name
-        if stored.sinks is None or name in stored.sinks:
+    same = _same_sinks(names, stored.sinks or ())
+    for sink, node, name in zip(plan.sinks, plan.graph.of_kind(SINK), names, strict=True):
+        uid = node.uid or sink.uid
+        if stored.sinks is None or name in same:
             yield PartChange(uid, sink.name, PartStatus.KEPT)
         else:
             yield PartChange(uid, sink.name, PartStatus.NEW, "no sink with this uid was stored")
     for name in stored.sinks or ():
-        if name not in names:
-            shown = name.removeprefix(_UNNAMED)
+        if name not in same.values():
+            shown = _group(name) or name.removeprefix(_END_OF_UID)
             yield PartChange(shown, shown, PartStatus.DROPPED, _GONE)
 
 
 def unclear_sinks(plan: PhysicalPlan, stored: StoredProgram) -> tuple[str, ...]:
-    """Return the names of sinks without a uid that may be new, or may be one that was stored.
+    """Return the names of sinks that may be new, or may be one that was stored: several of a group differ.
 
     To write the history to such a sink could write it twice.
     """
     if stored.sinks is None:
         return ()
     names = sink_names(plan)
-    left = [name for name in stored.sinks if name.startswith(_UNNAMED) and name not in names]
+    same = _same_sinks(names, stored.sinks)
+    gone = {_group(name) for name in {*stored.sinks} - {*same.values()}}
     return tuple(
         sink.name
         for sink, name in zip(plan.sinks, names, strict=True)
-        if left and name.startswith(_UNNAMED) and name not in stored.sinks
+        if name not in same and _group(name) in gone
     )
 
 
