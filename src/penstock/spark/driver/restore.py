@@ -11,6 +11,7 @@ again. Then the step `restored` is recorded; without it the next start copies th
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -108,8 +109,12 @@ def fetched_savepoint(
     One in a store is copied to the checkpoint directory first.
     """
     place = savepoint_place(configured)
-    path: JobPath = place if isinstance(place, Path) else directory.path / _STEP / _FETCHED
-    if isinstance(place, ObjectPath) and not (path / MANIFEST).exists():
+    if isinstance(place, Path):
+        return place, read_savepoint(place), place
+    # A job may fetch several: the one of the job that it replaces, and the one that it has merged with that.
+    name = hashlib.sha256(str(place).encode()).hexdigest()[:16]
+    path = directory.path / _STEP / _FETCHED / name
+    if not (path / MANIFEST).exists():
         path = _fetched(place, path, configuration)
     return path, read_savepoint(path), place
 
