@@ -53,6 +53,7 @@ TOUCHING: dict[str, str] = {
     "spark/job/job_steps.py": OWN,
     "spark/job/mounted_path.py": OWN,
     "spark/job/observed_job.py": OWN,
+    "spark/job/outside.py": OWN,
     "spark/worker/state_tasks.py": OWN,
     "state/log/extent.py": OWN,
     "state/log/epoch_log.py": OWN,

@@ -14,7 +14,8 @@ from penstock.connectors.postgres.client import close_sessions
 from penstock.filesystem.stored_path import mounted
 from penstock.graph.endpoints import SinkContext
 from penstock.plan.phases.backlog import snapshot_parts
-from penstock.spark.job.job_directory import JobDirectory
+from penstock.spark.job.job_directory import SHADOW, JobDirectory
+from penstock.spark.job.observed_job import RESTORED
 
 JOB = """
 import sys
@@ -41,16 +42,18 @@ def job(postgres, valkey, program, tmp_path):
     postgres.run("create table t (id int primary key, v int)", "create table out (id int, v int)")
     script, arguments = program(JOB), [postgres.dsn, postgres.slot(), valkey.url]
 
-    def made(*, begins):
+    def made(*, begins, generation=""):
         set_process_overrides("cli", {TARGET.key: "plan"})
-        directory = JobDirectory.open(
-            str(tmp_path / "job"), plan_of(Path(script), arguments), "copies"
-        )
-        if begins:
+        place = tmp_path / "job" / generation
+        directory = JobDirectory.open(place, plan_of(Path(script), arguments), "copies")
+        if generation:
+            directory.record(RESTORED, {})
+        elif begins:
             for number, part in snapshot_parts(directory.plan).items():
                 files = mounted(directory.path / "snapshots" / str(number))
                 files.mkdir(parents=True)
                 part.source.snapshot(files)
+        if begins:
             for sink in directory.plan.sinks:
                 scratch = (sink.type_info, sink.name, sink.origin, directory.path)
                 context = SinkContext(directory.job_id, sink.uid, 0, *scratch)
@@ -104,6 +107,29 @@ def test_what_a_job_keeps_is_listed_and_then_dropped(postgres, valkey, penstock,
     again = penstock("drop", "--yes", *arguments)
     assert (again.exit_code, again.stdout) == (0, "")
     assert "keeps nothing in other systems" in again.stderr
+
+
+def test_what_earlier_generations_keep_is_dropped_with_the_job(postgres, valkey, penstock, job):
+    arguments, made = job
+    first, second = (made(begins=True, generation=each) for each in ("", "generation-1"))
+    never = made(begins=False, generation="generation-2")
+    (never.path / "restored.json").unlink()
+    listed = penstock("drop", *arguments).stdout.splitlines()
+    assert len(listed) == len({*listed}) == 8
+    for directory in (first, second):
+        assert sum(directory.job_id in line for line in listed) == 2, "the marks of both sinks"
+    dropped = penstock("drop", "--yes", *arguments)
+    assert dropped.stdout.splitlines() == [f"dropped {line}" for line in listed]
+    assert [postgres.value(each) for each in (SLOTS, STAGES, MARKS)] == [0, 0, 0]
+    assert not any(valkey.client.keys(f"*{each.job_id}*") for each in (first, second))
+
+
+def test_a_shadow_has_nothing_to_drop_before_it_gets_the_sinks(penstock, job):
+    arguments, made = job
+    first, second = (made(begins=True, generation=each) for each in ("", "generation-1"))
+    (first.path / SHADOW).mkdir()
+    listed = penstock("drop", *arguments).stdout
+    assert (first.job_id in listed, second.job_id in listed) == (False, True)
 
 
 def test_a_slot_that_the_job_has_not_made_is_not_of_it(postgres, penstock, job):

@@ -40,7 +40,7 @@ def drop(
     """List the resources of a job in other systems; --yes drops them, and the job cannot continue.
 
     These are the replication slot and the publication of a PostgreSQL source, and the staged rows and
-    marks of sinks. A job that was started from a savepoint of this one has the same slot. Written
+    marks of sinks; of a job that was handed over also those of its earlier generations. A job that was started from a savepoint of this one has the same slot. Written
     data and the checkpoint directory stay. The program runs up to its first execute(), because
     it has the logins; the directory lists the resources of the job.
     """
@@ -49,10 +49,10 @@ def drop(
     console = Console(stderr=True)
 
     def action() -> int:
-        with opened(job_dir, plan_of(script, arguments)) as directory:
-            found = kept_outside(directory)
-            stopped = directory.step(STOPPED)
-            for each in found:
+        with opened(job_dir, plan_of(script, arguments)) as directories:
+            found = {each.what: (of, each) for of in directories for each in kept_outside(of)}
+            stopped = directories[-1].step(STOPPED)
+            for directory, each in found.values():
                 if yes:
                     directory.fence()
                     dropped(each)

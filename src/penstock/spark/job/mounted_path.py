@@ -29,11 +29,15 @@ _BEGUN = "restored.json"
 """Record of a job that began with a savepoint."""
 
 
+def generations(path: Path) -> list[Path]:
+    """Return a directory and its generations that have begun, the oldest first."""
+    later = (generation(path, number) for number in sorted(_numbers(path)))
+    return [path, *(each for each in later if (each / _BEGUN).exists())]
+
+
 def current_generation(path: Path) -> Path:
     """Return the newest generation that has begun; the directory itself without one."""
-    begun = (n for n in _numbers(path) if (generation(path, n) / _BEGUN).exists())
-    newest = max(begun, default=None)
-    return path if newest is None else generation(path, newest)
+    return generations(path)[-1]
 
 
 def latest_directory(path: Path) -> Path:
@@ -81,10 +85,18 @@ def checkpoint_path(
     configured: str | os.PathLike[str], settings: StoreSettings | None = None
 ) -> JobPath:
     """Return the path of a checkpoint directory, of its newest generation if there are some."""
+    path = named_directory(configured, settings)
+    return current_generation(path) if isinstance(path, Path) else path
+
+
+def named_directory(
+    configured: str | os.PathLike[str], settings: StoreSettings | None = None
+) -> JobPath:
+    """Return the path of a checkpoint directory itself, which a command or a setting names."""
     text = _STORED.sub(r"\1://", os.fspath(configured))
     found = object_path(text, "use as a checkpoint directory")
     if found is None:
-        return current_generation(mounted_path(configured, CHECKPOINT_DIR.key, JobDirectoryError))
+        return mounted_path(configured, CHECKPOINT_DIR.key, JobDirectoryError)
     check_installed(found.scheme, f"the checkpoint directory {found}")
     return StoredPath(store_of(found, settings), found)
 

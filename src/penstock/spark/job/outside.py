@@ -7,7 +7,8 @@ and only the directory records the id and the sources that have begun.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
 from penstock.errors import JobDirectoryError, SinkError, SourceError
 from penstock.filesystem.stored_path import JobPath
@@ -15,7 +16,8 @@ from penstock.graph.endpoints import SinkContext
 from penstock.graph.log_values import KeptOutside
 from penstock.plan.phases.backlog import snapshot_parts
 from penstock.plan.physical import PhysicalPlan
-from penstock.spark.job.job_directory import JobDirectory, snapshot_step
+from penstock.spark.job.job_directory import SHADOW, JobDirectory, snapshot_step
+from penstock.spark.job.mounted_path import generations, named_directory
 from penstock.spark.job.observed_job import RESTORED, ObservedJob
 from penstock.user_failure import failing_as
 
@@ -24,18 +26,30 @@ _HINT = "Correct its kept_outside(), which returns what is there now."
 
 
 @contextmanager
-def opened(path: JobPath, plan: PhysicalPlan) -> Iterator[JobDirectory]:
-    """Open and lock the checkpoint directory of a job that does not run."""
+def opened(path: JobPath, plan: PhysicalPlan) -> Iterator[list[JobDirectory]]:
+    """Open and lock the checkpoint directories of a job that does not run, each with an id of its own; the newest is the last."""
     job = ObservedJob.at(path)
-    directory = JobDirectory.open(job.path, plan, job.name)
-    try:
-        yield directory
-    finally:
-        directory.release()
+    with ExitStack() as stack:
+        directories = []
+        for place in _places(path, job.path):
+            directories.append(JobDirectory.open(place, plan, job.name))
+            stack.callback(directories[-1].release)
+        yield directories
+
+
+def _places(path: JobPath, newest: JobPath) -> list[JobPath]:
+    """Return the directories in which a job has owned its sinks; those of a shadow, which writes beside them, are left out."""
+    first = named_directory(path) if isinstance(path, Path) else path
+    earlier = generations(first)[:-1] if isinstance(first, Path) else []
+    return [*(each for each in earlier if not (each / SHADOW).exists()), newest]
 
 
 def kept_outside(directory: JobDirectory) -> list[KeptOutside]:
     """Return the existing resources of the job in other systems."""
+    return [*_kept_by_sources(directory), *kept_by_sinks(directory)]
+
+
+def _kept_by_sources(directory: JobDirectory) -> list[KeptOutside]:
     plan, found = directory.plan, list[KeptOutside]()
     is_restored = directory.step(RESTORED) is not None
     for source, part in snapshot_parts(plan).items():
@@ -44,7 +58,13 @@ def kept_outside(directory: JobDirectory) -> list[KeptOutside]:
             failed = f"source {planned.name!r} does not list its outside resources"
             with failing_as(SourceError, failed, planned.origin, hint=_HINT):
                 found += part.source.kept_outside()
-    for sink in plan.sinks:
+    return found
+
+
+def kept_by_sinks(directory: JobDirectory) -> list[KeptOutside]:
+    """Return the existing resources of the sinks of a job in other systems."""
+    found = list[KeptOutside]()
+    for sink in directory.plan.sinks:
         context = SinkContext(
             directory.job_id,
             sink.uid,

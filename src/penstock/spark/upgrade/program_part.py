@@ -36,6 +36,7 @@ from penstock.spark.job.event_log import event_log_of, job_started
 from penstock.spark.job.hand_over import read_hand_over, verified_files
 from penstock.spark.job.job_directory import JobDirectory, has_staged
 from penstock.spark.job.observed_job import RESTORED, ObservedJob
+from penstock.spark.job.outside import dropped, kept_by_sinks, opened
 from penstock.spark.job.run_outline import begun_with, outline_of
 from penstock.spark.job.state_layout import StateLayout, matched_watermarks
 from penstock.spark.job_client import SparkJobClient
@@ -167,6 +168,7 @@ class _Advance:
             remove_tree(place, self.place.fence)  # no output is visible
         self._read(place)
         failpoint("bootstrap.read")
+        self._forget_marks(place)
         self._write(place, result)
         failpoint("bootstrap.advanced")
 
@@ -196,6 +198,13 @@ class _Advance:
         except KeyboardInterrupt:
             client.cancel()
             raise
+
+    def _forget_marks(self, place: JobPath) -> None:
+        """Drop what the sinks of the job, which is finished, keep in other systems: only its directory has the names."""
+        with opened(place, self.plan) as (inner,):
+            for kept in kept_by_sinks(inner):
+                inner.fence()
+                dropped(kept)
 
     def _check_functions(self, inner: JobDirectory) -> None:
         """Refuse a program that has changed since it wrote to its sinks."""
