@@ -11,11 +11,13 @@ import pytest
 
 from penstock import failpoint
 from penstock.api.environment.job import JobClient
+from penstock.cli.job_observer import JobObserver
 from penstock.common import Types, WatermarkStrategy
 from penstock.config import set_process_overrides
 from penstock.datastream import StreamExecutionEnvironment
-from penstock.datastream.connectors import FileSink, FileSource, HybridSource
-from penstock.errors import EvolutionError, PenstockError
+from penstock.datastream.connectors import FileSink, FileSource, HybridSource, KeptOutside
+from penstock.errors import EvolutionError, PenstockError, SourceError
+from penstock.graph.endpoints import SinkContext
 from penstock.observe.events.job_events import (
     JobEvent,
     JobStarted,
@@ -23,6 +25,9 @@ from penstock.observe.events.job_events import (
     RoundProgress,
 )
 from penstock.observe.events.listeners import JobListener, also_listening
+from penstock.plan.phases.backlog import decide_cuts
+from penstock.plan.physical import PhysicalPlan
+from penstock.spark import job_client
 from penstock.spark.job.wanted_parallelism import ParallelismRequest, recorded_parallelism
 from penstock.spark.job_client import SparkJobClient
 from penstock.spark.upgrade import program_part
@@ -139,9 +144,13 @@ def test_new_operators_join_after_failures_at_each_step(
     monkeypatch.setenv("PENSTOCK_FAILPOINT", ",".join(f"{step}:1:raise" for step in STEPS))
     monkeypatch.setenv("PENSTOCK_FAILPOINT_MARKER", str(markers))
     command_line(settings(tmp_path, stopped, "allow"))
-    for _ in STEPS:
+    for step in STEPS:
         with pytest.raises(PenstockError, match="failpoint"):
             again(environment, tmp_path)
+        if step in {"bootstrap.merged", "restore.copied"}:
+            view = JobObserver.at(tmp_path / "second").view()
+            assert (view.state, len(view.rounds.views)) == ("FAILED", 1)
+            assert step in view.error["problem"]
     client = again(environment, tmp_path)
     assert {path.name for path in markers.iterdir()} == {f"{step}:1:raise" for step in STEPS}
     wait_for(client, lambda: written(tmp_path / "new") >= often(6))
@@ -149,6 +158,31 @@ def test_new_operators_join_after_failures_at_each_step(
     assert written(tmp_path / "out") == counts(6)
     assert written(tmp_path / "new") == often(6)
     assert not (tmp_path / "second" / "bootstrap").exists()
+
+
+def test_a_start_that_fails_behind_the_rounds_does_not_write_the_history_again(
+    environment, tmp_path, stopped, monkeypatch, command_line
+):
+    command_line(settings(tmp_path, stopped, "allow"))
+    decided: list[PhysicalPlan] = []
+
+    def refuse(plan: PhysicalPlan) -> Any:
+        """Fail once, in the job that begins with what the rounds have read."""
+        decided.append(plan)
+        if len(decided) == 2:
+            raise SourceError("the source is away", hint="Wait.").permanent()
+        return decide_cuts(plan)
+
+    monkeypatch.setattr(job_client, "decide_cuts", refuse)
+    with pytest.raises(SourceError, match="the source is away"):
+        again(environment, tmp_path).get_job_execution_result().result()
+    view = JobObserver.at(tmp_path / "second").view()
+    assert (view.state, view.error["problem"]) == ("FAILED", "the source is away")
+    client = again(environment, tmp_path)
+    wait_for(client, lambda: written(tmp_path / "new") >= often(6))
+    client.cancel()
+    assert written(tmp_path / "out") == counts(6)
+    assert written(tmp_path / "new") == often(6)
 
 
 class RescaledReading(SparkJobClient):
@@ -167,8 +201,20 @@ class RescaledReading(SparkJobClient):
         self.refusals.append(refusal)
 
 
+@pytest.fixture
+def forgotten(monkeypatch) -> list[str]:
+    """Return the ids of jobs whose sinks have dropped what they keep in other systems."""
+    ids: list[str] = []
+
+    def kept_outside(_: FileSink, context: SinkContext) -> list[KeptOutside]:
+        return [KeptOutside("a mark", lambda: ids.append(context.job_id))]
+
+    monkeypatch.setattr(FileSink, "kept_outside", kept_outside)
+    return ids
+
+
 def test_rounds_follow_a_running_job_which_stops_before_the_last(
-    environment, tmp_path, monkeypatch
+    environment, tmp_path, monkeypatch, forgotten
 ):
     for number in range(5):
         write(tmp_path / ("old" if number < 3 else "live"), number)
@@ -207,6 +253,7 @@ def test_rounds_follow_a_running_job_which_stops_before_the_last(
     assert {each.job_id for each in told if isinstance(each, RoundProgress)} == {
         second.get_job_id()
     }
+    assert len({*forgotten}) == len(read), "the marks of each round"
     assert [each.is_last for each in read] == [*[False] * (len(read) - 1), True]
     assert [name for name, _ in rounds[:3]] == ["round-0", "round-1", "round-2"]
     assert [count for _, count in rounds[:3]] == [0, 6 * PER_FILE, 7 * PER_FILE]

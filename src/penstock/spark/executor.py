@@ -18,7 +18,7 @@ from penstock.observe.reporters.start import start_reporters
 from penstock.plan.phases.pipelines import is_written_beside
 from penstock.plan.physical import PhysicalPlan
 from penstock.plan.placement.expressions import computes_in_spark
-from penstock.spark.job.event_log import event_log_of, job_started
+from penstock.spark.job.event_log import event_log_of, job_not_started, job_started
 from penstock.spark.job.job_directory import JobDirectory
 from penstock.spark.job.mounted_path import checkpoint_path
 from penstock.spark.job.wanted_parallelism import recorded_parallelism
@@ -54,22 +54,24 @@ class SparkExecutor:
         directory = JobDirectory.open(path, plan, name)
         own = (*event_log_of(directory), *_in_notebook(directory.job_id, name))
         events = JobEvents(directory.job_id, name, own=own)
+        is_published = False
         try:
             directory.check_owns_sinks()
             check_functions(directory, settings)
             session = _session_of(directory.plan, settings)
             from penstock.spark.job_client import SparkJobClient
-            from penstock.spark.upgrade.bootstrap import forget_bootstrap
             from penstock.spark.upgrade.handover import begun_elsewhere
 
             start = begun_elsewhere(directory, settings, session, events)
-            settings = start.configuration
+            settings, is_published = start.configuration, start.is_published
             client = SparkJobClient(
                 directory.plan, settings, directory, events, session, start.stopped
             )
-            forget_bootstrap(directory)
-            begun = None if start.is_published else job_started(directory.plan, settings)
-        except BaseException:
+            directory.forget_bootstrap()
+            begun = None if is_published else job_started(directory.plan, settings)
+        except BaseException as failure:
+            if is_published:
+                events.publish(job_not_started(failure))
             events.close()
             directory.refuse()
             raise

@@ -119,8 +119,12 @@ class SparkJobClient(ShownAsCard):
         self._status = JobStatus.RUNNING
         if begun is not None:
             self._job.events.publish(begun)
-        self._directory.note_key_groups()
-        self._forget_functions = compare_with_last_start(self._directory, self._job.events)
+        try:
+            self._directory.note_key_groups()
+            self._forget_functions = compare_with_last_start(self._directory, self._job.events)
+        except PenstockError as failure:
+            self._end(JobStatus.FAILED, failure, is_refused=False)
+            raise
         CONTROLS.add(self._directory.job_id, self._control())
         self._thread.start()
 

@@ -79,7 +79,12 @@ def test_the_rounds_of_an_upgrade_last_until_a_driver_begins_behind_the_last_one
     assert [each["records_per_second"] for each in done] == [200, 16]
     assert [each["behind"] for each in done] == [behind, []]
     assert [each["is_last"] for each in done] == [False, True]
+    made.on_event(JobEnded("FAILED", {"problem": "no room"}, **JOB, at_ms=22_000))
     made.on_event(started(30_000))
+    assert [each.to_json() for each in made.rounds.views] == done, "the job has not begun"
+    made.on_event(run("live", "live"))
+    assert [each.to_json() for each in made.rounds.views] == done
+    made.on_event(started(40_000))
     assert made.rounds.views == []
 
 

@@ -196,7 +196,7 @@ class JobView(JobListener):
             run.shift(ms)
 
     def _job_started(self, event: JobStarted) -> None:
-        savepoints, rounds = self.savepoints, self.rounds.of_next_driver()
+        savepoints, rounds = self.savepoints, self.rounds.of_next_driver(has_begun=bool(self.runs))
         self._forget()
         self.savepoints, self.rounds, self.last_ms = savepoints, rounds, event.at_ms
         self.started, self.status = event, RUNNING

@@ -75,6 +75,7 @@ class RoundViews:
         earlier = [each for each in self.views if each.number < event.number]
         self.views = [*earlier, view][-_MOST_ROUNDS:]
 
-    def of_next_driver(self) -> RoundViews:
-        """Return those that are shown when a driver begins: none if the upgrade was complete."""
-        return RoundViews() if self.views and self.views[-1].is_last else self
+    def of_next_driver(self, *, has_begun: bool) -> RoundViews:
+        """Return those that are shown when a driver begins: none if the last one was followed by a run of the job."""
+        is_over = has_begun and self.views and self.views[-1].is_last
+        return RoundViews() if is_over else self

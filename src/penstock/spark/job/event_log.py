@@ -5,7 +5,7 @@ from __future__ import annotations
 from penstock.config.configuration import Configuration
 from penstock.errors import PenstockError
 from penstock.observe.events.event_log import EventLog, events_in
-from penstock.observe.events.job_events import JobStarted
+from penstock.observe.events.job_events import JobEnded, JobStarted
 from penstock.observe.events.listeners import Registration
 from penstock.plan.explain.outline import edges_of, nodes_of
 from penstock.plan.explain.render import render_text
@@ -37,6 +37,14 @@ def job_started(plan: PhysicalPlan, configuration: Configuration) -> JobStarted:
         edges=[edge.to_json() for edge in edges_of(plan)],
         plan=render_text(plan)[:_MOST_PLAN_CHARS],
     )
+
+
+def job_not_started(failure: BaseException) -> JobEnded:
+    """Return the event with which a driver ends that has failed, or was interrupted, before the runs of its job."""
+    if not isinstance(failure, Exception):
+        return JobEnded("CANCELED")
+    error = error_of(failure) if isinstance(failure, PenstockError) else {"problem": repr(failure)}
+    return JobEnded("FAILED", error)
 
 
 def error_of(error: PenstockError) -> dict[str, str]:

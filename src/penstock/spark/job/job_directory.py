@@ -123,7 +123,7 @@ class JobDirectory:
     Attributes:
         job_id: Identifies the job across restarts; safe in file names.
         is_temporary: True if the user set no directory, so that it is removed at the end.
-        is_new: True if the directory contained no job when it was opened.
+        is_new: True if the directory contained no job when it was opened, and nothing was written for it since.
         plan: The plan of the job, with the uids under which the directory has its state.
     """
 
@@ -253,6 +253,16 @@ class JobDirectory:
         except OSError:
             return True  # one that cannot be read is kept
 
+    @property
+    def _has_written_history(self) -> bool:
+        return has_staged(bootstrap_round(self.path, 0) / "job")
+
+    def forget_bootstrap(self) -> None:
+        """Remove what has read the history, once the state of the job is its own; the results of the history are visible, so the job stays."""
+        if self.step("restored") is not None:
+            self.is_new = self.is_new and not self._has_written_history
+            remove_tree(self.path / BOOTSTRAP, self.fence)
+
     def refuse(self) -> None:
         """Unlock, and leave the directory as it was before this start, of which nothing was committed.
 
@@ -261,7 +271,7 @@ class JobDirectory:
         with suppress(JobFencedError, OSError):
             if self._lock is not None:
                 self.fence()
-                if self.is_new and not has_staged(bootstrap_round(self.path, 0) / "job"):
+                if self.is_new and not self._has_written_history:
                     self._forget_job()
                 if isinstance(self._lock, JobLock) and not self.is_temporary:
                     self._lock.undo(self._owner_before)

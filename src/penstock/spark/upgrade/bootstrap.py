@@ -23,11 +23,10 @@ from penstock.config.options import (
     RECOVERY_PATH,
     EvolutionPolicy,
 )
-from penstock.errors import EvolutionError, PenstockError, SavepointMismatchError
+from penstock.errors import EvolutionError, SavepointMismatchError
 from penstock.failpoint import failpoint
 from penstock.filesystem.stored_path import JobPath
 from penstock.graph.logical import LogicalGraph
-from penstock.observe.events.job_events import JobEnded
 from penstock.observe.events.listeners import JobEvents
 from penstock.plan.compat.bootstrap import Stretch, bootstrap_graph
 from penstock.plan.compat.evolution import Evolution, PartStatus, compare, sink_names, unclear_sinks
@@ -35,7 +34,7 @@ from penstock.plan.compat.function_digest import source_labels
 from penstock.plan.physical import PhysicalPlan
 from penstock.program.run_settings import RunKind
 from penstock.spark.driver.restore import match_savepoint
-from penstock.spark.job.event_log import error_of, job_started
+from penstock.spark.job.event_log import job_not_started, job_started
 from penstock.spark.job.job_directory import BOOTSTRAP, JobDirectory, bootstrap_round
 from penstock.spark.job.observed_job import RESTORED
 from penstock.spark.job.run_outline import outline_of
@@ -119,7 +118,8 @@ class Bootstrap:
         stored = stored_program(savepoint, self.evolution.place)
         if self.graph is not None:
             found += [
-                f"  sink {name} has no uid: it may be new and need the history, or have been there before"
+                f"  sink {name} may be new and need the history, or have been there before: it has no uid, or several "
+                "statements that write one table have changed"
                 for name in unclear_sinks(self.plan, stored)
             ]
         groups = self.plan.options.max_parallelism
@@ -190,12 +190,6 @@ def evolved(
     return _Reading(directory, configuration, session, events, bootstrap, stored).start()
 
 
-def forget_bootstrap(directory: JobDirectory) -> None:
-    """Remove what has read the history, once the state of the job is its own."""
-    if directory.step(RESTORED) is not None:
-        remove_tree(directory.path / BOOTSTRAP, directory.fence)
-
-
 def read_so_far(directory: JobPath) -> Savepoint | None:
     """Return the manifest of the part that has read some history for a new job; None before the first round is complete."""
     newest = _newest_round(directory)
@@ -249,8 +243,7 @@ class _Reading:
         try:
             return self._start()
         except BaseException as failure:
-            error = error_of(failure) if isinstance(failure, PenstockError) else {}
-            self.events.publish(JobEnded("FAILED" if error else "CANCELED", error))
+            self.events.publish(job_not_started(failure))
             raise
 
     def _start(self) -> Start:
