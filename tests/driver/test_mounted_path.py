@@ -10,7 +10,12 @@ from typer.testing import CliRunner
 from penstock.cli.main import command_line
 from penstock.errors import ArgumentError, JobDirectoryError, SavepointError
 from penstock.filesystem.object_path import ObjectPath
-from penstock.spark.job.mounted_path import checkpoint_path, mounted_path, savepoint_place
+from penstock.spark.job.mounted_path import (
+    checkpoint_path,
+    mounted_path,
+    named_directory,
+    savepoint_place,
+)
 from penstock.spark.savepoints.savepoint_requests import SavepointFutures, SavepointRequests
 
 
@@ -33,6 +38,24 @@ def test_another_kind_of_storage_is_refused(place: str | Path) -> None:
     with pytest.raises(SavepointError, match=r"the place is .* not on a mounted") as caught:
         mounted_path(place, "the place", SavepointError)
     assert "mount" in caught.value.hint
+
+
+def test_a_command_names_a_directory_in_a_store_or_the_first_of_its_generations(
+    tmp_path: Path,
+) -> None:
+    assert str(named_directory(Path("s3://jobs/totals"))) == "s3://jobs/totals"
+    begun = tmp_path / "generation-1"
+    begun.mkdir()
+    (begun / "restored.json").touch()
+    assert (named_directory(tmp_path), checkpoint_path(tmp_path)) == (tmp_path, begun)
+
+
+def test_a_shadow_of_a_job_in_a_store_has_a_mounted_directory(tmp_path: Path) -> None:
+    script = tmp_path / "job.py"
+    script.touch()
+    refused = CliRunner().invoke(command_line(), ["shadow", str(script), "--of", "s3://jobs/a"])
+    assert refused.exit_code != 0
+    assert "the directory of a shadow is 's3://jobs/a-shadow'" in " ".join(refused.output.split())
 
 
 def test_a_savepoint_may_be_in_s3() -> None:

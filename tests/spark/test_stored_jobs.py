@@ -21,7 +21,7 @@ from penstock.datastream.connectors import (
     FileSource,
     HybridSource,
 )
-from penstock.errors import JobDirectoryError
+from penstock.errors import JobDirectoryError, PenstockError
 from penstock.filesystem.object_path import ObjectPath
 from penstock.filesystem.s3_store import S3Store, s3_client
 from penstock.filesystem.store_settings import StoreSettings
@@ -98,10 +98,13 @@ def history(tmp_path: Path) -> Path:
     return directory
 
 
-def counts(env: Any, history: Path, out: Path, *, per_second: int | None = None) -> None:
+def counts(
+    env: Any, history: Path, out: Path, *, per_second: int | None = None, count: int = LIVE
+) -> Any:
+    """Count the records of each key, and return the counts."""
     live = DataGeneratorSource(
         lambda i: Row(key=i % KEYS, n=1),
-        count=LIVE,
+        count=count,
         records_per_second=per_second,
         type_info=ROW,
     )
@@ -109,6 +112,7 @@ def counts(env: Any, history: Path, out: Path, *, per_second: int | None = None)
     read = env.from_source(source, WatermarkStrategy.no_watermarks(), "numbers").uid("numbers")
     sums = read.key_by(lambda row: row.key).sum("n").uid("counts")
     sums.sink_to(FileSink.json(str(out))).uid("out")
+    return sums
 
 
 def rows(out: Path) -> Counter[tuple[int, int]]:
@@ -217,6 +221,41 @@ def test_a_job_stops_with_a_savepoint_goes_on_and_is_read(
     settings = StoreSettings(s3=settings_of(server))
     job = checkpoint_path(f"{bucket}/second", settings)
     assert JobObserver.at(job).status()["status"] == "FINISHED"
+
+
+def test_a_changed_program_takes_the_place_of_a_job_in_a_store(
+    environment: Environment,
+    bucket: ObjectPath,
+    history: Path,
+    tmp_path: Path,
+    failures: Failures,
+) -> None:
+    out, often = tmp_path / "out", tmp_path / "often"
+
+    def start(name: str, **settings: Any) -> Any:
+        stored = {DIRECTORY: f"{bucket}/{name}", "execution.live.max-records-per-batch": "20"}
+        env = environment("mixed", **stored, **settings)
+        sums = counts(env, history, out, per_second=20, count=100_000)
+        if settings:
+            ones = sums.map(lambda row: Row(key=row.n, n=1), ROW).uid("ones")
+            of_counts = ones.key_by(lambda row: row.key).sum("n").uid("often")
+            of_counts.sink_to(FileSink.json(str(often))).uid("often-out")
+        return env.execute_async("counts")
+
+    first = start("first")
+    wait_for(first, lambda: rows(out).total() >= HISTORY + 10)
+    now = {"execution.evolution.from-job": f"{bucket}/first", "execution.evolution": "allow"}
+    with pytest.raises(PenstockError, match="failpoint"):
+        start("second", **now, **failures.at("bootstrap.merged:1:raise"))
+    first.get_job_execution_result().result()
+    second = start("second", **now)
+    read = rows(often).total()
+    wait_for(second, lambda: rows(often).total() >= read + 10)
+    second.cancel().result()
+    seen = rows(out)
+    assert {*seen.values()} == {1}
+    keys = Counter(n for _, n in seen)
+    assert rows(often) == Counter((n, k + 1) for n, times in keys.items() for k in range(times))
 
 
 def test_a_savepoint_is_taken_of_a_job_that_does_not_run(

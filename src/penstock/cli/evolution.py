@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from penstock.api.environment.job import PlanReady
 from penstock.config.options import IGNORE_SOURCE_POSITIONS
+from penstock.filesystem.stored_path import JobPath
 from penstock.observe.events.sentences import human_duration
 from penstock.plan.compat.evolution import PartChange, PartStatus
 from penstock.plan.compat.function_digest import source_labels
@@ -19,7 +19,7 @@ _MIB = 1 << 20
 
 
 def evolution_text(
-    ready: PlanReady, stored: Path, keys: int, new: Path | None = None
+    ready: PlanReady, stored: JobPath, keys: int, new: JobPath | None = None
 ) -> tuple[str, bool]:
     """Return the text, and whether the program could start with `execution.evolution` allow.
 

@@ -18,6 +18,9 @@ from penstock.cli.plan import planned_by
 from penstock.cli.script import run_to_end, settings
 from penstock.config.configuration import set_process_overrides
 from penstock.config.options import CHECKPOINT_DIR, EVOLUTION, RECOVERY_PATH, SHADOW, TARGET
+from penstock.errors import JobDirectoryError
+from penstock.filesystem.stored_path import JobPath
+from penstock.spark.job.mounted_path import mounted_path, named_directory
 from penstock.spark.upgrade.shadow import ShadowBeginning, begin_shadow
 
 
@@ -64,18 +67,19 @@ def shadow(
     command goes on with it.
     """
     console = Console(stderr=True)
-    original = of.absolute()
-    new = (into or original.with_name(f"{original.name}-shadow")).absolute()
     given = settings(definitions, verbose=verbose)
-    given |= {CHECKPOINT_DIR.key: str(new), EVOLUTION.key: "allow", SHADOW.key: sinks.value}
 
     def action() -> int:
-        set_process_overrides("cli", given | {TARGET.key: "plan"})
+        original = named_directory(of)
+        what = "the directory of a shadow"
+        new = mounted_path(into or f"{original}-shadow", what, JobDirectoryError)
+        chosen = {CHECKPOINT_DIR.key: str(new), EVOLUTION.key: "allow", SHADOW.key: sinks.value}
+        set_process_overrides("cli", given | chosen | {TARGET.key: "plan"})
         ready = planned_by(script, arguments)
         beginning = begin_shadow(original, new, ready.plan)
         console.print(Text(_banner(original, new, ready, beginning)), soft_wrap=True)
         from_there = {} if beginning is None else {RECOVERY_PATH.key: str(beginning.savepoint)}
-        return run_to_end(given | from_there, script, arguments, console, verbose=verbose)
+        return run_to_end(given | chosen | from_there, script, arguments, console, verbose=verbose)
 
     status = exit_status(
         action, console, verbose=verbose, advice=lambda _: "stopped; the same command goes on"
@@ -83,7 +87,9 @@ def shadow(
     raise typer.Exit(status)
 
 
-def _banner(original: Path, new: Path, ready: PlanReady, beginning: ShadowBeginning | None) -> str:
+def _banner(
+    original: JobPath, new: Path, ready: PlanReady, beginning: ShadowBeginning | None
+) -> str:
     """Return what the shadow reads and writes."""
     sources = (
         [f"  source {source.name}: as a new job" for source in ready.plan.sources]

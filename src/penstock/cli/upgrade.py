@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -18,8 +19,10 @@ from penstock.cli.script import run_to_end, settings
 from penstock.config.configuration import set_process_overrides
 from penstock.config.options import CHECKPOINT_DIR, EVOLUTION, EVOLUTION_JOB, JOB_NAME, TARGET
 from penstock.errors import EvolutionError
+from penstock.filesystem.stored_path import JobPath
 from penstock.spark.job.job_directory import JobDirectory
 from penstock.spark.job.job_steps import steps_of
+from penstock.spark.job.mounted_path import named_directory
 from penstock.spark.job.observed_job import RESTORED
 
 
@@ -56,15 +59,16 @@ def upgrade(
     given = settings(definitions, verbose=verbose)
 
     def action() -> int:
-        if steps_of(new_dir.absolute()).read(RESTORED) is None:
+        old, new = named_directory(old_dir), named_directory(new_dir)
+        if steps_of(new).read(RESTORED) is None:
             set_process_overrides("cli", given | {TARGET.key: "plan"})
             ready = planned_by(script, arguments)
-            _check_directory(new_dir, old_dir, ready)
-            _compare(old_dir, new_dir, ready, console)
+            _check_directory(new, old, ready)
+            _compare(old, new, ready, console)
         chosen = {
-            CHECKPOINT_DIR.key: str(new_dir),
+            CHECKPOINT_DIR.key: str(new),
             EVOLUTION.key: "allow",
-            EVOLUTION_JOB.key: str(old_dir.absolute()),
+            EVOLUTION_JOB.key: str(old),
         }
         return run_to_end(given | chosen, script, arguments, console, verbose=verbose)
 
@@ -74,10 +78,10 @@ def upgrade(
     raise typer.Exit(status)
 
 
-def _check_directory(new_dir: Path, old_dir: Path, ready: PlanReady) -> None:
+def _check_directory(new_dir: JobPath, old_dir: JobPath, ready: PlanReady) -> None:
     """Refuse a directory in which the changed program cannot start; leave it as it is."""
     other = "Name a directory that does not exist, or that of an earlier attempt."
-    if new_dir.resolve() == old_dir.resolve():
+    if os.path.realpath(str(new_dir)) == os.path.realpath(str(old_dir)):
         raise EvolutionError(f"OLD_DIR and NEW_DIR are both {new_dir}", hint=other)
     directory = JobDirectory.open(str(new_dir), ready.plan, ready.configuration.get(JOB_NAME))
     has_begun = directory.has_begun
@@ -86,9 +90,9 @@ def _check_directory(new_dir: Path, old_dir: Path, ready: PlanReady) -> None:
         raise EvolutionError(f"{new_dir} has a job that began without a savepoint", hint=other)
 
 
-def _compare(old_dir: Path, new_dir: Path, ready: PlanReady, console: Console) -> None:
+def _compare(old_dir: JobPath, new_dir: JobPath, ready: PlanReady, console: Console) -> None:
     """Print what is kept and what is read again."""
-    text, is_possible = evolution_text(ready, old_dir.absolute(), 1000, new_dir.absolute())
+    text, is_possible = evolution_text(ready, old_dir, 1000, new_dir)
     console.print(Text(text), soft_wrap=True)
     if not is_possible:
         raise EvolutionError(

@@ -14,11 +14,9 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from penstock.config.configuration import Configuration
 from penstock.config.options import EVOLUTION_JOB, RECOVERY_PATH
-from penstock.errors import JobDirectoryError
 from penstock.failpoint import failpoint
 from penstock.filesystem.stored_path import JobPath
 from penstock.spark.driver.restore import fetched_savepoint
@@ -27,6 +25,7 @@ from penstock.spark.job.mounted_path import checkpoint_path
 from penstock.spark.job.observed_job import ObservedJob
 from penstock.spark.savepoints.job_savepoints import STOPPED
 from penstock.spark.savepoints.requested_savepoint import stop_for_successor
+from penstock.spark.session.settings import early_object_settings
 from penstock.spark.upgrade.program_part import SAVEPOINT
 from penstock.spark.upgrade.stored_program import manifest_at
 from penstock.state.savepoint import MANIFEST, Savepoint
@@ -119,7 +118,7 @@ class _OfSavepoint(StoredState):
 class _OfJob(StoredState):
     """A job in its checkpoint directory, which may run."""
 
-    def __init__(self, directory: JobDirectory, path: Path, settings: Configuration) -> None:
+    def __init__(self, directory: JobDirectory, path: JobPath, settings: Configuration) -> None:
         self._directory = directory
         self._job = ObservedJob.at(path)
         self._path = path
@@ -131,7 +130,7 @@ class _OfJob(StoredState):
         return self._job.record(STOPPED) is None and self._job.is_running()
 
     def now(self) -> Savepoint:
-        return manifest_at(self._path)
+        return manifest_at(self._path, early_object_settings(self._settings))
 
     def last(self) -> LastPosition:
         stopped, is_stopped = None, self._job.record(STOPPED) is not None
@@ -147,12 +146,7 @@ def stored_state(directory: JobDirectory, settings: Configuration) -> StoredStat
     """Return the state that a new job takes over; None if it begins without."""
     job = settings.get(EVOLUTION_JOB)
     if job is not None:
-        path = checkpoint_path(job)
-        if not isinstance(path, Path):
-            raise JobDirectoryError(
-                f"the job in {job} is in a store, where only its driver reads it",
-                hint=f"Stop it with a savepoint, and set {RECOVERY_PATH.key} to that.",
-            )
+        path = checkpoint_path(job, early_object_settings(settings))
         return _OfJob(directory, path, settings)
     configured = settings.get(RECOVERY_PATH)
     return None if configured is None else _OfSavepoint(directory, configured, settings)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from penstock.errors import EvolutionError
+from penstock.filesystem.stored_path import JobPath
 from penstock.graph.hybrid import snapshot_part_of
 from penstock.plan.physical import PhysicalPlan
 from penstock.spark.job.job_directory import SHADOW
@@ -43,7 +44,7 @@ class ShadowBeginning:
     bootstrap: Bootstrap
 
 
-def begin_shadow(original: Path, new: Path, plan: PhysicalPlan) -> ShadowBeginning | None:
+def begin_shadow(original: JobPath, new: Path, plan: PhysicalPlan) -> ShadowBeginning | None:
     """Record where the original stands, unless that is recorded; None if the shadow reads its input as a new job does.
 
     It does if the original has pinned no history: without a live run, or with a source that captures a snapshot of
@@ -79,7 +80,7 @@ def begin_shadow(original: Path, new: Path, plan: PhysicalPlan) -> ShadowBeginni
     return ShadowBeginning(target, bootstrap)
 
 
-def _reads_as_new(original: Path, plan: PhysicalPlan) -> bool:
+def _reads_as_new(original: JobPath, plan: PhysicalPlan) -> bool:
     captures = any(snapshot_part_of(source.parts) is not None for source in plan.sources)
     return captures or not ObservedJob.at(original).has_live_run()
 

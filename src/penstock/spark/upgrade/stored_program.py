@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from penstock.errors import SavepointError
 from penstock.filesystem.object_path import ObjectPath
+from penstock.filesystem.store_settings import StoreSettings
+from penstock.filesystem.stored_path import JobPath, StoredPath, store_of
 from penstock.plan.compat.evolution import StoredProgram
 from penstock.spark.job.mounted_path import savepoint_place
 from penstock.spark.job.observed_job import ObservedJob
@@ -14,7 +14,7 @@ from penstock.spark.savepoints.settled_part import standing_part
 from penstock.state.savepoint import MANIFEST, Savepoint, merged, read_savepoint
 
 
-def manifest_at(path: Path) -> Savepoint:
+def manifest_at(path: JobPath, settings: StoreSettings | None = None) -> Savepoint:
     """Return the manifest of a savepoint, or of a job as of its newest epoch, which has no state files."""
     if (path / MANIFEST).exists():
         return read_savepoint(path)
@@ -23,10 +23,7 @@ def manifest_at(path: Path) -> Savepoint:
     if stopped is not None:
         place = savepoint_place(stopped["savepoint"])
         if isinstance(place, ObjectPath):
-            raise SavepointError(
-                f"job {job.name!r} was stopped with savepoint {place}, which is in a store",
-                hint="Copy the savepoint to a directory, and pass that.",
-            )
+            return read_savepoint(StoredPath(store_of(place, settings), place))
         return read_savepoint(place)
     if not job.has_live_run():
         raise no_live_run(job.name)
