@@ -38,7 +38,7 @@ class SinkTarget:
     """A place that a sink writes.
 
     Attributes:
-        system: Name in `SINKS`.
+        system: Name in `SINKS` or `BY_KEY`.
         address: Of the server; empty without one.
         name: The topic, table, stream or directory.
     """
@@ -48,12 +48,12 @@ class SinkTarget:
     name: str
 
     def sink(self) -> Sink:
-        """Return a sink of rows `ROW` that appends."""
-        return SINKS[self.system].sink(self.address, self.name)
+        """Return a sink of rows `ROW`."""
+        return _system(self.system).sink(self.address, self.name)
 
     def rows(self) -> Counter[Count]:
         """Return the rows that a reader sees."""
-        return Counter(SINKS[self.system].read(self.address, self.name))
+        return Counter(_system(self.system).read(self.address, self.name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,11 @@ class SinkSystem:
 
 def new_target(system: str, request: pytest.FixtureRequest) -> SinkTarget:
     """Return a new target of a system, whose server is started."""
-    return SinkTarget(system, *SINKS[system].target(request))
+    return SinkTarget(system, *_system(system).target(request))
+
+
+def _system(name: str) -> SinkSystem:
+    return SINKS[name] if name in SINKS else BY_KEY[name]
 
 
 def _directory(request: pytest.FixtureRequest) -> tuple[str, str]:
@@ -170,7 +174,7 @@ SINKS = {
         _postgres_sink,
         _read_postgres,
         _steps("postgres", "decided", "marked", "written", "committed"),
-        "postgres.decided",  # behind it, its transaction holds the row of the sink
+        "postgres.decided",  # behind it, its transaction holds the row of the sink for ten seconds
     ),
     "delta": SinkSystem(
         _table,
@@ -187,3 +191,14 @@ SINKS = {
         "redis.read",
     ),
 }
+
+BY_KEY = {
+    "delta by key": SinkSystem(
+        _table,
+        lambda _, directory: DeltaSink.upsert(directory, ["key"]),
+        _read_delta,
+        _steps("delta", "decided", "renamed", "committed"),
+        "delta.renamed",
+    ),
+}
+"""Those whose rows replace others."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ from penstock.spark.job.observed_job import RESTORED, ObservedJob
 from penstock.spark.job.run_outline import outline_of
 from penstock.spark.savepoints.requested_savepoint import stop_for_successor
 from penstock.spark.upgrade.handover import (
+    check_live,
     check_program,
     check_taker,
     record_hand_over,
@@ -30,13 +32,13 @@ from penstock.spark.upgrade.handover import (
 )
 from penstock.spark.upgrade.shadow import begin_shadow
 from penstock.state.savepoint import SourceRecord, prepare_directory, write_manifest
-from tests.runtime.jobs import STREAMING, environment
+from tests.runtime.jobs import MIXED, STREAMING, environment
 
 READ, BEGAN = {"splits": [[1, 1]]}, {"splits": [[0, 1]]}
 
 
-def planned(step: int = 1) -> PhysicalPlan:
-    env = environment({**STREAMING, "pipeline.max-parallelism": "16"})
+def planned(step: int = 1, mode: Mapping[str, str] = STREAMING) -> PhysicalPlan:
+    env = environment({**mode, "pipeline.max-parallelism": "16"})
     numbers = env.from_collection([1], Types.LONG()).uid("numbers")
     added = numbers.map(lambda n: n + step, Types.LONG()).uid("added")
     added.key_by(lambda n: n).sum(0).uid("sums").sink_to(DiscardingSink()).uid("out")
@@ -131,6 +133,8 @@ def test_only_a_shadow_or_an_earlier_owner_gets_the_sinks(tmp_path: Path) -> Non
     a, other = (stopped_job(tmp_path / name) for name in ("a", "other"))
     assert begin_shadow(a, tmp_path / "b", planned()) is not None
     b = stopped_job(tmp_path / "b")
+    for job in (a, b):
+        check_live(job)
     check_taker(a, b)
     for giver, taker in ((a, other), (other, b), (b, a)):
         with pytest.raises(HandOverError, match="has no shadow of the job in"):
@@ -138,6 +142,20 @@ def test_only_a_shadow_or_an_earlier_owner_gets_the_sinks(tmp_path: Path) -> Non
     at = savepoint_of(a)
     record_hand_over(a, b, savepoint_of(b), at)
     check_taker(b, a)
+
+
+@pytest.mark.parametrize("mode", [STREAMING, MIXED])
+@pytest.mark.parametrize("is_running", [True, False])
+def test_a_job_that_reads_its_history_neither_gives_nor_gets_sinks(
+    tmp_path: Path, mode: Mapping[str, str], is_running: bool
+) -> None:
+    plan = planned(mode=mode)
+    directory = JobDirectory.open(tmp_path / "a", plan, "numbers")
+    if not is_running:
+        directory.release()
+    with pytest.raises(HandOverError, match="has not read its history yet"):
+        check_live(tmp_path / "a")
+    directory.release()
 
 
 def test_another_program_than_that_of_the_shadow_is_refused(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from penstock.spark.savepoints.requested_savepoint import stop_for_successor
 from penstock.spark.upgrade.handover import (
     SinkHandOver,
     behind,
+    check_live,
     check_program,
     check_taker,
     record_hand_over,
@@ -67,6 +68,8 @@ def handover(
     def action() -> int:
         made = recorded_hand_over(giver, taker) or taken_back(giver, taker)
         if made is None:
+            for job in (giver, taker):
+                check_live(job)
             check_taker(giver, taker)
             set_process_overrides("cli", given | {TARGET.key: "plan"})
             check_program(planned_by(script, arguments).plan, taker)

@@ -1,6 +1,9 @@
 """Adds a weight per record of a key, and writes every total to one target: who has written a total shows in it.
 
-Arguments: directory of the log, `live` or `bounded`, the weight, and the three texts of a `SinkTarget`.
+Arguments: directory of the input, its form, the weight, and the three texts of a `SinkTarget`. Forms:
+
+    live, bounded    a log
+    files, log       files of history, and behind them live files, or a log
 """
 
 from __future__ import annotations
@@ -8,12 +11,14 @@ from __future__ import annotations
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, ClassVar
 
 from penstock.api.environment.job import JobClient
-from penstock.common import Types, WatermarkStrategy
+from penstock.common import TypeInformation, Types, WatermarkStrategy
 from penstock.datastream import StreamExecutionEnvironment
-from penstock.datastream.connectors import Source
+from penstock.datastream.connectors import FileSource, HybridSource, LogBatch, Source
 from tests.log_world import NumberedLog
 from tests.sink_systems import ROW, Count, SinkTarget
 
@@ -26,6 +31,46 @@ LIGHT, HEAVY = 1, 1_000
 def log_of(directory: Path | str, *, bounded: bool = False) -> NumberedLog:
     """Return the log."""
     return NumberedLog(str(directory), bounded=bounded)
+
+
+@dataclass(frozen=True)
+class TextLog(NumberedLog):
+    """A log whose records are texts, as those of files."""
+
+    kind: ClassVar[str] = "texts"
+
+    def get_produced_type(self) -> TypeInformation:
+        return Types.STRING()
+
+    def read(self, split: str, start: int, end: int) -> LogBatch:
+        found = super().read(split, start, end)
+        return LogBatch([" ".join(map(str, record)) for record in found.records], end)
+
+
+def source_of(directory: Path | str, form: str) -> Source:
+    """Return the source of a form."""
+    if form not in {"files", "log"}:
+        return log_of(directory, bounded=form == "bounded")
+    history, place = FileSource.text(f"{directory}/history"), f"{directory}/live"
+    live = FileSource.text(place).monitor_continuously() if form == "files" else TextLog(place)
+    return HybridSource.builder(history).add_source(live).build()
+
+
+def add_to(directory: Path, form: str, first: int, last: int) -> None:
+    """Add records to the input; the first ones are the history of files."""
+    if form == "live" or (form == "log" and first):
+        add(directory if form == "live" else directory / "live", first, last)
+        return
+    for name in ("history", "live"):
+        (directory / name).mkdir(parents=True, exist_ok=True)
+    staged = directory / "staged"
+    staged.write_text("".join(f"k{n % KEYS} {n}\n" for n in range(first, last)))
+    staged.rename(directory / ("live" if first else "history") / f"{first}.txt")
+
+
+def key_of(record: Any) -> str:
+    """Return the key of a record."""
+    return str(record.split()[0] if isinstance(record, str) else record[0])
 
 
 def add(directory: Path, first: int, last: int) -> None:
@@ -48,6 +93,11 @@ def totals(*weights: tuple[int, int]) -> Counter[Count]:
             rows[key, seen[key] * weight] += 1
             number += 1
     return rows
+
+
+def last_totals(rows: Counter[Count]) -> Counter[Count]:
+    """Return what a table of one row per key has when these totals were written in order."""
+    return Counter(dict(sorted(rows, key=lambda row: row[1] // HEAVY or row[1])).items())
 
 
 def weights_of(rows: Counter[Count]) -> list[list[int]]:
@@ -80,17 +130,16 @@ def build(env: StreamExecutionEnvironment, source: Source, weight: int, to: Sink
     """Build the program over records that begin with their key."""
     numbers = env.from_source(source, WatermarkStrategy.no_watermarks(), "numbers").uid("numbers")
     pair = Types.TUPLE([Types.STRING(), Types.LONG()])
-    weighed = numbers.map(lambda record: (record[0], weight), pair).uid("weighed")
+    weighed = numbers.map(lambda record: (key_of(record), weight), pair).uid("weighed")
     sums = weighed.key_by(lambda one: one[0]).sum(1).uid("sums")
     sums.map(lambda total: total, ROW).uid("rows").sink_to(to.sink()).uid("out")
 
 
 def start(arguments: Sequence[str], env: StreamExecutionEnvironment | None = None) -> JobClient:
     """Start the program with its arguments, and return at once."""
-    directory, mode, weight, *target = arguments
+    directory, form, weight, *target = arguments
     env = env or StreamExecutionEnvironment.get_execution_environment()
-    log = log_of(directory, bounded=mode == "bounded")
-    build(env, log, int(weight), SinkTarget(*target))
+    build(env, source_of(directory, form), int(weight), SinkTarget(*target))
     return env.execute_async("weighed")
 
 

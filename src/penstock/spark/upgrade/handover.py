@@ -88,6 +88,18 @@ def recorded_hand_over(giver: Path, taker: Path) -> SinkHandOver | None:
     return None
 
 
+def check_live(job: Path) -> None:
+    """Refuse a job that still reads its history: it has no position at which sinks could change hands."""
+    observed = ObservedJob.at(job)
+    runs = observed.live_runs_now()
+    has_begun = all(observed.record(f"run-{run}.pinned") for run in runs)
+    if observed.ended() is None and not (has_begun and observed.run_without_savepoint() is None):
+        raise HandOverError(
+            f"the job in {job} has not read its history yet, so it has no position at which sinks change hands",
+            hint=f"Let it run until it is live, see penstock status {job}, and repeat the command.",
+        )
+
+
 def check_taker(giver: Path, taker: Path) -> None:
     """Refuse a job that is neither a shadow of the giver nor has handed its sinks over to it: it may write elsewhere."""
     place = _mounted(taker)
