@@ -84,6 +84,14 @@ def test_the_log_of_a_level_is_divided_by_what_its_operators_wrote() -> None:
     assert facts.facts().state_keys == {"sums": 3}
 
 
+def test_keys_are_shown_if_every_subtask_has_counted_them() -> None:
+    facts = TaskFacts()
+    facts.add_state({"sums": {0: 1, 1: None}}, {}, {}, {})
+    assert facts.facts().state_keys == {}
+    facts.add_state({"sums": {1: 2}}, {}, {}, {})
+    assert facts.facts().state_keys == {"sums": 3}
+
+
 def test_sinks_have_files_if_they_know_them() -> None:
     facts = TaskFacts()
     facts.add_sinks({"files": 10, "rows": 4}, {"files": CommitCost(1, 500_000_000, 2, 99)})

@@ -116,6 +116,27 @@ def records(out):
     ]
 
 
+def counted_keys(out):
+    """Return the keys of each operator that a subtask reports."""
+    (report,) = (
+        decode_report(frame) for _, frame in out if read_header(frame).kind is FrameKind.REPORT
+    )
+    return report.state_keys
+
+
+def test_keys_are_counted_in_each_micro_batch_that_changes_them(subtask, frames):
+    log = MemoryLog()
+    counted = [counted_keys(run(subtask, frames(values), log)) for values in ("a", "bc", "")]
+    assert counted == [{"count": {0: 1}}, {"count": {0: 3}}, {}]
+
+
+def test_keys_that_no_record_has_read_since_the_start_are_unknown(subtask, other, frames):
+    log = MemoryLog()
+    run(subtask, frames("abc"), log)
+    counted = [counted_keys(run(other, frames(values), log)) for values in ("", "a", "bc")]
+    assert counted == [{"count": {0: None}}, {"count": {0: None}}, {"count": {0: 3}}]
+
+
 def test_a_copy_is_kept_between_micro_batches(subtask, frames):
     log = MemoryLog()
     assert records(run(subtask, frames("aa"), log)) == [("a", 1), ("a", 2)]

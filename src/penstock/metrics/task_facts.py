@@ -47,7 +47,7 @@ class Facts:
 
     Attributes:
         subtasks: uid to records received by each subtask, in the run that reported last.
-        state_keys: uid to keys with state, over all subtasks, as far as the backend counts them.
+        state_keys: uid to keys with state, over all subtasks; only if each of them has counted them.
         state_bytes: uid to what its state takes in the checkpoint.
         sinks: uid of a sink to `records`, `commits`, `seconds`, and `files` and `bytes` if the sink reports them.
     """
@@ -65,7 +65,7 @@ class TaskFacts:
         self._lock = threading.Lock()
         self._runs: dict[str, int] = {}
         self._subtasks: dict[str, list[int]] = {}
-        self._keys: dict[str, dict[int, int]] = {}
+        self._keys: dict[str, dict[int, int | None]] = {}
         self._log_bytes: dict[int, dict[int, int]] = {}
         self._written: dict[int, dict[str, int]] = {}
         self._sink_records: dict[str, int] = {}
@@ -85,7 +85,7 @@ class TaskFacts:
 
     def add_state(
         self,
-        keys: Mapping[str, Mapping[int, int]],
+        keys: Mapping[str, Mapping[int, int | None]],
         log_bytes: Mapping[tuple[int, int], int],
         written: Mapping[str, int],
         level_of: Mapping[str, int],
@@ -113,10 +113,18 @@ class TaskFacts:
         with self._lock:
             return Facts(
                 {uid: tuple(counts) for uid, counts in self._subtasks.items()},
-                {uid: sum(counted.values()) for uid, counted in self._keys.items()},
+                self._state_keys(),
                 self._state_bytes(),
                 {uid: self._sink(uid) for uid in self._sink_records.keys() | self._commits},
             )
+
+    def _state_keys(self) -> dict[str, int]:
+        found = {}
+        for uid, counted in self._keys.items():
+            known = [keys for keys in counted.values() if keys is not None]
+            if len(known) == len(counted):
+                found[uid] = sum(known)
+        return found
 
     def _state_bytes(self) -> dict[str, int]:
         """Return the sizes of the logs, divided among the operators of a level by written bytes."""

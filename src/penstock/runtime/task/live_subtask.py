@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
@@ -289,10 +288,6 @@ COPY_USES: dict[CopyUse, str] = {
 """Use of a local copy to the name of its counter."""
 
 
-_COUNT_SECONDS = 1.0
-"""Least time between two counts of keys, which look at every key group."""
-
-
 def is_snapshot(word: str) -> bool:
     """Return whether a control event requests a snapshot of every subtask."""
     return word == "handover" or word.startswith("savepoint:")
@@ -330,7 +325,7 @@ class LiveSubtask:
         self._level: LiveLevel | None = None
         self._position: Position | None = None
         self._rewritten: tuple[int, ...] = ()
-        self._next_count = 0.0
+        self._is_counted = False
 
     @staticmethod
     def seed(storage: LogStorage, blobs: Iterable[bytes]) -> None:
@@ -396,6 +391,7 @@ class LiveSubtask:
         if self._level is None or self._backend is None:
             before = self.clock.switch(START)
             self._backend = self._make_backend()
+            self._is_counted = False
             program = self._load()
             self._backend.format = program.settings.state_format()
             self._level = LiveLevel(
@@ -425,17 +421,15 @@ class LiveSubtask:
         """Write what changed, if anything did, and return what it cost; `facts` gets whose it is."""
         memory = level.remember()
         changes = backend.drain()
+        if changes or not self._is_counted:
+            counts = backend.key_counts()
+            self._is_counted = None not in counts.values()
+            facts.state_keys = {uid: {self._subtask: keys} for uid, keys in counts.items()}
         if not changes and memory == log.head.meta:
             return {}
         for blob in changes:
             uid = operator_of(blob)
             facts.state_written[uid] = facts.state_written.get(uid, 0) + len(blob)
-        now = time.monotonic()
-        if now >= self._next_count:
-            self._next_count = now + _COUNT_SECONDS
-            facts.state_keys = {
-                uid: {self._subtask: keys} for uid, keys in backend.key_counts().items()
-            }
         appended = log.append(changes, memory, backend)
         self._rewritten = appended.rewritten_groups
         return {"log_bytes": appended.change_bytes, "compaction_bytes": appended.rewritten_bytes}

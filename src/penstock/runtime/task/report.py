@@ -41,7 +41,7 @@ class Report:
         subtask: The subtask that sent the report; None of a report that others were merged into.
         subtask_records: uid to subtask to records received, of the reports that were merged.
         split_watermarks: Source to split to the watermark of the split, of those that had records.
-        state_keys: uid to subtask to keys with state, when it was last counted.
+        state_keys: uid to subtask to keys with state; None if the subtask has not counted them.
         state_log_bytes: (level, subtask) to the size of its log, which is what its state takes in the checkpoint.
         state_written: uid to bytes of changes that were logged.
         commits: Sink to what its commits took; the driver adds them.
@@ -61,7 +61,7 @@ class Report:
     subtask: int | None = None
     subtask_records: dict[str, dict[int, int]] = field(default_factory=dict)
     split_watermarks: dict[int, dict[int, int]] = field(default_factory=dict)
-    state_keys: dict[str, dict[int, int]] = field(default_factory=dict)
+    state_keys: dict[str, dict[int, int | None]] = field(default_factory=dict)
     state_log_bytes: dict[tuple[int, int], int] = field(default_factory=dict)
     state_written: dict[str, int] = field(default_factory=dict)
     sink_records: dict[int, int] = field(default_factory=dict)

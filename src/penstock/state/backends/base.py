@@ -167,8 +167,8 @@ class KeyedStateBackend(Protocol):
     def groups(self) -> list[int]:
         """Return the key groups that have entries, ascending."""
 
-    def key_counts(self) -> dict[str, int]:
-        """Return uid to keys with state, of the operators whose keys are known without reading them."""
+    def key_counts(self) -> dict[str, int | None]:
+        """Return uid to keys with state, None until they are known; nothing if they are counted by reading only."""
 
     def close(self) -> None:
         """Close files; the object is not used again."""

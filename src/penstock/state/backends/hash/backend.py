@@ -239,21 +239,22 @@ class HashBackend:
         found = {group for table in self._tables.values() for group in table.groups()}
         return sorted(found.union(*(each.groups() for each in self._deferred.values())))
 
-    def key_counts(self) -> dict[str, int]:
+    def key_counts(self) -> dict[str, int | None]:
         """Return uid to keys with state; for an operator with several states, those of the state with most keys.
 
-        The method visits each key group. It omits operators with key groups that were not accessed since the state was
-        taken over: their keys are not counted yet.
+        The method visits each key group. The keys are None of operators with key groups that were not accessed since the
+        state was taken over.
         """
-        found: dict[str, int] = {}
+        found: dict[str, int | None] = {}
         for (operator, _), table in self._tables.items():
             deferred = self._deferred.get(operator)
-            if table.schema.kind is StateKind.TIMERS or (
-                deferred is not None and any(True for _ in deferred.groups())
-            ):
+            if table.schema.kind is StateKind.TIMERS:
+                continue
+            if deferred is not None and any(True for _ in deferred.groups()):
+                found[operator] = None
                 continue
             keys = sum(len(part.entries) for _, part in table.parts())
-            found[operator] = max(keys, found.get(operator, 0))
+            found[operator] = max(keys, found.get(operator) or 0)
         return found
 
     def close(self) -> None:

@@ -248,7 +248,7 @@ class LmdbBackend:
         for group in sorted(self._stored_groups().union(changes)):
             yield from self._snapshot_of(group, changes.get(group, ()))
 
-    def key_counts(self) -> dict[str, int]:
+    def key_counts(self) -> dict[str, int | None]:
         """Return nothing: keys are counted by reading them."""
         return {}
 
